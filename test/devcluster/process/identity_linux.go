@@ -1,0 +1,51 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Fields of /proc/PID/stat, counted from the one after the program's name, which is
+// in parentheses and may hold anything.
+const (
+	statState = 0
+	statBegin = 19
+)
+
+// beginning returns the boot and the clock tick within it at which the process began.
+func beginning(pid int) (string, error) {
+	fields, err := stat(pid)
+	if err != nil {
+		return "", err
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("reading the boot's identity: %w", err)
+	}
+	return strings.TrimSpace(string(boot)) + "/" + fields[statBegin], nil
+}
+
+// ended reports whether only the process's entry in the table is left.
+func ended(pid int) bool {
+	fields, err := stat(pid)
+	return err != nil || fields[statState] == "Z" || fields[statState] == "X"
+}
+
+// stat returns the fields that follow the program's name.
+func stat(pid int) ([]string, error) {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, fmt.Errorf("reading the process table: %w", err)
+	}
+	name := strings.LastIndexByte(string(content), ')')
+	fields := strings.Fields(string(content[name+1:]))
+	if name < 0 || len(fields) <= statBegin {
+		return nil, errors.New("reading the process table: too few fields")
+	}
+	return fields, nil
+}

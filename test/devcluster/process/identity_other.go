@@ -1,0 +1,33 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package process
+
+import (
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// beginning returns the time at which the process began, to the second.
+func beginning(pid int) (string, error) {
+	return column(pid, "lstart=")
+}
+
+// ended reports whether only the process's entry in the table is left.
+func ended(pid int) bool {
+	state, err := column(pid, "stat=")
+	return err != nil || strings.HasPrefix(state, "Z")
+}
+
+// column returns one column of ps for one process.
+func column(pid int, name string) (string, error) {
+	out, err := exec.Command("ps", "-o", name, "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return "", fmt.Errorf("reading the process table: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

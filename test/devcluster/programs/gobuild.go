@@ -1,0 +1,92 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package programs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/configbutler/slipstream/test/devcluster/filelock"
+)
+
+// Product builds the program of the package ./path of the module in the folder root
+// into root/bin, unless it is there and up to date, and returns its absolute path. It
+// may be called from several processes at once.
+func Product(ctx context.Context, root, path string) (string, error) {
+	bin := filepath.Join(root, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return "", fmt.Errorf("making the folder of the programs: %w", err)
+	}
+	program := filepath.Join(bin, filepath.Base(path))
+	lock, err := filelock.Acquire(ctx, filepath.Join(bin, "."+filepath.Base(path)+".lock"))
+	if err != nil {
+		return "", err
+	}
+	err = goBuild(ctx, root, program, "./"+path, "")
+	return program, errors.Join(err, lock.Release())
+}
+
+// ModuleRoot returns the folder of the nearest go.mod at or above the folder below.
+func ModuleRoot(below string) (string, error) {
+	folder, err := filepath.Abs(below)
+	if err != nil {
+		return "", fmt.Errorf("finding the module's folder: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder, nil
+		}
+		parent := filepath.Dir(folder)
+		if parent == folder {
+			return "", fmt.Errorf("no go.mod at or above %s", below)
+		}
+		folder = parent
+	}
+}
+
+// goBuild builds one package of the module in the folder module into the file
+// program. Except for the linker's flags it builds as a plain `go build` does, so
+// that tests, vet and programs share one build cache.
+func goBuild(ctx context.Context, module, program, packagePath, linkerFlags string) error {
+	arguments := []string{"build", "-o", program}
+	if linkerFlags != "" {
+		arguments = append(arguments, "-ldflags", linkerFlags)
+	}
+	_, err := runGo(ctx, module, append(arguments, packagePath)...)
+	if err != nil {
+		return fmt.Errorf("building %s: %w", packagePath, err)
+	}
+	return nil
+}
+
+// kubernetesVersion returns the version of Kubernetes that the module pins, such as
+// v1.37.1.
+func kubernetesVersion(ctx context.Context, module string) (string, error) {
+	out, err := runGo(ctx, module, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
+	if err != nil {
+		return "", fmt.Errorf("reading the version of the control plane: %w", err)
+	}
+	return strings.TrimSpace(out), nil
+}
+
+// runGo runs the go command in a module's folder and returns what it prints; an error
+// carries what it complains about.
+func runGo(ctx context.Context, module string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir = module
+	// The module is built for itself even where a workspace file surrounds it.
+	command.Env = append(os.Environ(), "GOWORK=off")
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Run(); err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s", arguments[0], err, stderr.String())
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,158 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package programs answers where the programs of the local control plane are: it
+// builds etcd, kube-apiserver, kube-controller-manager and kubectl from the module
+// that pins them, once, and keeps them in the user's cache.
+package programs
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/configbutler/slipstream/test/devcluster/filelock"
+	"github.com/configbutler/slipstream/test/devcluster/progress"
+)
+
+// Set holds the absolute paths of the control plane's programs.
+type Set struct {
+	Etcd              string
+	APIServer         string
+	ControllerManager string
+	Kubectl           string
+}
+
+// packages names the program that each package becomes, in the order they are built.
+// The order lets each build on what the one before it has compiled.
+var packages = []struct{ program, path string }{
+	{"etcd", "go.etcd.io/etcd/server/v3"},
+	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
+	{"kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	{"kubectl", "k8s.io/kubernetes/cmd/kubectl"},
+}
+
+// pinFiles are the files of the module that decide what is built.
+var pinFiles = []string{"go.mod", "go.sum", "tools.go"}
+
+// Build returns the programs that the Go module in the folder module pins, and builds
+// them first if the cache does not have them: some minutes the first time, no time at
+// all after that. Several callers may build at once, from several processes: one
+// builds, the others wait for it. The cache is slipstream/controlplane below
+// os.UserCacheDir, one folder for each version and content of the pins.
+func Build(ctx context.Context, module string, reporter *progress.Reporter) (Set, error) {
+	version, err := kubernetesVersion(ctx, module)
+	if err != nil {
+		return Set{}, err
+	}
+	folder, err := cacheFolder(module, version)
+	if err != nil {
+		return Set{}, err
+	}
+	if complete(folder) {
+		return newSet(folder), nil
+	}
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return Set{}, fmt.Errorf("making the cache of the control plane: %w", err)
+	}
+	reporter.Sayf("building the control plane %s into %s (minutes, once)", version, folder)
+	lock, err := filelock.Acquire(ctx, folder+".lock")
+	if err != nil {
+		return Set{}, err
+	}
+	err = buildOnce(ctx, module, folder, version, reporter)
+	return newSet(folder), errors.Join(err, lock.Release())
+}
+
+// buildOnce fills folder unless another process did so while this one waited. The
+// caller holds the folder's lock.
+func buildOnce(ctx context.Context, module, folder, version string, reporter *progress.Reporter) error {
+	if complete(folder) {
+		return nil
+	}
+	unfinished := folder + ".unfinished"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return fmt.Errorf("removing an unfinished build: %w", err)
+	}
+	bin := filepath.Join(unfinished, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return fmt.Errorf("making the folder of the build: %w", err)
+	}
+	for _, each := range packages {
+		err := reporter.Step("building "+each.program, func() error {
+			return goBuild(ctx, module, filepath.Join(bin, each.program), each.path, stamp(version))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	// The rename is what makes the folder complete: it holds all four programs or it
+	// is not there.
+	if err := os.Rename(unfinished, folder); err != nil {
+		return fmt.Errorf("putting the build in place: %w", err)
+	}
+	return nil
+}
+
+// cacheFolder names the cache's folder for the module as it is now.
+func cacheFolder(module, version string) (string, error) {
+	root, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the user's cache: %w", err)
+	}
+	hash := sha256.New()
+	for _, name := range pinFiles {
+		content, err := os.ReadFile(filepath.Join(module, name))
+		if err != nil {
+			return "", fmt.Errorf("reading the pins of the control plane: %w", err)
+		}
+		// A hash never fails to take bytes.
+		_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(content), content)
+	}
+	key := fmt.Sprintf("%s-%s-%s-%x", version, runtime.GOOS, runtime.GOARCH, hash.Sum(nil)[:6])
+	return filepath.Join(root, "slipstream", "controlplane", key), nil
+}
+
+// complete reports whether folder holds a build.
+func complete(folder string) bool {
+	_, err := os.Stat(folder)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// newSet names the programs in folder.
+func newSet(folder string) Set {
+	bin := filepath.Join(folder, "bin")
+	return Set{
+		Etcd:              filepath.Join(bin, "etcd"),
+		APIServer:         filepath.Join(bin, "kube-apiserver"),
+		ControllerManager: filepath.Join(bin, "kube-controller-manager"),
+		Kubectl:           filepath.Join(bin, "kubectl"),
+	}
+}
+
+// stamp returns the linker's flags that tell the programs their version; without
+// them they call themselves v0.0.0-master and clients refuse to compare versions.
+func stamp(version string) string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	values := [][2]string{
+		{"gitVersion", version},
+		{"gitMajor", major},
+		{"gitMinor", minor},
+		{"gitCommit", ""},
+		{"gitTreeState", "clean"},
+	}
+	flags := []string{"-s", "-w"}
+	for _, packagePath := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		for _, value := range values {
+			flags = append(flags, "-X", packagePath+"."+value[0]+"="+value[1])
+		}
+	}
+	return strings.Join(flags, " ")
+}
