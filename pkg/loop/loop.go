@@ -1,0 +1,179 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package loop decides when the controllers run: all of them, or none.
+//
+// They run while this process holds the leader Lease, and they are drained before the Lease is given back, so that two
+// processes never act at once. Every replica serves the API; only the leader runs the loop.
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+)
+
+// Times of the leader Lease. A killed leader is replaced after at most the duration and one retry; a leader that cannot
+// renew stops at the deadline, which leaves it the rest of the duration to drain before another may take over.
+const (
+	DefaultLeaseDuration = 24 * time.Second
+	DefaultRenewDeadline = 16 * time.Second
+	DefaultRetryPeriod   = 8 * time.Second
+)
+
+// Pauses between a term that failed and the next one.
+const (
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
+
+// Runner is one controller. Run works until ctx is done, stops everything that it started, and returns. Returning
+// earlier, with or without an error, ends the term of all runners, and the loop starts them again after a pause.
+type Runner interface {
+	// Name says in logs which controller this is.
+	Name() string
+	Run(ctx context.Context) error
+}
+
+// Lease says when this process leads.
+type Lease struct {
+	// Lock is the Lease object and the identity of this process. Nil means that this process always leads.
+	Lock resourcelock.Interface
+	// Duration, RenewDeadline and RetryPeriod are those of leaderelection.LeaderElectionConfig.
+	Duration      time.Duration
+	RenewDeadline time.Duration
+	RetryPeriod   time.Duration
+}
+
+// Loop runs the controllers while this process leads.
+type Loop struct {
+	lease   Lease
+	runners []Runner
+}
+
+// New returns a loop over runners. The error says which time of the lease does not fit the others.
+func New(lease Lease, runners ...Runner) (*Loop, error) {
+	l := &Loop{lease: lease, runners: runners}
+	if lease.Lock == nil {
+		return l, nil
+	}
+	if _, err := leaderelection.NewLeaderElector(l.election(nil)); err != nil {
+		return nil, fmt.Errorf("configuring the leader election: %w", err)
+	}
+	return l, nil
+}
+
+// Run leads whenever it can, until ctx is done. When it returns, all runners have stopped and the Lease is free.
+func (l *Loop) Run(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	pause := newPause()
+	for ctx.Err() == nil {
+		started := time.Now()
+		err := l.term(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(started) > lastPause {
+			pause = newPause()
+		}
+		delay := pause.Step()
+		logger.Error(err, "The controllers stopped, trying again", "delay", delay)
+		select {
+		case <-ctx.Done():
+		case <-time.After(delay):
+		}
+	}
+}
+
+// newPause grows from firstPause to lastPause; a term that lasted starts it anew.
+func newPause() wait.Backoff {
+	return wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.1, Steps: 10, Cap: lastPause}
+}
+
+// errLeaseLost ends a term without any fault of the runners.
+var errLeaseLost = errors.New("the leader lease was lost")
+
+// term waits for leadership, runs the controllers, and gives the Lease back once they have stopped.
+func (l *Loop) term(ctx context.Context) error {
+	if l.lease.Lock == nil {
+		return l.lead(ctx, ctx)
+	}
+	// The election outlives ctx: cancelling it releases the Lease, which must wait for the runners.
+	election, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	elected := make(chan context.Context, 1)
+	elector, err := leaderelection.NewLeaderElector(l.election(elected))
+	if err != nil {
+		return fmt.Errorf("configuring the leader election: %w", err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		elector.Run(election)
+	}()
+	err = errLeaseLost
+	select {
+	case <-ctx.Done():
+	case <-over:
+	case leading := <-elected:
+		err = l.lead(ctx, leading)
+	}
+	release()
+	<-over
+	return err
+}
+
+// election hands the context of a won election to elected; that context ends with the leadership.
+func (l *Loop) election(elected chan<- context.Context) leaderelection.LeaderElectionConfig {
+	return leaderelection.LeaderElectionConfig{
+		Lock:          l.lease.Lock,
+		LeaseDuration: l.lease.Duration,
+		RenewDeadline: l.lease.RenewDeadline,
+		RetryPeriod:   l.lease.RetryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) { elected <- leading },
+			OnStoppedLeading: func() {},
+		},
+		ReleaseOnCancel: true,
+		Name:            "slipstream",
+	}
+}
+
+// lead runs all runners until ctx or leading is done, or one of them returns; it returns when all have.
+func (l *Loop) lead(ctx, leading context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(leading, stop)()
+
+	klog.FromContext(ctx).Info("Leading: starting the controllers", "controllers", len(l.runners))
+	group, running := errgroup.WithContext(ctx)
+	for _, runner := range l.runners {
+		group.Go(func() error { return run(running, runner) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	<-ctx.Done() // a loop without runners leads all the same
+	return errLeaseLost
+}
+
+// run makes an early return of a runner an error, so that the group ends with it.
+func run(ctx context.Context, runner Runner) error {
+	logger := klog.LoggerWithName(klog.FromContext(ctx), runner.Name())
+	err := runner.Run(klog.NewContext(ctx, logger))
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return fmt.Errorf("controller %s: %w", runner.Name(), err)
+	}
+	return fmt.Errorf("controller %s: stopped although it leads", runner.Name())
+}
