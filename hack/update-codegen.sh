@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Copyright The Slipstream Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Regenerates everything that is derived from pkg/apis: deep copies, conversions and defaults beside the types, and
+# clients, listers, informers, apply configurations and OpenAPI definitions in pkg/generated. The generators are those
+# of the code-generator version in go.mod. Needs no network once modules are cached; run again, it changes nothing.
+
+set -o errexit -o nounset -o pipefail
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
+cd "${root}"
+
+module="github.com/configbutler/slipstream"
+boilerplate="${root}/hack/boilerplate.go.txt"
+generated="${root}/pkg/generated"
+
+scratch="$(mktemp -d)"
+trap 'rm -rf "${scratch}"' EXIT
+
+# kube_codegen.sh installs the generators into GOBIN.
+export GOBIN="${scratch}/bin"
+mkdir -p "${GOBIN}"
+
+# shellcheck source=/dev/null
+source "$(go list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
+
+kube::codegen::gen_helpers --boilerplate "${boilerplate}" pkg/apis
+
+# Apply configurations carry the schema of the types, so that a field manager's part of an object can be extracted. The
+# schema is printed from the OpenAPI definitions, which therefore come first.
+kube::codegen::gen_openapi \
+  --boilerplate "${boilerplate}" \
+  --output-dir "${generated}/openapi" \
+  --output-pkg "${module}/pkg/generated/openapi" \
+  --output-model-name-file zz_generated.model_name.go \
+  --report-filename "${scratch}/violations" --update-report \
+  pkg/apis
+
+go run ./hack/openapischema > "${scratch}/schema.json"
+
+kube::codegen::gen_client \
+  --boilerplate "${boilerplate}" \
+  --output-dir "${generated}" \
+  --output-pkg "${module}/pkg/generated" \
+  --with-watch --with-applyconfig \
+  --applyconfig-openapi-schema "${scratch}/schema.json" \
+  pkg/apis

@@ -1,0 +1,86 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configbutler
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// GitDestination is a folder on a branch that rules mirror objects to. Its progress is in the GitDestinationStatus of
+// the same name.
+type GitDestination struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Spec   GitDestinationSpec
+	Status GitDestinationState
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// GitDestinationList is a list of GitDestinations.
+type GitDestinationList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []GitDestination
+}
+
+// GitDestinationSpec describes a folder on a branch and how objects are written to it.
+type GitDestinationSpec struct {
+	RepoRef       ObjectReference
+	Branch        string
+	BaseFolder    string
+	AccessPolicy  *AccessPolicy
+	ExclusiveMode bool
+	Granularity   Granularity
+	Secrets       SecretsPolicy
+	Encryption    *Encryption
+	Prune         PrunePolicy
+	Ignore        []IgnoreRule
+	Suspend       bool
+}
+
+// Granularity is a way to divide changes into commits.
+type Granularity string
+
+const (
+	// GranularityPerAuthor lets changes of one author in a row share a commit.
+	GranularityPerAuthor Granularity = "PerAuthor"
+	// GranularityPerChange makes a commit of each change.
+	GranularityPerChange Granularity = "PerChange"
+	// GranularityBatch makes one commit of everything that is pushed together.
+	GranularityBatch Granularity = "Batch"
+)
+
+// SecretsPolicy is what becomes of Secrets.
+type SecretsPolicy string
+
+const (
+	// SecretsEncrypt writes Secrets encrypted.
+	SecretsEncrypt SecretsPolicy = "Encrypt"
+	// SecretsAsIs writes Secrets plainly.
+	SecretsAsIs SecretsPolicy = "AsIs"
+	// SecretsOmit leaves Secrets out.
+	SecretsOmit SecretsPolicy = "Omit"
+)
+
+// PrunePolicy is what becomes of files that no object maps to.
+type PrunePolicy string
+
+const (
+	// PruneAlways removes them.
+	PruneAlways PrunePolicy = "Always"
+	// PruneNever counts and keeps them.
+	PruneNever PrunePolicy = "Never"
+)
+
+// Encryption says who can read encrypted Secrets.
+type Encryption struct {
+	AgeRecipients []string
+}
+
+// GitDestinationState is what the server found out about a destination.
+type GitDestinationState struct {
+	ObservedGeneration int64
+	Conditions         []metav1.Condition
+}

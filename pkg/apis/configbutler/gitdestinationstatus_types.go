@@ -1,0 +1,96 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configbutler
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// GitDestinationStatus records how far a GitDestination has come. It has the name of its GitDestination and goes when
+// that goes. The server writes it; it can be read and deleted, but not created or changed.
+type GitDestinationStatus struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Status GitDestinationRecord
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// GitDestinationStatusList is a list of GitDestinationStatuses.
+type GitDestinationStatusList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []GitDestinationStatus
+}
+
+// GitDestinationRecord is how far a destination has come. Counts that only ever rise start again at 0 when the
+// record is deleted.
+type GitDestinationRecord struct {
+	State             string
+	Branch            string
+	Folder            string
+	LastCommit        *CommitSummary
+	LastPushTime      *metav1.Time
+	QueueDepth        int64
+	PendingChanges    int64
+	OldestPendingTime *metav1.Time
+	Objects           int64
+	Files             int64
+	LastSeedTime      *metav1.Time
+	OrphansRemoved    int64
+	OrphansHeld       int64
+	PushRetries       int64
+	LastError         string
+	Attribution       AttributionCounts
+	LeaseHolder       string
+	Owner             *OwnerMarker
+	Watches           []ResourceTypeWatch
+}
+
+// CommitSummary is a commit in short.
+type CommitSummary struct {
+	SHA     string
+	Time    metav1.Time
+	Message string
+	URL     string
+}
+
+// AttributionCounts counts changes by the signal that told their author.
+type AttributionCounts struct {
+	Audit         int64
+	Admission     int64
+	ManagedFields int64
+	Unknown       int64
+}
+
+// OwnerMarker is the content of the file that says whose a folder is.
+type OwnerMarker struct {
+	ClusterUID string
+	Namespace  string
+	Name       string
+	Instance   string
+	Time       metav1.Time
+}
+
+// ResourceTypeWatch is how one resource type is being watched.
+type ResourceTypeWatch struct {
+	ResourceType
+	State        WatchState
+	Message      string
+	Objects      int64
+	LastListTime *metav1.Time
+}
+
+// WatchState is how far the watch of a resource type has come.
+type WatchState string
+
+const (
+	// WatchStateListing means that the type is being listed and its changes are not known yet.
+	WatchStateListing WatchState = "Listing"
+	// WatchStateWatching means that changes are followed as they happen.
+	WatchStateWatching WatchState = "Watching"
+	// WatchStateFailing means that the type cannot be listed or watched now. It is tried again, and files of the type are
+	// left as they are.
+	WatchStateFailing WatchState = "Failing"
+)

@@ -1,0 +1,79 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configbutler
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// GitRepoConfig is a Git repository that the cluster may be mirrored to: where it is, how to reach it, which branches
+// may be written, and what commits look like.
+type GitRepoConfig struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Spec   GitRepoConfigSpec
+	Status GitRepoConfigStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// GitRepoConfigList is a list of GitRepoConfigs.
+type GitRepoConfigList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []GitRepoConfig
+}
+
+// GitRepoConfigSpec describes a repository.
+type GitRepoConfigSpec struct {
+	RepoURL         string
+	AllowedBranches []string
+	SecretRef       *SecretReference
+	Push            *PushPolicy
+	Commit          *CommitPolicy
+	WebURLTemplate  string
+	AccessPolicy    *AccessPolicy
+}
+
+// PushPolicy bounds a push. A branch that has been quiet is pushed at once; the bounds hold while changes keep coming.
+type PushPolicy struct {
+	Interval   *metav1.Duration
+	MaxCommits *int32
+}
+
+// CommitPolicy says what commits look like.
+type CommitPolicy struct {
+	AuthorTemplate  string
+	Committer       *CommitIdentity
+	MessageTemplate string
+	Signing         *CommitSigning
+}
+
+// CommitIdentity is a name and an address as Git writes them.
+type CommitIdentity struct {
+	Name  string
+	Email string
+}
+
+// CommitSigning says how commits are signed.
+type CommitSigning struct {
+	SecretRef SecretReference
+	Format    SigningFormat
+}
+
+// SigningFormat is a kind of commit signature.
+type SigningFormat string
+
+const (
+	// SigningFormatSSH signs with an SSH key (SSHSIG).
+	SigningFormatSSH SigningFormat = "SSH"
+	// SigningFormatOpenPGP signs with an OpenPGP key.
+	SigningFormatOpenPGP SigningFormat = "OpenPGP"
+)
+
+// GitRepoConfigStatus is what the server found out about a repository.
+type GitRepoConfigStatus struct {
+	ObservedGeneration int64
+	Conditions         []metav1.Condition
+}

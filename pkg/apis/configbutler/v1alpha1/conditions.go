@@ -1,0 +1,101 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types. Ready, Reconciling and Stalled have the meaning that kstatus gives them; the last two are only there
+// while they are true.
+const (
+	// ConditionReady is true when an object does what its spec says, for the generation observed.
+	ConditionReady = "Ready"
+	// ConditionReconciling is true while the server is working towards the spec.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is true when the server cannot go on without someone changing something.
+	ConditionStalled = "Stalled"
+	// ConditionOwnershipConflict is true when the marker in a destination's folder names another owner.
+	ConditionOwnershipConflict = "OwnershipConflict"
+	// ConditionAccessDenied is true when an object refers to one whose accessPolicy does not admit it.
+	ConditionAccessDenied = "AccessDenied"
+	// ConditionSecretsEncrypted is true when a destination's Secrets are written encrypted.
+	ConditionSecretsEncrypted = "SecretsEncrypted"
+)
+
+// Reasons that any kind may give.
+const (
+	// ReasonSucceeded says that everything is as the spec wants it.
+	ReasonSucceeded = "Succeeded"
+	// ReasonProgressing says that work is under way.
+	ReasonProgressing = "Progressing"
+	// ReasonSuspended says that the spec asks for nothing to be done.
+	ReasonSuspended = "Suspended"
+	// ReasonAccessGranted says that the accessPolicy of what is referred to admits this object.
+	ReasonAccessGranted = "AccessGranted"
+	// ReasonAccessNotGranted says that the accessPolicy of what is referred to does not admit this object.
+	ReasonAccessNotGranted = "AccessNotGranted"
+)
+
+// Reasons of a GitRepoConfig.
+const (
+	// ReasonSecretNotFound says that the Secret named does not exist.
+	ReasonSecretNotFound = "SecretNotFound"
+	// ReasonSecretInvalid says that the Secret lacks a key or holds something unusable.
+	ReasonSecretInvalid = "SecretInvalid"
+	// ReasonURLRefused says that the server's settings do not allow the URL.
+	ReasonURLRefused = "URLRefused"
+	// ReasonRepositoryUnreachable says that the remote does not answer.
+	ReasonRepositoryUnreachable = "RepositoryUnreachable"
+	// ReasonRepositoryNotFound says that the remote knows no such repository, or a reference names no GitRepoConfig.
+	ReasonRepositoryNotFound = "RepositoryNotFound"
+	// ReasonAuthenticationFailed says that the remote refuses the credentials.
+	ReasonAuthenticationFailed = "AuthenticationFailed"
+	// ReasonWriteDenied says that the remote lets the repository be read and not written.
+	ReasonWriteDenied = "WriteDenied"
+)
+
+// Reasons of a GitDestination.
+const (
+	// ReasonRepositoryNotReady says that the GitRepoConfig is not ready; its condition says why.
+	ReasonRepositoryNotReady = "RepositoryNotReady"
+	// ReasonBranchNotAllowed says that the GitRepoConfig does not allow the branch.
+	ReasonBranchNotAllowed = "BranchNotAllowed"
+	// ReasonFolderOverlaps says that the folder lies inside or around that of another destination.
+	ReasonFolderOverlaps = "FolderOverlaps"
+	// ReasonPushRejected says that the remote received changes and refused them.
+	ReasonPushRejected = "PushRejected"
+	// ReasonPushFailed says that changes could not be brought to the remote and are being tried again.
+	ReasonPushFailed = "PushFailed"
+	// ReasonLeaseHeldElsewhere says that another instance writes the branch.
+	ReasonLeaseHeldElsewhere = "LeaseHeldElsewhere"
+	// ReasonOwnedByAnother says that the marker in the folder names another owner.
+	ReasonOwnedByAnother = "OwnedByAnother"
+	// ReasonOwned says that the marker in the folder names this destination.
+	ReasonOwned = "Owned"
+	// ReasonRecipientsGiven says that Secrets are encrypted for the recipients in the spec.
+	ReasonRecipientsGiven = "RecipientsGiven"
+	// ReasonKeyGenerated says that Secrets are encrypted for a key pair that the server made and keeps.
+	ReasonKeyGenerated = "KeyGenerated"
+	// ReasonEncryptionUnavailable says that Secrets cannot be encrypted and are left out.
+	ReasonEncryptionUnavailable = "EncryptionUnavailable"
+	// ReasonSecretsAsIs says that the spec asks for Secrets to be written plainly.
+	ReasonSecretsAsIs = "SecretsAsIs"
+	// ReasonSecretsOmitted says that the spec asks for Secrets to be left out.
+	ReasonSecretsOmitted = "SecretsOmitted"
+)
+
+// Reasons of a WatchRule or ClusterWatchRule.
+const (
+	// ReasonDestinationNotFound says that the reference names no GitDestination.
+	ReasonDestinationNotFound = "DestinationNotFound"
+	// ReasonDestinationNotReady says that the GitDestination is not ready; its condition says why.
+	ReasonDestinationNotReady = "DestinationNotReady"
+	// ReasonNoMatchingTypes says that the cluster has no type that the rule selects.
+	ReasonNoMatchingTypes = "NoMatchingTypes"
+	// ReasonTypeNotFound says that some of the types that the rule names do not exist; the others are watched.
+	ReasonTypeNotFound = "TypeNotFound"
+	// ReasonWatchFailed says that some of the types cannot be listed or watched; the others are.
+	ReasonWatchFailed = "WatchFailed"
+	// ReasonDiscoveryFailed says that the cluster's types could not all be found out.
+	ReasonDiscoveryFailed = "DiscoveryFailed"
+	// ReasonPermissionLost says that the person or account that made the rule may no longer read what it selects.
+	ReasonPermissionLost = "PermissionLost"
+)

@@ -1,0 +1,147 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// GitRepoConfig is a Git repository that the cluster may be mirrored to: where it is, how to reach it, which branches
+// may be written, and what commits look like.
+type GitRepoConfig struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what the user wants.
+	Spec GitRepoConfigSpec `json:"spec"`
+	// status is what the server found. Only the server writes it.
+	// +optional
+	Status GitRepoConfigStatus `json:"status,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// GitRepoConfigList is a list of GitRepoConfigs.
+type GitRepoConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the objects.
+	Items []GitRepoConfig `json:"items"`
+}
+
+// GitRepoConfigSpec describes a repository.
+type GitRepoConfigSpec struct {
+	// repoUrl is where the repository is: https://host/path, ssh://user@host:port/path or user@host:path. http:// and
+	// file:// are refused unless the server was started with --git-allow-insecure. Credentials belong into the
+	// Secret that secretRef names, never into the URL.
+	RepoURL string `json:"repoUrl"`
+	// allowedBranches are the branches that destinations may write: exact names or globs, in which * matches within one
+	// path segment, ? one character and [a-z] a range. Empty allows none, so at least one is needed before a
+	// GitDestination can use the repository.
+	// +optional
+	// +listType=set
+	AllowedBranches []string `json:"allowedBranches,omitempty"`
+	// secretRef names the Secret with the credentials, in this namespace. For https: username and password, or
+	// bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and known_hosts, which is
+	// required. caBundle (or ca.crt) holds the certificates of a private authority. Without a Secret the
+	// repository is used anonymously.
+	// +optional
+	SecretRef *SecretReference `json:"secretRef,omitempty"`
+	// push bounds how long changes are gathered and how many commits travel together.
+	// +optional
+	Push *PushPolicy `json:"push,omitempty"`
+	// commit says what commits look like.
+	// +optional
+	Commit *CommitPolicy `json:"commit,omitempty"`
+	// webURLTemplate makes a link to a commit for people: an http or https URL in which {sha} stands for the commit,
+	// such as https://example.com/team/repo/commit/{sha}. Empty means no links.
+	// +optional
+	WebURLTemplate string `json:"webURLTemplate,omitempty"`
+	// accessPolicy says which GitDestinations may use the repository. Defaults to those of this namespace.
+	// +optional
+	AccessPolicy *AccessPolicy `json:"accessPolicy,omitempty"`
+}
+
+// PushPolicy bounds a push. A branch that has been quiet is pushed at once; the bounds hold while changes keep coming.
+type PushPolicy struct {
+	// interval is the longest time that a change waits for others to share its push, as a duration such as 20s.
+	// Absent means the server's --git-batch-max-wait-sec, which is 20s unless set. At least 100ms, at most 1h.
+	// +optional
+	Interval *metav1.Duration `json:"interval,omitempty"`
+	// maxCommits is the number of commits that one push carries at most; when it is reached the push starts without
+	// waiting. Absent means no bound but the server's on files and bytes (--git-batch-max-files, 200 unless set, and
+	// --git-batch-max-bytes-mib, 1 unless set). At least 1, at most 10000.
+	// +optional
+	MaxCommits *int32 `json:"maxCommits,omitempty"`
+}
+
+// CommitPolicy says what commits look like.
+type CommitPolicy struct {
+	// authorTemplate is a Go text/template for the author, of the form "Name <email>". It sees .Username, .Name,
+	// .Email, .Groups and .Cluster of the change; what is not known is empty. Empty means
+	// {{.Username}} <{{.Username}}@{{.Cluster}}>, with the user's own name and email where they are known.
+	// +optional
+	AuthorTemplate string `json:"authorTemplate,omitempty"`
+	// committer is the identity that every commit is made with, and the author of changes that nobody is known for.
+	// Defaults to the server's own.
+	// +optional
+	Committer *CommitIdentity `json:"committer,omitempty"`
+	// messageTemplate is a Go text/template for the message above the trailers. It sees .Subject (the line that would
+	// be used without a template), .Author and .Changes, a list of .Operation, .Group, .Version, .Resource,
+	// .Namespace and .Name. Empty means the subject, and a summary when the commit holds several changes.
+	// +optional
+	MessageTemplate string `json:"messageTemplate,omitempty"`
+	// signing signs every commit. Absent means that commits are not signed.
+	// +optional
+	Signing *CommitSigning `json:"signing,omitempty"`
+}
+
+// CommitIdentity is a name and an address as Git writes them.
+type CommitIdentity struct {
+	// name, such as "Slipstream".
+	Name string `json:"name"`
+	// email, such as slipstream@example.com.
+	Email string `json:"email"`
+}
+
+// CommitSigning says how commits are signed.
+type CommitSigning struct {
+	// secretRef names the Secret with the key, in this namespace: ssh-privatekey for SSH, private.asc for OpenPGP,
+	// and passphrase if the key has one.
+	SecretRef SecretReference `json:"secretRef"`
+	// format is SSH or OpenPGP. Defaults to SSH.
+	// +optional
+	// +default=ref(SigningFormatSSH)
+	Format SigningFormat `json:"format,omitempty"`
+}
+
+// SigningFormat is a kind of commit signature.
+//
+// +enum
+type SigningFormat string
+
+const (
+	// SigningFormatSSH signs with an SSH key (SSHSIG).
+	SigningFormatSSH SigningFormat = "SSH"
+	// SigningFormatOpenPGP signs with an OpenPGP key.
+	SigningFormatOpenPGP SigningFormat = "OpenPGP"
+)
+
+// GitRepoConfigStatus is what the server found out about a repository.
+type GitRepoConfigStatus struct {
+	// observedGeneration is the metadata.generation that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions: Ready says whether the repository can be reached and written.
+	// +optional
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+}

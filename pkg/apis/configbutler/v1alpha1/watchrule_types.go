@@ -1,0 +1,178 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +genclient
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// WatchRule selects objects of its own namespace that are mirrored to a GitDestination.
+type WatchRule struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what the user wants.
+	Spec WatchRuleSpec `json:"spec"`
+	// status is what the server found. Only the server writes it.
+	// +optional
+	Status WatchRuleStatus `json:"status,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// WatchRuleList is a list of WatchRules.
+type WatchRuleList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the objects.
+	Items []WatchRule `json:"items"`
+}
+
+// WatchRuleSpec says what is mirrored where.
+type WatchRuleSpec struct {
+	// destinationRef names the GitDestination.
+	DestinationRef ObjectReference `json:"destinationRef"`
+	// objectSelector narrows the rules to objects with matching labels. Absent means every object.
+	// +optional
+	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty"`
+	// rules select resource types; an object that any of them selects is mirrored. At least one is needed.
+	// +listType=map
+	// +listMapKey=name
+	// +patchMergeKey=name
+	// +patchStrategy=merge
+	Rules []ResourceRule `json:"rules" patchStrategy:"merge" patchMergeKey:"name"`
+}
+
+// ResourceRule selects resource types, and which of their changes reach Git, as the rules of an admission webhook do.
+type ResourceRule struct {
+	// name tells the rules of one list apart. It is required and unique in the list, so that several people can apply
+	// rules to one list side by side.
+	Name string `json:"name"`
+	// operations are the changes that reach Git: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE,
+	// files stay when their objects go.
+	// +optional
+	// +listType=set
+	Operations []Operation `json:"operations,omitempty"`
+	// apiGroups are the API groups: "" is the core group, * is every group. Empty means every group.
+	// +optional
+	// +listType=set
+	APIGroups []string `json:"apiGroups,omitempty"`
+	// apiVersions are the versions to read objects in; * is every version. Empty means the version that the
+	// cluster prefers.
+	// +optional
+	// +listType=set
+	APIVersions []string `json:"apiVersions,omitempty"`
+	// resources are plurals such as deployments, plural.group for short such as deployments.apps, or * for every
+	// resource. As in admission webhooks deployments/scale names a subresource and */* all of them; a subresource
+	// adds nothing to the mirror, because it holds nothing of its own. Empty means the preset of types that hold desired
+	// state: deployments, services, configmaps, secrets, roles and the like, but no pods, events or leases.
+	// +optional
+	// +listType=set
+	Resources []string `json:"resources,omitempty"`
+}
+
+// Operation is a change of an object.
+//
+// +enum
+type Operation string
+
+const (
+	// OperationAll stands for every operation.
+	OperationAll Operation = "*"
+	// OperationCreate is the creation of an object.
+	OperationCreate Operation = "CREATE"
+	// OperationUpdate is a change of an object.
+	OperationUpdate Operation = "UPDATE"
+	// OperationDelete is the removal of an object.
+	OperationDelete Operation = "DELETE"
+)
+
+// WatchRuleStatus is what the server found out about a rule.
+type WatchRuleStatus struct {
+	// observedGeneration is the metadata.generation that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions: Ready says whether everything that the rule selects is watched and has a destination.
+	// +optional
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+	// matchedResourceTypes are the types that the rule selects in the cluster as it is now, sorted by group, resource
+	// and version. The list is always written as a whole.
+	// +optional
+	// +listType=atomic
+	MatchedResourceTypes []ResourceType `json:"matchedResourceTypes,omitempty"`
+}
+
+// +genclient
+// +genclient:nonNamespaced
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, that are mirrored to a
+// GitDestination. The destination's accessPolicy must allow cluster rules.
+type ClusterWatchRule struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what the user wants.
+	Spec ClusterWatchRuleSpec `json:"spec"`
+	// status is what the server found. Only the server writes it.
+	// +optional
+	Status WatchRuleStatus `json:"status,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ClusterWatchRuleList is a list of ClusterWatchRules.
+type ClusterWatchRuleList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard list metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the objects.
+	Items []ClusterWatchRule `json:"items"`
+}
+
+// ClusterWatchRuleSpec says what is mirrored where.
+type ClusterWatchRuleSpec struct {
+	// destinationRef names the GitDestination and its namespace.
+	DestinationRef NamespacedObjectReference `json:"destinationRef"`
+	// rules select resource types; an object that any of them selects is mirrored. At least one is needed.
+	// +listType=map
+	// +listMapKey=name
+	// +patchMergeKey=name
+	// +patchStrategy=merge
+	Rules []ClusterResourceRule `json:"rules" patchStrategy:"merge" patchMergeKey:"name"`
+}
+
+// ClusterResourceRule selects resource types of one scope.
+type ClusterResourceRule struct {
+	ResourceRule `json:",inline"`
+	// scope is Cluster for objects without a namespace, Namespaced for objects in namespaces. It is required.
+	Scope ResourceScope `json:"scope"`
+	// namespaceSelector matches the labels of the namespaces whose objects are mirrored; a namespace that begins or
+	// ceases to match takes its objects in or out. It may only be set when scope is Namespaced. Absent
+	// means every namespace.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+}
+
+// ResourceScope says whether objects live in namespaces.
+//
+// +enum
+type ResourceScope string
+
+const (
+	// ScopeCluster is for objects without a namespace.
+	ScopeCluster ResourceScope = "Cluster"
+	// ScopeNamespaced is for objects in namespaces.
+	ScopeNamespaced ResourceScope = "Namespaced"
+)
