@@ -20,7 +20,7 @@ trap 'rm -rf "${scratch}"' EXIT
 
 # kube_codegen.sh installs the generators into GOBIN.
 export GOBIN="${scratch}/bin"
-mkdir -p "${GOBIN}"
+mkdir -p "${GOBIN}" "${generated}"/{applyconfiguration,clientset,informers,listers,openapi}
 
 # shellcheck source=/dev/null
 source "$(go list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
@@ -28,7 +28,8 @@ source "$(go list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
 kube::codegen::gen_helpers --boilerplate "${boilerplate}" pkg/apis
 
 # Apply configurations carry the schema of the types, so that a field manager's part of an object can be extracted. The
-# schema is printed from the OpenAPI definitions, which therefore come first.
+# schema is printed from the OpenAPI definitions, which therefore come first. It finds types by the name that follows
+# from their import path, so +k8s:openapi-model-package must say that one.
 kube::codegen::gen_openapi \
   --boilerplate "${boilerplate}" \
   --output-dir "${generated}/openapi" \

@@ -8,6 +8,6 @@
 // +k8s:conversion-gen=github.com/configbutler/slipstream/pkg/apis/configbutler
 // +k8s:defaulter-gen=TypeMeta
 // +k8s:openapi-gen=true
-// +k8s:openapi-model-package=ai.configbutler.v1alpha1
+// +k8s:openapi-model-package=com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1
 // +groupName=configbutler.ai
 package v1alpha1

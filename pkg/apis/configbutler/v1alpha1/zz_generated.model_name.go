@@ -10,185 +10,185 @@ package v1alpha1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AccessPolicy) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.AccessPolicy"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AccessPolicy"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AttributionCounts) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.AttributionCounts"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AttributionCounts"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterResourceRule) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.ClusterResourceRule"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterResourceRule"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterWatchRule) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.ClusterWatchRule"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterWatchRule"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterWatchRuleList) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.ClusterWatchRuleList"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterWatchRuleList"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterWatchRuleSpec) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.ClusterWatchRuleSpec"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterWatchRuleSpec"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CommitIdentity) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.CommitIdentity"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitIdentity"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CommitPolicy) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.CommitPolicy"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitPolicy"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CommitSigning) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.CommitSigning"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitSigning"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CommitSummary) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.CommitSummary"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitSummary"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Encryption) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.Encryption"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Encryption"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitDestination) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitDestination"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestination"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitDestinationList) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitDestinationList"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationList"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitDestinationRecord) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitDestinationRecord"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationRecord"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitDestinationSpec) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitDestinationSpec"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationSpec"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitDestinationState) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitDestinationState"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationState"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitDestinationStatus) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitDestinationStatus"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitDestinationStatusList) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitDestinationStatusList"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationStatusList"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitRepoConfig) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitRepoConfig"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfig"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitRepoConfigList) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitRepoConfigList"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfigList"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitRepoConfigSpec) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitRepoConfigSpec"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfigSpec"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitRepoConfigStatus) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.GitRepoConfigStatus"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfigStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in IgnoreRule) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.IgnoreRule"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IgnoreRule"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in IgnoreTarget) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.IgnoreTarget"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IgnoreTarget"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in NamespacedObjectReference) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.NamespacedObjectReference"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in NamespacedRules) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.NamespacedRules"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedRules"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ObjectReference) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.ObjectReference"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in OwnerMarker) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.OwnerMarker"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.OwnerMarker"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PushPolicy) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.PushPolicy"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PushPolicy"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceRule) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.ResourceRule"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceRule"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceType) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.ResourceType"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceType"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceTypeWatch) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.ResourceTypeWatch"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceTypeWatch"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SecretReference) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.SecretReference"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WatchRule) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.WatchRule"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRule"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WatchRuleList) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.WatchRuleList"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleList"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WatchRuleSpec) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.WatchRuleSpec"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleSpec"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WatchRuleStatus) OpenAPIModelName() string {
-	return "ai.configbutler.v1alpha1.WatchRuleStatus"
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleStatus"
 }

@@ -26,46 +26,650 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AccessPolicy
+  map:
+    fields:
+    - name: allowClusterRules
+      type:
+        scalar: boolean
+    - name: namespacedRules
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedRules
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterResourceRule
+  map:
+    fields:
+    - name: apiGroups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: apiVersions
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespaceSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: operations
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: resources
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: scope
+      type:
+        scalar: string
+      default: ""
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterWatchRule
-  scalar: untyped
-  list:
-    elementType:
-      namedType: __untyped_atomic_
-    elementRelationship: atomic
   map:
-    elementType:
-      namedType: __untyped_deduced_
-    elementRelationship: separable
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterWatchRuleSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleStatus
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterWatchRuleSpec
+  map:
+    fields:
+    - name: destinationRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference
+      default: {}
+    - name: rules
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterResourceRule
+          elementRelationship: associative
+          keys:
+          - name
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitIdentity
+  map:
+    fields:
+    - name: email
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitPolicy
+  map:
+    fields:
+    - name: authorTemplate
+      type:
+        scalar: string
+    - name: committer
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitIdentity
+    - name: messageTemplate
+      type:
+        scalar: string
+    - name: signing
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitSigning
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitSigning
+  map:
+    fields:
+    - name: format
+      type:
+        scalar: string
+      default: SSH
+    - name: secretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Encryption
+  map:
+    fields:
+    - name: ageRecipients
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestination
-  scalar: untyped
-  list:
-    elementType:
-      namedType: __untyped_atomic_
-    elementRelationship: atomic
   map:
-    elementType:
-      namedType: __untyped_deduced_
-    elementRelationship: separable
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationState
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationSpec
+  map:
+    fields:
+    - name: accessPolicy
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AccessPolicy
+    - name: baseFolder
+      type:
+        scalar: string
+    - name: branch
+      type:
+        scalar: string
+      default: ""
+    - name: encryption
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Encryption
+    - name: exclusiveMode
+      type:
+        scalar: boolean
+    - name: granularity
+      type:
+        scalar: string
+      default: PerAuthor
+    - name: ignore
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IgnoreRule
+          elementRelationship: atomic
+    - name: prune
+      type:
+        scalar: string
+      default: Always
+    - name: repoRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectReference
+      default: {}
+    - name: secrets
+      type:
+        scalar: string
+      default: Encrypt
+    - name: suspend
+      type:
+        scalar: boolean
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationState
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfig
-  scalar: untyped
-  list:
-    elementType:
-      namedType: __untyped_atomic_
-    elementRelationship: atomic
   map:
-    elementType:
-      namedType: __untyped_deduced_
-    elementRelationship: separable
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfigSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfigStatus
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfigSpec
+  map:
+    fields:
+    - name: accessPolicy
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AccessPolicy
+    - name: allowedBranches
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: commit
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitPolicy
+    - name: push
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PushPolicy
+    - name: repoUrl
+      type:
+        scalar: string
+      default: ""
+    - name: secretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
+    - name: webURLTemplate
+      type:
+        scalar: string
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfigStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IgnoreRule
+  map:
+    fields:
+    - name: fields
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: managers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: target
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IgnoreTarget
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IgnoreTarget
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+      default: ""
+    elementRelationship: atomic
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedRules
+  map:
+    fields:
+    - name: mode
+      type:
+        scalar: string
+      default: SameNamespace
+    - name: namespaceSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: namespace
+      type:
+        scalar: string
+    elementRelationship: atomic
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PushPolicy
+  map:
+    fields:
+    - name: interval
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: maxCommits
+      type:
+        scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceRule
+  map:
+    fields:
+    - name: apiGroups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: apiVersions
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: operations
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: resources
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceType
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+      default: ""
+    - name: resource
+      type:
+        scalar: string
+      default: ""
+    - name: version
+      type:
+        scalar: string
+      default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    elementRelationship: atomic
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRule
-  scalar: untyped
-  list:
-    elementType:
-      namedType: __untyped_atomic_
-    elementRelationship: atomic
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleStatus
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleSpec
+  map:
+    fields:
+    - name: destinationRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectReference
+      default: {}
+    - name: objectSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: rules
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceRule
+          elementRelationship: associative
+          keys:
+          - name
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: matchedResourceTypes
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceType
+          elementRelationship: atomic
+    - name: observedGeneration
+      type:
+        scalar: numeric
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+  map:
+    fields:
+    - name: lastTransitionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+      default: ""
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: reason
+      type:
+        scalar: string
+      default: ""
+    - name: status
+      type:
+        scalar: string
+      default: ""
+    - name: type
+      type:
+        scalar: string
+      default: ""
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+  scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
   map:
     elementType:
-      namedType: __untyped_deduced_
-    elementRelationship: separable
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+  map:
+    fields:
+    - name: matchExpressions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
+          elementRelationship: atomic
+    - name: matchLabels
+      type:
+        map:
+          elementType:
+            scalar: string
+    elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: ""
+    - name: operator
+      type:
+        scalar: string
+      default: ""
+    - name: values
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: fieldsType
+      type:
+        scalar: string
+    - name: fieldsV1
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
+    - name: manager
+      type:
+        scalar: string
+    - name: operation
+      type:
+        scalar: string
+    - name: subresource
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+  map:
+    fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: creationTimestamp
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: deletionGracePeriodSeconds
+      type:
+        scalar: numeric
+    - name: deletionTimestamp
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: finalizers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: generateName
+      type:
+        scalar: string
+    - name: generation
+      type:
+        scalar: numeric
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: managedFields
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
+          elementRelationship: atomic
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: ownerReferences
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference
+          elementRelationship: associative
+          keys:
+          - uid
+    - name: resourceVersion
+      type:
+        scalar: string
+    - name: selfLink
+      type:
+        scalar: string
+    - name: uid
+      type:
+        scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: blockOwnerDeletion
+      type:
+        scalar: boolean
+    - name: controller
+      type:
+        scalar: boolean
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: uid
+      type:
+        scalar: string
+      default: ""
+    elementRelationship: atomic
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+  scalar: untyped
 - name: __untyped_atomic_
   scalar: untyped
   list:
