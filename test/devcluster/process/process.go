@@ -32,6 +32,8 @@ type Spec struct {
 	Env []string
 	// Log is the file that gets its output, appended to what is there.
 	Log string
+	// Input is its input; nothing if nil.
+	Input *os.File
 }
 
 // Process identifies one started program. It can be stored, and means the same
@@ -57,6 +59,9 @@ func Start(spec Spec) (Process, error) {
 	command := exec.Command(spec.Path, spec.Args...)
 	command.Env = append(os.Environ(), spec.Env...)
 	command.Stdout, command.Stderr = log, log
+	if spec.Input != nil {
+		command.Stdin = spec.Input
+	}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = errors.Join(command.Start(), log.Close())
 	if err != nil {

@@ -1,0 +1,48 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command dev starts, changes and ends development clusters, and is the Git server and
+// the balancer that run in them.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newCommand().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// newCommand returns the command with everything below it.
+func newCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:           "dev",
+		Short:         "Development clusters on loopback",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	command.AddCommand(
+		newUpCommand(),
+		newDownCommand(),
+		newUserCommand(),
+		newStopServerCommand(),
+		newStartServerCommand(),
+		newControlPlaneCommand(),
+		newGitServerCommand(),
+		newBalancerCommand(),
+		newGuardCommand(),
+	)
+	return command
+}

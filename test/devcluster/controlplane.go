@@ -1,0 +1,147 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package devcluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/configbutler/slipstream/test/devcluster/process"
+)
+
+const (
+	// serviceNetwork is where Services would have addresses; nothing routes there.
+	serviceNetwork = "10.0.0.0/16"
+	serviceAddress = "10.0.0.1"
+	serviceIssuer  = "https://kubernetes.default.svc"
+)
+
+// controllers are those that work without nodes. All that clean up are among them:
+// they are the clients that an aggregated API hurts first.
+var controllers = []string{
+	"namespace-controller",
+	"garbage-collector-controller",
+	"resourcequota-controller",
+	"serviceaccount-controller",
+	"serviceaccount-token-controller",
+	"root-ca-certificate-publisher-controller",
+	"clusterrole-aggregation-controller",
+	"deployment-controller",
+	"replicaset-controller",
+	"replicationcontroller-controller",
+	"statefulset-controller",
+	"daemonset-controller",
+	"job-controller",
+	"cronjob-controller",
+	"ttl-after-finished-controller",
+	"endpointslice-controller",
+}
+
+// etcd is the store of the control plane. It does not wait for the disk: what it
+// holds is not worth more than the cluster.
+func (c *Cluster) etcd() part {
+	client, peer := "http://"+address(c.state.Ports.EtcdClient), "http://"+address(c.state.Ports.EtcdPeer)
+	return part{
+		spec: c.spec("etcd", c.state.Programs.Etcd,
+			"--name=dev",
+			"--data-dir="+c.files.etcd(),
+			"--listen-client-urls="+client,
+			"--advertise-client-urls="+client,
+			"--listen-peer-urls="+peer,
+			"--initial-advertise-peer-urls="+peer,
+			"--initial-cluster=dev="+peer,
+			"--unsafe-no-fsync",
+			"--log-level=warn",
+		),
+		ready: c.healthy(client + "/readyz"),
+	}
+}
+
+// apiServer is the kube-apiserver with the aggregator in front of the slipstream
+// server.
+func (c *Cluster) apiServer() part {
+	pki := c.files
+	return part{
+		spec: c.spec("kube-apiserver", c.state.Programs.APIServer,
+			"--etcd-servers=http://"+address(c.state.Ports.EtcdClient),
+			"--bind-address="+loopback,
+			"--advertise-address="+loopback,
+			fmt.Sprintf("--secure-port=%d", c.state.Ports.APIServer),
+			// Endpoints may not be loopback addresses, and nobody follows these.
+			"--endpoint-reconciler-type=none",
+			"--tls-cert-file="+pki.certificate(apiServerCertificate),
+			"--tls-private-key-file="+pki.key(apiServerCertificate),
+			"--client-ca-file="+pki.certificate(clusterAuthority),
+			"--requestheader-client-ca-file="+pki.certificate(frontProxyAuthority),
+			"--requestheader-allowed-names="+frontProxyUserName,
+			"--requestheader-username-headers=X-Remote-User",
+			"--requestheader-uid-headers=X-Remote-Uid",
+			"--requestheader-group-headers=X-Remote-Group",
+			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+			"--proxy-client-cert-file="+pki.certificate(frontProxyCertificate),
+			"--proxy-client-key-file="+pki.key(frontProxyCertificate),
+			"--authorization-mode=RBAC",
+			"--allow-privileged",
+			"--service-cluster-ip-range="+serviceNetwork,
+			"--service-account-issuer="+serviceIssuer,
+			"--service-account-key-file="+pki.join("pki", serviceAccountKey+".pub"),
+			"--service-account-signing-key-file="+pki.key(serviceAccountKey),
+		),
+		ready: c.healthy(c.apiServerURL() + "/readyz"),
+	}
+}
+
+// controllerManager is the kube-controller-manager. Its rate is not limited to that of
+// a cluster with nodes, so that tests need not wait for it.
+func (c *Cluster) controllerManager() part {
+	kubeconfig := c.files.kubeconfig(controllerManagerCertificate)
+	return part{
+		spec: c.spec("kube-controller-manager", c.state.Programs.ControllerManager,
+			"--bind-address="+loopback,
+			fmt.Sprintf("--secure-port=%d", c.state.Ports.ControllerManager),
+			"--tls-cert-file="+c.files.certificate(controllerManagerCertificate),
+			"--tls-private-key-file="+c.files.key(controllerManagerCertificate),
+			"--kubeconfig="+kubeconfig,
+			"--authentication-kubeconfig="+kubeconfig,
+			"--authorization-kubeconfig="+kubeconfig,
+			"--use-service-account-credentials",
+			"--service-account-private-key-file="+c.files.key(serviceAccountKey),
+			"--root-ca-file="+c.files.certificate(clusterAuthority),
+			"--leader-elect=false",
+			"--kube-api-qps=400",
+			"--kube-api-burst=800",
+			"--controllers="+strings.Join(controllers, ","),
+		),
+		ready: c.ControllerManagerHealthy,
+	}
+}
+
+// ControllerManagerHealthy returns an error unless the kube-controller-manager and all
+// its controllers say that they are well.
+func (c *Cluster) ControllerManagerHealthy(ctx context.Context) error {
+	return c.healthy("https://" + address(c.state.Ports.ControllerManager) + "/healthz")(ctx)
+}
+
+// gitServer serves the folder of the repositories over HTTP and SSH.
+func (c *Cluster) gitServer() part {
+	return part{
+		spec: c.spec("git-server", c.state.Options.SupportProgram, "git-server",
+			"--root="+c.files.git(),
+			"--http-address="+address(c.state.Ports.GitHTTP),
+			"--ssh-address="+address(c.state.Ports.GitSSH),
+			"--ssh-host-key="+c.files.key(gitHostKey),
+			"--ssh-authorized-keys="+c.files.join("pki", gitAuthorizedKeys),
+		),
+		ready: c.healthy(c.gitURL() + "/healthz"),
+	}
+}
+
+// spec says how to start a part with its own log.
+func (c *Cluster) spec(name, program string, arguments ...string) process.Spec {
+	return process.Spec{Name: name, Path: program, Args: arguments, Log: c.files.log(name)}
+}
+
+func (c *Cluster) apiServerURL() string { return "https://" + address(c.state.Ports.APIServer) }
+func (c *Cluster) gitURL() string       { return "http://" + address(c.state.Ports.GitHTTP) }

@@ -1,0 +1,97 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package devcluster
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Variables that describe a cluster, in the file env in its folder and in Environ.
+const (
+	// EnvKubeconfig is the path of the administrator's kubeconfig.
+	EnvKubeconfig = "KUBECONFIG"
+	// EnvKubectl is the path of kubectl, of the control plane's version.
+	EnvKubectl = "KUBECTL"
+	// EnvServerURL is where the slipstream server answers without the aggregator.
+	EnvServerURL = "SERVER_URL"
+	// EnvServerPIDs are the ids of the server's processes that run, with spaces between.
+	EnvServerPIDs = "SERVER_PIDS"
+	// EnvServerLog is the path of the log that all servers write to.
+	EnvServerLog = "SERVER_LOG"
+	// EnvDataDir is the folder of the server's stores.
+	EnvDataDir = "DATA_DIR"
+	// EnvGitURL is the base of the HTTP Git server; a push to GIT_URL/NAME.git makes a
+	// repository that is missing.
+	EnvGitURL = "GIT_URL"
+	// EnvGitRoot is the folder of the bare repositories.
+	EnvGitRoot = "GIT_ROOT"
+	// EnvGitSSHURL is the base of the SSH Git server.
+	EnvGitSSHURL = "GIT_SSH_URL"
+	// EnvGitSSHKey is the path of the private key that the SSH Git server lets in.
+	EnvGitSSHKey = "GIT_SSH_KEY"
+	// EnvGitSSHKnownHosts is the path of a known_hosts file for the SSH Git server.
+	EnvGitSSHKnownHosts = "GIT_SSH_KNOWN_HOSTS"
+	// EnvControlPlaneLogs is the folder of the control plane's logs.
+	EnvControlPlaneLogs = "CONTROL_PLANE_LOGS"
+)
+
+// Environ returns what describes the cluster as KEY=VALUE strings, as os.Environ does.
+func (c *Cluster) Environ() []string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.environ()
+}
+
+// Env returns one variable of Environ, empty if there is none of that name.
+func (c *Cluster) Env(name string) string {
+	for _, variable := range c.Environ() {
+		if value, ok := strings.CutPrefix(variable, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func (c *Cluster) environ() []string {
+	var pids []string
+	for _, running := range c.state.Processes {
+		if isServer(running) {
+			pids = append(pids, strconv.Itoa(running.PID))
+		}
+	}
+	return []string{
+		EnvKubeconfig + "=" + string(c.Admin()),
+		EnvKubectl + "=" + c.state.Programs.Kubectl,
+		EnvServerURL + "=" + c.serverURL(),
+		EnvServerPIDs + "=" + strings.Join(pids, " "),
+		EnvServerLog + "=" + c.files.log(serverPart),
+		EnvDataDir + "=" + c.files.data(),
+		EnvGitURL + "=" + c.gitURL(),
+		EnvGitRoot + "=" + c.files.git(),
+		EnvGitSSHURL + "=ssh://git@" + address(c.state.Ports.GitSSH),
+		EnvGitSSHKey + "=" + c.files.key(gitClientKey),
+		EnvGitSSHKnownHosts + "=" + c.files.join("pki", gitKnownHosts),
+		EnvControlPlaneLogs + "=" + c.files.logs(),
+	}
+}
+
+// writeEnvironment writes the variables to the file env, for a shell to read.
+func (c *Cluster) writeEnvironment() error {
+	var lines strings.Builder
+	for _, variable := range c.environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		lines.WriteString(name + "=" + quote(value) + "\n")
+	}
+	return writeWhole(c.files.env(), []byte(lines.String()))
+}
+
+// quote returns a value as a shell reads it, bare if nothing in it is special.
+func quote(value string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,"
+	if strings.Trim(value, plain) == "" {
+		return value
+	}
+	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+}

@@ -1,0 +1,81 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package devcluster
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/configbutler/slipstream/test/devcluster/pki"
+)
+
+// Kubeconfig is the path of a kubeconfig, which stands for the user it belongs to.
+type Kubeconfig string
+
+// RESTConfig returns how a client connects as that user, without a limit on its rate.
+func (k Kubeconfig) RESTConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", string(k))
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig %s: %w", k, err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// Admin returns the kubeconfig of a user whom no authorization stops. It is not fit
+// for showing that somebody may do something: use User.
+func (c *Cluster) Admin() Kubeconfig {
+	return Kubeconfig(c.files.kubeconfig("admin"))
+}
+
+// User returns the kubeconfig of a user in the given groups, known by a client
+// certificate. The user has the rights that RBAC gives to that name, those groups and
+// system:authenticated.
+func (c *Cluster) User(name string, groups ...string) (Kubeconfig, error) {
+	pair, err := pki.Read(c.files.pki(), clusterAuthority)
+	if err != nil {
+		return "", err
+	}
+	authority, err := pki.ParseAuthority(pair)
+	if err != nil {
+		return "", err
+	}
+	file := "user." + url.PathEscape(strings.Join(append([]string{name}, groups...), "+"))
+	return c.writeKubeconfig(authority, file, name, groups...)
+}
+
+// writeKubeconfig writes the kubeconfig of a user to kubeconfigs/FILE.kubeconfig.
+func (c *Cluster) writeKubeconfig(authority *pki.Authority, file, user string, groups ...string) (Kubeconfig, error) {
+	client, err := authority.Client(user, groups...)
+	if err != nil {
+		return "", err
+	}
+	const cluster = "slipstream-dev"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[cluster] = &clientcmdapi.Cluster{
+		Server:                   c.apiServerURL(),
+		CertificateAuthorityData: authority.Certificate,
+	}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: client.Certificate,
+		ClientKeyData:         client.Key,
+	}
+	config.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user}
+	config.CurrentContext = cluster
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return "", fmt.Errorf("encoding the kubeconfig of %s: %w", user, err)
+	}
+	path := c.files.kubeconfig(file)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return "", fmt.Errorf("writing the kubeconfig of %s: %w", user, err)
+	}
+	return Kubeconfig(path), nil
+}

@@ -1,0 +1,59 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package devcluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Kubectl runs kubectl as one user.
+type Kubectl struct {
+	// Program is kubectl's file.
+	Program string
+	// User is whom it runs as.
+	User Kubeconfig
+}
+
+// Kubectl returns the control plane's kubectl, run as the given user.
+func (c *Cluster) Kubectl(user Kubeconfig) Kubectl {
+	return Kubectl{Program: c.state.Programs.Kubectl, User: user}
+}
+
+// Run runs kubectl and returns what it prints; an error carries what it complains
+// about.
+func (k Kubectl) Run(ctx context.Context, arguments ...string) (string, error) {
+	return k.run(ctx, "", arguments)
+}
+
+// Feed runs kubectl with the text as its input, as in Feed(ctx, manifests, "apply",
+// "-f", "-").
+func (k Kubectl) Feed(ctx context.Context, input string, arguments ...string) (string, error) {
+	return k.run(ctx, input, arguments)
+}
+
+// Command returns kubectl with the arguments, ready to be started, for whoever wants
+// to follow its output.
+func (k Kubectl) Command(ctx context.Context, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, k.Program, arguments...)
+	// A folder of its own for what kubectl remembers of the API lies beside the
+	// kubeconfig, so that no cluster sees another's.
+	command.Env = append(os.Environ(), "KUBECONFIG="+string(k.User), "KUBECACHEDIR="+string(k.User)+".cache")
+	return command
+}
+
+func (k Kubectl) run(ctx context.Context, input string, arguments []string) (string, error) {
+	command := k.Command(ctx, arguments...)
+	command.Stdin = strings.NewReader(input)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,138 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package devcluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/configbutler/slipstream/test/devcluster/process"
+)
+
+const (
+	// readyLimit is how long a part may take to become ready. It is generous: the
+	// machine may be compiling at the same time.
+	readyLimit = 2 * time.Minute
+	// readyInterval is how often a part that starts is asked whether it is ready.
+	readyInterval = 50 * time.Millisecond
+	// probeLimit is how long a part may take to answer that.
+	probeLimit = 5 * time.Second
+	// logEndSize is how much of a log's end is shown, in bytes.
+	logEndSize = 6000
+)
+
+// part is one process of a cluster and the way to tell that it is ready.
+type part struct {
+	spec  process.Spec
+	ready func(ctx context.Context) error
+}
+
+// startPart starts a part, notes it in the state and waits until it is ready. The
+// caller holds the mutex.
+func (c *Cluster) startPart(ctx context.Context, p part) error {
+	return c.reporter.Step("starting "+p.spec.Name, func() error {
+		running, err := process.Start(p.spec)
+		if err != nil {
+			return err
+		}
+		c.state.Processes = append(c.state.Processes, running)
+		if err := c.state.write(c.files.state()); err != nil {
+			return err
+		}
+		if err := waitReady(ctx, running, p.ready); err != nil {
+			return withLog(err, running.Log)
+		}
+		return nil
+	})
+}
+
+// waitReady waits until ready succeeds, and fails when the process ends first, or
+// after readyLimit.
+func waitReady(ctx context.Context, running process.Process, ready func(ctx context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, probeLimit)
+		defer cancel()
+		if last = ready(ctx); last == nil {
+			return true, nil
+		}
+		if !running.Alive() {
+			return false, fmt.Errorf("%s has ended", running.Name)
+		}
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %s to be ready: %w (last answer: %w)", running.Name, err, last)
+	}
+	return nil
+}
+
+// healthy returns a check that a URL answers 200.
+func (c *Cluster) healthy(url string) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return fmt.Errorf("asking for health: %w", err)
+		}
+		response, err := c.client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = response.Body.Close() }()
+		if response.StatusCode != http.StatusOK {
+			body, err := io.ReadAll(io.LimitReader(response.Body, logEndSize))
+			return errors.Join(fmt.Errorf("%s answers %s: %s", url, response.Status, body), err)
+		}
+		return nil
+	}
+}
+
+// newHealthClient returns a client that every part lets in.
+func newHealthClient(files layout) (*http.Client, error) {
+	certificate, err := tls.LoadX509KeyPair(files.certificate(adminCertificate), files.key(adminCertificate))
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate for health checks: %w", err)
+	}
+	roots := x509.NewCertPool()
+	for _, name := range []string{clusterAuthority, serverAuthority} {
+		content, err := os.ReadFile(files.certificate(name))
+		if err != nil {
+			return nil, fmt.Errorf("reading an authority for health checks: %w", err)
+		}
+		roots.AppendCertsFromPEM(content)
+	}
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{
+			MinVersion:   tls.VersionTLS12,
+			RootCAs:      roots,
+			Certificates: []tls.Certificate{certificate},
+		},
+		// A connection that is kept would outlive the check.
+		DisableKeepAlives: true,
+	}}, nil
+}
+
+// withLog adds the end of a log to an error.
+func withLog(err error, log string) error {
+	content, readErr := os.ReadFile(log)
+	if readErr != nil {
+		return errors.Join(err, readErr)
+	}
+	end := string(content)
+	if len(end) > logEndSize {
+		end = end[len(end)-logEndSize:]
+		_, end, _ = strings.Cut(end, "\n")
+	}
+	return fmt.Errorf("%w\nthe end of %s:\n%s", err, log, end)
+}

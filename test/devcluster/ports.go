@@ -1,0 +1,90 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package devcluster
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// loopback is the address that everything listens on.
+const loopback = "127.0.0.1"
+
+// The ports that clusters use lie below those that Linux, macOS and the BSDs give to
+// outgoing connections, so that none is taken while the server that owns it is being
+// restarted.
+const (
+	firstPort = 20000
+	lastPort  = 32767
+)
+
+// portAttempts is how many ports are tried for one that is free.
+const portAttempts = 1000
+
+// ports are the ports of a cluster's parts.
+type ports struct {
+	EtcdClient        int   `json:"etcdClient"`
+	EtcdPeer          int   `json:"etcdPeer"`
+	APIServer         int   `json:"apiServer"`
+	ControllerManager int   `json:"controllerManager"`
+	GitHTTP           int   `json:"gitHTTP"`
+	GitSSH            int   `json:"gitSSH"`
+	Server            int   `json:"server"`
+	Replicas          []int `json:"replicas"`
+}
+
+// choosePorts finds a free port for every part. Server is the port that clients use:
+// the only replica's, or the balancer's.
+func choosePorts(replicas int) (ports, error) {
+	var chosen ports
+	targets := []*int{
+		&chosen.EtcdClient, &chosen.EtcdPeer, &chosen.APIServer, &chosen.ControllerManager,
+		&chosen.GitHTTP, &chosen.GitSSH, &chosen.Server,
+	}
+	chosen.Replicas = make([]int, replicas)
+	for index := range chosen.Replicas {
+		targets = append(targets, &chosen.Replicas[index])
+	}
+	// All are held until the last is found, so that no two are the same.
+	var held []net.Listener
+	var failure error
+	for _, target := range targets {
+		listener, err := listenAnywhere()
+		if err != nil {
+			failure = err
+			break
+		}
+		held = append(held, listener)
+		*target = listener.Addr().(*net.TCPAddr).Port
+	}
+	for _, listener := range held {
+		failure = errors.Join(failure, listener.Close())
+	}
+	if replicas == 1 {
+		chosen.Replicas[0] = chosen.Server
+	}
+	return chosen, failure
+}
+
+// listenAnywhere listens on a free port.
+func listenAnywhere() (net.Listener, error) {
+	var failure error
+	for range portAttempts {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		listener, err := net.Listen("tcp", address(port))
+		if err == nil {
+			return listener, nil
+		}
+		failure = err
+	}
+	return nil, fmt.Errorf("finding a free port: %w", failure)
+}
+
+// address returns the loopback address of a port.
+func address(port int) string {
+	return net.JoinHostPort(loopback, strconv.Itoa(port))
+}

@@ -1,0 +1,250 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package devcluster
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	_ "embed"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/configbutler/slipstream/test/devcluster/process"
+)
+
+// Names under which the cluster knows the slipstream server.
+const (
+	// ServerNamespace is where the server keeps its Lease.
+	ServerNamespace = "slipstream-system"
+	// ServerUser is the user as whom the server reaches the cluster. RBAC makes it a
+	// cluster-admin; it is in no group that would spare it the question.
+	ServerUser = "slipstream"
+	// APIServiceName is the APIService of the slipstream API.
+	APIServiceName = "v1alpha1.configbutler.ai"
+
+	serverService    = "slipstream"
+	serverKubeconfig = "slipstream"
+	serverPart       = "slipstream"
+	balancerPart     = "balancer"
+)
+
+// etcdPrefix keeps the server's objects apart from the control plane's.
+const etcdPrefix = "/slipstream"
+
+//go:embed namespace.yaml
+var namespaceManifest string
+
+//go:embed apiservice.yaml
+var apiServiceManifest string
+
+// StartServer starts the slipstream servers that do not run, on the data that is
+// there, and returns when their API answers through the aggregator. It works in a
+// cluster that was started without one too, if the options name its program.
+func (c *Cluster) StartServer(ctx context.Context) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.state.Options.ServerProgram == "" {
+		return errors.New("starting the server: the cluster does not know its program")
+	}
+	return c.startServers(ctx)
+}
+
+// StopServer sends a signal to the slipstream servers and waits until they are gone;
+// it fails, with the server's log, if one is still there after a minute. The numbers
+// of replicas (from 0) limit it to those; none means all.
+func (c *Cluster) StopServer(ctx context.Context, signal syscall.Signal, replicas ...int) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	chosen := map[string]bool{}
+	for _, replica := range replicas {
+		chosen[serverName(replica)] = true
+	}
+	ctx, cancel := context.WithTimeout(ctx, gracefulLimit)
+	defer cancel()
+	var failure error
+	for _, running := range c.state.Processes {
+		if isServer(running) && (len(chosen) == 0 || chosen[running.Name]) {
+			failure = errors.Join(failure, running.Signal(signal))
+		}
+	}
+	for _, running := range c.state.Processes {
+		if isServer(running) && (len(chosen) == 0 || chosen[running.Name]) {
+			if err := running.Stop(ctx, signal); err != nil {
+				failure = errors.Join(failure, withLog(err, running.Log))
+			}
+		}
+	}
+	return errors.Join(failure, c.forgetEnded(), c.writeEnvironment())
+}
+
+// prepareNamespace makes the server's namespace and gives its user its rights.
+func (c *Cluster) prepareNamespace(ctx context.Context) error {
+	manifest := strings.NewReplacer("${NAMESPACE}", ServerNamespace, "${USER}", ServerUser).Replace(namespaceManifest)
+	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
+		return fmt.Errorf("preparing the server's namespace: %w", err)
+	}
+	return nil
+}
+
+// startServers starts the servers and the balancer that do not run and waits until
+// the API answers. The caller holds the mutex.
+func (c *Cluster) startServers(ctx context.Context) error {
+	if err := c.forgetEnded(); err != nil {
+		return err
+	}
+	for _, part := range c.serverParts() {
+		if c.runs(part.spec.Name) {
+			continue
+		}
+		if err := c.startPart(ctx, part); err != nil {
+			return err
+		}
+	}
+	if err := c.writeEnvironment(); err != nil {
+		return err
+	}
+	return c.reporter.Step("waiting for the API behind the aggregator", func() error {
+		return c.register(ctx)
+	})
+}
+
+// serverParts are the servers, and the balancer in front of them if there are several.
+func (c *Cluster) serverParts() []part {
+	chosen := c.state.Ports
+	var parts []part
+	backends := make([]string, 0, len(chosen.Replicas))
+	for replica, port := range chosen.Replicas {
+		parts = append(parts, c.server(replica, port))
+		backends = append(backends, address(port))
+	}
+	if len(backends) == 1 {
+		return parts
+	}
+	return append(parts, part{
+		spec: c.spec(balancerPart, c.state.Options.SupportProgram, "balancer",
+			"--address="+address(chosen.Server), "--servers="+strings.Join(backends, ",")),
+		ready: c.healthy(c.serverURL() + "/readyz"),
+	})
+}
+
+// server is one replica of the slipstream server. All replicas share one log: each
+// line of it bears the id of its process.
+func (c *Cluster) server(replica, port int) part {
+	options := c.state.Options
+	kubeconfig := c.files.kubeconfig(serverKubeconfig)
+	arguments := []string{
+		"--bind-address=" + loopback,
+		fmt.Sprintf("--secure-port=%d", port),
+		"--tls-cert-file=" + c.files.certificate(serverCertificate),
+		"--tls-private-key-file=" + c.files.key(serverCertificate),
+		"--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
+		"--namespace=" + ServerNamespace,
+		"--data-dir=" + c.dataDir(replica),
+		"--git-allow-insecure",
+		"--allow-destinations=loopback",
+	}
+	if options.Storage == StorageEtcd3 {
+		arguments = append(arguments,
+			"--storage-backend=etcd3",
+			"--etcd-servers=http://"+address(c.state.Ports.EtcdClient),
+			"--etcd-prefix="+etcdPrefix,
+		)
+	}
+	spec := c.spec(serverName(replica), options.ServerProgram, append(arguments, options.ServerArgs...)...)
+	spec.Env = options.ServerEnv
+	spec.Log = c.files.log(serverPart)
+	return part{spec: spec, ready: c.healthy("https://" + address(port) + "/readyz")}
+}
+
+// register makes the APIService and waits until requests get through to the server.
+func (c *Cluster) register(ctx context.Context) error {
+	bundle, err := os.ReadFile(c.files.certificate(serverAuthority))
+	if err != nil {
+		return fmt.Errorf("reading the server's authority: %w", err)
+	}
+	manifest := strings.NewReplacer(
+		"${APISERVICE}", APIServiceName,
+		"${NAMESPACE}", ServerNamespace,
+		"${SERVICE}", serverService,
+		"${PORT}", fmt.Sprint(c.state.Ports.Server),
+		"${CA_BUNDLE}", base64.StdEncoding.EncodeToString(bundle),
+		// A change makes the aggregator ask at once whether the server is there; by
+		// itself it may take half a minute to notice that it is back.
+		"${REGISTERED}", time.Now().UTC().Format(time.RFC3339Nano),
+	).Replace(apiServiceManifest)
+	admin := c.Kubectl(c.Admin())
+	if _, err := admin.Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
+		return fmt.Errorf("registering the API: %w", err)
+	}
+	if err := c.waitServed(ctx, admin); err != nil {
+		return withLog(err, c.files.log(serverPart))
+	}
+	return nil
+}
+
+// waitServed waits until the slipstream API answers through the aggregator, whose
+// word that it is available may be an old one.
+func (c *Cluster) waitServed(ctx context.Context, admin Kubectl) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
+		if _, last = admin.Run(ctx, "get", "--raw", "/apis/configbutler.ai/v1alpha1"); last != nil {
+			return false, nil
+		}
+		_, last = admin.Run(ctx, "wait", "--for=condition=Available", "apiservice/"+APIServiceName, "--timeout=2s")
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the API behind the aggregator: %w (last answer: %w)", err, last)
+	}
+	return nil
+}
+
+// forgetEnded drops the processes that have ended from the state.
+func (c *Cluster) forgetEnded() error {
+	var running []process.Process
+	for _, each := range c.state.Processes {
+		if each.Alive() {
+			running = append(running, each)
+		}
+	}
+	c.state.Processes = running
+	return c.state.write(c.files.state())
+}
+
+// runs reports whether the part of that name runs.
+func (c *Cluster) runs(name string) bool {
+	for _, running := range c.state.Processes {
+		if running.Name == name && running.Alive() {
+			return true
+		}
+	}
+	return false
+}
+
+// dataDir is the folder of a replica's stores.
+func (c *Cluster) dataDir(replica int) string {
+	if c.state.Options.Replicas == 1 {
+		return c.files.data()
+	}
+	return c.files.join("data", serverName(replica))
+}
+
+func (c *Cluster) serverURL() string { return "https://" + address(c.state.Ports.Server) }
+
+// serverName names a replica's process.
+func serverName(replica int) string { return fmt.Sprintf("%s-%d", serverPart, replica) }
+
+// isServer reports whether a process is a replica of the slipstream server.
+func isServer(running process.Process) bool {
+	return strings.HasPrefix(running.Name, serverPart+"-")
+}
