@@ -63,7 +63,7 @@ type GitDestinationSpec struct {
 	// +optional
 	// +default=ref(SecretsEncrypt)
 	Secrets SecretsPolicy `json:"secrets,omitempty"`
-	// encryption says who can read the Secrets that are written encrypted. It may only be set when secrets is Encrypt.
+	// encryption says who can read the Secrets that are written encrypted. It must be absent when secrets is AsIs.
 	// +optional
 	Encryption *Encryption `json:"encryption,omitempty"`
 	// prune says what becomes of files that no object maps to. Always: removed. Never: counted in the
