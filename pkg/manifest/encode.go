@@ -1,0 +1,189 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// encode writes an object as one YAML document in block style: two spaces of indentation, list items at the column of
+// their key, keys sorted by their bytes but for the few that lead an object and its metadata.
+func encode(object map[string]any) ([]byte, error) {
+	e := encoder{out: make([]byte, 0, initialSize)}
+	if err := e.mapping(object, 0, rootOrder); err != nil {
+		return nil, err
+	}
+	return e.out, nil
+}
+
+const (
+	// initialSize holds most objects of a cluster without growing, in bytes.
+	initialSize = 2048
+	// indentStep is the number of spaces by which a nested value is indented.
+	indentStep = 2
+	// longestImplicitKey is the length in bytes up to which a key stands before its colon without a mark. Parsers look
+	// for the colon no further than 1024 characters.
+	longestImplicitKey = 512
+)
+
+// rootOrder and metadataOrder are the keys that lead an object and its metadata.
+var (
+	rootOrder     = []string{"apiVersion", "kind", "metadata"}
+	metadataOrder = []string{"name", "namespace", "labels", "annotations"}
+)
+
+// encoder appends YAML to out. Its methods leave the output at the beginning of a line.
+type encoder struct {
+	out []byte
+	// keys is a stack: each mapping under way pushes its keys, sorts them, and pops them when it is done.
+	keys []string
+}
+
+// mapping writes fields at a column, first those named, then the others in order.
+func (e *encoder) mapping(fields map[string]any, column int, first []string) error {
+	for _, key := range first {
+		if value, present := fields[key]; present {
+			if err := e.entry(key, value, column); err != nil {
+				return err
+			}
+		}
+	}
+	bottom := len(e.keys)
+	for key := range fields {
+		if !slices.Contains(first, key) {
+			e.keys = append(e.keys, key)
+		}
+	}
+	keys := e.keys[bottom:]
+	slices.Sort(keys)
+	for _, key := range keys {
+		if err := e.entry(key, fields[key], column); err != nil {
+			return err
+		}
+	}
+	e.keys = e.keys[:bottom]
+	return nil
+}
+
+// entry writes one key of a mapping and its value.
+func (e *encoder) entry(key string, value any, column int) error {
+	if err := e.key(key, column); err != nil {
+		return err
+	}
+	if err := e.entryValue(key, value, column); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+func (e *encoder) entryValue(key string, value any, column int) error {
+	switch value := value.(type) {
+	case map[string]any:
+		if len(value) == 0 {
+			break
+		}
+		e.out = append(e.out, '\n')
+		var first []string
+		if column == 0 && key == "metadata" {
+			first = metadataOrder
+		}
+		return e.mapping(value, column+indentStep, first)
+	case []any:
+		if len(value) == 0 {
+			break
+		}
+		e.out = append(e.out, '\n')
+		return e.sequence(value, column)
+	}
+	return e.scalar(value, column)
+}
+
+// sequence writes a list with its dashes at a column.
+func (e *encoder) sequence(items []any, column int) error {
+	for i, item := range items {
+		e.indent(column)
+		e.out = append(e.out, '-')
+		if err := e.item(item, column); err != nil {
+			return fmt.Errorf("%d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// item writes a list item; a mapping or a list begins on the line of its dash.
+func (e *encoder) item(item any, column int) error {
+	switch item := item.(type) {
+	case map[string]any:
+		if len(item) == 0 {
+			break
+		}
+		e.out = append(e.out, ' ')
+		return e.mapping(item, column+indentStep, nil)
+	case []any:
+		if len(item) == 0 {
+			break
+		}
+		e.out = append(e.out, ' ')
+		return e.sequence(item, column+indentStep)
+	}
+	return e.scalar(item, column)
+}
+
+// key writes a key and its colon. A long one takes the explicit form, with a question mark.
+func (e *encoder) key(key string, column int) error {
+	e.indent(column)
+	start := len(e.out)
+	if err := e.line(key, styleOf(key)); err != nil {
+		return err
+	}
+	if len(e.out)-start > longestImplicitKey {
+		e.out = slices.Insert(e.out, start, '?', ' ')
+		e.out = append(e.out, '\n')
+		e.indent(column)
+	}
+	e.out = append(e.out, ':')
+	return nil
+}
+
+// scalar writes a space and a value that is neither a filled mapping nor a filled list. The column is that of the key
+// or dash before it.
+func (e *encoder) scalar(value any, column int) error {
+	e.out = append(e.out, ' ')
+	switch value := value.(type) {
+	case string:
+		return e.text(value, column)
+	case nil:
+		e.out = append(e.out, "null"...)
+	case bool:
+		e.out = strconv.AppendBool(e.out, value)
+	case int64:
+		e.out = strconv.AppendInt(e.out, value, 10)
+	case float64:
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return fmt.Errorf("%v is no JSON number", value)
+		}
+		e.out = appendFloat(e.out, value)
+	case map[string]any:
+		e.out = append(e.out, "{}"...)
+	case []any:
+		e.out = append(e.out, "[]"...)
+	default:
+		return fmt.Errorf("a value of Go type %T cannot be written", value)
+	}
+	e.out = append(e.out, '\n')
+	return nil
+}
+
+// indent moves to a column, unless something stands on the line already.
+func (e *encoder) indent(column int) {
+	if len(e.out) > 0 && e.out[len(e.out)-1] != '\n' {
+		return
+	}
+	for range column {
+		e.out = append(e.out, ' ')
+	}
+}

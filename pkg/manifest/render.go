@@ -1,0 +1,33 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Render returns the canonical YAML of an object: one document, LF line ends, a final newline.
+//
+// The object is not changed, but it must not be changed by others during the call. Render fails on an object without
+// apiVersion or kind, and on values that JSON cannot carry: strings that are not UTF-8, infinite numbers, and Go types
+// that unstructured objects do not hold.
+func Render(obj *unstructured.Unstructured) ([]byte, error) {
+	if obj == nil || textAt(obj.Object, "apiVersion") == "" || textAt(obj.Object, "kind") == "" {
+		return nil, errors.New("rendering object: apiVersion and kind are required")
+	}
+	content, err := encode(withoutRuntime(obj.Object))
+	if err != nil {
+		return nil, fmt.Errorf("rendering %s %s/%s: %w", obj.GetKind(), obj.GetNamespace(), obj.GetName(), err)
+	}
+	return content, nil
+}
+
+// Hash returns the SHA-256 of canonical YAML. Two objects with the same hash have the same content.
+func Hash(canonical []byte) [sha256.Size]byte {
+	return sha256.Sum256(canonical)
+}
