@@ -1,3 +1,6 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build tools
 
 // Package controlplane pins the programs of the local control plane: this module

@@ -39,7 +39,7 @@ var packages = []struct{ program, path string }{
 }
 
 // pinFiles are the files of the module that decide what is built.
-var pinFiles = []string{"go.mod", "go.sum", "tools.go"}
+var pinFiles = []string{"go.mod", "go.sum"}
 
 // Build returns the programs that the Go module in the folder module pins, and builds
 // them first if the cache does not have them: some minutes the first time, no time at

@@ -1,0 +1,106 @@
+# The variables of the development cluster; `make help` says what they do.
+DEV_DIR ?= .dev/cluster
+SERVER ?= 1
+SERVER_ARGS ?=
+STORAGE ?= bbolt
+REPLICAS ?= 1
+USER_NAME ?=
+USER_GROUPS ?=
+SIGNAL ?= TERM
+
+# The race detector needs a C compiler; without one the tests run without it.
+RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# What a package of tests may take, the first compilation not counted.
+TEST_TIMEOUT ?= 15m
+
+.DEFAULT_GOAL := help
+
+##@ Build
+
+.PHONY: build
+build: ## Build the programs into bin/.
+	@mkdir -p bin
+	go build -o bin/ ./cmd/...
+
+.PHONY: generate
+generate: ## Regenerate the code that comes from the types of the API.
+	hack/update-codegen.sh
+
+.PHONY: control-plane
+control-plane: bin/dev ## Build etcd, kube-apiserver, kube-controller-manager and kubectl (minutes, once), and print their folder.
+	@bin/dev control-plane
+
+# The go command knows whether it is up to date.
+.PHONY: bin/dev
+bin/dev:
+	@mkdir -p bin
+	@go build -o bin/dev ./hack/dev
+
+.PHONY: clean
+clean: ## Remove what was built; the control plane stays in the user's cache.
+	rm -rf bin
+
+##@ Check
+
+.PHONY: verify
+verify: ## Check generated code, formatting, headers, modules, vet, lint and a clean tree.
+	hack/verify.sh
+
+.PHONY: lint
+lint: ## Run the linters that .golangci.yml names.
+	hack/verify-lint.sh
+
+.PHONY: test
+test: test-unit test-integration ## Run all tests: unit, integration on a real control plane, end to end.
+
+.PHONY: test-unit
+test-unit: ## Run the tests of the packages.
+	go test $(RACE) -timeout $(TEST_TIMEOUT) ./cmd/... ./hack/... ./pkg/...
+
+.PHONY: test-integration
+test-integration: control-plane ## Run the tests on a real control plane, one package at a time.
+	go test $(RACE) -timeout $(TEST_TIMEOUT) -p 1 ./test/...
+
+.PHONY: bench
+bench: control-plane ## Run the benchmarks.
+	go test -run '^$$' -bench . -benchmem -timeout 60m ./test/bench/...
+
+##@ Try
+
+.PHONY: demo
+demo: build control-plane ## Show the whole thing on a local cluster and leave it running.
+	hack/demo.sh up
+
+.PHONY: demo-down
+demo-down: bin/dev ## End what the demo left running.
+	hack/demo.sh down
+
+##@ Develop: a cluster in a folder, DEV_DIR (default .dev/cluster)
+
+.PHONY: dev-up
+dev-up: bin/dev $(if $(filter-out 0,$(SERVER)),build) ## Start a cluster; SERVER=0 without the server, SERVER_ARGS its flags, STORAGE=bbolt|etcd3, REPLICAS=n (etcd3). DEV_DIR/env describes it.
+	@bin/dev up --dir '$(DEV_DIR)' --storage '$(STORAGE)' --replicas '$(REPLICAS)' --server=$(if $(filter-out 0,$(SERVER)),true,false) -- $(SERVER_ARGS)
+
+.PHONY: dev-down
+dev-down: bin/dev ## End the cluster's processes and remove what it wrote.
+	@bin/dev down --dir '$(DEV_DIR)'
+
+.PHONY: dev-user
+dev-user: bin/dev ## Print the kubeconfig of an ordinary user, USER_NAME in USER_GROUPS=a,b.
+	@bin/dev user --dir '$(DEV_DIR)' --name '$(USER_NAME)' --groups '$(USER_GROUPS)'
+
+.PHONY: dev-stop-server
+dev-stop-server: bin/dev ## Stop the server with SIGNAL=TERM|INT|QUIT|KILL and keep its data.
+	@bin/dev stop-server --dir '$(DEV_DIR)' --signal '$(SIGNAL)'
+
+.PHONY: dev-start-server
+dev-start-server: bin/dev ## Start the server again on its data.
+	@bin/dev start-server --dir '$(DEV_DIR)'
+
+##@ Help
+
+.PHONY: help
+help: ## Print this text.
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+
+# Copyright The Slipstream Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Checks that what was verified is what is committed.
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+changes=$(git status --porcelain)
+if [[ -n ${changes} ]]; then
+  printf 'not committed:\n%s\n' "${changes}" >&2
+  exit 1
+fi

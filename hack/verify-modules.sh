@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+
+# Copyright The Slipstream Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Checks that every go.mod and go.sum names exactly what its module needs.
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+for module in . hack/controlplane hack/tools; do
+  (cd "${module}" && go mod tidy -diff)
+done
