@@ -962,7 +962,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 					},
 					"encryption": {
 						SchemaProps: spec.SchemaProps{
-							Description: "encryption says who can read the Secrets that are written encrypted. It may only be set when secrets is Encrypt.",
+							Description: "encryption says who can read the Secrets that are written encrypted. It must be absent when secrets is AsIs.",
 							Ref:         ref(v1alpha1.Encryption{}.OpenAPIModelName()),
 						},
 					},

@@ -34,7 +34,7 @@ type GitDestinationSpecApplyConfiguration struct {
 	// secrets says what becomes of Secrets. Encrypt: written encrypted, in the format of SOPS with age. AsIs: written
 	// plainly, readable for everyone who can read the repository. Omit: left out. Defaults to Encrypt.
 	Secrets *configbutlerv1alpha1.SecretsPolicy `json:"secrets,omitempty"`
-	// encryption says who can read the Secrets that are written encrypted. It may only be set when secrets is Encrypt.
+	// encryption says who can read the Secrets that are written encrypted. It must be absent when secrets is AsIs.
 	Encryption *EncryptionApplyConfiguration `json:"encryption,omitempty"`
 	// prune says what becomes of files that no object maps to. Always: removed. Never: counted in the
 	// GitDestinationStatus and kept, for a first look. Defaults to Always.

@@ -1,0 +1,71 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+)
+
+// ValidateGitDestination checks a new GitDestination.
+func ValidateGitDestination(destination *configbutler.GitDestination) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(&destination.ObjectMeta, true, destinationName, metadataPath)
+	return append(errs, validateGitDestinationSpec(&destination.Spec, specPath)...)
+}
+
+// ValidateGitDestinationUpdate checks a changed GitDestination. Every field of the spec may change: a destination that
+// moves leaves its old folder to whoever takes it over.
+func ValidateGitDestinationUpdate(destination, old *configbutler.GitDestination) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&destination.ObjectMeta, &old.ObjectMeta, metadataPath)
+	return append(errs, validateGitDestinationSpec(&destination.Spec, specPath)...)
+}
+
+// ValidateGitDestinationStateUpdate checks a changed status of a GitDestination; its record is a GitDestinationStatus.
+func ValidateGitDestinationStateUpdate(destination, old *configbutler.GitDestination) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&destination.ObjectMeta, &old.ObjectMeta, metadataPath)
+	return append(errs, validateObserved(destination.Status.ObservedGeneration, destination.Status.Conditions)...)
+}
+
+// destinationName admits names that are also label values, because records carry the name of their subject in a label.
+func destinationName(name string, prefix bool) []string {
+	errs := apivalidation.NameIsDNSSubdomain(name, prefix)
+	if len(name) > utilvalidation.LabelValueMaxLength {
+		errs = append(errs, fmt.Sprintf("must have at most %d characters", utilvalidation.LabelValueMaxLength))
+	}
+	return errs
+}
+
+func validateGitDestinationSpec(spec *configbutler.GitDestinationSpec, path *field.Path) field.ErrorList {
+	errs := validateObjectReference(spec.RepoRef, path.Child("repoRef"))
+	errs = append(errs, validateBranch(spec.Branch, path.Child("branch"))...)
+	errs = append(errs, validateBaseFolder(spec.BaseFolder, path.Child("baseFolder"))...)
+	errs = append(errs, validateAccessPolicy(spec.AccessPolicy, path.Child("accessPolicy"))...)
+	errs = append(errs, validateOneOf(spec.Granularity, path.Child("granularity"),
+		configbutler.GranularityPerAuthor, configbutler.GranularityPerChange, configbutler.GranularityBatch)...)
+	errs = append(errs, validateOneOf(spec.Secrets, path.Child("secrets"),
+		configbutler.SecretsEncrypt, configbutler.SecretsAsIs, configbutler.SecretsOmit)...)
+	errs = append(errs, validateEncryption(spec, path.Child("encryption"))...)
+	errs = append(errs, validateOneOf(spec.Prune, path.Child("prune"), configbutler.PruneAlways, configbutler.PruneNever)...)
+	return append(errs, validateIgnore(spec.Ignore, path.Child("ignore"))...)
+}
+
+func validateEncryption(spec *configbutler.GitDestinationSpec, path *field.Path) field.ErrorList {
+	if spec.Encryption == nil {
+		return nil
+	}
+	if spec.Secrets == configbutler.SecretsAsIs {
+		return field.ErrorList{field.Forbidden(path, "must be absent when secrets is AsIs, which writes Secrets plainly")}
+	}
+	recipients, path := spec.Encryption.AgeRecipients, path.Child("ageRecipients")
+	errs := validateUnique(recipients, path)
+	for i, recipient := range recipients {
+		errs = append(errs, validateAgeRecipient(recipient, path.Index(i))...)
+	}
+	return errs
+}

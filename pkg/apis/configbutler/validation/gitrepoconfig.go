@@ -1,0 +1,100 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+)
+
+const (
+	minPushInterval = 100 * time.Millisecond
+	maxPushInterval = time.Hour
+	maxPushCommits  = 10000
+)
+
+// Options are the server's settings that decide what is valid.
+type Options struct {
+	// AllowInsecureURLs admits repositories at http and file URLs.
+	AllowInsecureURLs bool
+}
+
+// ValidateGitRepoConfig checks a new GitRepoConfig.
+func ValidateGitRepoConfig(config *configbutler.GitRepoConfig, options Options) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(&config.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
+	return append(errs, validateGitRepoConfigSpec(&config.Spec, options, specPath)...)
+}
+
+// ValidateGitRepoConfigUpdate checks a changed GitRepoConfig. A URL that stays as it was needs no permission again, so that
+// objects can still be edited and deleted after the server has been told to refuse insecure ones.
+func ValidateGitRepoConfigUpdate(config, old *configbutler.GitRepoConfig, options Options) field.ErrorList {
+	options.AllowInsecureURLs = options.AllowInsecureURLs || config.Spec.RepoURL == old.Spec.RepoURL
+	errs := apivalidation.ValidateObjectMetaUpdate(&config.ObjectMeta, &old.ObjectMeta, metadataPath)
+	return append(errs, validateGitRepoConfigSpec(&config.Spec, options, specPath)...)
+}
+
+// ValidateGitRepoConfigStatusUpdate checks a changed status.
+func ValidateGitRepoConfigStatusUpdate(config, old *configbutler.GitRepoConfig) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&config.ObjectMeta, &old.ObjectMeta, metadataPath)
+	return append(errs, validateObserved(config.Status.ObservedGeneration, config.Status.Conditions)...)
+}
+
+func validateGitRepoConfigSpec(spec *configbutler.GitRepoConfigSpec, options Options, path *field.Path) field.ErrorList {
+	errs := validateRepoURL(spec.RepoURL, options, path.Child("repoUrl"))
+	errs = append(errs, validateAllowedBranches(spec.AllowedBranches, path.Child("allowedBranches"))...)
+	if spec.SecretRef != nil {
+		errs = append(errs, validateSecretReference(*spec.SecretRef, path.Child("secretRef"))...)
+	}
+	if spec.Push != nil {
+		errs = append(errs, validatePushPolicy(spec.Push, path.Child("push"))...)
+	}
+	if spec.Commit != nil {
+		errs = append(errs, validateCommitPolicy(spec.Commit, path.Child("commit"))...)
+	}
+	errs = append(errs, validateWebURLTemplate(spec.WebURLTemplate, path.Child("webURLTemplate"))...)
+	return append(errs, validateAccessPolicy(spec.AccessPolicy, path.Child("accessPolicy"))...)
+}
+
+func validatePushPolicy(push *configbutler.PushPolicy, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if i := push.Interval; i != nil && (i.Duration < minPushInterval || i.Duration > maxPushInterval) {
+		errs = append(errs, field.Invalid(path.Child("interval"), i.Duration.String(), "must be at least 100ms and at most 1h"))
+	}
+	if n := push.MaxCommits; n != nil && (*n < 1 || *n > maxPushCommits) {
+		errs = append(errs, field.Invalid(path.Child("maxCommits"), *n, "must be at least 1 and at most 10000"))
+	}
+	return errs
+}
+
+func validateCommitPolicy(commit *configbutler.CommitPolicy, path *field.Path) field.ErrorList {
+	errs := validateTemplate(commit.AuthorTemplate, authorFields(), path.Child("authorTemplate"))
+	errs = append(errs, validateTemplate(commit.MessageTemplate, messageFields(), path.Child("messageTemplate"))...)
+	if committer := commit.Committer; committer != nil {
+		errs = append(errs, validateIdentity(committer.Name, path.Child("committer", "name"))...)
+		errs = append(errs, validateIdentity(committer.Email, path.Child("committer", "email"))...)
+	}
+	if signing := commit.Signing; signing != nil {
+		errs = append(errs, validateSecretReference(signing.SecretRef, path.Child("signing", "secretRef"))...)
+		errs = append(errs, validateOneOf(signing.Format, path.Child("signing", "format"),
+			configbutler.SigningFormatSSH, configbutler.SigningFormatOpenPGP)...)
+	}
+	return errs
+}
+
+// validateIdentity checks a part of "Name <email>" as Git writes it into a commit's header.
+func validateIdentity(value string, path *field.Path) field.ErrorList {
+	switch {
+	case value == "":
+		return field.ErrorList{field.Required(path, "a committer has a name and an email")}
+	case strings.ContainsAny(value, "<>") || strings.ContainsFunc(value, unicode.IsControl) || strings.TrimSpace(value) != value:
+		return field.ErrorList{field.Invalid(path, value, "must not contain <, > or control characters, nor begin or end with a space")}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+)
+
+// maxManagerLength is what the API server allows a field manager, in characters.
+const maxManagerLength = 128
+
+var (
+	kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+	// fieldPointer is a JSON pointer whose segments may pick a list's item by one key or several:
+	// /spec/ports[port=80,protocol=TCP]/targetPort.
+	fieldPointer = regexp.MustCompile(`^(/([^~/\[\]]|~[01])+(\[[^=,\[\]]+=[^,\[\]]*(,[^=,\[\]]+=[^,\[\]]*)*\])?)+$`)
+)
+
+func validateIgnore(rules []configbutler.IgnoreRule, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, rule := range rules {
+		path := path.Index(i)
+		errs = append(errs, validateIgnoreTarget(rule.Target, path.Child("target"))...)
+		if len(rule.Fields) == 0 && len(rule.Managers) == 0 {
+			errs = append(errs, field.Required(path, "name fields, managers, or both"))
+		}
+		for j, pointer := range rule.Fields {
+			errs = append(errs, validateFieldPointer(pointer, path.Child("fields").Index(j))...)
+		}
+		for j, manager := range rule.Managers {
+			errs = append(errs, validateManager(manager, path.Child("managers").Index(j))...)
+		}
+	}
+	return errs
+}
+
+func validateIgnoreTarget(target configbutler.IgnoreTarget, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if group := target.Group; group != nil && *group != "" && len(utilvalidation.IsDNS1123Subdomain(*group)) > 0 {
+		errs = append(errs, field.Invalid(fldPath.Child("group"), *group,
+			`must be an API group such as apps, "" for the core group, or absent for every group`))
+	}
+	if target.Kind != "" && !kindName.MatchString(target.Kind) {
+		errs = append(errs, field.Invalid(fldPath.Child("kind"), target.Kind, "must be a kind such as Deployment, or empty for every kind"))
+	}
+	return append(errs, invalidUnless(path.IsValidPathSegmentName(target.Name), target.Name, fldPath.Child("name"))...)
+}
+
+func validateFieldPointer(pointer string, path *field.Path) field.ErrorList {
+	identity := []string{"/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace"}
+	switch {
+	case !fieldPointer.MatchString(pointer):
+		return field.ErrorList{field.Invalid(path, pointer,
+			"must be a JSON pointer such as /spec/replicas or /spec/containers[name=web]/image, with ~1 for / and ~0 for ~")}
+	case slices.Contains(identity, pointer):
+		return field.ErrorList{field.Invalid(path, pointer,
+			"must not leave out what tells objects apart: apiVersion, kind, metadata.name and metadata.namespace")}
+	}
+	return nil
+}
+
+func validateManager(manager string, path *field.Path) field.ErrorList {
+	if n := utf8.RuneCountInString(manager); n == 0 || n > maxManagerLength ||
+		strings.ContainsFunc(manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return field.ErrorList{field.Invalid(path, manager,
+			"must be a field manager such as kube-controller-manager: 1 to 128 printable characters")}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"slices"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+)
+
+// The parts of every object.
+var (
+	metadataPath = field.NewPath("metadata")
+	specPath     = field.NewPath("spec")
+	statusPath   = field.NewPath("status")
+)
+
+func validateObserved(generation int64, conditions []metav1.Condition) field.ErrorList {
+	errs := apivalidation.ValidateNonnegativeField(generation, statusPath.Child("observedGeneration"))
+	return append(errs, metav1validation.ValidateConditions(conditions, statusPath.Child("conditions"))...)
+}
+
+func validateSecretReference(reference configbutler.SecretReference, path *field.Path) field.ErrorList {
+	return validateReferenceName(reference.Name, path.Child("name"))
+}
+
+func validateObjectReference(reference configbutler.ObjectReference, path *field.Path) field.ErrorList {
+	errs := validateReferenceName(reference.Name, path.Child("name"))
+	if reference.Namespace != "" {
+		errs = append(errs, validateReferenceNamespace(reference.Namespace, path.Child("namespace"))...)
+	}
+	return errs
+}
+
+func validateNamespacedObjectReference(reference configbutler.NamespacedObjectReference, path *field.Path) field.ErrorList {
+	errs := validateReferenceName(reference.Name, path.Child("name"))
+	return append(errs, validateReferenceNamespace(reference.Namespace, path.Child("namespace"))...)
+}
+
+func validateReferenceName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "name the object that is meant")}
+	}
+	return invalidUnless(apivalidation.NameIsDNSSubdomain(name, false), name, path)
+}
+
+func validateReferenceNamespace(namespace string, path *field.Path) field.ErrorList {
+	if namespace == "" {
+		return field.ErrorList{field.Required(path, "an object without a namespace must say in which one the other is")}
+	}
+	return invalidUnless(apivalidation.ValidateNamespaceName(namespace, false), namespace, path)
+}
+
+func invalidUnless(problems []string, value string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range problems {
+		errs = append(errs, field.Invalid(path, value, problem))
+	}
+	return errs
+}
+
+func validateAccessPolicy(policy *configbutler.AccessPolicy, path *field.Path) field.ErrorList {
+	if policy == nil {
+		return nil
+	}
+	rules, path := policy.NamespacedRules, path.Child("namespacedRules")
+	errs := validateOneOf(rules.Mode, path.Child("mode"), configbutler.AccessModeSameNamespace,
+		configbutler.AccessModeAllNamespaces, configbutler.AccessModeFromSelector)
+	path = path.Child("namespaceSelector")
+	switch fromSelector := rules.Mode == configbutler.AccessModeFromSelector; {
+	case fromSelector && rules.NamespaceSelector == nil:
+		errs = append(errs, field.Required(path, "mode FromSelector needs it; AllNamespaces is the mode that admits every namespace"))
+	case !fromSelector && rules.NamespaceSelector != nil:
+		errs = append(errs, field.Forbidden(path, "must be absent unless mode is FromSelector"))
+	}
+	return append(errs, validateSelector(rules.NamespaceSelector, path)...)
+}
+
+func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	return metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
+}
+
+func validateResourceType(resource configbutler.ResourceType, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if resource.Version == "" {
+		errs = append(errs, field.Required(path.Child("version"), "must be a version such as v1"))
+	}
+	if resource.Resource == "" {
+		errs = append(errs, field.Required(path.Child("resource"), "must be a plural such as deployments"))
+	}
+	return errs
+}
+
+// validateOneOf checks a choice. The error lists what can be chosen.
+func validateOneOf[T ~string](value T, path *field.Path, choices ...T) field.ErrorList {
+	if slices.Contains(choices, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, value, choices)}
+}
+
+// validateUnique checks that a set holds nothing twice.
+func validateUnique[T ~string](values []T, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, value := range values {
+		if slices.Contains(values[:i], value) {
+			errs = append(errs, field.Duplicate(path.Index(i), value))
+		}
+	}
+	return errs
+}
