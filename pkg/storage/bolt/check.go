@@ -1,0 +1,37 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// checkTimeout bounds a health check.
+const checkTimeout = 2 * time.Second
+
+// Check tells whether the engine answers: it reads, and sends a request that
+// writes nothing through the committer. It fails once a lost commit has made the
+// engine refuse writes.
+func (e *Engine) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	if err := e.readable(ctx); err != nil {
+		return err
+	}
+	if err := e.commit(ctx, probe{}, 0); err != nil && !errors.Is(err, errProbed) {
+		return fmt.Errorf("store does not take writes: %w", err)
+	}
+	return nil
+}
+
+var errProbed = errors.New("probed")
+
+// probe goes through the committer and changes nothing.
+type probe struct{}
+
+func (probe) check(*writer) error { return errProbed }
+func (probe) write(*writer) error { return nil }

@@ -1,0 +1,170 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/storage"
+	etcdfeature "k8s.io/apiserver/pkg/storage/feature"
+)
+
+// etcdVersion is the etcd whose behaviour the engine has.
+const etcdVersion = "3.7.0"
+
+// errUnsupported is the answer to what etcd's client offers and a store in the
+// same process does not: users, cluster members, snapshots over the wire.
+var errUnsupported = status.Error(codes.Unimplemented, "not supported by the bbolt store")
+
+// NewClient returns etcd's client for Kubernetes on an engine in the same
+// process, without any connection. Requests, transactions and leases go through
+// etcd's own client code, which finds the engine where it expects a server. What
+// the engine does not offer (Auth, Cluster, Maintenance but Status) answers a gRPC
+// error with code Unimplemented.
+//
+// Closing the client, or the end of ctx, ends its watches; the engine stays open.
+func NewClient(ctx context.Context, e *Engine) *kubernetes.Client {
+	c := clientv3.NewCtxClient(ctx)
+	c.KV = clientv3.NewKVFromKVClient(kvClient{engine: e}, nil)
+	c.Lease = clientv3.NewLeaseFromLeaseClient(leaseClient{engine: e}, c, time.Second)
+	c.Watcher = &watcher{engine: e, closed: c.Ctx()}
+	c.Maintenance = clientv3.NewMaintenanceFromMaintenanceClient(
+		maintenanceClient{MaintenanceClient: pb.NewMaintenanceClient(noConnection{}), engine: e}, c)
+	c.Auth = clientv3.NewAuthFromAuthClient(pb.NewAuthClient(noConnection{}), c)
+	c.Cluster = clientv3.NewClusterFromClusterClient(pb.NewClusterClient(noConnection{}), c)
+	announceFeatures(ctx, c)
+	client := &kubernetes.Client{Client: c}
+	client.Kubernetes = client
+	return client
+}
+
+// announceFeatures tells upstream's process-wide check what the engine can do. The
+// check asks the endpoints of a client and this one has none; without an answer,
+// consistent reads go past the watch cache and watch lists are refused.
+func announceFeatures(ctx context.Context, c *clientv3.Client) {
+	ctx = context.WithoutCancel(ctx)
+	checker := etcdfeature.DefaultFeatureSupportChecker
+	checker.CheckClient(ctx, endpoint{c}, storage.RequestWatchProgress)
+	// The check runs in a goroutine of its own and takes no time. An endpoint that
+	// is known to lack the feature leaves it unsupported for good.
+	_ = wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Second, true, func(context.Context) (bool, error) {
+		return checker.Supports(storage.RequestWatchProgress), nil
+	})
+}
+
+// endpoint gives a client an endpoint to be asked about.
+type endpoint struct{ *clientv3.Client }
+
+func (endpoint) Endpoints() []string { return []string{"bbolt"} }
+
+// kvClient is the engine where etcd's client expects a connection to a server.
+type kvClient struct{ engine *Engine }
+
+var _ pb.KVClient = kvClient{}
+
+func (c kvClient) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
+	return c.engine.Range(ctx, r)
+}
+
+func (c kvClient) RangeStream(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[pb.RangeStreamResponse], error) {
+	return c.engine.rangeStream(ctx, r)
+}
+
+func (c kvClient) Put(ctx context.Context, r *pb.PutRequest, _ ...grpc.CallOption) (*pb.PutResponse, error) {
+	return c.engine.Put(ctx, r)
+}
+
+func (c kvClient) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest, _ ...grpc.CallOption) (*pb.DeleteRangeResponse, error) {
+	return c.engine.DeleteRange(ctx, r)
+}
+
+func (c kvClient) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+	return c.engine.Txn(ctx, r)
+}
+
+func (c kvClient) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...grpc.CallOption) (*pb.CompactionResponse, error) {
+	return c.engine.Compact(ctx, r)
+}
+
+// watcher is the client's way to watch. It is not built on etcd's, which buffers
+// without bound for a reader that is slow.
+type watcher struct {
+	engine *Engine
+	// closed ends with the client.
+	closed context.Context //nolint:containedctx // The life of the client, as clientv3.Client keeps it.
+}
+
+var _ clientv3.Watcher = (*watcher)(nil)
+
+// Watch sends changes as they are read: a slow reader slows its own watch only,
+// and misses nothing until the history that it still needs is compacted.
+func (w *watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+	out := make(chan clientv3.WatchResponse)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(w.closed, cancel)
+	go func() {
+		defer cancel()
+		defer stop()
+		w.engine.watch(ctx, clientv3.OpWatch(key, opts...), progressGroup(ctx), out)
+	}()
+	return out
+}
+
+// RequestProgress asks the watches whose context has the same outgoing metadata
+// to report how far they have come.
+func (w *watcher) RequestProgress(ctx context.Context) error {
+	w.engine.progress.request(progressGroup(ctx))
+	return ctx.Err()
+}
+
+// Close has nothing to do: watches end with the client.
+func (w *watcher) Close() error { return nil }
+
+func progressGroup(ctx context.Context) string {
+	if md, found := metadata.FromOutgoingContext(ctx); found {
+		return fmt.Sprint(md)
+	}
+	return ""
+}
+
+// maintenanceClient answers what the engine is; everything else is unsupported.
+type maintenanceClient struct {
+	pb.MaintenanceClient
+	engine *Engine
+}
+
+func (c maintenanceClient) Status(context.Context, *pb.StatusRequest, ...grpc.CallOption) (*pb.StatusResponse, error) {
+	size, used, err := c.engine.size()
+	if err != nil {
+		return nil, fmt.Errorf("reading the size of the store: %w", err)
+	}
+	return &pb.StatusResponse{
+		Header: c.engine.header(c.engine.Revision()), Version: etcdVersion,
+		DbSize: size, DbSizeInUse: used, StorageVersion: etcdVersion,
+	}, nil
+}
+
+// noConnection is what clients of services that the engine lacks are connected to.
+type noConnection struct{}
+
+var _ grpc.ClientConnInterface = noConnection{}
+
+func (noConnection) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+	return errUnsupported
+}
+
+func (noConnection) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errUnsupported
+}

@@ -1,0 +1,176 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"go.etcd.io/bbolt"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+)
+
+const (
+	// queueLength is how many writers may wait before the next one blocks.
+	queueLength = 1024
+
+	// maxBatchBytes bounds what is committed at once, and with it the memory of a
+	// transaction. A batch holds at least one request, whatever its size.
+	maxBatchBytes = 16 << 20
+)
+
+// mutation is one atomic change of the store.
+type mutation interface {
+	// check decides whether the change can be made. It writes nothing, so an error
+	// concerns this change alone.
+	check(w *writer) error
+
+	// write makes the change. An error here means that the transaction is damaged:
+	// nothing of the batch is committed.
+	write(w *writer) error
+}
+
+// request is a mutation on its way through the committer.
+type request struct {
+	mutation
+	size int
+	err  error
+	done chan struct{}
+}
+
+// commit queues a change and waits until it is on disk or refused. When ctx ends
+// first the outcome is unknown, as it is with etcd.
+func (e *Engine) commit(ctx context.Context, change mutation, size int) error {
+	if size > e.options.MaxRequestBytes {
+		return rpctypes.ErrRequestTooLarge
+	}
+	r := &request{mutation: change, size: size, done: make(chan struct{})}
+	select {
+	case <-e.stop:
+		return ErrClosed
+	default:
+	}
+	select {
+	case e.queue <- r:
+	case <-e.stop:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.stopped:
+		return r.outcome()
+	}
+}
+
+// outcome is the answer to a request once the committer has ended: it took the
+// request and answered it, or never will.
+func (r *request) outcome() error {
+	select {
+	case <-r.done:
+		return r.err
+	default:
+		return ErrClosed
+	}
+}
+
+func (e *Engine) commitLoop() {
+	defer close(e.stopped)
+	for {
+		select {
+		case first := <-e.queue:
+			e.commitBatch(e.gather(first))
+		case <-e.stop:
+			return
+		}
+	}
+}
+
+// gather takes what is queued behind first, without waiting for more.
+func (e *Engine) gather(first *request) []*request {
+	batch, size := []*request{first}, first.size
+	for size < maxBatchBytes {
+		select {
+		case r := <-e.queue:
+			batch = append(batch, r)
+			size += r.size
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commitBatch applies a batch in one transaction and answers its requests.
+func (e *Engine) commitBatch(batch []*request) {
+	err := e.apply(batch)
+	for _, r := range batch {
+		if err != nil {
+			r.err = err
+		}
+		close(r.done)
+	}
+}
+
+func (e *Engine) apply(batch []*request) error {
+	if failure := e.failure.Load(); failure != nil {
+		return *failure
+	}
+	tx, err := e.db.Begin(true)
+	if err != nil {
+		return fmt.Errorf("beginning a write: %w", err)
+	}
+	w := newWriter(e, tx)
+	if err := w.apply(batch); err != nil {
+		return errors.Join(fmt.Errorf("writing: %w", err), tx.Rollback())
+	}
+	if !w.changed {
+		return tx.Rollback()
+	}
+	if err := tx.Commit(); err != nil {
+		return e.commitFailed(w, err)
+	}
+	e.publish(w)
+	return nil
+}
+
+// publish makes a committed batch known: to leases first, then to watchers.
+func (e *Engine) publish(w *writer) {
+	for _, update := range w.committed {
+		update()
+	}
+	e.feed.publish(w.events, w.revision, w.compacted)
+}
+
+// commitFailed turns a failed commit into the answer to its writers. bbolt rolls
+// back what it could not write. The exception is a sync that fails after the page
+// which makes the transaction valid was written: the transaction is visible and
+// may or may not outlive a power loss. It is then published, since readers see
+// it, and the engine refuses writes from there on.
+func (e *Engine) commitFailed(w *writer, cause error) error {
+	err := fmt.Errorf("committing: %w", cause)
+	if errors.Is(cause, syscall.ENOSPC) || errors.Is(cause, syscall.EDQUOT) {
+		err = fmt.Errorf("%w: %w", ErrDiskFull, cause)
+	}
+	visible := false
+	viewErr := e.db.View(func(tx *bbolt.Tx) error {
+		visible = tx.ID() >= w.transactionID
+		return nil
+	})
+	if viewErr == nil && !visible {
+		return err
+	}
+	if visible {
+		e.publish(w)
+	}
+	failure := fmt.Errorf("store refuses writes until it is opened anew, a commit may be lost: %w", errors.Join(err, viewErr))
+	e.failure.Store(&failure)
+	return failure
+}

@@ -1,0 +1,104 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt
+
+import (
+	"sort"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+)
+
+// The newest changes are kept in memory for watches that keep up: at least the
+// last feedEvents of them unless they are larger than feedBytes, at most twice
+// either. A watch that is further behind reads the log.
+const (
+	feedEvents = 4096
+	feedBytes  = 8 << 20
+)
+
+// feed is what has been committed, as watches see it. Events in it are shared and
+// never change.
+type feed struct {
+	mu sync.RWMutex
+
+	// head is the last published revision, compacted the oldest readable one.
+	head, compacted int64
+
+	// events are the newest changes in order of revision. It holds every change
+	// after floor, and may begin with some of floor itself.
+	events []*mvccpb.Event
+	floor  int64
+	bytes  int
+
+	// changed is closed at the next publication.
+	changed chan struct{}
+}
+
+func newFeed(head, compacted int64) *feed {
+	return &feed{head: head, compacted: compacted, floor: head, changed: make(chan struct{})}
+}
+
+func (f *feed) revisions() (head, compacted int64) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.head, f.compacted
+}
+
+// publish makes committed changes visible and wakes whoever waits for them.
+func (f *feed) publish(events []*mvccpb.Event, head, compacted int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, events...)
+	for _, event := range events {
+		f.bytes += eventSize(event)
+	}
+	f.trim()
+	f.head, f.compacted = head, compacted
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// trim forgets the oldest events once there is twice as much as is to be kept.
+// The rest moves to new memory, since watches may still read the old.
+func (f *feed) trim() {
+	if len(f.events) <= 2*feedEvents && f.bytes <= 2*feedBytes {
+		return
+	}
+	drop := 0
+	for len(f.events)-drop > feedEvents || f.bytes > feedBytes {
+		f.bytes -= eventSize(f.events[drop])
+		drop++
+	}
+	f.floor = f.events[drop-1].Kv.ModRevision
+	f.events = append(make([]*mvccpb.Event, 0, len(f.events)-drop+feedEvents), f.events[drop:]...)
+}
+
+func eventSize(event *mvccpb.Event) int {
+	return len(event.Kv.Key) + len(event.Kv.Value) + len(event.GetPrevKv().GetValue())
+}
+
+// recent is the newest changes as they are at one moment.
+type recent struct {
+	// events are those from the asked revision on. They are all there are up to
+	// head, unless complete is false: then the log has them.
+	events   []*mvccpb.Event
+	complete bool
+	// head is the last published revision, compacted the oldest readable one.
+	head, compacted int64
+	// changed is closed once there is more than this.
+	changed <-chan struct{}
+}
+
+// from returns the changes from a revision on.
+func (f *feed) from(revision int64) recent {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	r := recent{head: f.head, compacted: f.compacted, changed: f.changed, complete: revision > f.floor}
+	if r.complete {
+		first := sort.Search(len(f.events), func(i int) bool { return f.events[i].Kv.ModRevision >= revision })
+		r.events = f.events[first:len(f.events):len(f.events)]
+	}
+	return r
+}

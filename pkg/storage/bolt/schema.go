@@ -1,0 +1,126 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"k8s.io/utils/lru"
+)
+
+// formatVersion is the layout of the file that this code reads and writes.
+const formatVersion = 1
+
+// firstRevision is the revision of an empty store, as in etcd.
+const firstRevision = 1
+
+var (
+	bucketMeta      = []byte("meta")
+	bucketKeys      = []byte("keys")
+	bucketLog       = []byte("log")
+	bucketCounts    = []byte("counts")
+	bucketLeases    = []byte("leases")
+	bucketLeaseKeys = []byte("leasekeys")
+
+	metaFormat    = []byte("format")
+	metaRevision  = []byte("revision")
+	metaCompacted = []byte("compacted")
+	metaIdentity  = []byte("identity")
+)
+
+// initialise creates what a new file needs and refuses a file of a newer format.
+func initialise(db *bbolt.DB) error {
+	return db.Update(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket(bucketMeta)
+		if meta != nil {
+			return checkFormat(meta)
+		}
+		return createBuckets(tx)
+	})
+}
+
+func checkFormat(meta *bbolt.Bucket) error {
+	if format := getInt64(meta.Get(metaFormat)); format != formatVersion {
+		return fmt.Errorf("the file has format %d and this version reads format %d only: use the version that wrote it, or a newer one", format, formatVersion)
+	}
+	return nil
+}
+
+func createBuckets(tx *bbolt.Tx) error {
+	for _, name := range [][]byte{bucketMeta, bucketKeys, bucketLog, bucketCounts, bucketLeases, bucketLeaseKeys} {
+		if _, err := tx.CreateBucket(name); err != nil {
+			return fmt.Errorf("creating bucket %s: %w", name, err)
+		}
+	}
+	identity := make([]byte, 8)
+	if _, err := rand.Read(identity); err != nil {
+		return fmt.Errorf("choosing the store's identity: %w", err)
+	}
+	meta := tx.Bucket(bucketMeta)
+	for _, entry := range []struct{ key, value []byte }{
+		{metaFormat, putInt64(formatVersion)},
+		{metaRevision, putInt64(firstRevision)},
+		{metaCompacted, putInt64(0)},
+		{metaIdentity, identity},
+	} {
+		if err := meta.Put(entry.key, entry.value); err != nil {
+			return fmt.Errorf("writing %s: %w", entry.key, err)
+		}
+	}
+	return nil
+}
+
+// snapshot is the store as one bbolt transaction sees it.
+type snapshot struct {
+	keys, log, counts, leases, leaseKeys *bbolt.Bucket
+
+	// revision is the last one given out, compacted the oldest that can be read.
+	revision, compacted int64
+
+	// remaining is set for committed state only: a revision that is still being
+	// written may yet be given to other changes.
+	remaining *lru.Cache
+}
+
+func newSnapshot(tx *bbolt.Tx) snapshot {
+	meta := tx.Bucket(bucketMeta)
+	return snapshot{
+		keys:      tx.Bucket(bucketKeys),
+		log:       tx.Bucket(bucketLog),
+		counts:    tx.Bucket(bucketCounts),
+		leases:    tx.Bucket(bucketLeases),
+		leaseKeys: tx.Bucket(bucketLeaseKeys),
+		revision:  getInt64(meta.Get(metaRevision)),
+		compacted: getInt64(meta.Get(metaCompacted)),
+	}
+}
+
+// view runs read on the last committed state. What read keeps must be copied:
+// memory of the transaction is gone when it returns.
+func (e *Engine) view(read func(snapshot) error) error {
+	err := e.db.View(func(tx *bbolt.Tx) error {
+		s := newSnapshot(tx)
+		s.remaining = e.remaining
+		return read(s)
+	})
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
+		return ErrClosed
+	}
+	return err
+}
+
+// readIdentity returns the number that tells this store from every other one.
+func readIdentity(db *bbolt.DB) (identity uint64, err error) {
+	err = db.View(func(tx *bbolt.Tx) error {
+		identity = binary.BigEndian.Uint64(tx.Bucket(bucketMeta).Get(metaIdentity))
+		return nil
+	})
+	return identity, err
+}

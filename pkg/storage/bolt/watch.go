@@ -1,0 +1,203 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt
+
+import (
+	"context"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// What a watch that is behind reads from the log at once.
+const (
+	catchUpEvents = 1000
+	catchUpBytes  = 4 << 20
+)
+
+// watch is the cursor of one watcher. It sends every change of its span from its
+// first revision on, in order and without gaps; the reader's pace is its pace.
+type watch struct {
+	engine *Engine
+	op     clientv3.Op
+	span   span
+	out    chan<- clientv3.WatchResponse
+
+	// next is the first revision that was not looked at yet: every change of the
+	// span before it has been sent.
+	next int64
+
+	// wanted is the revision to report once everything up to it was sent, 0 if none.
+	wanted int64
+}
+
+// watch sends changes to out until ctx or the engine ends, or until the changes
+// it needs are compacted. It closes out.
+func (e *Engine) watch(ctx context.Context, op clientv3.Op, group string, out chan<- clientv3.WatchResponse) {
+	defer close(out)
+	requested, leave := e.progress.join(group)
+	defer leave()
+	w := &watch{engine: e, op: op, span: newSpan(op.KeyBytes(), op.RangeBytes()), out: out, next: op.Rev()}
+	head := e.Revision()
+	if w.next == 0 {
+		w.next = head + 1
+	}
+	if op.IsCreatedNotify() && !w.send(ctx, clientv3.WatchResponse{Header: e.header(head), Created: true}) {
+		return
+	}
+	w.run(ctx, requested)
+}
+
+func (w *watch) run(ctx context.Context, requested <-chan struct{}) {
+	tick, stop := w.progressTicks()
+	defer stop()
+	for {
+		changed, ok := w.advance(ctx)
+		if !ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-tick:
+			w.wanted = w.engine.Revision()
+		case <-requested:
+			w.wanted = w.engine.Revision()
+		case <-ctx.Done():
+			return
+		case <-w.engine.stop:
+			return
+		}
+	}
+}
+
+// progressTicks ticks when an unasked report is due, never if the watcher wants none.
+func (w *watch) progressTicks() (<-chan time.Time, func()) {
+	if !w.op.IsProgressNotify() {
+		return nil, func() {}
+	}
+	ticker := w.engine.options.Clock.NewTicker(w.engine.options.ProgressInterval)
+	return ticker.C(), ticker.Stop
+}
+
+// advance sends what there is. It returns a channel that is closed once there is
+// more, and false when the watch is over.
+func (w *watch) advance(ctx context.Context) (<-chan struct{}, bool) {
+	for {
+		r := w.engine.feed.from(w.next)
+		if w.next < r.compacted {
+			w.send(ctx, w.compactedResponse(r.compacted))
+			return nil, false
+		}
+		if w.next > r.head {
+			return r.changed, w.report(ctx)
+		}
+		events, reached := r.events, r.head
+		if !r.complete {
+			var err error
+			if events, reached, err = w.engine.history(w.next, w.span); err != nil {
+				w.fail(ctx, err)
+				return nil, false
+			}
+		}
+		if !w.deliver(ctx, events, reached) {
+			return nil, false
+		}
+	}
+}
+
+// deliver sends the changes of the span and moves on to what follows reached.
+func (w *watch) deliver(ctx context.Context, events []*mvccpb.Event, reached int64) bool {
+	selected := w.selectEvents(events)
+	if len(selected) > 0 && !w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(reached), Events: selected}) {
+		return false
+	}
+	w.next = reached + 1
+	return w.report(ctx)
+}
+
+func (w *watch) selectEvents(events []*mvccpb.Event) (selected []*clientv3.Event) {
+	for _, event := range events {
+		deleted := event.Type == mvccpb.Event_DELETE
+		unwanted := deleted && w.op.IsFilterDelete() || !deleted && w.op.IsFilterPut()
+		if unwanted || !w.span.contains(event.Kv.Key) {
+			continue
+		}
+		if !w.op.IsPrevKV() && event.PrevKv != nil {
+			event = &mvccpb.Event{Type: event.Type, Kv: event.Kv}
+		}
+		selected = append(selected, event)
+	}
+	return selected
+}
+
+// report tells how far the watch has come if that was asked for and the watch has
+// come as far as the store had when it was asked.
+func (w *watch) report(ctx context.Context) bool {
+	if w.wanted == 0 || w.next <= w.wanted {
+		return true
+	}
+	// A watch from a future revision has seen nothing that lies before it.
+	reached := min(w.next-1, w.engine.Revision())
+	w.wanted = 0
+	return w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(reached)})
+}
+
+func (w *watch) compactedResponse(compacted int64) clientv3.WatchResponse {
+	return clientv3.WatchResponse{Header: w.engine.header(w.engine.Revision()), CompactRevision: compacted, Canceled: true}
+}
+
+// fail ends the watch with an error.
+func (w *watch) fail(ctx context.Context, err error) {
+	if err == rpctypes.ErrCompacted { //nolint:errorlint // The value itself, never wrapped.
+		w.send(ctx, w.compactedResponse(w.engine.CompactRevision()))
+		return
+	}
+	w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(w.engine.Revision()), Canceled: true, CancelReason: err.Error()})
+}
+
+// send waits for the reader. It returns false when the watch is over.
+func (w *watch) send(ctx context.Context, response clientv3.WatchResponse) bool {
+	select {
+	case w.out <- response:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-w.engine.stop:
+		return false
+	}
+}
+
+// history reads the changes of a span from a revision on out of the log, and the
+// revision up to which these are all. It ends at a bound, but never within a
+// revision.
+func (e *Engine) history(from int64, sp span) (events []*mvccpb.Event, reached int64, err error) {
+	err = e.view(func(s snapshot) error {
+		if from < s.compacted {
+			return rpctypes.ErrCompacted
+		}
+		reached = s.revision
+		size, last := 0, int64(0)
+		return s.changes(from, func(revision int64, record []byte) (bool, error) {
+			if revision != last && (len(events) >= catchUpEvents || size >= catchUpBytes) {
+				reached = last
+				return false, nil
+			}
+			last = revision
+			key, err := eventKey(record)
+			if err != nil || !sp.contains(key) {
+				return true, err
+			}
+			event, err := decodeEvent(revision, record)
+			if err != nil {
+				return false, err
+			}
+			events = append(events, event)
+			size += len(record)
+			return true, nil
+		})
+	})
+	return events, reached, err
+}
