@@ -1,0 +1,286 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitserver_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/configbutler/slipstream/test/devcluster/gitserver"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// servers are a Git server's URLs, and how a client reaches it.
+type servers struct {
+	root    string
+	httpURL string
+	sshURL  string
+	env     []string
+}
+
+// start serves an empty folder over both protocols until the test ends.
+func start(t *testing.T) servers {
+	t.Helper()
+	root := t.TempDir()
+	repositories, err := gitserver.NewRepositories(root)
+	if err != nil {
+		t.Fatalf("opening the repositories: %v", err)
+	}
+	handler, err := repositories.Handler()
+	if err != nil {
+		t.Fatalf("making the handler: %v", err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	keys := t.TempDir()
+	hostKey, _ := writeKey(t, keys, "host")
+	_, clientLine := writeKey(t, keys, "client")
+	authorized := filepath.Join(keys, "authorized")
+	writeFile(t, authorized, clientLine)
+	return servers{
+		root:    root,
+		httpURL: server.URL,
+		sshURL:  "ssh://git@" + serveSSH(t, repositories, hostKey, authorized),
+		env:     append(gitEnv(), sshCommand(filepath.Join(keys, "client"))),
+	}
+}
+
+// serveSSH serves the repositories over SSH until the test ends.
+func serveSSH(t *testing.T, repositories *gitserver.Repositories, hostKey []byte, authorized string) string {
+	t.Helper()
+	server, err := gitserver.NewSSH(repositories, hostKey, authorized)
+	if err != nil {
+		t.Fatalf("making the SSH server: %v", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("listening: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("serving SSH: %v", err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+// writeKey makes a key, writes it to a file and returns it with its public line.
+func writeKey(t *testing.T, folder, name string) (private []byte, publicLine string) {
+	t.Helper()
+	public, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatalf("making a key: %v", err)
+	}
+	block, err := ssh.MarshalPrivateKey(key, "")
+	if err != nil {
+		t.Fatalf("encoding a key: %v", err)
+	}
+	private = pem.EncodeToMemory(block)
+	writeFile(t, filepath.Join(folder, name), string(private))
+	publicKey, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatalf("encoding a public key: %v", err)
+	}
+	return private, string(ssh.MarshalAuthorizedKey(publicKey))
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatalf("writing: %v", err)
+	}
+}
+
+// gitEnv keeps the machine's own settings of Git out.
+func gitEnv() []string {
+	return append(os.Environ(),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
+	)
+}
+
+func sshCommand(key string) string {
+	return "GIT_SSH_COMMAND=ssh -F none -i " + key +
+		" -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+}
+
+// git runs git in a folder and returns what it prints.
+func git(ctx context.Context, env []string, folder string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, "git", arguments...)
+	command.Dir, command.Env = folder, env
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("git %s: %w: %s", strings.Join(arguments, " "), err, out)
+	}
+	return string(out), nil
+}
+
+// mustGit runs git, which must not fail.
+func mustGit(t *testing.T, env []string, folder string, arguments ...string) string {
+	t.Helper()
+	out, err := git(t.Context(), env, folder, arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// newWork makes a repository with a commit of one file.
+func newWork(t *testing.T, content string) string {
+	t.Helper()
+	folder := t.TempDir()
+	mustGit(t, gitEnv(), folder, "init", "--quiet", "--initial-branch=main")
+	writeFile(t, filepath.Join(folder, "file"), content)
+	mustGit(t, gitEnv(), folder, "add", "file")
+	mustGit(t, gitEnv(), folder, "commit", "--quiet", "--message=first")
+	return folder
+}
+
+// noise returns text that does not compress.
+func noise(size int) string {
+	content := make([]byte, size)
+	_, _ = rand.Read(content)
+	return string(content)
+}
+
+func TestPushMakesTheRepository(t *testing.T) {
+	server := start(t)
+	for name, test := range map[string]struct{ url, content string }{
+		"http":                     {server.httpURL + "/plain.git", "content"},
+		"http, in a folder":        {server.httpURL + "/team/a/deep.git", "content"},
+		"http, more than a buffer": {server.httpURL + "/large.git", noise(3 << 20)},
+		"ssh":                      {server.sshURL + "/ssh.git", "content"},
+		"ssh, large":               {server.sshURL + "/team/large-ssh.git", noise(3 << 20)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mustGit(t, server.env, newWork(t, test.content), "push", "--quiet", test.url, "main")
+			clone := filepath.Join(t.TempDir(), "clone")
+			mustGit(t, server.env, ".", "clone", "--quiet", test.url, clone)
+			got, err := os.ReadFile(filepath.Join(clone, "file"))
+			if err != nil || string(got) != test.content {
+				t.Errorf("want the file that was pushed, got %d bytes and %v", len(got), err)
+			}
+			if branch := mustGit(t, server.env, clone, "branch", "--show-current"); branch != "main\n" {
+				t.Errorf("want main as the default branch, got %q", branch)
+			}
+		})
+	}
+}
+
+func TestReadingMakesNothing(t *testing.T) {
+	server := start(t)
+	for _, base := range []string{server.httpURL, server.sshURL} {
+		if _, err := git(t.Context(), server.env, ".", "ls-remote", base+"/none.git"); err == nil {
+			t.Errorf("%s: reading a repository that is not there succeeds", base)
+		}
+	}
+	entries, err := os.ReadDir(server.root)
+	if err != nil || len(entries) > 0 {
+		t.Errorf("want an empty folder, got %v and %v", entries, err)
+	}
+}
+
+func TestNamesThatAreNotRepositories(t *testing.T) {
+	server := start(t)
+	work := newWork(t, "content")
+	for _, path := range []string{"/x", "/.git", "/.hidden/x.git", "/a/..%2f..%2fx.git", "/a/%2e%2e/%2e%2e/x.git", "/-x.git", "/x.git/y"} {
+		if _, err := git(t.Context(), server.env, work, "push", server.httpURL+path, "main"); err == nil {
+			t.Errorf("HTTP path %s: a push succeeds", path)
+		}
+	}
+	for _, path := range []string{"/x", "/../x.git", "/a/../../x.git", "/.git"} {
+		if _, err := git(t.Context(), server.env, work, "push", server.sshURL+path, "main"); err == nil {
+			t.Errorf("SSH path %s: a push succeeds", path)
+		}
+	}
+	if outside, err := filepath.Glob(filepath.Join(filepath.Dir(server.root), "x.git")); err != nil || len(outside) > 0 {
+		t.Errorf("a repository was made outside of the folder: %v %v", outside, err)
+	}
+}
+
+func TestTwoFirstPushesAtOnce(t *testing.T) {
+	server := start(t)
+	group, ctx := errgroup.WithContext(t.Context())
+	for number := range 4 {
+		work := newWork(t, "content")
+		group.Go(func() error {
+			_, err := git(ctx, server.env, work, "push", server.httpURL+"/shared.git", fmt.Sprintf("main:branch-%d", number))
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if refs := mustGit(t, server.env, ".", "ls-remote", "--heads", server.httpURL+"/shared.git"); strings.Count(refs, "branch-") != 4 {
+		t.Errorf("want four branches, got:\n%s", refs)
+	}
+}
+
+func TestPartialAndShallowFetch(t *testing.T) {
+	server := start(t)
+	work := newWork(t, "content")
+	mustGit(t, server.env, work, "push", "--quiet", server.httpURL+"/repo.git", "main")
+	for _, base := range []string{server.httpURL, server.sshURL} {
+		clone := filepath.Join(t.TempDir(), "clone.git")
+		mustGit(t, server.env, ".", "clone", "--quiet", "--bare", "--depth=1", "--filter=blob:none", base+"/repo.git", clone)
+		blob := strings.TrimSpace(mustGit(t, server.env, work, "rev-parse", "HEAD:file"))
+		missing := mustGit(t, server.env, clone, "rev-list", "--objects", "--missing=print", "HEAD")
+		if !strings.Contains(missing, "?"+blob) {
+			t.Errorf("%s: want a clone without the blob %s, got:\n%s", base, blob, missing)
+		}
+		// An object is fetched by its bare name.
+		if got := mustGit(t, server.env, clone, "cat-file", "blob", blob); got != "content" {
+			t.Errorf("%s: want the blob on demand, got %q", base, got)
+		}
+	}
+}
+
+func TestSSHLetsInAuthorizedKeysOnly(t *testing.T) {
+	server := start(t)
+	folder := t.TempDir()
+	writeKey(t, folder, "stranger")
+	env := append(gitEnv(), sshCommand(filepath.Join(folder, "stranger")))
+	if _, err := git(t.Context(), env, newWork(t, "content"), "push", server.sshURL+"/x.git", "main"); err == nil {
+		t.Error("a stranger's push succeeds")
+	}
+}
+
+func TestSSHRunsNothingElse(t *testing.T) {
+	server := start(t)
+	command := strings.TrimPrefix(server.env[len(server.env)-1], "GIT_SSH_COMMAND=")
+	address := strings.TrimPrefix(server.sshURL, "ssh://git@")
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"id", "git-upload-archive '/x.git'", "git-receive-pack '/x.git; id'"} {
+		arguments := append(strings.Fields(command)[1:], "-p", port, "git@"+host, line)
+		out, err := exec.CommandContext(t.Context(), "ssh", arguments...).CombinedOutput()
+		if err == nil || strings.Contains(string(out), "uid=") {
+			t.Errorf("%q is run: %s", line, out)
+		}
+	}
+}
