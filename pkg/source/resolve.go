@@ -217,10 +217,13 @@ func (r *resolution) uncertain(group string, hasGroup bool) bool {
 	return false
 }
 
-// suggestion helps those who wrote a kind or a singular instead of the plural.
+// suggestion helps those who named another group, or a kind or singular instead of the plural.
 func (r *resolution) suggestion(resource string) string {
 	for _, t := range r.snapshot.types {
-		if strings.EqualFold(t.Kind, resource) || strings.EqualFold(t.Resource.Resource, resource) {
+		switch {
+		case t.Resource.Resource == resource:
+			return fmt.Sprintf(" in these groups; did you mean %s?", t.Resource.GroupResource())
+		case strings.EqualFold(t.Kind, resource), strings.EqualFold(t.Resource.Resource, resource):
 			return fmt.Sprintf("; did you mean %s?", t.Resource.Resource)
 		}
 	}

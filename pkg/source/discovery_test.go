@@ -1,0 +1,307 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package source_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/metadata/fake"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+const patience = 20 * time.Second
+
+var (
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	services    = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	widgets     = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	gadgets     = schema.GroupVersionResource{Group: "example.com", Version: "v1beta1", Resource: "gadgets"}
+)
+
+// catalogueFixture is a running catalogue of a discoveryServer and a cluster's metadata.
+type catalogueFixture struct {
+	*source.Catalogue
+	server   *discoveryServer
+	metadata *fake.FakeMetadataClient
+
+	mutex     sync.Mutex
+	published []*source.Snapshot
+}
+
+func runCatalogue(t *testing.T, refreshInterval time.Duration) *catalogueFixture {
+	t.Helper()
+	server, discoverer := newDiscoveryServer(t)
+	scheme := fake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	f := &catalogueFixture{server: server, metadata: fake.NewSimpleMetadataClient(scheme)}
+	var err error
+	if f.Catalogue, err = source.NewCatalogue(discoverer, f.metadata, refreshInterval); err != nil {
+		t.Fatal(err)
+	}
+	f.Subscribe(func(snapshot *source.Snapshot) {
+		f.mutex.Lock()
+		defer f.mutex.Unlock()
+		f.published = append(f.published, snapshot)
+	})
+	run(t, f.Run)
+	eventually(t, "the first discovery", func() bool { return f.Snapshot() != nil })
+	return f
+}
+
+// run runs f until the test ends, and waits for it.
+func run(t *testing.T, f func(context.Context)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Background()))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+}
+
+func (f *catalogueFixture) publications() int {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return len(f.published)
+}
+
+func (f *catalogueFixture) declare(t *testing.T, resource schema.GroupVersionResource, name string) {
+	t.Helper()
+	object := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: resource.GroupVersion().String(), Kind: "Declaration"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+	}
+	if err := f.metadata.Tracker().Create(resource, object, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *catalogueFixture) withdraw(t *testing.T, resource schema.GroupVersionResource, name string) {
+	t.Helper()
+	if err := f.metadata.Tracker().Delete(resource, "", name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// discoverAgain waits until a discovery that began after the call has been taken in.
+func (f *catalogueFixture) discoverAgain(t *testing.T) {
+	t.Helper()
+	// Two rounds of two requests each: the first may have been under way.
+	wanted := f.server.asked() + 4
+	eventually(t, "another discovery", func() bool {
+		f.Refresh()
+		return f.server.asked() >= wanted
+	})
+}
+
+func (f *catalogueFixture) has(resource schema.GroupVersionResource) bool {
+	_, ok := f.Snapshot().Type(resource)
+	return ok
+}
+
+func TestCatalogueReadsARealDiscoveryDocument(t *testing.T) {
+	snapshot := runCatalogue(t, 0).Snapshot()
+	for name, want := range map[string]source.Type{
+		"core": {
+			Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+			Kind:     "ConfigMap", Namespaced: true, Preferred: true, Watchable: true,
+		},
+		"cluster scope": {
+			Resource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+			Kind:     "ClusterRole", Preferred: true, Watchable: true,
+		},
+		"preferred version": {
+			Resource: schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+			Kind:     "HorizontalPodAutoscaler", Namespaced: true, Preferred: true, Watchable: true,
+		},
+		"another version": {
+			Resource: schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "horizontalpodautoscalers"},
+			Kind:     "HorizontalPodAutoscaler", Namespaced: true, Watchable: true,
+		},
+		"not in the group's preferred version": {
+			Resource: gadgets, Kind: "Gadget", Preferred: true, Watchable: true,
+		},
+		"create only": {
+			Resource: schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"},
+			Kind:     "TokenReview", Preferred: true,
+		},
+	} {
+		if got, ok := snapshot.Type(want.Resource); !ok || got != want {
+			t.Errorf("%s: got %+v, %v, want %+v", name, got, ok, want)
+		}
+	}
+	if _, ok := snapshot.Failed()[schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}]; !ok {
+		t.Errorf("failed: got %v, want metrics.k8s.io/v1beta1 among them", snapshot.Failed())
+	}
+	if !snapshot.GroupFailed("metrics.k8s.io") || snapshot.GroupFailed("apps") {
+		t.Error("GroupFailed: want metrics.k8s.io and not apps")
+	}
+	for _, t2 := range snapshot.Types() {
+		if slices.Contains([]string{"pods/log", "status", "scale"}, t2.Resource.Resource) {
+			t.Errorf("subresource among the types: %v", t2)
+		}
+	}
+}
+
+func TestCatalogueKeepsTypesOfAGroupThatCannotBeDiscovered(t *testing.T) {
+	f := runCatalogue(t, 0)
+	before := discoveryErrors(t)
+
+	f.server.edit(stale("example.com", "v1"))
+	f.discoverAgain(t)
+	eventually(t, "widgets to be stale", func() bool { got, _ := f.Snapshot().Type(widgets); return got.Stale })
+
+	got, _ := f.Snapshot().Type(widgets)
+	if !got.Preferred {
+		t.Error("the stale version is no longer preferred: its watch would move to another version")
+	}
+	beta, _ := f.Snapshot().Type(schema.GroupVersionResource{Group: "example.com", Version: "v1beta1", Resource: "widgets"})
+	if beta.Preferred || beta.Stale {
+		t.Errorf("the version that still answers: got %+v, want neither preferred nor stale", beta)
+	}
+	if f.Err() == nil {
+		t.Error("Err: got nil, want the failed groups")
+	}
+	if after := discoveryErrors(t); after <= before {
+		t.Errorf("slipstream_discovery_errors_total: got %v after %v, want more", after, before)
+	}
+}
+
+func TestCatalogueKeepsEverythingWhileDiscoveryIsDown(t *testing.T) {
+	f := runCatalogue(t, 0)
+	types, publications := f.Snapshot().Types(), f.publications()
+
+	f.server.answer(http.StatusServiceUnavailable)
+	f.discoverAgain(t)
+	eventually(t, "the error", func() bool { return source.ReasonFor(f.Err()) == source.Unreachable })
+	if !slices.Equal(f.Snapshot().Types(), types) || f.publications() != publications {
+		t.Error("the snapshot changed")
+	}
+
+	f.server.answer(http.StatusOK)
+	f.server.edit(withoutGroup("metrics.k8s.io"))
+	eventually(t, "recovery by the backoff alone", func() bool { return f.Err() == nil })
+}
+
+func TestCatalogueFollowsDefinitions(t *testing.T) {
+	f := runCatalogue(t, time.Hour)
+	added := schema.GroupVersionResource{Group: "new.example.com", Version: "v1", Resource: "things"}
+
+	f.declare(t, definitions, "things.new.example.com")
+	// Discovery shows the type some rounds after the definition: the catalogue has to ask again by itself.
+	rounds := f.server.asked() + 6
+	eventually(t, "repeated discovery", func() bool { return f.server.asked() >= rounds })
+	f.server.edit(withGroup("new.example.com", "v1", "things"))
+	eventually(t, "the new type", func() bool { return f.has(added) })
+
+	f.withdraw(t, definitions, "things.new.example.com")
+	f.server.edit(withoutGroup("new.example.com"))
+	eventually(t, "the type to go", func() bool { return !f.has(added) })
+}
+
+func TestCatalogueFollowsAPIServices(t *testing.T) {
+	f := runCatalogue(t, time.Hour)
+	added := schema.GroupVersionResource{Group: "aggregated.example.com", Version: "v1", Resource: "things"}
+
+	f.server.edit(withGroup("aggregated.example.com", "v1", "things"))
+	f.declare(t, services, "v1.aggregated.example.com")
+	eventually(t, "the new type", func() bool { return f.has(added) })
+
+	// The group vanishes before its APIService does, as when the aggregator restarts.
+	f.server.edit(withoutGroup("aggregated.example.com"))
+	f.discoverAgain(t)
+	eventually(t, "the type to be stale", func() bool { got, _ := f.Snapshot().Type(added); return got.Stale })
+	if !f.Snapshot().GroupFailed("aggregated.example.com") || f.Err() == nil {
+		t.Error("the group that vanished does not count as failed")
+	}
+
+	f.withdraw(t, services, "v1.aggregated.example.com")
+	eventually(t, "the type to go", func() bool { return !f.has(added) })
+}
+
+func TestCatalogueKeepsATypeWhoseDefinitionIsStillThere(t *testing.T) {
+	f := runCatalogue(t, time.Hour)
+	f.declare(t, definitions, "gadgets.example.com")
+	f.discoverAgain(t)
+
+	f.server.edit(withoutResource("example.com", "gadgets"))
+	f.discoverAgain(t)
+	eventually(t, "gadgets to be stale", func() bool { got, _ := f.Snapshot().Type(gadgets); return got.Stale })
+
+	f.withdraw(t, definitions, "gadgets.example.com")
+	eventually(t, "gadgets to go", func() bool { return !f.has(gadgets) })
+}
+
+func TestCatalogueDropsAVersionThatIsNoLongerServed(t *testing.T) {
+	f := runCatalogue(t, time.Hour)
+	f.declare(t, definitions, "widgets.example.com")
+	f.discoverAgain(t)
+
+	f.server.edit(func(apis *apidiscovery.APIGroupDiscoveryList) {
+		stale("example.com", "v1")(apis)
+		for i := range apis.Items {
+			if apis.Items[i].Name == "example.com" {
+				apis.Items[i].Versions = apis.Items[i].Versions[1:]
+			}
+		}
+	})
+	f.discoverAgain(t)
+	eventually(t, "v1 to go", func() bool { return !f.has(widgets) })
+	beta, _ := f.Snapshot().Type(schema.GroupVersionResource{Group: "example.com", Version: "v1beta1", Resource: "widgets"})
+	if !beta.Preferred {
+		t.Errorf("the remaining version: got %+v, want it preferred", beta)
+	}
+}
+
+func TestCataloguePublishesOnlyWhatDiffers(t *testing.T) {
+	f := runCatalogue(t, 0)
+	first := f.Snapshot()
+	f.discoverAgain(t)
+	f.discoverAgain(t)
+	if f.publications() != 1 || f.Snapshot() != first {
+		t.Errorf("got %d snapshots, want the first one only", f.publications())
+	}
+}
+
+func discoveryErrors(t *testing.T) float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "slipstream_discovery_errors_total" {
+			return family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatal("no metric slipstream_discovery_errors_total")
+	return 0
+}

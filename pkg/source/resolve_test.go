@@ -1,0 +1,276 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package source_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// realSnapshot is what a real kube-apiserver serves, and the kinds of this server.
+func realSnapshot(t *testing.T, edits ...func(*apidiscovery.APIGroupDiscoveryList)) *source.Snapshot {
+	t.Helper()
+	f := runCatalogue(t, 0)
+	f.server.edit(withGroup("configbutler.ai", "v1alpha1", "gitdestinations", "gitdestinationstatuses", "syncstatuses"))
+	for _, change := range edits {
+		f.server.edit(change)
+	}
+	f.discoverAgain(t)
+	eventually(t, "the kinds of this server", func() bool {
+		return f.has(schema.GroupVersionResource{Group: "configbutler.ai", Version: "v1alpha1", Resource: "gitdestinations"})
+	})
+	return f.Snapshot()
+}
+
+func describe(types []source.Type) []string {
+	names := make([]string, 0, len(types))
+	for _, t := range types {
+		names = append(names, t.Resource.GroupResource().String()+"/"+t.Resource.Version)
+	}
+	return names
+}
+
+func TestResolve(t *testing.T) {
+	snapshot := realSnapshot(t)
+	for name, test := range map[string]struct {
+		selection source.Selection
+		types     []string
+		unmatched []string
+	}{
+		"an exact plural in one group": {
+			selection: source.Selection{APIGroups: []string{"apps"}, Resources: []string{"deployments"}},
+			types:     []string{"deployments.apps/v1"},
+		},
+		"core is the empty group": {
+			selection: source.Selection{APIGroups: []string{""}, Resources: []string{"configmaps", "deployments"}},
+			types:     []string{"configmaps/v1"},
+			unmatched: []string{"deployments: no such resource type in these groups; did you mean deployments.apps?"},
+		},
+		"no groups are all groups": {
+			selection: source.Selection{Resources: []string{"deployments", "configmaps"}},
+			types:     []string{"configmaps/v1", "deployments.apps/v1"},
+		},
+		"a wildcard among the groups": {
+			selection: source.Selection{APIGroups: []string{"apps", "*"}, Resources: []string{"configmaps"}},
+			types:     []string{"configmaps/v1"},
+		},
+		"the preferred version": {
+			selection: source.Selection{Resources: []string{"horizontalpodautoscalers", "widgets"}},
+			types:     []string{"horizontalpodautoscalers.autoscaling/v2", "widgets.example.com/v1"},
+		},
+		"a resource that the group's preferred version lacks": {
+			selection: source.Selection{Resources: []string{"gadgets"}},
+			types:     []string{"gadgets.example.com/v1beta1"},
+		},
+		"a version by name": {
+			selection: source.Selection{APIVersions: []string{"v1beta1"}, Resources: []string{"widgets"}},
+			types:     []string{"widgets.example.com/v1beta1"},
+		},
+		"two versions by name": {
+			selection: source.Selection{APIVersions: []string{"v1", "v1beta1"}, Resources: []string{"widgets"}},
+			types:     []string{"widgets.example.com/v1", "widgets.example.com/v1beta1"},
+		},
+		"any version is the preferred one": {
+			selection: source.Selection{APIVersions: []string{"*"}, Resources: []string{"widgets"}},
+			types:     []string{"widgets.example.com/v1"},
+		},
+		"a version that is not served": {
+			selection: source.Selection{APIVersions: []string{"v2"}, Resources: []string{"widgets"}},
+			unmatched: []string{"widgets: it is not served in these versions"},
+		},
+		"the short form names its group": {
+			selection: source.Selection{APIGroups: []string{"apps"}, Resources: []string{"ingresses.networking.k8s.io"}},
+			types:     []string{"ingresses.networking.k8s.io/v1"},
+		},
+		"all of one group": {
+			selection: source.Selection{APIGroups: []string{"example.com"}, Resources: []string{"*"}},
+			types:     []string{"gadgets.example.com/v1beta1", "widgets.example.com/v1"},
+		},
+		"all of one group in the short form": {
+			selection: source.Selection{Resources: []string{"*.example.com"}},
+			types:     []string{"gadgets.example.com/v1beta1", "widgets.example.com/v1"},
+		},
+		"all leaves the exclusions out": {
+			selection: source.Selection{APIGroups: []string{"apps"}, Resources: []string{"*"}},
+			types:     []string{"daemonsets.apps/v1", "deployments.apps/v1", "replicasets.apps/v1", "statefulsets.apps/v1"},
+		},
+		"all of a group that is left out": {
+			selection: source.Selection{APIGroups: []string{"batch"}, Resources: []string{"*"}},
+			unmatched: []string{"*: all that it means here is left out by default; name resources to select them"},
+		},
+		"an exact name wins over the exclusions": {
+			selection: source.Selection{Resources: []string{"*.apps", "jobs", "pods"}},
+			types: []string{
+				"pods/v1", "daemonsets.apps/v1", "deployments.apps/v1", "replicasets.apps/v1", "statefulsets.apps/v1", "jobs.batch/v1",
+			},
+		},
+		"a subresource": {
+			selection: source.Selection{Resources: []string{"pods/log", "deployments/scale", "*/status"}},
+			unmatched: []string{
+				"pods/log: a subresource has no objects of its own",
+				"deployments/scale: a subresource has no objects of its own",
+				"*/status: a subresource has no objects of its own",
+			},
+		},
+		"a resource with all its subresources": {
+			selection: source.Selection{APIGroups: []string{"apps"}, Resources: []string{"deployments/*"}},
+			types:     []string{"deployments.apps/v1"},
+		},
+		"a kind": {
+			selection: source.Selection{Resources: []string{"ConfigMap"}},
+			unmatched: []string{"ConfigMap: no such resource type; did you mean configmaps?"},
+		},
+		"a type that does not exist": {
+			selection: source.Selection{APIGroups: []string{"apps"}, Resources: []string{"flying"}},
+			unmatched: []string{"flying: no such resource type"},
+		},
+		"a type that cannot be watched": {
+			selection: source.Selection{Resources: []string{"tokenreviews", "componentstatuses"}},
+			unmatched: []string{
+				"tokenreviews: it cannot be listed and watched",
+				"componentstatuses: it cannot be listed and watched",
+			},
+		},
+		"the other scope": {
+			selection: source.Selection{Resources: []string{"clusterroles", "roles"}, Scope: source.NamespacedScope},
+			types:     []string{"roles.rbac.authorization.k8s.io/v1"},
+			unmatched: []string{"clusterroles: it is of the other scope"},
+		},
+		"cluster scope": {
+			selection: source.Selection{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"*"}, Scope: source.ClusterScope},
+			types:     []string{"clusterrolebindings.rbac.authorization.k8s.io/v1", "clusterroles.rbac.authorization.k8s.io/v1"},
+		},
+		"objects that two groups show": {
+			selection: source.Selection{Resources: []string{"events"}},
+			types:     []string{"events/v1"},
+		},
+		"objects that two groups show, the other group named": {
+			selection: source.Selection{Resources: []string{"events.events.k8s.io"}},
+			types:     []string{"events.events.k8s.io/v1"},
+		},
+		"objects that two groups show, only the other group selected": {
+			selection: source.Selection{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}},
+			types:     []string{"events.events.k8s.io/v1"},
+		},
+		"the kinds of this server by wildcard": {
+			selection: source.Selection{APIGroups: []string{"configbutler.ai"}, Resources: []string{"*"}},
+			types:     []string{"gitdestinations.configbutler.ai/v1alpha1"},
+		},
+		"a record of this server by name": {
+			selection: source.Selection{Resources: []string{"syncstatuses.configbutler.ai"}},
+			types:     []string{"syncstatuses.configbutler.ai/v1alpha1"},
+		},
+		"a record that every commit changes": {
+			selection: source.Selection{Resources: []string{"gitdestinationstatuses"}},
+			unmatched: []string{"gitdestinationstatuses: it changes with every commit and would never come to rest"},
+		},
+		"the preset in two groups": {
+			selection: source.Selection{APIGroups: []string{"apps", "policy"}},
+			types:     []string{"daemonsets.apps/v1", "deployments.apps/v1", "statefulsets.apps/v1", "poddisruptionbudgets.policy/v1"},
+		},
+		"the preset in a group of which it has nothing": {
+			selection: source.Selection{APIGroups: []string{"example.com"}},
+			unmatched: []string{"the default resources: none of them is in these groups, versions and scope; name resources to select others"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			types, unmatched := snapshot.Resolve(test.selection, source.DefaultPolicy())
+			if diff := cmp.Diff(test.types, describe(types), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("types (-want +got):\n%s", diff)
+			}
+			var lines []string
+			for _, u := range unmatched {
+				lines = append(lines, u.String())
+			}
+			if diff := cmp.Diff(test.unmatched, lines, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("unmatched (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestResolveDefaults(t *testing.T) {
+	snapshot := realSnapshot(t)
+
+	preset, unmatched := snapshot.Resolve(source.Selection{}, source.DefaultPolicy())
+	if len(unmatched) > 0 || len(preset) != len(source.Preset()) {
+		t.Errorf("preset: got %v, unmatched %v, want all of %v", describe(preset), unmatched, source.Preset())
+	}
+
+	everything := source.DefaultPolicy()
+	everything.Default = nil
+	all, _ := snapshot.Resolve(source.Selection{}, everything)
+	wildcard, _ := snapshot.Resolve(source.Selection{Resources: []string{"*"}}, source.DefaultPolicy())
+	if diff := cmp.Diff(describe(wildcard), describe(all)); diff != "" {
+		t.Errorf("watching all is not the same as `*` (-wildcard +all):\n%s", diff)
+	}
+	for _, present := range []string{"gadgets.example.com/v1beta1", "namespaces/v1", "replicasets.apps/v1"} {
+		if !slices.Contains(describe(all), present) {
+			t.Errorf("all: %s is missing", present)
+		}
+	}
+	for _, excluded := range source.DefaultExclusions() {
+		if slices.ContainsFunc(all, func(t source.Type) bool { return t.Resource.GroupResource() == excluded }) {
+			t.Errorf("all: %s is there", excluded)
+		}
+	}
+	seen := map[schema.GroupResource]bool{}
+	for _, each := range all {
+		if !each.Watchable || seen[each.Resource.GroupResource()] {
+			t.Errorf("all: %v cannot be watched or is there twice", each)
+		}
+		seen[each.Resource.GroupResource()] = true
+	}
+}
+
+func TestResolveHonoursFurtherExclusions(t *testing.T) {
+	snapshot := realSnapshot(t)
+	policy := source.DefaultPolicy()
+	policy.Exclude = append(policy.Exclude, schema.GroupResource{Resource: "secrets"})
+	for _, selection := range []source.Selection{{}, {Resources: []string{"*"}}} {
+		if types, _ := snapshot.Resolve(selection, policy); slices.Contains(describe(types), "secrets/v1") {
+			t.Errorf("%+v selects secrets", selection)
+		}
+	}
+	if types, _ := snapshot.Resolve(source.Selection{Resources: []string{"secrets"}}, policy); len(types) != 1 {
+		t.Errorf("secrets by name: got %v", describe(types))
+	}
+}
+
+func TestResolveIsUncertainWhileDiscoveryFails(t *testing.T) {
+	snapshot := realSnapshot(t)
+	for _, test := range []struct {
+		selection source.Selection
+		uncertain bool
+	}{
+		{source.Selection{Resources: []string{"nodes.metrics.k8s.io"}}, true},
+		{source.Selection{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}}, true},
+		{source.Selection{Resources: []string{"anything"}}, true},
+		{source.Selection{APIGroups: []string{"apps"}, Resources: []string{"anything"}}, false},
+		{source.Selection{Resources: []string{"anything.apps"}}, false},
+	} {
+		types, unmatched := snapshot.Resolve(test.selection, source.DefaultPolicy())
+		if len(types) != 0 || len(unmatched) != 1 || unmatched[0].Uncertain != test.uncertain {
+			t.Errorf("%+v: got %v, %+v, want uncertain %v", test.selection, describe(types), unmatched, test.uncertain)
+		}
+	}
+}
+
+func TestUnmatchedReadsAsASentence(t *testing.T) {
+	_, unmatched := realSnapshot(t).Resolve(source.Selection{Resources: []string{"deployment"}}, source.DefaultPolicy())
+	if got, want := unmatched[0].String(), "deployment: no such resource type; did you mean deployments?"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if strings.Contains(unmatched[0].Reason, "deployment:") {
+		t.Error("the reason repeats the resource")
+	}
+}

@@ -1,0 +1,319 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package source_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+var shopWidgets = source.Watch{Resource: widgets, Namespace: "shop"}
+
+// recorder is a Handler that writes down what it is told, one line a call.
+type recorder struct {
+	mutex  sync.Mutex
+	lines  []string
+	states []source.WatchState
+	// hold, if set, blocks Changed until it is closed or the context ends.
+	hold chan struct{}
+}
+
+func (r *recorder) note(format string, arguments ...any) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.lines = append(r.lines, fmt.Sprintf(format, arguments...))
+}
+
+func (r *recorder) Listed(_ context.Context, _ source.Watch, resourceVersion string) {
+	r.note("listed %s", resourceVersion)
+}
+
+func (r *recorder) Changed(ctx context.Context, _ source.Watch, change source.Change) {
+	if r.hold != nil {
+		select {
+		case <-r.hold:
+		case <-ctx.Done():
+		}
+	}
+	r.note("%s %s %s", change.Operation, change.Object.GetName(), change.Object.GetResourceVersion())
+}
+
+func (r *recorder) Progressed(_ context.Context, _ source.Watch, resourceVersion string) {
+	r.note("progressed %s", resourceVersion)
+}
+
+func (r *recorder) State(_ source.Watch, state source.WatchState) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.states = append(r.states, state)
+}
+
+func (r *recorder) told() []string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.Clone(r.lines)
+}
+
+func (r *recorder) state() source.WatchState {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if len(r.states) == 0 {
+		return source.WatchState{}
+	}
+	return r.states[len(r.states)-1]
+}
+
+// expect waits until the handler has been told exactly this.
+func (r *recorder) expect(t *testing.T, want ...string) {
+	t.Helper()
+	eventually(t, strings.Join(want, ", "), func() bool { return len(r.told()) >= len(want) })
+	if diff := cmp.Diff(want, r.told()); diff != "" {
+		t.Fatalf("the handler was told (-want +got):\n%s", diff)
+	}
+}
+
+func runStreams(t *testing.T, client dynamic.Interface, handler source.Handler, options source.StreamsOptions) *source.Streams {
+	t.Helper()
+	streams := source.NewStreams(client, handler, options)
+	run(t, streams.Run)
+	return streams
+}
+
+func set(t *testing.T, streams *source.Streams, watches ...source.Watch) {
+	t.Helper()
+	if err := streams.Set(t.Context(), watches); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *apiServer) expectWatching(t *testing.T, count int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d open watches", count), func() bool { return s.openWatches() == count })
+}
+
+func TestStreamBringsChangesInOrderAndListsNoObjects(t *testing.T) {
+	server, client := newAPIServer(t)
+	server.happen("ADDED", "before")
+	handler := &recorder{}
+	set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+	handler.expect(t, "listed 101")
+	server.expectWatching(t, 1)
+
+	server.happen("ADDED", "a")
+	server.happen("MODIFIED", "a")
+	server.bookmark()
+	server.happen("DELETED", "a")
+	handler.expect(t, "listed 101", "CREATE a 102", "UPDATE a 103", "progressed 104", "DELETE a 105")
+
+	if state := handler.state(); !state.Watching || state.Since.IsZero() {
+		t.Errorf("state: got %+v, want watching", state)
+	}
+	for _, request := range server.seen() {
+		if !strings.Contains(request, "limit=1") && !strings.Contains(request, "watch=true") || strings.Contains(request, "sendInitialEvents") {
+			t.Errorf("the stream asked for objects: %s", request)
+		}
+	}
+}
+
+func TestStreamStartsAgainWhenItsVersionHasExpired(t *testing.T) {
+	server, client := newAPIServer(t)
+	handler := &recorder{}
+	set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+	server.expectWatching(t, 1)
+	server.happen("ADDED", "a")
+	handler.expect(t, "listed 100", "CREATE a 101")
+
+	server.compact()
+	handler.expect(t, "listed 100", "CREATE a 101", "listed 102")
+	server.expectWatching(t, 1)
+	server.happen("ADDED", "b")
+	handler.expect(t, "listed 100", "CREATE a 101", "listed 102", "CREATE b 103")
+}
+
+func TestStreamGoesOnAfterAnErrorWithoutListing(t *testing.T) {
+	server, client := newAPIServer(t)
+	handler := &recorder{}
+	set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+	server.expectWatching(t, 1)
+	server.happen("ADDED", "a")
+	handler.expect(t, "listed 100", "CREATE a 101")
+
+	server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "widgets is forbidden"))
+	server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
+	eventually(t, "the refusal to be reported", func() bool { return handler.state().Reason == source.Forbidden })
+	if state := handler.state(); state.Watching || !strings.Contains(state.Message, "widgets is forbidden") {
+		t.Errorf("state: got %+v", state)
+	}
+	server.happen("ADDED", "b")
+
+	server.refuse(nil)
+	handler.expect(t, "listed 100", "CREATE a 101", "CREATE b 102")
+	if state := handler.state(); !state.Watching || state.Reason != "" {
+		t.Errorf("state: got %+v, want watching", state)
+	}
+}
+
+func TestStreamReportsWhyItCannotStart(t *testing.T) {
+	for want, refusal := range map[source.Reason]*metav1.Status{
+		source.Forbidden:    status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"),
+		source.Unauthorized: status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "who are you"),
+		source.Gone:         status(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource"),
+		source.Unreachable:  status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "no endpoints"),
+		source.Failed:       status(http.StatusBadRequest, metav1.StatusReasonBadRequest, "what"),
+	} {
+		t.Run(string(want), func(t *testing.T) {
+			server, client := newAPIServer(t)
+			server.refuse(refusal)
+			handler := &recorder{}
+			set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+			eventually(t, "a state", func() bool { return !handler.state().Since.IsZero() })
+			if state := handler.state(); state.Watching || state.Reason != want || !strings.Contains(state.Message, refusal.Message) {
+				t.Errorf("state: got %+v, want %s", state, want)
+			}
+			server.refuse(nil)
+			handler.expect(t, "listed 100")
+		})
+	}
+}
+
+func TestStreamResumes(t *testing.T) {
+	server, client := newAPIServer(t)
+	server.happen("ADDED", "a")
+	server.happen("ADDED", "b")
+	for name, test := range map[string]struct {
+		from string
+		want []string
+	}{
+		"from an earlier place":                  {from: "101", want: []string{"CREATE b 102"}},
+		"from nowhere":                           {from: "", want: []string{"listed 102"}},
+		"from a place that the cluster has lost": {from: "5000", want: []string{"listed 102"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handler := &recorder{}
+			resume := func(source.Watch) string { return test.from }
+			set(t, runStreams(t, client, handler, source.StreamsOptions{Resume: resume}), shopWidgets)
+			handler.expect(t, test.want...)
+		})
+	}
+	t.Run("from a place that has been compacted", func(t *testing.T) {
+		server.compact()
+		handler := &recorder{}
+		resume := func(source.Watch) string { return "101" }
+		set(t, runStreams(t, client, handler, source.StreamsOptions{Resume: resume}), shopWidgets)
+		handler.expect(t, "listed 103")
+	})
+}
+
+func TestStreamNoticesThatTheClusterWasPutBack(t *testing.T) {
+	server, client := newAPIServer(t)
+	handler := &recorder{}
+	set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+	server.expectWatching(t, 1)
+	server.happen("ADDED", "a")
+	handler.expect(t, "listed 100", "CREATE a 101")
+
+	server.restore(50)
+	server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "restarting"))
+	handler.expect(t, "listed 100", "CREATE a 101", "listed 50")
+}
+
+func TestSetStartsAndStopsWhatChanged(t *testing.T) {
+	server, client := newAPIServer(t)
+	handler := &recorder{}
+	streams := runStreams(t, client, handler, source.StreamsOptions{})
+
+	set(t, streams, shopWidgets)
+	server.expectWatching(t, 1)
+	set(t, streams, shopWidgets, shopWidgets)
+	handler.expect(t, "listed 100")
+
+	wide := source.Watch{Resource: widgets}
+	set(t, streams, shopWidgets, wide)
+	server.expectWatching(t, 1)
+	handler.expect(t, "listed 100", "listed 100")
+
+	set(t, streams)
+	server.expectWatching(t, 0)
+	server.happen("ADDED", "a")
+	handler.expect(t, "listed 100", "listed 100")
+}
+
+func TestSetEndsAHandlerThatBlocks(t *testing.T) {
+	server, client := newAPIServer(t)
+	handler := &recorder{hold: make(chan struct{})}
+	streams := runStreams(t, client, handler, source.StreamsOptions{})
+	set(t, streams, shopWidgets)
+	server.expectWatching(t, 1)
+	server.happen("ADDED", "a")
+	server.happen("ADDED", "b")
+	handler.expect(t, "listed 100")
+
+	set(t, streams)
+	told := handler.told()
+	if len(told) > 2 {
+		t.Errorf("the handler was told more after its context ended: %v", told)
+	}
+}
+
+func TestABlockingHandlerLosesNothing(t *testing.T) {
+	server, client := newAPIServer(t)
+	handler := &recorder{hold: make(chan struct{})}
+	set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+	server.expectWatching(t, 1)
+	want := []string{"listed 100"}
+	for range 1000 {
+		want = append(want, "CREATE a "+server.happen("ADDED", "a"))
+	}
+	handler.expect(t, "listed 100")
+	close(handler.hold)
+	handler.expect(t, want...)
+}
+
+func TestSetAfterRunHasEnded(t *testing.T) {
+	_, client := newAPIServer(t)
+	streams := source.NewStreams(client, &recorder{}, source.StreamsOptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := streams.Set(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("before Run: got %v, want %v", err, context.Canceled)
+	}
+	streams.Run(ctx)
+	if err := streams.Set(t.Context(), nil); !errors.Is(err, source.ErrStopped) {
+		t.Errorf("after Run: got %v, want %v", err, source.ErrStopped)
+	}
+}
+
+func TestEffective(t *testing.T) {
+	wide, here, there := source.Watch{Resource: widgets}, shopWidgets, source.Watch{Resource: widgets, Namespace: "other"}
+	other := source.Watch{Resource: gadgets, Namespace: "shop"}
+	for name, test := range map[string]struct{ given, want []source.Watch }{
+		"nothing":            {nil, nil},
+		"each once":          {[]source.Watch{here, there, here}, []source.Watch{there, here}},
+		"the wider one wins": {[]source.Watch{here, wide, other, there}, []source.Watch{other, wide}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := source.Effective(test.given)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+			for _, given := range test.given {
+				if !slices.ContainsFunc(got, func(w source.Watch) bool { return w.Covers(given) }) {
+					t.Errorf("nothing covers %v", given)
+				}
+			}
+		})
+	}
+}
