@@ -1,0 +1,154 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import (
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+)
+
+// edit makes a changed tree beside an unchanged one: directories on the paths of changes are copied once, all others
+// are shared.
+type edit struct {
+	// originals maps each copy to what it was copied from; nil for a directory that is new.
+	originals map[*directory]*directory
+	// changes counts the files that were set anew or removed.
+	changes int
+}
+
+func newEdit() *edit { return &edit{originals: map[*directory]*directory{}} }
+
+// own returns a directory that this edit may change.
+func (e *edit) own(d *directory) *directory {
+	if _, owned := e.originals[d]; owned {
+		return d
+	}
+	owned := d.clone()
+	e.originals[owned] = d
+	return owned
+}
+
+// set puts a file at the path and returns the directory that then stands for d: d itself if the file was there already.
+// What stands in the file's way, a file where a directory is needed or a directory where the file goes, makes room.
+func (e *edit) set(d *directory, path string, blob Hash) *directory {
+	name, rest, nested := strings.Cut(path, "/")
+	if !nested {
+		return e.setFile(d, name, blob)
+	}
+	before := d.child(name)
+	base := before
+	if base == nil {
+		base = &directory{}
+		e.originals[base] = nil
+	}
+	after := e.set(base, rest, blob)
+	if after == before {
+		return d
+	}
+	return e.setChild(d, name, after)
+}
+
+func (e *edit) setFile(d *directory, name string, blob Hash) *directory {
+	mode := filemode.Regular
+	if old := d.file(name); old != nil && old.isRegularFile() {
+		if old.hash == blob {
+			return d
+		}
+		if old.mode == filemode.Executable {
+			mode = old.mode
+		}
+	}
+	e.changes++
+	d = e.own(d)
+	if at, found := d.search(name, true); found {
+		d.removeAt(at)
+	}
+	at, found := d.search(name, false)
+	if !found {
+		d.insert(at, entry{name: name})
+	}
+	d.entries[at].mode, d.entries[at].hash = mode, blob
+	return d
+}
+
+func (e *edit) setChild(d *directory, name string, child *directory) *directory {
+	d = e.own(d)
+	if at, found := d.search(name, false); found {
+		d.removeAt(at)
+	}
+	at, found := d.search(name, true)
+	if !found {
+		d.insert(at, entry{name: name, mode: filemode.Dir})
+	}
+	d.entries[at].directory = child
+	return d
+}
+
+// remove takes the file at the path away, and with the last file its directory. Directories and submodules at that path
+// stay: they are not files.
+func (e *edit) remove(d *directory, path string) *directory {
+	name, rest, nested := strings.Cut(path, "/")
+	if !nested {
+		return e.removeFile(d, name)
+	}
+	before := d.child(name)
+	if before == nil {
+		return d
+	}
+	after := e.remove(before, rest)
+	if _, changed := e.originals[after]; changed && len(after.entries) == 0 {
+		d = e.own(d)
+		at, _ := d.search(name, true)
+		d.removeAt(at)
+		return d
+	}
+	if after == before {
+		return d
+	}
+	return e.setChild(d, name, after)
+}
+
+func (e *edit) removeFile(d *directory, name string) *directory {
+	old := d.file(name)
+	if old == nil || old.mode == filemode.Submodule {
+		return d
+	}
+	e.changes++
+	d = e.own(d)
+	at, _ := d.search(name, false)
+	d.removeAt(at)
+	return d
+}
+
+// sealedTree is a new tree object.
+type sealedTree struct {
+	directory *directory
+	// original is the directory's version before the edit, or nil.
+	original *directory
+	encoded  []byte
+}
+
+// seal gives every directory of the edit below d its hash and returns those that are new, children before parents.
+// Afterwards none of them may change.
+func (e *edit) seal(d *directory) []sealedTree {
+	original, owned := e.originals[d]
+	if !owned {
+		return nil
+	}
+	var trees []sealedTree
+	for i := range d.entries {
+		if child := d.entries[i].directory; child != nil {
+			trees = append(trees, e.seal(child)...)
+			d.entries[i].hash = child.hash
+		}
+	}
+	encoded := encodeTree(d)
+	d.hash = objectHash(plumbing.TreeObject, encoded)
+	if original != nil && original.hash == d.hash {
+		return nil // All below is as it was, too.
+	}
+	return append(trees, sealedTree{directory: d, original: original, encoded: encoded})
+}

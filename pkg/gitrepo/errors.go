@@ -1,0 +1,121 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrMoved says that the remote's branch is not where it was last seen: somebody else pushed, or a push of ours landed
+// although its answer was lost. Refresh, stage again, push again.
+var ErrMoved = errors.New("the remote branch has moved")
+
+// Kind tells what to do about an Error.
+type Kind string
+
+const (
+	// Unreachable: the remote did not answer, or said that it cannot now. Try again later.
+	Unreachable Kind = "Unreachable"
+	// Unauthorized: the remote, or we, did not accept who the other one says it is. Wait for other credentials.
+	Unauthorized Kind = "Unauthorized"
+	// NotFound: there is no such repository, or these credentials may not know of it.
+	NotFound Kind = "NotFound"
+	// Rejected: the remote understood and refused, as hooks and protected branches do. Message says why.
+	Rejected Kind = "Rejected"
+	// Protocol: the remote's answer is not what Git would say, or is more than this package takes.
+	Protocol Kind = "Protocol"
+	// Invalid: the URL, the branch or the credentials cannot be used as they are; nothing was sent.
+	Invalid Kind = "Invalid"
+)
+
+// Error is a failure at or on the way to the remote. Its text holds no credentials.
+type Error struct {
+	Kind Kind
+	// Doing is what was tried, for example "push".
+	Doing string
+	// Message is what the remote or the network said, on one or several lines.
+	Message string
+	// cause is kept for errors.Is and errors.As.
+	cause error
+}
+
+// Error returns one text for logs and conditions.
+func (e *Error) Error() string {
+	return e.Doing + ": " + e.Message
+}
+
+// Unwrap returns the underlying error, or nil. Its text may be longer than Message and is not scrubbed.
+func (e *Error) Unwrap() error { return e.cause }
+
+// refusal is an Error in the making: a kind and a text that come from the remote's own words.
+type refusal struct {
+	kind Kind
+	text string
+}
+
+func (r *refusal) Error() string { return r.text }
+
+func refuse(kind Kind, format string, arguments ...any) error {
+	return &refusal{kind: kind, text: fmt.Sprintf(format, arguments...)}
+}
+
+// refuseAs gives an error a kind and keeps it in the chain.
+func refuseAs(kind Kind, err error) error {
+	return &Error{Kind: kind, Message: err.Error(), cause: err}
+}
+
+// failure makes the error that callers see. A cancelled context is told as such, whatever broke because of it.
+func (r *Remote) failure(ctx context.Context, doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", doing, ctx.Err())
+	}
+	if errors.Is(err, ErrMoved) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return &Error{Kind: kindOf(err), Doing: doing, Message: r.scrub(err.Error()), cause: err}
+}
+
+// kindOf finds the kind that an error was given where it arose. What was given none broke on the way: connections fail
+// in more ways than can be listed, while every answer of a remote that is read is judged where it is read.
+func kindOf(err error) Kind {
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return refused.kind
+	}
+	var known *Error
+	if errors.As(err, &known) {
+		return known.Kind
+	}
+	return Unreachable
+}
+
+// kindOfText judges the words in which servers refuse a repository; Git has no codes for it.
+func kindOfText(text string, otherwise Kind) Kind {
+	text = strings.ToLower(text)
+	for _, known := range []struct {
+		kind  Kind
+		words []string
+	}{
+		{NotFound, []string{
+			"not found", "does not exist", "no such repository", "could not be found", "not a git repository",
+			"does not appear to be a git repository", "not exported",
+		}},
+		{Unauthorized, []string{
+			"permission denied", "access denied", "unauthorized", "not authorized", "authentication failed", "read-only",
+		}},
+	} {
+		for _, words := range known.words {
+			if strings.Contains(text, words) {
+				return known.kind
+			}
+		}
+	}
+	return otherwise
+}

@@ -1,0 +1,201 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+)
+
+const (
+	discoveryPath = "/info/refs"
+	maxRedirects  = 5
+)
+
+// newHTTPClient makes the client of all sessions; it keeps connections open between them.
+func (r *Remote) newHTTPClient() (*http.Client, error) {
+	configuration, err := r.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	transport, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		transport = &http.Transport{}
+	}
+	transport = transport.Clone()
+	transport.TLSClientConfig = configuration
+	if r.Dial != nil {
+		transport.DialContext, transport.Proxy = r.Dial, nil
+	}
+	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}, nil
+}
+
+func (r *Remote) tlsConfig() (*tls.Config, error) {
+	configuration := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(r.Credentials.CABundle) > 0 {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(r.Credentials.CABundle) {
+			return nil, refuse(Invalid, "the CA bundle holds no certificate in PEM form")
+		}
+		configuration.RootCAs = pool
+	}
+	if len(r.Credentials.ClientCert) > 0 || len(r.Credentials.ClientKey) > 0 {
+		pair, err := tls.X509KeyPair(r.Credentials.ClientCert, r.Credentials.ClientKey)
+		if err != nil {
+			return nil, refuse(Invalid, "the client certificate cannot be used: %v", err)
+		}
+		configuration.Certificates = []tls.Certificate{pair}
+	}
+	return configuration, nil
+}
+
+// checkRedirect lets a server move a repository within itself or from http to https, and nowhere else: neither
+// credentials nor a client certificate may reach another host, and without them nothing could be pushed there.
+func checkRedirect(request *http.Request, via []*http.Request) error {
+	from, to := via[0].URL, request.URL
+	upgrade := from.Scheme == "http" && to.Scheme == "https" && from.Hostname() == to.Hostname()
+	switch {
+	case len(via) > maxRedirects:
+		return refuse(Protocol, "the server redirects too often")
+	case request.Method != http.MethodGet || !strings.HasSuffix(to.Path, discoveryPath):
+		return refuse(Protocol, "the server redirects to %s, which is no repository", to.Redacted())
+	case !upgrade && (from.Scheme != to.Scheme || from.Host != to.Host):
+		return refuse(Rejected, "the server redirects to another host, %s; credentials are not sent there: name it in the URL",
+			to.Host)
+	}
+	return nil
+}
+
+// httpSession is a conversation by two HTTP requests.
+type httpSession struct {
+	remote  *Remote
+	service service
+	// base is the repository's URL, after redirects.
+	base string
+}
+
+func (r *Remote) openHTTP(service service) *httpSession {
+	return &httpSession{remote: r, service: service, base: strings.TrimSuffix(r.endpoint.String(), "/")}
+}
+
+func (s *httpSession) close() {}
+
+func (s *httpSession) advertisement(ctx context.Context) (*packp.AdvRefs, error) {
+	address := s.base + discoveryPath + "?service=" + url.QueryEscape(string(s.service))
+	response, err := s.do(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	want := fmt.Sprintf("application/x-%s-advertisement", s.service)
+	if kind := response.Header.Get("Content-Type"); kind != want {
+		return nil, refuse(Protocol, "the server does not speak Git's protocol over HTTP: it answers with %q", kind)
+	}
+	final := *response.Request.URL
+	final.RawQuery, final.User = "", nil
+	s.base = strings.TrimSuffix(final.String(), discoveryPath)
+	advertised, err := readAdvertisement(response.Body)
+	if err == nil {
+		_, err = io.Copy(io.Discard, response.Body) // Read to the end, or the connection is not used again.
+	}
+	return advertised, err
+}
+
+func (s *httpSession) request(ctx context.Context, parts ...[]byte) (io.ReadCloser, error) {
+	response, err := s.do(ctx, http.MethodPost, s.base+"/"+string(s.service), parts)
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+func (s *httpSession) do(ctx context.Context, method, address string, parts [][]byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, nil)
+	if err != nil {
+		return nil, refuse(Invalid, "the repository URL cannot be used")
+	}
+	request.Header.Set("User-Agent", capability.DefaultAgent())
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", fmt.Sprintf("application/x-%s-request", s.service))
+		request.Header.Set("Accept", fmt.Sprintf("application/x-%s-result", s.service))
+		setBody(request, parts)
+	}
+	s.authorize(request)
+	response, err := s.remote.client.Do(request)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	defer func() { _ = response.Body.Close() }()
+	return nil, refusedByStatus(response)
+}
+
+// setBody sends the parts without joining them, and again where the connection turned out to be closed.
+func setBody(request *http.Request, parts [][]byte) {
+	body := func() (io.ReadCloser, error) {
+		readers := make([]io.Reader, len(parts))
+		for i, part := range parts {
+			readers[i] = bytes.NewReader(part)
+		}
+		return io.NopCloser(io.MultiReader(readers...)), nil
+	}
+	for _, part := range parts {
+		request.ContentLength += int64(len(part))
+	}
+	request.GetBody = body
+	request.Body, _ = body()
+}
+
+func (s *httpSession) authorize(request *http.Request) {
+	switch credentials := s.remote.credentials; {
+	case credentials.BearerToken != "":
+		request.Header.Set("Authorization", "Bearer "+credentials.BearerToken)
+	case credentials.Password != "":
+		request.SetBasicAuth(credentials.Username, credentials.Password)
+	}
+}
+
+// withoutURL takes off the layer that would repeat the address in every message.
+func withoutURL(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+// refusedByStatus judges an answer other than 200.
+func refusedByStatus(response *http.Response) error {
+	text := response.Status
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") {
+		body, _ := io.ReadAll(io.LimitReader(response.Body, maxMessage))
+		text += ": " + printable(body)
+	}
+	switch code := response.StatusCode; {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
+		return refuse(Unauthorized, "the server refuses the credentials: %s", text)
+	case code == http.StatusNotFound || code == http.StatusGone:
+		return refuse(NotFound, "the server knows no such repository: %s", text)
+	case code >= http.StatusInternalServerError || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
+		return refuse(Unreachable, "the server cannot answer: %s", text)
+	default:
+		return refuse(Rejected, "the server refuses the request: %s", text)
+	}
+}

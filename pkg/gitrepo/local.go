@@ -1,0 +1,52 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// localGrace is how long a local command may take to stop after it was told to.
+const localGrace = 2 * time.Second
+
+// openLocal runs the service on a repository of this machine.
+func (r *Remote) openLocal(ctx context.Context, service service) (session, error) {
+	subcommand := strings.TrimPrefix(string(service), "git-")
+	ctx, kill := context.WithCancel(ctx)
+	//nolint:gosec // The path is an argument of its own after "--", which no shell reads.
+	command := exec.CommandContext(ctx, "git", subcommand, "--", r.endpoint.Path)
+	command.Env = append(os.Environ(), "GIT_PROTOCOL=", "LC_ALL=C")
+	command.WaitDelay = localGrace
+	complaints := &message{}
+	command.Stderr = complaints
+	input, output, err := startLocal(command)
+	if err != nil {
+		kill()
+		return nil, refuse(Invalid, "local repositories need the git command: %v", err)
+	}
+	// Children of the command may outlive it and keep its output open.
+	context.AfterFunc(ctx, func() { _ = output.Close() })
+	end := func() {
+		kill()
+		_ = command.Wait()
+	}
+	return &streamSession{input: input, output: output, complaints: complaints, end: end}, nil
+}
+
+func startLocal(command *exec.Cmd) (io.WriteCloser, io.ReadCloser, error) {
+	input, err := command.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	return input, output, command.Start()
+}

@@ -1,0 +1,25 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	// No configuration of the machine reaches the git commands that the tests and the file transport run.
+	for name, value := range map[string]string{
+		"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C",
+		"GIT_AUTHOR_NAME": "other", "GIT_AUTHOR_EMAIL": "other@example.com",
+		"GIT_COMMITTER_NAME": "other", "GIT_COMMITTER_EMAIL": "other@example.com",
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}

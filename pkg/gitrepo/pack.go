@@ -1,0 +1,150 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1" //nolint:gosec // The pack format ends in a SHA-1 sum.
+	"encoding/binary"
+	"fmt"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+const (
+	// minDeltaBase is the size in bytes from which a tree is worth a delta.
+	minDeltaBase = 2 << 10
+	// maxDeltaDepth bounds the chain of deltas that a reader has to resolve.
+	maxDeltaDepth = 40
+	// packOverhead is more than the format adds to one object's uncompressed size: header, base and zlib framing.
+	packOverhead = 64
+
+	packCountOffset = 8
+)
+
+// pack writes objects in Git's pack format. Each is compressed as it comes, so no content is kept.
+type pack struct {
+	buffer   bytes.Buffer
+	count    uint32
+	deflater *zlib.Writer
+	objects  map[Hash]packedObject
+	// thin allows deltas against trees that are not in the pack but known to the remote.
+	thin bool
+}
+
+type packedObject struct {
+	offset int
+	// depth is the number of deltas to resolve before this object.
+	depth int
+}
+
+// newPack starts a pack. The deflater is kept by the caller, for it holds hundreds of kilobytes; nil makes a new one.
+func newPack(deflater *zlib.Writer, thin bool) (*pack, error) {
+	p := &pack{deflater: deflater, thin: thin, objects: map[Hash]packedObject{}}
+	if deflater == nil {
+		var err error
+		if p.deflater, err = zlib.NewWriterLevel(&p.buffer, zlib.BestSpeed); err != nil {
+			return nil, fmt.Errorf("start a pack: %w", err)
+		}
+	}
+	p.buffer.WriteString("PACK\x00\x00\x00\x02\x00\x00\x00\x00")
+	return p, nil
+}
+
+// size is the number of bytes written so far.
+func (p *pack) size() int { return p.buffer.Len() }
+
+// add writes an object unless the pack holds it already.
+func (p *pack) add(kind plumbing.ObjectType, hash Hash, content []byte) error {
+	if _, written := p.objects[hash]; written {
+		return nil
+	}
+	p.begin(kind, hash, len(content), 0)
+	return p.deflate(content)
+}
+
+// addTree writes a tree, as a delta against the version before it where that is shorter and a reader can find it: in
+// this pack, or at the remote.
+func (p *pack) addTree(tree sealedTree) error {
+	hash := tree.directory.hash
+	if _, written := p.objects[hash]; written {
+		return nil
+	}
+	base, inPack, usable := p.deltaBase(tree)
+	if !usable {
+		return p.add(plumbing.TreeObject, hash, tree.encoded)
+	}
+	delta := appendTreeDelta(nil, tree.original, tree.directory)
+	if len(delta) > len(tree.encoded)/2 {
+		return p.add(plumbing.TreeObject, hash, tree.encoded)
+	}
+	if inPack {
+		distance := p.size() - base.offset
+		p.begin(plumbing.OFSDeltaObject, hash, len(delta), base.depth+1)
+		p.writeDistance(distance)
+	} else {
+		p.begin(plumbing.REFDeltaObject, hash, len(delta), 1)
+		p.buffer.Write(tree.original.hash[:])
+	}
+	return p.deflate(delta)
+}
+
+// deltaBase tells whether the tree's predecessor can be a delta's base, and where in this pack it is.
+func (p *pack) deltaBase(tree sealedTree) (base packedObject, inPack, usable bool) {
+	if len(tree.encoded) < minDeltaBase || tree.original == nil || tree.original.irregular || tree.original.hash.IsZero() {
+		return packedObject{}, false, false
+	}
+	if base, inPack = p.objects[tree.original.hash]; inPack {
+		return base, true, base.depth < maxDeltaDepth
+	}
+	// What was not written here was read from the remote or goes there in an earlier pack.
+	return packedObject{}, false, p.thin
+}
+
+// begin writes an object's header: kind and uncompressed size, four bits of it and then seven a byte.
+func (p *pack) begin(kind plumbing.ObjectType, hash Hash, size, depth int) {
+	p.objects[hash] = packedObject{offset: p.size(), depth: depth}
+	p.count++
+	next := byte(kind)<<4 | byte(size&0x0f)
+	for size >>= 4; size > 0; size >>= 7 {
+		p.buffer.WriteByte(next | 0x80)
+		next = byte(size & 0x7f)
+	}
+	p.buffer.WriteByte(next)
+}
+
+// writeDistance writes how far back the delta's base is: seven bits a byte, most significant first, each byte but the
+// last standing for one more than it says.
+func (p *pack) writeDistance(distance int) {
+	var encoded [10]byte
+	at := len(encoded) - 1
+	encoded[at] = byte(distance & 0x7f)
+	for distance >>= 7; distance > 0; distance >>= 7 {
+		distance--
+		at--
+		encoded[at] = 0x80 | byte(distance&0x7f)
+	}
+	p.buffer.Write(encoded[at:])
+}
+
+func (p *pack) deflate(content []byte) error {
+	p.deflater.Reset(&p.buffer)
+	if _, err := p.deflater.Write(content); err != nil {
+		return fmt.Errorf("compress an object: %w", err)
+	}
+	if err := p.deflater.Close(); err != nil {
+		return fmt.Errorf("compress an object: %w", err)
+	}
+	return nil
+}
+
+// finish completes the pack and returns it. Nothing may be added afterwards.
+func (p *pack) finish() []byte {
+	content := p.buffer.Bytes()
+	binary.BigEndian.PutUint32(content[packCountOffset:], p.count)
+	sum := sha1.Sum(content) //nolint:gosec // See the import.
+	p.buffer.Write(sum[:])
+	return p.buffer.Bytes()
+}

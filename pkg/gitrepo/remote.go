@@ -1,0 +1,115 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// Remote is a repository on a server. Its fields must not change after the first use; its methods may be called by
+// several goroutines.
+type Remote struct {
+	// URL is an http, https, ssh or file URL, user@host:path, or a local path. Local repositories need the git command
+	// and are read and written with the rights of this process: whoever takes URLs from others decides whether to
+	// let them in.
+	URL         string
+	Credentials Credentials
+	// Dial, if set, opens every connection to the server, so that it can refuse addresses; proxies named in the
+	// environment are then not used, for Dial would see their address only. Nil dials directly or through those.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	once        sync.Once
+	endpoint    *transport.Endpoint
+	credentials Credentials
+	client      *http.Client
+	setupError  error
+}
+
+// Check tells whether the repository can be reached and these credentials may read and write it. An empty repository
+// passes; so does a branch that hooks or protections will refuse, since servers judge that only at the push.
+func (r *Remote) Check(ctx context.Context) error {
+	const doing = "check the repository"
+	for _, service := range []service{uploadPack, receivePack} {
+		session, err := r.open(ctx, service)
+		if err != nil {
+			return r.failure(ctx, doing, err)
+		}
+		_, err = session.advertisement(ctx)
+		session.close()
+		if err != nil {
+			return r.failure(ctx, doing, err)
+		}
+	}
+	return nil
+}
+
+// Close drops idle connections. The Remote can still be used.
+func (r *Remote) Close() {
+	if r.setup() == nil && r.client != nil {
+		r.client.CloseIdleConnections()
+	}
+}
+
+// setup reads the URL and prepares what all connections share.
+func (r *Remote) setup() error {
+	r.once.Do(func() {
+		if r.setupError = r.parseURL(); r.setupError == nil && strings.HasPrefix(r.endpoint.Protocol, "http") {
+			r.client, r.setupError = r.newHTTPClient()
+		}
+	})
+	return r.setupError
+}
+
+func (r *Remote) parseURL() error {
+	endpoint, err := transport.NewEndpoint(r.URL)
+	if err != nil || r.URL == "" {
+		return refuse(Invalid, "the repository URL cannot be read") // The reason would quote the URL, password and all.
+	}
+	r.credentials = r.Credentials.withURL(endpoint.User, endpoint.Password)
+	endpoint.User, endpoint.Password = "", ""
+	r.endpoint = endpoint
+	return nil
+}
+
+// open starts a session of the service.
+func (r *Remote) open(ctx context.Context, service service) (session, error) {
+	if err := r.setup(); err != nil {
+		return nil, err
+	}
+	switch r.endpoint.Protocol {
+	case "http", "https":
+		return r.openHTTP(service), nil
+	case "ssh":
+		return r.openSSH(ctx, service)
+	case "file":
+		return r.openLocal(ctx, service)
+	default:
+		return nil, refuse(Invalid, "repository URLs of scheme %q are not supported", r.endpoint.Protocol)
+	}
+}
+
+// scrub takes credentials out of a text, those of the URL included.
+func (r *Remote) scrub(text string) string {
+	return r.Credentials.scrub(r.credentials.scrub(text))
+}
+
+// dial opens a connection for SSH.
+func (r *Remote) dial(ctx context.Context, address string) (net.Conn, error) {
+	dial := r.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	connection, err := dial(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", address, err)
+	}
+	return connection, nil
+}

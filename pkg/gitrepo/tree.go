@@ -1,0 +1,94 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import "strings"
+
+// Tree is an immutable view of a branch's files. Its methods may be called by several goroutines.
+//
+// Only regular files are shown: symbolic links and submodules belong to other people, and directories outside the
+// managed folders are not held in memory.
+type Tree struct {
+	root *directory
+}
+
+// Lookup returns the blob hash of the regular file at the path.
+func (t *Tree) Lookup(path string) (Hash, bool) {
+	folder, name := splitPath(path)
+	directory := t.root.descend(folder)
+	if directory == nil {
+		return Hash{}, false
+	}
+	e := directory.file(name)
+	if e == nil || !e.isRegularFile() {
+		return Hash{}, false
+	}
+	return e.hash, true
+}
+
+// Walk calls visit for every regular file below the folder, in bytewise order of their full paths; "" is the whole tree
+// and a folder that does not exist is empty. It stops at visit's first error and returns it.
+func (t *Tree) Walk(folder string, visit func(path string, hash Hash) error) error {
+	folder = strings.Trim(folder, "/")
+	directory := t.root.descend(folder)
+	if directory == nil {
+		return nil
+	}
+	if folder != "" {
+		folder += "/"
+	}
+	return directory.walk(folder, visit)
+}
+
+// Len returns the number of regular files below the folder; it takes time in proportion to that number.
+func (t *Tree) Len(folder string) int {
+	directory := t.root.descend(strings.Trim(folder, "/"))
+	if directory == nil {
+		return 0
+	}
+	return directory.countFiles()
+}
+
+// Hash returns the tree object's hash. Two trees of the same hash hold the same files.
+func (t *Tree) Hash() Hash { return t.root.hash }
+
+func (d *directory) walk(prefix string, visit func(string, Hash) error) error {
+	for i := range d.entries {
+		e := &d.entries[i]
+		var err error
+		switch {
+		case e.directory != nil:
+			err = e.directory.walk(prefix+e.name+"/", visit)
+		case e.isRegularFile():
+			err = visit(prefix+e.name, e.hash)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *directory) countFiles() int {
+	count := 0
+	for i := range d.entries {
+		e := &d.entries[i]
+		switch {
+		case e.directory != nil:
+			count += e.directory.countFiles()
+		case e.isRegularFile():
+			count++
+		}
+	}
+	return count
+}
+
+// splitPath cuts a path at its last slash.
+func splitPath(path string) (folder, name string) {
+	cut := strings.LastIndexByte(path, '/')
+	if cut < 0 {
+		return "", path
+	}
+	return path[:cut], path[cut+1:]
+}

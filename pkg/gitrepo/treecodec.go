@@ -1,0 +1,107 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+)
+
+// hashSize is the length of a SHA-1 hash in bytes.
+const hashSize = len(Hash{})
+
+// errMalformedTree is what decodeTree returns, wrapped, for bytes that Git would not accept as a tree either.
+var errMalformedTree = errors.New("malformed tree object")
+
+// modeText is how Git writes a mode: octal, without leading zeros.
+func modeText(mode filemode.FileMode) string {
+	switch mode {
+	case filemode.Regular:
+		return "100644"
+	case filemode.Dir:
+		return "40000"
+	case filemode.Executable:
+		return "100755"
+	default:
+		return strconv.FormatUint(uint64(mode), 8)
+	}
+}
+
+// labelSize is the length of an encoded entry up to its hash: mode, space, name and a zero byte.
+func (e *entry) labelSize() int { return len(modeText(e.mode)) + 1 + len(e.name) + 1 }
+
+func (e *entry) encodedSize() int { return e.labelSize() + hashSize }
+
+func (e *entry) appendTo(encoded []byte) []byte {
+	encoded = append(encoded, modeText(e.mode)...)
+	encoded = append(encoded, ' ')
+	encoded = append(encoded, e.name...)
+	encoded = append(encoded, 0)
+	return append(encoded, e.hash[:]...)
+}
+
+func (d *directory) encodedSize() int {
+	size := 0
+	for i := range d.entries {
+		size += d.entries[i].encodedSize()
+	}
+	return size
+}
+
+// encodeTree returns the content of the directory's tree object.
+func encodeTree(d *directory) []byte {
+	encoded := make([]byte, 0, d.encodedSize())
+	for i := range d.entries {
+		encoded = d.entries[i].appendTo(encoded)
+	}
+	return encoded
+}
+
+// decodeTree parses a tree object. Entries out of order, twice, or with a name that no path can have are refused: a
+// search in them could miss a file, and an edit could write a tree that no server accepts.
+func decodeTree(encoded []byte) (*directory, error) {
+	count := bytes.Count(encoded, []byte{0}) // At least the number of entries, for hashes hold zero bytes too.
+	d := &directory{
+		entries: make([]entry, 0, min(count, len(encoded)/(hashSize+len("40000 a\x00"))+1)),
+		hash:    objectHash(plumbing.TreeObject, encoded),
+	}
+	names := string(encoded) // One allocation for all names.
+	for offset := 0; offset < len(encoded); {
+		e, size, err := decodeEntry(encoded[offset:], names[offset:])
+		if err != nil {
+			return nil, fmt.Errorf("%w %s at byte %d", err, d.hash, offset)
+		}
+		if last := len(d.entries) - 1; last >= 0 && compareEntries(&d.entries[last], &e) >= 0 {
+			return nil, fmt.Errorf("%w %s: %q is out of order", errMalformedTree, d.hash, e.name)
+		}
+		d.irregular = d.irregular || size != e.encodedSize()
+		d.entries = append(d.entries, e)
+		offset += size
+	}
+	return d, nil
+}
+
+// decodeEntry parses the first entry of encoded and returns its length; text holds the same bytes as encoded.
+func decodeEntry(encoded []byte, text string) (entry, int, error) {
+	space := bytes.IndexByte(encoded, ' ')
+	end := bytes.IndexByte(encoded, 0)
+	if space <= 0 || end < space+2 || len(encoded) < end+1+hashSize {
+		return entry{}, 0, errMalformedTree
+	}
+	mode, err := strconv.ParseUint(text[:space], 8, 32)
+	if err != nil {
+		return entry{}, 0, errMalformedTree
+	}
+	e := entry{name: text[space+1 : end], mode: filemode.FileMode(mode)}
+	if mode == 0 || !isEntryName(e.name) {
+		return entry{}, 0, errMalformedTree
+	}
+	copy(e.hash[:], encoded[end+1:])
+	return e, end + 1 + hashSize, nil
+}
