@@ -78,6 +78,20 @@ func comparable(value any) any {
 	return value
 }
 
+// parse reads YAML as kubectl does.
+func parse(t *testing.T, content []byte) map[string]any {
+	t.Helper()
+	asJSON, err := yaml.YAMLToJSONStrict(content)
+	if err != nil {
+		t.Fatalf("sigs.k8s.io/yaml cannot read this: %v\n%s", err, content)
+	}
+	var object map[string]any
+	if err := utiljson.Unmarshal(asJSON, &object); err != nil {
+		t.Fatalf("reading JSON: %v\n%s", err, asJSON)
+	}
+	return object
+}
+
 // checkExact encodes an object and reads it back with both parsers.
 func checkExact(t *testing.T, object map[string]any) []byte {
 	t.Helper()
@@ -85,15 +99,7 @@ func checkExact(t *testing.T, object map[string]any) []byte {
 	if err != nil {
 		t.Fatalf("encode(%#v): %v", object, err)
 	}
-	var viaJSON map[string]any
-	asJSON, err := yaml.YAMLToJSONStrict(encoded)
-	if err != nil {
-		t.Fatalf("sigs.k8s.io/yaml cannot read this: %v\n%s", err, encoded)
-	}
-	if err := utiljson.Unmarshal(asJSON, &viaJSON); err != nil {
-		t.Fatalf("reading JSON: %v\n%s", err, asJSON)
-	}
-	sameValue(t, "sigs.k8s.io/yaml\n"+string(encoded), object, viaJSON)
+	sameValue(t, "sigs.k8s.io/yaml\n"+string(encoded), object, parse(t, encoded))
 	var direct map[string]any
 	if err := yamlv3.Unmarshal(encoded, &direct); err != nil {
 		t.Fatalf("yaml.v3 cannot read this: %v\n%s", err, encoded)
@@ -144,11 +150,7 @@ func checkRender(t *testing.T, object map[string]any) {
 	if err != nil {
 		return
 	}
-	parsed := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(first, &parsed.Object); err != nil {
-		t.Fatalf("reading back: %v\n%s", err, first)
-	}
-	second, err := Render(parsed)
+	second, err := Render(&unstructured.Unstructured{Object: parse(t, first)})
 	if err != nil {
 		t.Fatalf("rendering the second time: %v\n%s", err, first)
 	}
