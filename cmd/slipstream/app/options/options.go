@@ -1,0 +1,252 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package options says what can be set on the command line, what is allowed, and what it does to the server.
+package options
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
+	basecompatibility "k8s.io/component-base/compatibility"
+	componentconfig "k8s.io/component-base/config"
+	leaderoptions "k8s.io/component-base/config/options"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	baseversion "k8s.io/component-base/version"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apiserver"
+	"github.com/configbutler/slipstream/pkg/egress"
+	"github.com/configbutler/slipstream/pkg/loop"
+)
+
+const (
+	// leaseName is the Lease that decides which replica runs the controllers.
+	leaseName = "slipstream"
+	// securePort is one that firewalls between a managed control plane and its nodes let through.
+	securePort = 10250
+	// defaultNamespace is where the server lives when nothing tells.
+	defaultNamespace = "slipstream-system"
+	// namespaceFile names the namespace of the pod.
+	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+)
+
+// Options are the settings of the server.
+type Options struct {
+	Recommended    *genericoptions.RecommendedOptions
+	Server         *genericoptions.ServerRunOptions
+	Storage        *StorageOptions
+	Git            *GitOptions
+	LeaderElection componentconfig.LeaderElectionConfiguration
+	Logging        *logs.Options
+
+	// Namespace is the server's own: its Lease and its Secrets live there.
+	Namespace string
+	// Features is what --feature-gates sets.
+	Features featuregate.MutableVersionedFeatureGate
+}
+
+// GitOptions say which remotes the server may talk to.
+type GitOptions struct {
+	// AllowInsecure permits repositories at http and file URLs.
+	AllowInsecure bool
+	// AllowDestinations lifts the refusal of addresses: loopback, link-local, an address, a CIDR.
+	AllowDestinations []string
+}
+
+// New returns the defaults. The codecs are those of the kinds that are stored.
+func New(codecs serializer.CodecFactory) *Options {
+	recommended := genericoptions.NewRecommendedOptions(storagePrefix, codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
+	recommended.SecureServing.BindPort = securePort
+	// Without a directory the generated certificate is kept in memory, which a read-only file system allows.
+	recommended.SecureServing.ServerCert.CertDirectory = ""
+	recommended.SecureServing.ServerCert.PairName = ""
+	recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(
+		v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
+	components, features := newComponents()
+	recommended.FeatureGate = features
+	return &Options{
+		Recommended: recommended,
+		Server:      genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components),
+		Storage:     newStorageOptions(recommended.Etcd),
+		Git:         &GitOptions{},
+		LeaderElection: componentconfig.LeaderElectionConfiguration{
+			LeaderElect:   true,
+			LeaseDuration: metav1.Duration{Duration: loop.DefaultLeaseDuration},
+			RenewDeadline: metav1.Duration{Duration: loop.DefaultRenewDeadline},
+			RetryPeriod:   metav1.Duration{Duration: loop.DefaultRetryPeriod},
+			ResourceLock:  "leases",
+			ResourceName:  leaseName,
+		},
+		Logging:   logs.NewOptions(),
+		Namespace: ownNamespace(),
+		Features:  features,
+	}
+}
+
+// newComponents registers the libraries' version as the one that features follow. The server's own version must not:
+// features of the libraries would count as not invented yet.
+func newComponents() (basecompatibility.ComponentGlobalsRegistry, featuregate.MutableVersionedFeatureGate) {
+	features := utilfeature.DefaultMutableFeatureGate
+	utilruntime.Must(logsapi.AddFeatureGates(features))
+	components := basecompatibility.NewComponentGlobalsRegistry()
+	version := basecompatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", "")
+	utilruntime.Must(components.Register(basecompatibility.DefaultKubeComponent, version, features))
+	return components, features
+}
+
+// ownNamespace is the namespace of the pod, when the server runs in one.
+func ownNamespace() string {
+	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	if content, err := os.ReadFile(namespaceFile); err == nil && len(strings.TrimSpace(string(content))) > 0 {
+		return strings.TrimSpace(string(content))
+	}
+	return defaultNamespace
+}
+
+// Flags are the flags by subject.
+func (o *Options) Flags() (flags cliflag.NamedFlagSets) {
+	flags.Order = []string{"storage", "git", "controllers", "cluster", "secure serving"}
+	o.Storage.addFlags(flags.FlagSet("storage"))
+	o.Git.addFlags(&flags)
+	controllers := flags.FlagSet("controllers")
+	controllers.StringVar(&o.Namespace, "namespace", o.Namespace,
+		"The server's own namespace, where its Lease and its Secrets live. Defaults to POD_NAMESPACE or the namespace of the service account.")
+	leaderoptions.BindLeaderElectionFlags(&o.LeaderElection, controllers)
+	o.Recommended.CoreAPI.AddFlags(flags.FlagSet("cluster"))
+	o.Recommended.SecureServing.AddFlags(flags.FlagSet("secure serving"))
+	o.Recommended.Authentication.AddFlags(flags.FlagSet("authentication"))
+	o.Recommended.Authorization.AddFlags(flags.FlagSet("authorization"))
+	o.Recommended.Audit.AddFlags(flags.FlagSet("auditing"))
+	o.Recommended.Admission.AddFlags(flags.FlagSet("admission"))
+	o.Recommended.Features.AddFlags(flags.FlagSet("features"))
+	o.Recommended.EgressSelector.AddFlags(flags.FlagSet("egress selector"))
+	o.Recommended.Traces.AddFlags(flags.FlagSet("traces"))
+	o.Server.AddUniversalFlags(flags.FlagSet("generic"))
+	logsapi.AddFlags(o.Logging, flags.FlagSet("logs"))
+	return flags
+}
+
+func (o *GitOptions) addFlags(flags *cliflag.NamedFlagSets) {
+	git := flags.FlagSet("git")
+	git.BoolVar(&o.AllowInsecure, "git-allow-insecure", o.AllowInsecure,
+		"Allow repositories at http and file URLs, for tests and trusted networks. Only https and ssh are allowed otherwise.")
+	git.StringSliceVar(&o.AllowDestinations, "allow-destinations", o.AllowDestinations,
+		"Addresses that URLs in objects may lead to although they are refused by default, as they are the server's own surroundings: "+
+			"loopback, link-local, an IP address or a CIDR. Repeat or separate with commas.")
+}
+
+// Complete fills in what follows from other settings.
+func (o *Options) Complete() error {
+	// One kubeconfig is enough: delegation goes to the same cluster unless it is told otherwise.
+	kubeconfig := o.Recommended.CoreAPI.CoreAPIKubeconfigPath
+	if o.Recommended.Authentication.RemoteKubeConfigFile == "" {
+		o.Recommended.Authentication.RemoteKubeConfigFile = kubeconfig
+	}
+	if o.Recommended.Authorization.RemoteKubeConfigFile == "" {
+		o.Recommended.Authorization.RemoteKubeConfigFile = kubeconfig
+	}
+	if o.LeaderElection.ResourceNamespace == "" {
+		o.LeaderElection.ResourceNamespace = o.Namespace
+	}
+	hosts := []string{leaseName + "." + o.Namespace + ".svc"}
+	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", hosts, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return fmt.Errorf("generating a serving certificate: %w", err)
+	}
+	return nil
+}
+
+// Validate says everything that is wrong, and what is allowed.
+func (o *Options) Validate() error {
+	var errs []error
+	errs = append(errs, o.Storage.validate()...)
+	errs = append(errs, o.validateRecommended()...)
+	errs = append(errs, o.Server.Validate()...)
+	errs = append(errs, o.Git.validate()...)
+	errs = append(errs, o.validateLeaderElection()...)
+	if problems := content.IsDNS1123Label(o.Namespace); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("--namespace=%q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, "; ")))
+	}
+	return errors.Join(errs...)
+}
+
+// validateRecommended leaves the storage out, which StorageOptions judge.
+func (o *Options) validateRecommended() []error {
+	recommended := *o.Recommended
+	recommended.Etcd = nil
+	return recommended.Validate()
+}
+
+func (o *GitOptions) validate() []error {
+	if _, err := egress.NewPolicy(o.AllowDestinations); err != nil {
+		return []error{fmt.Errorf("--allow-destinations: %w", err)}
+	}
+	return nil
+}
+
+func (o *Options) validateLeaderElection() []error {
+	election := o.LeaderElection
+	if !election.LeaderElect {
+		if o.Storage.Backend == BackendEtcd3 {
+			return []error{errors.New("--leader-elect=false is only allowed with --storage-backend=bbolt, which has one replica")}
+		}
+		return nil
+	}
+	var errs []error
+	if election.RetryPeriod.Duration < time.Second {
+		errs = append(errs, fmt.Errorf("--leader-elect-retry-period=%v must be at least 1s", election.RetryPeriod.Duration))
+	}
+	if election.RenewDeadline.Duration <= election.RetryPeriod.Duration*6/5 {
+		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline=%v must be more than 1.2 times --leader-elect-retry-period=%v",
+			election.RenewDeadline.Duration, election.RetryPeriod.Duration))
+	}
+	if election.LeaseDuration.Duration <= election.RenewDeadline.Duration {
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration=%v must be longer than --leader-elect-renew-deadline=%v",
+			election.LeaseDuration.Duration, election.RenewDeadline.Duration))
+	}
+	if election.ResourceLock != "leases" {
+		errs = append(errs, fmt.Errorf("--leader-elect-resource-lock=%q must be leases", election.ResourceLock))
+	}
+	return errs
+}
+
+// ApplyComponents makes --feature-gates and --emulated-version take effect. It comes before everything that asks for a
+// feature.
+func (o *Options) ApplyComponents() error {
+	if err := o.Server.ComponentGlobalsRegistry.Set(); err != nil {
+		return fmt.Errorf("setting feature gates: %w", err)
+	}
+	return nil
+}
+
+// ApplyTo configures everything of the server but its storage, which must have been chosen before. The options must be
+// complete and valid.
+func (o *Options) ApplyTo(config *apiserver.Config) error {
+	if err := o.Server.ApplyTo(&config.Generic.Config); err != nil {
+		return fmt.Errorf("applying the generic options: %w", err)
+	}
+	config.Validation.AllowInsecureURLs = o.Git.AllowInsecure
+	recommended := *o.Recommended
+	recommended.Etcd = nil
+	if err := recommended.ApplyTo(config.Generic); err != nil {
+		return fmt.Errorf("applying the options of the API server: %w", err)
+	}
+	return nil
+}

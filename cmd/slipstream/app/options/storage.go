@@ -1,0 +1,80 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+)
+
+// Storage backends.
+const (
+	// BackendBolt keeps everything in files of the data directory, for one replica.
+	BackendBolt = "bbolt"
+	// BackendEtcd3 keeps everything in etcd, for several replicas.
+	BackendEtcd3 = "etcd3"
+)
+
+const (
+	// storagePrefix begins every key of the API, the same in all backends.
+	storagePrefix = "/registry"
+	// defaultDataDir is where a persistent volume is mounted.
+	defaultDataDir = "/var/lib/slipstream"
+)
+
+// StorageOptions say where objects and working state are kept.
+type StorageOptions struct {
+	// Backend is BackendBolt or BackendEtcd3.
+	Backend string
+	// DataDir holds the files of BackendBolt. It is created with mode 0700.
+	DataDir string
+	// Etcd is upstream's, for the connection of BackendEtcd3 and for encryption and caching of both.
+	Etcd *genericoptions.EtcdOptions
+}
+
+func newStorageOptions(etcd *genericoptions.EtcdOptions) *StorageOptions {
+	return &StorageOptions{Backend: BackendBolt, DataDir: defaultDataDir, Etcd: etcd}
+}
+
+// addFlags takes upstream's flags over, except the one that would offer etcd alone.
+func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Backend, "storage-backend", o.Backend,
+		"Where objects are kept: bbolt, in files of --data-dir, for one replica; or etcd3, in --etcd-servers, for several.")
+	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Folder of the files of --storage-backend=bbolt. Created when it is missing.")
+	upstream := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
+	o.Etcd.AddFlags(upstream)
+	upstream.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "storage-backend" {
+			flags.AddFlag(flag)
+		}
+	})
+}
+
+func (o *StorageOptions) validate() []error {
+	switch o.Backend {
+	case BackendBolt:
+		return o.validateBolt()
+	case BackendEtcd3:
+		return o.Etcd.Validate()
+	}
+	return []error{fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", o.Backend)}
+}
+
+func (o *StorageOptions) validateBolt() []error {
+	errs := bolt.ValidateOptions(o.Etcd)
+	if !filepath.IsAbs(o.DataDir) {
+		errs = append(errs, fmt.Errorf("--data-dir=%q must be an absolute path", o.DataDir))
+	}
+	if len(o.Etcd.StorageConfig.Transport.ServerList) > 0 {
+		errs = append(errs, errors.New("--etcd-servers has no meaning with --storage-backend=bbolt; add --storage-backend=etcd3 or leave it out"))
+	}
+	return errs
+}

@@ -1,0 +1,103 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package app is the command slipstream: it turns options into a server and runs it.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/apiserver"
+)
+
+// NewCommand returns the command slipstream, which serves until ctx is done.
+func NewCommand(ctx context.Context) *cobra.Command {
+	scheme := apiserver.NewScheme()
+	codecs := apiserver.NewCodecs(scheme)
+	opts := options.New(codecs)
+	command := &cobra.Command{
+		Use:   "slipstream",
+		Short: "Serve the API of Slipstream and run its controllers",
+		Long: `Slipstream serves the kinds of the group configbutler.ai behind the aggregator of a Kubernetes cluster, and keeps
+Git branches equal to the live objects that rules select.`,
+		Version:      version(),
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return opts.ApplyComponents()
+		},
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := logsapi.ValidateAndApply(opts.Logging, opts.Features); err != nil {
+				return err
+			}
+			cliflag.PrintFlags(command.Flags())
+			if err := opts.Complete(); err != nil {
+				return err
+			}
+			if err := opts.Validate(); err != nil {
+				return err
+			}
+			return run(command.Context(), opts, apiserver.NewConfig(scheme, codecs))
+		},
+	}
+	command.SetContext(ctx)
+	addFlags(command, opts)
+	return command
+}
+
+// unwrapped leaves the width of lines in the usage text to the terminal.
+const unwrapped = 0
+
+// addFlags registers the flags by subject, and a usage text that shows them so.
+func addFlags(command *cobra.Command, opts *options.Options) {
+	sets := opts.Flags()
+	globalflag.AddGlobalFlags(sets.FlagSet("global"), command.Name())
+	for _, set := range sets.FlagSets {
+		command.Flags().AddFlagSet(set)
+	}
+	cliflag.SetUsageAndHelpFunc(command, sets, unwrapped)
+}
+
+// version is that of the module, with the commit for a build from a work tree.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text := info.Main.Version
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			text = fmt.Sprintf("%s (%s)", text, setting.Value)
+		}
+	}
+	return text
+}
+
+// run serves until ctx is done. What it opened is closed when it returns, after the last request has been answered.
+func run(ctx context.Context, opts *options.Options, config *apiserver.Config) (err error) {
+	logger := klog.FromContext(ctx)
+	logger.Info("Starting slipstream", "version", version(), "storage", opts.Storage.Backend)
+	stores, err := openStores(ctx, opts.Storage)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stores.close()) }()
+	lifetime, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	server, err := assemble(lifetime, opts, config, stores)
+	if err != nil {
+		return err
+	}
+	return server.Run(ctx)
+}

@@ -1,0 +1,96 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+)
+
+// Files of the data directory.
+const (
+	apiFile  = "api.db"
+	workFile = "work.db"
+)
+
+// stores are where the server keeps objects and working state.
+type stores struct {
+	// api and work are the files of the backend bbolt, two of them so that requests and the mirror do not share one
+	// writer. Both are nil with etcd3.
+	api, work *bolt.Engine
+	// identity tells this process from every other that may lead the controllers.
+	identity string
+}
+
+// openStores opens what opts name. With bbolt it fails while another process has the files open.
+func openStores(ctx context.Context, opts *options.StorageOptions) (*stores, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("finding the host's name: %w", err)
+	}
+	if opts.Backend == options.BackendEtcd3 {
+		return &stores{identity: host + "_" + string(uuid.NewUUID())}, nil
+	}
+	s := &stores{}
+	if s.api, err = bolt.Open(ctx, filepath.Join(opts.DataDir, apiFile), bolt.Options{}); err != nil {
+		return nil, err
+	}
+	if s.work, err = bolt.Open(ctx, filepath.Join(opts.DataDir, workFile), bolt.Options{}); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	store, err := storeIdentity(ctx, s.api)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	// Only one process can have the file open, so whoever has it on this host is the same leader as before: it goes on
+	// at once after a crash, without waiting for its own Lease to run out.
+	s.identity = host + "_" + store
+	return s, nil
+}
+
+// storeIdentity is the number that a store file was given when it was created.
+func storeIdentity(ctx context.Context, engine *bolt.Engine) (string, error) {
+	answer, err := engine.Range(ctx, &pb.RangeRequest{Key: []byte{0}, CountOnly: true})
+	if err != nil {
+		return "", fmt.Errorf("reading the identity of store %s: %w", engine.Path(), err)
+	}
+	return fmt.Sprintf("%016x", answer.Header.ClusterId), nil
+}
+
+// applyTo makes a server keep its objects here. ctx must outlive the server.
+func (s *stores) applyTo(ctx context.Context, opts *options.StorageOptions, config *genericapiserver.Config) error {
+	if s.api == nil {
+		if err := opts.Etcd.ApplyTo(config); err != nil {
+			return fmt.Errorf("applying the etcd options: %w", err)
+		}
+		return nil
+	}
+	if err := bolt.ApplyTo(ctx, s.api, opts.Etcd, config); err != nil {
+		return fmt.Errorf("applying the bbolt store: %w", err)
+	}
+	config.AddHealthChecks(bolt.HealthCheck("bbolt-work", s.work))
+	return nil
+}
+
+// close closes the files. Nothing may use the stores any more.
+func (s *stores) close() error {
+	var errs []error
+	for _, engine := range []*bolt.Engine{s.work, s.api} {
+		if engine != nil {
+			errs = append(errs, engine.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,87 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	generatedopenapi "github.com/configbutler/slipstream/pkg/generated/openapi"
+	"github.com/configbutler/slipstream/pkg/registry"
+)
+
+// name is what the server calls itself in logs and in OpenAPI.
+const name = "slipstream"
+
+// Config is what a server is made of. Options fill Generic before it is completed.
+type Config struct {
+	Generic *genericapiserver.RecommendedConfig
+	// Clock tells the ages in tables.
+	Clock clock.PassiveClock
+	// Validation says what the settings of the server admit.
+	Validation validation.Options
+
+	scheme *runtime.Scheme
+	codecs serializer.CodecFactory
+}
+
+// CompletedConfig can make a server. Only Complete returns one.
+type CompletedConfig struct {
+	config  Config
+	generic genericapiserver.CompletedConfig
+}
+
+// NewConfig returns a configuration for the kinds of scheme, with their OpenAPI documents, and nothing else decided.
+func NewConfig(scheme *runtime.Scheme, codecs serializer.CodecFactory) *Config {
+	generic := genericapiserver.NewRecommendedConfig(codecs)
+	namer := openapi.NewDefinitionNamer(scheme)
+	generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
+	generic.OpenAPIConfig.Info.Title = name
+	generic.OpenAPIConfig.Info.Version = v1alpha1.SchemeGroupVersion.Version
+	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
+	generic.OpenAPIV3Config.Info.Title = name
+	generic.OpenAPIV3Config.Info.Version = v1alpha1.SchemeGroupVersion.Version
+	return &Config{Generic: generic, Clock: clock.RealClock{}, scheme: scheme, codecs: codecs}
+}
+
+// Complete derives what has not been decided. The configuration must not be changed afterwards.
+func (c *Config) Complete() CompletedConfig {
+	return CompletedConfig{config: *c, generic: c.Generic.Complete()}
+}
+
+// New makes the server with every kind installed. It opens the storage of the kinds; Server.Run releases it.
+func (c CompletedConfig) New() (*Server, error) {
+	generic, err := c.generic.New(name, genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, fmt.Errorf("making the generic API server: %w", err)
+	}
+	storage, err := registry.NewStorage(registry.Config{
+		Scheme:      c.config.scheme,
+		RESTOptions: c.generic.RESTOptionsGetter,
+		Clock:       c.config.Clock,
+		Validation:  c.config.Validation,
+	})
+	if err != nil {
+		return nil, err
+	}
+	parameters := runtime.NewParameterCodec(c.config.scheme)
+	group := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, c.config.scheme, parameters, c.config.codecs)
+	group.OptionsExternalVersion = &metav1.Unversioned
+	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{
+		v1alpha1.SchemeGroupVersion.Version: storage.Endpoints,
+	}
+	if err := generic.InstallAPIGroup(&group); err != nil {
+		return nil, fmt.Errorf("installing the group %s: %w", v1alpha1.GroupName, err)
+	}
+	return &Server{Generic: generic, Records: storage.Records}, nil
+}

@@ -1,0 +1,63 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/configbutler/slipstream/pkg/loop"
+	"github.com/configbutler/slipstream/pkg/registry"
+)
+
+// Server serves the API and runs the loop.
+type Server struct {
+	Generic *genericapiserver.GenericAPIServer
+	// Records writes the kinds that the API offers to nobody for writing.
+	Records *registry.Records
+}
+
+// AddBackground runs a task on every replica, from the time the server listens until it no longer does. The task
+// must return when its context is done.
+func (s *Server) AddBackground(name string, task func(ctx context.Context)) error {
+	return s.Generic.AddPostStartHook(name, func(hook genericapiserver.PostStartHookContext) error {
+		go task(hook)
+		return nil
+	})
+}
+
+// AddLoop starts the loop when the server listens, and drains it as the first step of a shutdown: controllers that are
+// finishing their work still reach the API, and nothing uses the storage once it is closed.
+func (s *Server) AddLoop(controllers *loop.Loop) error {
+	ctx, drain := context.WithCancel(context.Background())
+	drained := make(chan struct{})
+	err := s.Generic.AddPostStartHook("run-controllers", func(hook genericapiserver.PostStartHookContext) error {
+		go func() {
+			defer close(drained)
+			defer context.AfterFunc(hook, drain)()
+			controllers.Run(ctx)
+		}()
+		return nil
+	})
+	if err != nil {
+		drain()
+		return fmt.Errorf("adding the loop: %w", err)
+	}
+	return s.Generic.AddPreShutdownHook("drain-controllers", func() error {
+		drain()
+		<-drained
+		return nil
+	})
+}
+
+// Run serves until ctx is done, then shuts down: the loop is drained, requests in flight are answered, and the storage
+// of the kinds is released.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.Generic.PrepareRun().RunWithContext(ctx); err != nil {
+		return fmt.Errorf("serving the API: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// Types of a column's cells, as OpenAPI names them.
+const (
+	text   = "string"
+	number = "integer"
+)
+
+// none stands for the absence of a value in a cell.
+const none = "<none>"
+
+// column is one column of a table; O is the type of the objects in the rows.
+type column[O any] struct {
+	// name is the header; kubectl prints it in capitals.
+	name        string
+	description string
+	// cellType is text or number.
+	cellType string
+	// wide columns appear with -o wide only.
+	wide bool
+	// cell is what the row of obj shows at the time now.
+	cell func(obj O, now time.Time) any
+}
+
+// eraseColumns forgets the type of the rows.
+func eraseColumns[O object](columns []column[O]) []column[runtime.Object] {
+	erased := make([]column[runtime.Object], len(columns))
+	for i, c := range columns {
+		erased[i] = column[runtime.Object]{
+			name: c.name, description: c.description, cellType: c.cellType, wide: c.wide,
+			cell: func(obj runtime.Object, now time.Time) any { return c.cell(obj.(O), now) },
+		}
+	}
+	return erased
+}
+
+// textColumn shows a word or a sentence; an empty one reads <none>.
+func textColumn[O any](name, description string, value func(O) string) column[O] {
+	return column[O]{
+		name: name, description: description, cellType: text,
+		cell: func(obj O, _ time.Time) any { return orNone(value(obj)) },
+	}
+}
+
+// numberColumn shows a count.
+func numberColumn[O any](name, description string, value func(O) int64) column[O] {
+	return column[O]{
+		name: name, description: description, cellType: number,
+		cell: func(obj O, _ time.Time) any { return value(obj) },
+	}
+}
+
+// agoColumn shows how long ago something happened; nil and the zero time read <none>.
+func agoColumn[O any](name, description string, value func(O) *metav1.Time) column[O] {
+	return column[O]{
+		name: name, description: description, cellType: text,
+		cell: func(obj O, now time.Time) any { return ago(value(obj), now) },
+	}
+}
+
+// ageColumn shows how long ago the object was created.
+func ageColumn[O object]() column[O] {
+	return agoColumn("Age", "Time since the object was created.", func(obj O) *metav1.Time {
+		created := obj.GetCreationTimestamp()
+		return &created
+	})
+}
+
+// conditionColumns show the condition Ready: its status and reason, and its message with -o wide.
+func conditionColumns[O any](conditions func(O) []metav1.Condition) []column[O] {
+	ready := func(obj O) metav1.Condition {
+		if found := apimeta.FindStatusCondition(conditions(obj), v1alpha1.ConditionReady); found != nil {
+			return *found
+		}
+		return metav1.Condition{Status: metav1.ConditionUnknown}
+	}
+	return []column[O]{
+		textColumn("Ready", "Whether the object does what its spec says.", func(obj O) string { return string(ready(obj).Status) }),
+		textColumn("Reason", "Why it is ready or not, in one word.", func(obj O) string { return ready(obj).Reason }),
+		wide(textColumn("Message", "Why it is ready or not, in a sentence.", func(obj O) string { return ready(obj).Message })),
+	}
+}
+
+// wide shows a column with -o wide only.
+func wide[O any](c column[O]) column[O] {
+	c.wide = true
+	return c
+}
+
+// orNone replaces an empty value.
+func orNone(value string) string {
+	if value == "" {
+		return none
+	}
+	return value
+}
+
+// ago is the time that has passed, to one or two units.
+func ago(at *metav1.Time, now time.Time) string {
+	if at.IsZero() {
+		return none
+	}
+	return duration.HumanDuration(now.Sub(at.Time))
+}

@@ -1,0 +1,98 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registry says how each kind is served: its names, verbs, validation, columns and rules of change.
+//
+// A kind is one declaration in kinds.go. The strategies, the REST endpoints and the tables are written once and read
+// the declaration, so that a new kind adds data and no behaviour.
+package registry
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// category is the word that selects all of our kinds, as in kubectl get slipstream.
+const category = "slipstream"
+
+// object is a pointer to the internal type of a kind.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// kind declares one kind; O is a pointer to its internal type, S its spec and T its status.
+type kind[O object, S, T any] struct {
+	plural, singular string
+	shortNames       []string
+	namespaced       bool
+
+	newObject func() O
+	newList   func() runtime.Object
+	// spec and status point into an object. A kind without a spec is a record: the server writes it in process with
+	// Records, and the API offers no way to create or change it.
+	spec   func(O) *S
+	status func(O) *T
+
+	// validate judges a new object, validateUpdate one that replaces old, and validateStatusUpdate one whose status does;
+	// a record has no use for the last.
+	validate             func(O) field.ErrorList
+	validateUpdate       func(updated, old O) field.ErrorList
+	validateStatusUpdate func(updated, old O) field.ErrorList
+
+	// columns follow NAME in the tables that kubectl get prints.
+	columns []column[O]
+}
+
+// resource is a kind without its types, as the strategies and endpoints see it.
+type resource struct {
+	plural, singular string
+	shortNames       []string
+	namespaced       bool
+	record           bool
+
+	newObject      func() runtime.Object
+	newList        func() runtime.Object
+	validate       func(obj runtime.Object) field.ErrorList
+	validateUpdate func(obj, old runtime.Object) field.ErrorList
+
+	// The rest is about kinds that users write; none of it is set for a record.
+	validateStatusUpdate func(obj, old runtime.Object) field.ErrorList
+	// clearStatus, keepStatus and keepSpec undo what a request may not set.
+	clearStatus func(obj runtime.Object)
+	keepStatus  func(obj, old runtime.Object)
+	keepSpec    func(obj, old runtime.Object)
+	specChanged func(obj, old runtime.Object) bool
+
+	columns []column[runtime.Object]
+}
+
+// erase forgets the types. The API machinery hands every function the type that newObject makes.
+func (k kind[O, S, T]) erase() resource {
+	r := resource{
+		plural: k.plural, singular: k.singular, shortNames: k.shortNames, namespaced: k.namespaced,
+		record:    k.spec == nil,
+		newObject: func() runtime.Object { return k.newObject() },
+		newList:   k.newList,
+		validate:  func(obj runtime.Object) field.ErrorList { return k.validate(obj.(O)) },
+		validateUpdate: func(obj, old runtime.Object) field.ErrorList {
+			return k.validateUpdate(obj.(O), old.(O))
+		},
+		columns: eraseColumns(k.columns),
+	}
+	if r.record {
+		return r
+	}
+	r.validateStatusUpdate = func(obj, old runtime.Object) field.ErrorList {
+		return k.validateStatusUpdate(obj.(O), old.(O))
+	}
+	r.clearStatus = func(obj runtime.Object) { *k.status(obj.(O)) = *new(T) }
+	r.keepStatus = func(obj, old runtime.Object) { *k.status(obj.(O)) = *k.status(old.(O)) }
+	r.keepSpec = func(obj, old runtime.Object) { *k.spec(obj.(O)) = *k.spec(old.(O)) }
+	r.specChanged = func(obj, old runtime.Object) bool {
+		return !equality.Semantic.DeepEqual(k.spec(obj.(O)), k.spec(old.(O)))
+	}
+	return r
+}

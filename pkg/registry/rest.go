@@ -1,0 +1,104 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// naming tells discovery how a kind may be called besides its plural and singular.
+type naming struct{ shortNames []string }
+
+var (
+	_ rest.ShortNamesProvider = naming{}
+	_ rest.CategoriesProvider = naming{}
+)
+
+// ShortNames are the abbreviations that kubectl accepts.
+func (n naming) ShortNames() []string { return n.shortNames }
+
+// Categories are the words that select this kind among others.
+func (naming) Categories() []string { return []string{category} }
+
+// objectREST is the main endpoint of a kind that users write.
+type objectREST struct {
+	*genericregistry.Store
+	naming
+}
+
+var (
+	_ rest.StandardStorage      = &objectREST{}
+	_ rest.Patcher              = &objectREST{}
+	_ rest.StorageWithReadiness = &objectREST{}
+	_ rest.ShortNamesProvider   = &objectREST{}
+)
+
+// readAndDelete is what the API offers of a record. The API machinery finds the verbs of an endpoint in its methods, so
+// that what is not listed here cannot be requested.
+type readAndDelete interface {
+	rest.StorageWithReadiness
+	rest.Scoper
+	rest.SingularNameProvider
+	rest.StorageVersionProvider
+	rest.Getter
+	rest.Lister
+	rest.Watcher
+	rest.GracefulDeleter
+	rest.CollectionDeleter
+}
+
+// recordREST is the endpoint of a record.
+type recordREST struct {
+	readAndDelete
+	naming
+}
+
+var _ rest.ShortNamesProvider = &recordREST{}
+
+// statusREST is the status subresource of a kind that users write.
+type statusREST struct{ store *genericregistry.Store }
+
+var (
+	_ rest.Storage             = &statusREST{}
+	_ rest.Patcher             = &statusREST{}
+	_ rest.ResetFieldsStrategy = &statusREST{}
+	_ rest.TableConvertor      = &statusREST{}
+)
+
+// New returns an empty object to decode a request into.
+func (r *statusREST) New() runtime.Object { return r.store.New() }
+
+// Destroy leaves the storage to the main endpoint, which owns it.
+func (*statusREST) Destroy() {}
+
+// Get reads the whole object.
+func (r *statusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update changes the status of an object that exists; unlike the main endpoint it never creates one, not even for
+// server-side apply.
+func (r *statusREST) Update(
+	ctx context.Context, name string, info rest.UpdatedObjectInfo,
+	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
+	_ bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, info, createValidation, updateValidation, false, options)
+}
+
+// GetResetFields are the fields that this endpoint leaves as they are.
+func (r *statusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable makes the same table as the main endpoint.
+func (r *statusREST) ConvertToTable(ctx context.Context, obj, options runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, obj, options)
+}

@@ -1,0 +1,94 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+)
+
+// Storage is the REST storage of every kind.
+type Storage struct {
+	// Endpoints are the resources and subresources to serve, such as gitdestinations and gitdestinations/status.
+	Endpoints map[string]rest.Storage
+	// Records writes the kinds that the API serves without create and update.
+	Records *Records
+}
+
+// Config is what the storage of the kinds is made of. All fields are required.
+type Config struct {
+	// Scheme knows the internal types and their versions.
+	Scheme *runtime.Scheme
+	// RESTOptions lead to the storage backend.
+	RESTOptions generic.RESTOptionsGetter
+	// Clock tells the ages in tables.
+	Clock clock.PassiveClock
+	// Validation says what the settings of the server admit.
+	Validation validation.Options
+}
+
+// NewStorage opens the storage of every kind.
+func NewStorage(config Config) (*Storage, error) {
+	storage := &Storage{
+		Endpoints: map[string]rest.Storage{},
+		Records:   &Records{scheme: config.Scheme, stores: map[string]*genericregistry.Store{}},
+	}
+	for _, r := range resources(config.Validation) {
+		store, err := newStore(config, r)
+		if err != nil {
+			return nil, err
+		}
+		if err := storage.add(config.Scheme, r, store); err != nil {
+			return nil, err
+		}
+	}
+	return storage, nil
+}
+
+// add makes the endpoints of one kind.
+func (s *Storage) add(scheme *runtime.Scheme, r resource, store *genericregistry.Store) error {
+	if r.record {
+		s.Endpoints[r.plural] = &recordREST{readAndDelete: store, naming: naming{r.shortNames}}
+		return s.Records.add(r.newObject(), store)
+	}
+	status := *store
+	strategy := statusStrategy{newStrategy(scheme, r)}
+	status.UpdateStrategy = strategy
+	status.ResetFieldsStrategy = strategy
+	s.Endpoints[r.plural] = &objectREST{Store: store, naming: naming{r.shortNames}}
+	s.Endpoints[r.plural+"/status"] = &statusREST{store: &status}
+	return nil
+}
+
+// newStore opens the storage of one kind.
+func newStore(config Config, r resource) (*genericregistry.Store, error) {
+	store := &genericregistry.Store{
+		NewFunc:                   r.newObject,
+		NewListFunc:               r.newList,
+		DefaultQualifiedResource:  configbutler.Resource(r.plural),
+		SingularQualifiedResource: configbutler.Resource(r.singular),
+		TableConvertor:            &table{columns: r.columns, clock: config.Clock},
+	}
+	base := newStrategy(config.Scheme, r)
+	if r.record {
+		strategy := recordStrategy{base}
+		store.CreateStrategy, store.UpdateStrategy, store.DeleteStrategy = strategy, strategy, strategy
+	} else {
+		strategy := objectStrategy{base}
+		store.CreateStrategy, store.UpdateStrategy, store.DeleteStrategy = strategy, strategy, strategy
+		store.ResetFieldsStrategy = strategy
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: config.RESTOptions}); err != nil {
+		return nil, fmt.Errorf("opening the storage of %s: %w", r.plural, err)
+	}
+	return store, nil
+}

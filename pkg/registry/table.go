@@ -1,0 +1,91 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/clock"
+)
+
+// table turns objects into the rows that kubectl get prints.
+type table struct {
+	columns []column[runtime.Object]
+	clock   clock.PassiveClock
+}
+
+var _ rest.TableConvertor = &table{}
+
+// ConvertToTable makes a table of an object or a list.
+func (t *table) ConvertToTable(_ context.Context, obj runtime.Object, options runtime.Object) (*metav1.Table, error) {
+	result := &metav1.Table{}
+	if wanted, ok := options.(*metav1.TableOptions); !ok || !wanted.NoHeaders {
+		result.ColumnDefinitions = t.definitions()
+	}
+	addRow := func(item runtime.Object) error {
+		row, err := t.row(item)
+		result.Rows = append(result.Rows, row)
+		return err
+	}
+	if !meta.IsListType(obj) {
+		if err := addRow(obj); err != nil {
+			return nil, err
+		}
+		return result, copyMeta(result, obj)
+	}
+	if err := meta.EachListItem(obj, addRow); err != nil {
+		return nil, fmt.Errorf("making a table of a list: %w", err)
+	}
+	return result, copyMeta(result, obj)
+}
+
+// definitions are the headers: NAME, and what the kind declares.
+func (t *table) definitions() []metav1.TableColumnDefinition {
+	definitions := []metav1.TableColumnDefinition{
+		{Name: "Name", Type: text, Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
+	}
+	for _, c := range t.columns {
+		definition := metav1.TableColumnDefinition{Name: c.name, Type: c.cellType, Description: c.description}
+		if c.wide {
+			definition.Priority = 1
+		}
+		definitions = append(definitions, definition)
+	}
+	return definitions
+}
+
+// row has one cell for each header.
+func (t *table) row(obj runtime.Object) (metav1.TableRow, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return metav1.TableRow{}, fmt.Errorf("making a table row of %T: %w", obj, err)
+	}
+	now := t.clock.Now()
+	cells := []any{accessor.GetName()}
+	for _, c := range t.columns {
+		cells = append(cells, c.cell(obj, now))
+	}
+	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: obj}}, nil
+}
+
+// copyMeta gives the table the resourceVersion that a watch continues from, and what a list has left to read.
+func copyMeta(result *metav1.Table, obj runtime.Object) error {
+	if list, err := meta.ListAccessor(obj); err == nil {
+		result.ResourceVersion = list.GetResourceVersion()
+		result.Continue = list.GetContinue()
+		result.RemainingItemCount = list.GetRemainingItemCount()
+		return nil
+	}
+	single, err := meta.CommonAccessor(obj)
+	if err != nil {
+		return fmt.Errorf("making a table of %T: %w", obj, err)
+	}
+	result.ResourceVersion = single.GetResourceVersion()
+	return nil
+}
