@@ -251,7 +251,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersions are the versions to read objects in; * is every version. Empty means the version that the cluster prefers.",
+							Description: "apiVersions are the versions to read objects in. Empty or * means the version that the cluster prefers, so that no object is mirrored twice.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -270,7 +270,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources are plurals such as deployments, plural.group for short such as deployments.apps, or * for every resource. As in admission webhooks deployments/scale names a subresource and */* all of them; a subresource adds nothing to the mirror, because it holds nothing of its own. Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and the like, but no pods, events or leases.",
+							Description: "resources are plurals such as deployments, * for every resource, or plural.group for short such as deployments.apps, which names its group whatever apiGroups says. Subresources can be written as in admission webhooks: deployments/* and */* include the resource itself, while deployments/scale alone selects no objects. Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and the like, but no pods, events or leases.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -492,7 +492,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitPolicy(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"authorTemplate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "authorTemplate is a Go text/template for the author, of the form \"Name <email>\". It sees .Username, .Name, .Email, .Groups and .Cluster of the change; what is not known is empty. Empty means {{.Username}} <{{.Username}}@{{.Cluster}}>, with the user's own name and email where they are known.",
+							Description: "authorTemplate is a Go text/template for the author, of the form \"Name <email>\". It sees .Username, .Name, .Email, .Groups and .Cluster of the change; what is not known is empty. Empty means {{.Username}} <{{.Username}}@{{.Cluster}}>, with the user's own name and email where they are known. Templates may use if, else, with, range over the lists named here, and the functions and, or, not, eq, ne, lt, le, gt, ge, len, index and slice.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -505,7 +505,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitPolicy(ref common.ReferenceCall
 					},
 					"messageTemplate": {
 						SchemaProps: spec.SchemaProps{
-							Description: "messageTemplate is a Go text/template for the message above the trailers. It sees .Subject (the line that would be used without a template), .Author and .Changes, a list of .Operation, .Group, .Version, .Resource, .Namespace and .Name. Empty means the subject, and a summary when the commit holds several changes.",
+							Description: "messageTemplate is a Go text/template, like authorTemplate, for the message above the trailers. It sees .Subject (the line that would be used without a template), .Operation (CREATE, UPDATE or DELETE when all changes agree, BATCH when they differ, SEED when a comparison found them), .Destination (namespace/name), .Author, .Attribution (audit, admission, managed-fields or unknown) and .Changes, a list of .Operation, .Group, .Version, .Resource, .Namespace and .Name. Empty means the subject, and a summary when there are several changes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1703,7 +1703,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersions are the versions to read objects in; * is every version. Empty means the version that the cluster prefers.",
+							Description: "apiVersions are the versions to read objects in. Empty or * means the version that the cluster prefers, so that no object is mirrored twice.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1722,7 +1722,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources are plurals such as deployments, plural.group for short such as deployments.apps, or * for every resource. As in admission webhooks deployments/scale names a subresource and */* all of them; a subresource adds nothing to the mirror, because it holds nothing of its own. Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and the like, but no pods, events or leases.",
+							Description: "resources are plurals such as deployments, * for every resource, or plural.group for short such as deployments.apps, which names its group whatever apiGroups says. Subresources can be written as in admission webhooks: deployments/* and */* include the resource itself, while deployments/scale alone selects no objects. Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and the like, but no pods, events or leases.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -13,13 +13,17 @@ type CommitPolicyApplyConfiguration struct {
 	// authorTemplate is a Go text/template for the author, of the form "Name <email>". It sees .Username, .Name,
 	// .Email, .Groups and .Cluster of the change; what is not known is empty. Empty means
 	// {{.Username}} <{{.Username}}@{{.Cluster}}>, with the user's own name and email where they are known.
+	// Templates may use if, else, with, range over the lists named here, and the functions and, or, not, eq, ne, lt,
+	// le, gt, ge, len, index and slice.
 	AuthorTemplate *string `json:"authorTemplate,omitempty"`
 	// committer is the identity that every commit is made with, and the author of changes that nobody is known for.
 	// Defaults to the server's own.
 	Committer *CommitIdentityApplyConfiguration `json:"committer,omitempty"`
-	// messageTemplate is a Go text/template for the message above the trailers. It sees .Subject (the line that would
-	// be used without a template), .Author and .Changes, a list of .Operation, .Group, .Version, .Resource,
-	// .Namespace and .Name. Empty means the subject, and a summary when the commit holds several changes.
+	// messageTemplate is a Go text/template, like authorTemplate, for the message above the trailers. It sees .Subject
+	// (the line that would be used without a template), .Operation (CREATE, UPDATE or DELETE when all changes agree,
+	// BATCH when they differ, SEED when a comparison found them), .Destination (namespace/name), .Author,
+	// .Attribution (audit, admission, managed-fields or unknown) and .Changes, a list of .Operation, .Group,
+	// .Version, .Resource, .Namespace and .Name. Empty means the subject, and a summary when there are several changes.
 	MessageTemplate *string `json:"messageTemplate,omitempty"`
 	// signing signs every commit. Absent means that commits are not signed.
 	Signing *CommitSigningApplyConfiguration `json:"signing,omitempty"`

@@ -22,13 +22,14 @@ type ResourceRuleApplyConfiguration struct {
 	Operations []configbutlerv1alpha1.Operation `json:"operations,omitempty"`
 	// apiGroups are the API groups: "" is the core group, * is every group. Empty means every group.
 	APIGroups []string `json:"apiGroups,omitempty"`
-	// apiVersions are the versions to read objects in; * is every version. Empty means the version that the
-	// cluster prefers.
+	// apiVersions are the versions to read objects in. Empty or * means the version that the cluster prefers, so that
+	// no object is mirrored twice.
 	APIVersions []string `json:"apiVersions,omitempty"`
-	// resources are plurals such as deployments, plural.group for short such as deployments.apps, or * for every
-	// resource. As in admission webhooks deployments/scale names a subresource and */* all of them; a subresource
-	// adds nothing to the mirror, because it holds nothing of its own. Empty means the preset of types that hold desired
-	// state: deployments, services, configmaps, secrets, roles and the like, but no pods, events or leases.
+	// resources are plurals such as deployments, * for every resource, or plural.group for short such as
+	// deployments.apps, which names its group whatever apiGroups says. Subresources can be written as in admission
+	// webhooks: deployments/* and */* include the resource itself, while deployments/scale alone selects no objects.
+	// Empty means the preset of types that hold desired state: deployments, services, configmaps, secrets, roles and
+	// the like, but no pods, events or leases.
 	Resources []string `json:"resources,omitempty"`
 }
 

@@ -1,0 +1,88 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	applyv1alpha1 "github.com/configbutler/slipstream/pkg/generated/applyconfiguration/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	typedv1alpha1 "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+)
+
+// Two people apply rules to one list: each rule stays with who applied it, and can be found again.
+func TestRulesAreAppliedSideBySide(t *testing.T) {
+	rules := fake.NewClientset().ConfigbutlerV1alpha1().WatchRules("team-a")
+	apply(t, rules, "jane", rule("workloads", "deployments"), rule("settings", "configmaps"))
+	got := apply(t, rules, "joe", rule("network", "ingresses"))
+	checkRules(t, got.Spec.Rules, "workloads", "settings", "network")
+
+	got = apply(t, rules, "jane", rule("workloads", "deployments", "statefulsets"))
+	checkRules(t, got.Spec.Rules, "workloads", "network")
+
+	ofJane, err := applyv1alpha1.ExtractWatchRule(got, "jane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []applyv1alpha1.ResourceRuleApplyConfiguration{*rule("workloads", "deployments", "statefulsets")}
+	if diff := cmp.Diff(want, ofJane.Spec.Rules); diff != "" {
+		t.Errorf("wrong rules of jane (-want +got):\n%s", diff)
+	}
+}
+
+// A reference is one thing: whoever names another object does not keep the namespace that someone else gave.
+func TestReferencesAreReplacedAsAWhole(t *testing.T) {
+	rules := fake.NewClientset().ConfigbutlerV1alpha1().WatchRules("team-a")
+	ctx := context.Background()
+	for _, step := range []struct {
+		manager   string
+		reference *applyv1alpha1.ObjectReferenceApplyConfiguration
+	}{
+		{"jane", applyv1alpha1.ObjectReference().WithName("theirs").WithNamespace("team-b")},
+		{"joe", applyv1alpha1.ObjectReference().WithName("ours")},
+	} {
+		object := applyv1alpha1.WatchRule("rule", "team-a").
+			WithSpec(applyv1alpha1.WatchRuleSpec().WithDestinationRef(step.reference))
+		if _, err := rules.Apply(ctx, object, metav1.ApplyOptions{FieldManager: step.manager, Force: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := rules.Get(ctx, "rule", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (v1alpha1.ObjectReference{Name: "ours"}); got.Spec.DestinationRef != want {
+		t.Errorf("want %v, got %v", want, got.Spec.DestinationRef)
+	}
+}
+
+func rule(name string, resources ...string) *applyv1alpha1.ResourceRuleApplyConfiguration {
+	return applyv1alpha1.ResourceRule().WithName(name).WithResources(resources...)
+}
+
+func apply(t *testing.T, client typedv1alpha1.WatchRuleInterface, manager string, rules ...*applyv1alpha1.ResourceRuleApplyConfiguration) *v1alpha1.WatchRule {
+	t.Helper()
+	object := applyv1alpha1.WatchRule("rule", "team-a").WithSpec(applyv1alpha1.WatchRuleSpec().WithRules(rules...))
+	got, err := client.Apply(context.Background(), object, metav1.ApplyOptions{FieldManager: manager})
+	if err != nil {
+		t.Fatalf("applying as %s: %v", manager, err)
+	}
+	return got
+}
+
+func checkRules(t *testing.T, rules []v1alpha1.ResourceRule, want ...string) {
+	t.Helper()
+	var got []string
+	for _, r := range rules {
+		got = append(got, r.Name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("wrong rules (-want +got):\n%s", diff)
+	}
+}
