@@ -50,6 +50,15 @@ func (t *Tree) Len(folder string) int {
 	return directory.countFiles()
 }
 
+// FolderHash returns the tree object's hash of a folder and whether the folder exists; "" is the whole tree.
+func (t *Tree) FolderHash(folder string) (Hash, bool) {
+	directory := t.root.descend(strings.Trim(folder, "/"))
+	if directory == nil {
+		return Hash{}, false
+	}
+	return directory.hash, true
+}
+
 // Hash returns the tree object's hash. Two trees of the same hash hold the same files.
 func (t *Tree) Hash() Hash { return t.root.hash }
 
