@@ -4,8 +4,10 @@
 package validation_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"text/template"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
@@ -63,4 +65,34 @@ func TestTemplates(t *testing.T) {
 			want.check(t, validation.ValidateGitRepoConfig(config, validation.Options{}))
 		})
 	}
+}
+
+// FuzzTemplates runs what validation lets pass: no template may write more than its own text and all that it can name,
+// once for each item of one list.
+func FuzzTemplates(f *testing.F) {
+	const items, longest = 50, 16
+	type item struct{ Operation, Group, Version, Resource, Namespace, Name string }
+	word := strings.Repeat("x", longest)
+	data := struct {
+		Subject, Destination, Author, Attribution, Operation string
+		Changes                                              []item
+	}{word, word, word, word, word, slices.Repeat([]item{{word, word, word, word, word, word}}, items)}
+
+	f.Add("{{.Subject}}\n{{range .Changes}}{{.Operation}} {{.Namespace}}/{{.Name}}\n{{end}}")
+	f.Add(`{{range $i, $c := $.Changes}}{{$i}} {{$c.Name}} {{$.Author}}{{else}}none{{end}}`)
+	f.Add(`{{$x := .Author}}{{$x = slice $x 1}}{{with $x}}{{.}}{{end}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		config := repository()
+		config.Spec.Commit.MessageTemplate = text
+		if len(validation.ValidateGitRepoConfig(config, validation.Options{})) > 0 {
+			return
+		}
+		var out strings.Builder
+		// An index out of range is an error when it runs, which cannot be told before.
+		_ = template.Must(template.New("message").Parse(text)).Execute(&out, data)
+		// The longest thing that can be named is the whole list, and a loop names it once for each item.
+		if limit := len(text) * items * (items * 6 * (longest + 1)); out.Len() > limit {
+			t.Errorf("%d bytes from a template of %d", out.Len(), len(text))
+		}
+	})
 }
