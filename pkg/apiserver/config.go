@@ -9,14 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	generatedopenapi "github.com/configbutler/slipstream/pkg/generated/openapi"
 	"github.com/configbutler/slipstream/pkg/registry"
 )
 
@@ -44,13 +42,7 @@ type CompletedConfig struct {
 // NewConfig returns a configuration for the kinds of scheme, with their OpenAPI documents, and nothing else decided.
 func NewConfig(scheme *runtime.Scheme, codecs serializer.CodecFactory) *Config {
 	generic := genericapiserver.NewRecommendedConfig(codecs)
-	namer := openapi.NewDefinitionNamer(scheme)
-	generic.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
-	generic.OpenAPIConfig.Info.Title = name
-	generic.OpenAPIConfig.Info.Version = v1alpha1.SchemeGroupVersion.Version
-	generic.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
-	generic.OpenAPIV3Config.Info.Title = name
-	generic.OpenAPIV3Config.Info.Version = v1alpha1.SchemeGroupVersion.Version
+	addOpenAPI(&generic.Config, scheme)
 	return &Config{Generic: generic, Clock: clock.RealClock{}, scheme: scheme, codecs: codecs}
 }
 

@@ -1,0 +1,50 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/common/restfuladapter"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	generated "github.com/configbutler/slipstream/pkg/generated/openapi"
+)
+
+// addOpenAPI documents the kinds of scheme in both versions of OpenAPI.
+func addOpenAPI(config *genericapiserver.Config, scheme *runtime.Scheme) {
+	namer := openapi.NewDefinitionNamer(scheme)
+	v2 := genericapiserver.DefaultOpenAPIConfig(generated.GetOpenAPIDefinitions, namer)
+	v2.Info.Title = name
+	v2.Info.Version = v1alpha1.SchemeGroupVersion.Version
+	v2.GetOperationIDAndTags, v2.GetOperationIDAndTagsFromRoute = nil, operationIDAndTags
+	config.OpenAPIConfig = v2
+	v3 := genericapiserver.DefaultOpenAPIV3Config(generated.GetOpenAPIDefinitions, namer)
+	v3.Info.Title = name
+	v3.Info.Version = v1alpha1.SchemeGroupVersion.Version
+	v3.GetOperationIDAndTags, v3.GetOperationIDAndTagsFromRoute = nil, operationIDAndTags
+	config.OpenAPIV3Config = v3
+}
+
+// subresource ends the operation ids of status subresources. Upstream makes the ids of kind and subresource without a
+// separator, so that reading the kind GitDestinationStatus and reading the status of a GitDestination would be one.
+const subresource = "Subresource"
+
+// operationIDAndTags names an operation as upstream does, and tells kinds and subresources apart.
+func operationIDAndTags(route common.Route) (string, []string, error) {
+	adapter, ok := route.(*restfuladapter.RouteAdapter)
+	if !ok {
+		return "", nil, fmt.Errorf("naming the operation at %s: the route is a %T", route.Path(), route)
+	}
+	id, tags, err := openapi.GetOperationIDAndTags(adapter.Route)
+	if strings.HasSuffix(route.Path(), "/status") {
+		id += subresource
+	}
+	return id, tags, err
+}
