@@ -85,7 +85,7 @@ func (w *writer) obsoleteSegments(limit int) (ids [][]byte) {
 	segments := w.log.Cursor()
 	for id, _ := segments.First(); id != nil && len(ids) < limit; id, _ = segments.Next() {
 		last := (getInt64(id)+1)*segmentRevisions - 1
-		if last >= w.compacted {
+		if last > w.compacted {
 			break
 		}
 		ids = append(ids, putInt64(getInt64(id)))

@@ -35,7 +35,10 @@ type watch struct {
 }
 
 // watch sends changes to out until ctx or the engine ends, or until the changes
-// it needs are compacted. It closes out.
+// it needs are compacted: those up to the compacted revision, which can still be
+// read but no longer watched. (etcd sends the changes of that one revision without
+// what the keys held before, which its store for Kubernetes answers with an
+// internal error.) It closes out.
 func (e *Engine) watch(ctx context.Context, op clientv3.Op, group string, out chan<- clientv3.WatchResponse) {
 	defer close(out)
 	requested, leave := e.progress.join(group)
@@ -87,7 +90,7 @@ func (w *watch) progressTicks() (<-chan time.Time, func()) {
 func (w *watch) advance(ctx context.Context) (<-chan struct{}, bool) {
 	for {
 		r := w.engine.feed.from(w.next)
-		if w.next < r.compacted {
+		if w.next <= r.compacted {
 			w.send(ctx, w.compactedResponse(r.compacted))
 			return nil, false
 		}
@@ -175,7 +178,7 @@ func (w *watch) send(ctx context.Context, response clientv3.WatchResponse) bool 
 // revision.
 func (e *Engine) history(from int64, sp span) (events []*mvccpb.Event, reached int64, err error) {
 	err = e.view(func(s snapshot) error {
-		if from < s.compacted {
+		if from <= s.compacted {
 			return rpctypes.ErrCompacted
 		}
 		reached = s.revision

@@ -1,0 +1,226 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apiserver/pkg/features"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	storagetesting "k8s.io/apiserver/pkg/storage/testing"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+)
+
+// storeTest is a test of the suite that needs nothing but a store.
+type storeTest = func(context.Context, *testing.T, storage.Interface)
+
+// onStore runs such a test on a fresh store.
+func onStore(test storeTest) func(*testing.T) {
+	return func(t *testing.T) { test(t.Context(), t, newStore(t, fixtureOptions{})) }
+}
+
+// withGates runs a test once with a feature and once without.
+func withGates(feature featuregate.Feature, test func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) {
+		for _, enabled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s=%v", feature, enabled), func(t *testing.T) {
+				setGate(t, feature, enabled)
+				test(t)
+			})
+		}
+	}
+}
+
+// deletingCorrupt runs a test with unsafe deletion of corrupt objects allowed.
+func deletingCorrupt(test func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) {
+		setGate(t, features.AllowUnsafeMalformedObjectDeletion, true)
+		test(t)
+	}
+}
+
+// frequentProgress reports progress often enough for a test to wait for it.
+func frequentProgress() fixtureOptions {
+	return fixtureOptions{engine: bolt.Options{ProgressInterval: 100 * time.Millisecond}}
+}
+
+// storeTests is upstream's suite on the store alone, as upstream runs it on etcd.
+func storeTests() map[string]func(*testing.T) {
+	return map[string]func(*testing.T){
+		"RunTestCreate": func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestCreate(t.Context(), t, f, f.checkStored)
+		},
+		"RunTestCreateWithTTL":                              onStore(storagetesting.RunTestCreateWithTTL),
+		"RunTestCreateWithKeyExist":                         onStore(storagetesting.RunTestCreateWithKeyExist),
+		"RunTestGet":                                        onStore(storagetesting.RunTestGet),
+		"RunTestUnconditionalDelete":                        onStore(storagetesting.RunTestUnconditionalDelete),
+		"RunTestConditionalDelete":                          onStore(storagetesting.RunTestConditionalDelete),
+		"RunTestDeleteWithSuggestion":                       onStore(storagetesting.RunTestDeleteWithSuggestion),
+		"RunTestDeleteWithSuggestionAndConflict":            onStore(storagetesting.RunTestDeleteWithSuggestionAndConflict),
+		"RunTestDeleteWithSuggestionOfDeletedObject":        onStore(storagetesting.RunTestDeleteWithSuggestionOfDeletedObject),
+		"RunTestValidateDeletionWithSuggestion":             onStore(storagetesting.RunTestValidateDeletionWithSuggestion),
+		"RunTestValidateDeletionWithOnlySuggestionValid":    onStore(storagetesting.RunTestValidateDeletionWithOnlySuggestionValid),
+		"RunTestDeleteWithConflict":                         onStore(storagetesting.RunTestDeleteWithConflict),
+		"RunTestPreconditionalDeleteWithSuggestion":         onStore(storagetesting.RunTestPreconditionalDeleteWithSuggestion),
+		"RunTestPreconditionalDeleteWithOnlySuggestionPass": onStore(storagetesting.RunTestPreconditionalDeleteWithOnlySuggestionPass),
+		"RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError": deletingCorrupt(func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError(t.Context(), t, f, f.codec.broken.Store)
+		}),
+		"RunTestDeleteExpectedTransformOrDecodeError": deletingCorrupt(testDeleteCorrupt),
+		"RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError": deletingCorrupt(func(t *testing.T) {
+			storagetesting.RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError(t.Context(), t, newStore(t, fixtureOptions{}))
+		}),
+		"RunTestListPaging":             onStore(storagetesting.RunTestListPaging),
+		"RunTestGetListRecursivePrefix": onStore(storagetesting.RunTestGetListRecursivePrefix),
+		"RunTestKeySchema":              onStore(storagetesting.RunTestKeySchema),
+		"RunTestNamespaceScopedList":    onStore(storagetesting.RunTestNamespaceScopedList),
+		"RunTestGetListNonRecursive": func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestGetListNonRecursive(t.Context(), t, f.increaseRevision, f)
+		},
+		"RunTestGetListWithErrorAggregation": deletingCorrupt(func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			store := overridable{etcd3.NewStoreWithUnsafeCorruptObjectDeletion(f.Interface, podResource), f.transformer}
+			storagetesting.RunTestGetListWithErrorAggregation(t.Context(), t, store, corruptObjectError())
+		}),
+		"RunTestGetListWithoutErrorAggregation": func(t *testing.T) {
+			setGate(t, features.AllowUnsafeMalformedObjectDeletion, false)
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestGetListWithoutErrorAggregation(t.Context(), t, overridable{f.Interface, f.transformer}, corruptObjectError())
+		},
+		"RunTestGuaranteedUpdate": func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestGuaranteedUpdate(t.Context(), t, prefixed{f}, f.checkStored)
+		},
+		"RunTestGuaranteedUpdateWithTTL":                   onStore(storagetesting.RunTestGuaranteedUpdateWithTTL),
+		"RunTestGuaranteedUpdateWithConflict":              onStore(storagetesting.RunTestGuaranteedUpdateWithConflict),
+		"RunTestGuaranteedUpdateWithSuggestionAndConflict": onStore(storagetesting.RunTestGuaranteedUpdateWithSuggestionAndConflict),
+		"RunTestGuaranteedUpdateChecksStoredData": func(t *testing.T) {
+			storagetesting.RunTestGuaranteedUpdateChecksStoredData(t.Context(), t, prefixed{newStore(t, fixtureOptions{})})
+		},
+		"RunTestTransformationFailure": func(t *testing.T) {
+			storagetesting.RunTestTransformationFailure(t.Context(), t, prefixed{newStore(t, fixtureOptions{})})
+		},
+		"RunTestList": withGates(features.EtcdRangeStream, func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestList(t.Context(), t, f, f.compact, false, f.lists)
+		}),
+		"RunTestConsistentList": withGates(features.EtcdRangeStream, func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestConsistentList(t.Context(), t, f, f.increaseRevision, false, true, false)
+		}),
+		"RunTestCompactRevision": func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestCompactRevision(t.Context(), t, f, f.increaseRevision, f.compact)
+		},
+		"RunTestListContinuation": func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestListContinuation(t.Context(), t, f, f.checkCalls)
+		},
+		"RunTestListPaginationRareObject": func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestListPaginationRareObject(t.Context(), t, f, f.checkCalls)
+		},
+		"RunTestListContinuationWithFilter": func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestListContinuationWithFilter(t.Context(), t, f, f.checkCalls)
+		},
+		"RunTestListInconsistentContinuation": func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestListInconsistentContinuation(t.Context(), t, f, f.compact)
+		},
+		"RunTestListResourceVersionMatch": func(t *testing.T) {
+			storagetesting.RunTestListResourceVersionMatch(t.Context(), t, prefixed{newStore(t, fixtureOptions{})})
+		},
+		"RunTestStats": testStats,
+
+		"RunTestWatch":                              onStore(storagetesting.RunTestWatch),
+		"RunTestClusterScopedWatch":                 onStore(storagetesting.RunTestClusterScopedWatch),
+		"RunTestNamespaceScopedWatch":               onStore(storagetesting.RunTestNamespaceScopedWatch),
+		"RunTestDeleteTriggerWatch":                 onStore(storagetesting.RunTestDeleteTriggerWatch),
+		"RunTestWatchFromNonZero":                   onStore(storagetesting.RunTestWatchFromNonZero),
+		"RunTestDelayedWatchDelivery":               onStore(storagetesting.RunTestDelayedWatchDelivery),
+		"RunTestWatchContextCancel":                 onStore(storagetesting.RunTestWatchContextCancel),
+		"RunTestWatcherTimeout":                     onStore(storagetesting.RunTestWatcherTimeout),
+		"RunTestWatchDeleteEventObjectHaveLatestRV": onStore(storagetesting.RunTestWatchDeleteEventObjectHaveLatestRV),
+		"RunTestWatchInitializationSignal":          onStore(storagetesting.RunTestWatchInitializationSignal),
+		"RunSendInitialEventsBackwardCompatibility": onStore(storagetesting.RunSendInitialEventsBackwardCompatibility),
+		"RunTestWatchFromZero": func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestWatchFromZero(t.Context(), t, f, f.compact)
+		},
+		"RunTestWatchError": func(t *testing.T) {
+			storagetesting.RunTestWatchError(t.Context(), t, prefixed{newStore(t, fixtureOptions{})})
+		},
+		"RunWatchErrorIsBlockingFurtherEvents": func(t *testing.T) {
+			storagetesting.RunWatchErrorIsBlockingFurtherEvents(t.Context(), t, prefixed{newStore(t, fixtureOptions{})})
+		},
+		"RunTestWatchWithUnsafeDelete": deletingCorrupt(func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			storagetesting.RunTestWatchWithUnsafeDelete(t.Context(), t, overridable{f.Interface, f.transformer}, corruptObjectError())
+		}),
+		"RunOptionalTestProgressNotify": func(t *testing.T) {
+			f := newStore(t, frequentProgress())
+			storagetesting.RunOptionalTestProgressNotify(t.Context(), t, f, f.increaseRevision)
+		},
+		"RunTestWatchDispatchBookmarkEvents": func(t *testing.T) {
+			storagetesting.RunTestWatchDispatchBookmarkEvents(t.Context(), t, newStore(t, frequentProgress()), false)
+		},
+		"RunWatchSemantics": withGates(features.EtcdRangeStream,
+			withGates(features.ConcurrentWatchObjectDecode, onStore(storagetesting.RunWatchSemantics))),
+		"RunWatchSemanticInitialEventsExtended": withGates(features.EtcdRangeStream, onStore(storagetesting.RunWatchSemanticInitialEventsExtended)),
+		"RunWatchListMatchSingle":               withGates(features.EtcdRangeStream, onStore(storagetesting.RunWatchListMatchSingle)),
+	}
+}
+
+// storeSkips are the tests of the suite that say nothing about a store alone.
+var storeSkips = map[string]string{
+	"RunTestOptionalWatchBookmarksWithCorrectResourceVersion": "bookmarks at the client's pace come from the watch cache; upstream does not run it on a store alone",
+}
+
+func testDeleteCorrupt(t *testing.T) {
+	t.Run("transform", func(t *testing.T) {
+		f := newStore(t, fixtureOptions{})
+		transformer := &breakableTransformer{Transformer: f.transformer.current()}
+		f.transformer.replace(transformer)
+		storagetesting.RunTestDeleteExpectedTransformOrDecodeError(t.Context(), t, f, transformer.broken.Store)
+	})
+	t.Run("decode", func(t *testing.T) {
+		f := newStore(t, fixtureOptions{})
+		storagetesting.RunTestDeleteExpectedTransformOrDecodeError(t.Context(), t, f, f.codec.broken.Store)
+	})
+}
+
+func testStats(t *testing.T) {
+	for _, sized := range []bool{true, false} {
+		t.Run(fmt.Sprintf("sized=%v", sized), func(t *testing.T) {
+			f := newStore(t, fixtureOptions{})
+			if sized {
+				if err := f.EnableResourceSizeEstimation(f.storedKeys); err != nil {
+					t.Fatal(err)
+				}
+			}
+			storagetesting.RunTestStats(t.Context(), t, f, f.codec, f.transformer, sized)
+		})
+	}
+}
+
+func TestUpstreamSuite(t *testing.T) {
+	runSuite(t, storeTests())
+}
+
+func runSuite(t *testing.T, tests map[string]func(*testing.T)) {
+	t.Helper()
+	for name, test := range tests {
+		t.Run(name, test)
+	}
+}
