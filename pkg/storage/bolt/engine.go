@@ -212,6 +212,10 @@ func (e *Engine) Close() error {
 // Path is the store's file.
 func (e *Engine) Path() string { return e.db.Path() }
 
+// Identity is a number that was chosen when the file was created and tells it from
+// every other. Responses carry it as etcd's do the number of the cluster.
+func (e *Engine) Identity() uint64 { return e.identity }
+
 // Revision is the last committed revision.
 func (e *Engine) Revision() int64 {
 	head, _ := e.feed.revisions()
