@@ -1,0 +1,58 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"fmt"
+	"path"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// Object names the object a change is about.
+type Object struct {
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// String is the form of commit subjects: "apps/v1/deployments shop/web", "v1/namespaces shop".
+func (o Object) String() string {
+	return fmt.Sprintf("%s %s", path.Join(o.Group, o.Version, o.Resource), path.Join(o.Namespace, o.Name))
+}
+
+// Author is who made a change, as far as it is known.
+type Author struct {
+	// Name and Email are the Git author; both empty when nobody is known.
+	Name  string `json:"name,omitempty"`
+	Email string `json:"email,omitempty"`
+	// Signal is what told: audit, admission, managed-fields or unknown (empty).
+	Signal string `json:"signal,omitempty"`
+	// ImpersonatedBy is the user behind an impersonated one.
+	ImpersonatedBy string `json:"impersonatedBy,omitempty"`
+}
+
+// Change is one change of content on its way to one destination: a row of the outbox.
+type Change struct {
+	// Destination is the GitDestination, UID the one it had: a destination created anew
+	// under an old name inherits nothing.
+	Destination types.NamespacedName `json:"destination"`
+	UID         types.UID            `json:"uid"`
+	// Path is the file, relative to the destination's base folder.
+	Path string `json:"path"`
+	// Content is the whole file; nil removes it.
+	Content []byte `json:"content,omitempty"`
+
+	Operation       v1alpha1.Operation `json:"operation"`
+	Object          Object             `json:"object"`
+	ResourceVersion string             `json:"resourceVersion,omitempty"`
+	// Time is when the change was seen, to the second in Git.
+	Time   time.Time `json:"time"`
+	Author Author    `json:"author,omitzero"`
+}

@@ -1,0 +1,150 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+const (
+	// A repository that answers is asked again after checkInterval, one that does not
+	// after checkRetry, doubling up to checkInterval.
+	checkInterval = 5 * time.Minute
+	checkRetry    = 2 * time.Second
+	// checkTimeout bounds one check.
+	checkTimeout = 30 * time.Second
+	// checkWorkers is how many repositories are asked at once.
+	checkWorkers = 4
+)
+
+// checks keeps the condition Ready of GitRepoConfigs true to what their remotes answer.
+type checks struct {
+	mirror *Mirror
+	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+}
+
+func newChecks(m *Mirror) *checks {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](checkRetry, checkInterval)
+	return &checks{mirror: m, queue: workqueue.NewTypedRateLimitingQueue(limiter)}
+}
+
+// follow checks a repository when it is new or its spec has changed.
+func (c *checks) follow(informer cache.SharedIndexInformer) error {
+	add := func(object any) {
+		if config, ok := object.(metav1.Object); ok {
+			c.queue.Forget(nameOf(config))
+			c.queue.Add(nameOf(config))
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: add,
+		UpdateFunc: func(before, after any) {
+			if meaningful(before, after) {
+				add(after)
+			}
+		},
+	})
+	return wrap("follow the GitRepoConfigs", err)
+}
+
+// run checks until ctx ends.
+func (c *checks) run(ctx context.Context) {
+	var group wait.Group
+	for range checkWorkers {
+		group.Start(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+	group.Wait()
+}
+
+func (c *checks) next(ctx context.Context) bool {
+	name, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(name)
+	ready, err := c.check(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "GitRepoConfig cannot be checked", "repository", name)
+		c.queue.AddRateLimited(name)
+	case !ready:
+		c.queue.AddRateLimited(name)
+	default:
+		c.queue.Forget(name)
+		c.queue.AddAfter(name, checkInterval)
+	}
+	return true
+}
+
+// check asks the remote and writes what it says. An error is one of this server's API.
+func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bool, err error) {
+	config, err := c.mirror.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().GitRepoConfigs(name.Namespace).Get(name.Name)
+	if err != nil {
+		return true, nil // it is gone
+	}
+	v := verdictOf(c.ask(ctx, config))
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	changed := false
+	client := c.mirror.config.Slipstream.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
+	err = writeStatus(ctx, config, client.Get, client.UpdateStatus, func(object *v1alpha1.GitRepoConfig) bool {
+		before := object.Status
+		object.Status.ObservedGeneration = config.Generation
+		object.Status.Conditions = slices.Clone(before.Conditions)
+		set := conditionsFor(&object.Status.Conditions, config.Generation)
+		set.ready(v, "The repository can be read and written")
+		set.settle()
+		changed = !equality.Semantic.DeepEqual(before, object.Status)
+		return changed
+	})
+	if err != nil {
+		return false, fmt.Errorf("write the status: %w", err)
+	}
+	if changed && v.ok() {
+		c.mirror.retryBranches(name)
+	}
+	return v.ok(), nil
+}
+
+func (c *checks) ask(ctx context.Context, config *v1alpha1.GitRepoConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	remote, err := c.mirror.repositories.remote(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	return remote.Check(ctx)
+}
+
+// retryBranches lets the branches of a repository that has become reachable try again now.
+func (m *Mirror) retryBranches(repository types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, running := range m.workers {
+		if key.repository == repository {
+			signal(running.reset)
+		}
+	}
+}

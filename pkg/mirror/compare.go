@@ -1,0 +1,285 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/manifest"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+const (
+	// A comparison is pushed in parts of comparePartBytes or comparePartFiles, so that it
+	// holds no more than that in memory.
+	comparePartBytes = 8 << 20
+	comparePartFiles = 10_000
+	// sweepAge is how old a destination without rules is before its files are taken for
+	// leftovers: a destination is often applied a moment before its rules.
+	sweepAge = time.Minute
+)
+
+// listError marks an error of the cluster, which concerns one type, not the branch.
+type listError struct{ error }
+
+func (e listError) Unwrap() error { return e.error }
+
+// compare makes the comparisons that are due. An error of the cluster is noted with its
+// type and tried again later; an error of the branch is returned.
+func (w *worker) compare(ctx context.Context, active []*destination) error {
+	for _, d := range active {
+		for {
+			p := d.plan.Load()
+			next, ok := d.seeds.take(func(t schema.GroupVersionResource) bool { return w.services.running(p, t) })
+			if !ok {
+				break
+			}
+			err := (&comparison{worker: w, active: active, destination: d, plan: p, seed: next}).run(ctx)
+			var list listError
+			switch {
+			case errors.As(err, &list):
+				klog.FromContext(ctx).Info("Type cannot be compared", "destination", d.key, "type", next.resource, "reason", err.Error())
+				d.seeds.failed(next, err)
+			case err != nil:
+				d.seeds.failed(next, err)
+				return err
+			}
+		}
+		if err := w.sweep(ctx, active, d); err != nil {
+			d.seeds.sweepFailed()
+			return err
+		}
+	}
+	return nil
+}
+
+// comparison brings the files of one type of one destination to what the cluster holds.
+//
+// It runs in the worker, so no row is staged meanwhile: rows that are already staged are
+// older than the lists it makes, and rows that come later are told apart by the
+// resourceVersion of the lists.
+type comparison struct {
+	worker      *worker
+	active      []*destination
+	destination *destination
+	plan        *destinationPlan
+	seed        seed
+
+	live    map[string]struct{}
+	changes []Change
+	bytes   int
+}
+
+func (c *comparison) run(ctx context.Context) error {
+	c.live = map[string]struct{}{}
+	listed := map[source.Watch]string{}
+	for _, scope := range c.scopes() {
+		resourceVersion, err := c.worker.services.lister.List(ctx, scope, func(object *unstructured.Unstructured) error {
+			return c.visit(ctx, object)
+		})
+		if err != nil {
+			return classify(fmt.Errorf("list %s: %w", scope, err))
+		}
+		listed[scope] = resourceVersion
+	}
+	held, err := c.orphans()
+	if err != nil {
+		return listError{err}
+	}
+	if err := c.flush(ctx); err != nil {
+		return err
+	}
+	c.destination.seeds.succeeded(c.seed, listed)
+	c.destination.record.compared(c.seed, held)
+	c.worker.services.changed()
+	return nil
+}
+
+// classify marks an error as the cluster's unless the branch caused it.
+func classify(err error) error {
+	var branch branchError
+	if errors.As(err, &branch) {
+		return branch.error
+	}
+	return listError{err}
+}
+
+// branchError carries an error of the branch through the lister.
+type branchError struct{ error }
+
+// scopes are what has to be listed.
+func (c *comparison) scopes() []source.Watch {
+	if len(c.seed.namespaces) == 0 {
+		return c.plan.selection.watches(c.seed.resource)
+	}
+	scopes := make([]source.Watch, len(c.seed.namespaces))
+	for i, namespace := range c.seed.namespaces {
+		scopes[i] = source.Watch{Resource: c.seed.resource, Namespace: namespace}
+	}
+	return scopes
+}
+
+// visit compares one object with its file.
+func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructured) error {
+	ops := c.plan.operations(c.seed.resource, object, c.worker.services.namespaces)
+	if ops == 0 {
+		return nil
+	}
+	r, err := render(c.seed.resource, object, true)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Object cannot be mirrored")
+		return nil
+	}
+	c.live[r.path] = struct{}{}
+	hash, exists := c.worker.branch.Snapshot().Lookup(c.plan.file(r.path))
+	operation := v1alpha1.OperationCreate
+	if exists {
+		operation = v1alpha1.OperationUpdate
+	}
+	if exists && hash == r.hash || !ops.permits(operation) {
+		return nil
+	}
+	return c.add(ctx, Change{
+		Destination: c.destination.key, UID: c.destination.uid, Path: r.path, Content: r.content,
+		Operation: operation, Object: r.object, Time: time.Now().Truncate(time.Second),
+	})
+}
+
+func (c *comparison) add(ctx context.Context, change Change) error {
+	c.changes = append(c.changes, change)
+	c.bytes += len(change.Content)
+	if c.bytes < comparePartBytes && len(c.changes) < comparePartFiles {
+		return nil
+	}
+	if err := c.flush(ctx); err != nil {
+		return branchError{err}
+	}
+	return nil
+}
+
+// flush pushes what has gathered as one commit.
+func (c *comparison) flush(ctx context.Context) error {
+	changes := c.changes
+	c.changes, c.bytes = nil, 0
+	return c.worker.pushSeed(ctx, c.active, c.destination, changes)
+}
+
+// orphans gathers the files that no listed object maps to and returns the number of those
+// that are kept because the destination does not prune.
+func (c *comparison) orphans() (held int, err error) {
+	t := c.seed.resource
+	folder, err := manifest.Folder{Group: t.Group, Version: t.Version, Resource: t.Resource}.Path()
+	if err != nil {
+		return 0, fmt.Errorf("folder of %s: %w", t, err)
+	}
+	inScope := map[string]bool{}
+	for _, namespace := range c.seed.namespaces {
+		inScope[namespace] = true
+	}
+	c.worker.walk(c.plan, folder, func(file managedFile) {
+		if _, live := c.live[file.path]; live || len(inScope) > 0 && !inScope[file.object.Namespace] {
+			return
+		}
+		switch {
+		case c.plan.removable(t, file.object.Namespace, c.worker.services.namespaces):
+			c.changes = append(c.changes, c.destination.removal(file))
+		case c.plan.object.Spec.Prune == v1alpha1.PruneNever:
+			held++
+		}
+	})
+	return held, nil
+}
+
+// managedFile is a file that carries the layout of the mirror.
+type managedFile struct {
+	path   string
+	object Object
+}
+
+// walk visits the managed files in a folder below the base folder.
+func (w *worker) walk(p *destinationPlan, folder string, visit func(managedFile)) {
+	base := p.object.Spec.BaseFolder
+	// The walk has no errors of its own.
+	_ = w.branch.Snapshot().Walk(p.file(folder), func(file string, _ gitrepo.Hash) error {
+		below := strings.TrimPrefix(strings.TrimPrefix(file, base), "/")
+		if folder, ok := manifest.ManagedPath(below); ok {
+			visit(managedFile{path: below, object: Object{
+				Group: folder.Group, Version: folder.Version, Resource: folder.Resource, Namespace: folder.Namespace,
+				Name: strings.TrimSuffix(path.Base(below), ".yaml"),
+			}})
+		}
+		return nil
+	})
+}
+
+// removal is the change that takes an orphan away.
+func (d *destination) removal(file managedFile) Change {
+	return Change{
+		Destination: d.key, UID: d.uid, Path: file.path, Operation: v1alpha1.OperationDelete,
+		Object: file.object, Time: time.Now().Truncate(time.Second),
+	}
+}
+
+// pushSeed pushes what a comparison found as one commit.
+func (w *worker) pushSeed(ctx context.Context, active []*destination, d *destination, changes []Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	b := &batch{destination: d}
+	if err := w.stage(d, group{changes: changes}, true, &b.pushed); err != nil {
+		return err
+	}
+	if err := w.push(ctx, active, []*batch{b}); err != nil {
+		return err
+	}
+	d.record.orphansRemoved(b.pushed.removed)
+	return nil
+}
+
+// sweepableAt returns when files that no rule selects can be taken for leftovers: at once
+// if the destination has or had rules, else when it is old enough.
+func (d *destination) sweepableAt(p *destinationPlan) time.Time {
+	if p.referred || d.hadRules.Load() {
+		return time.Time{}
+	}
+	return p.object.CreationTimestamp.Add(sweepAge)
+}
+
+// sweep removes the files of types that are selected no more. It removes nothing while a
+// rule of the destination is not in force, or of a group that discovery could not ask.
+func (w *worker) sweep(ctx context.Context, active []*destination, d *destination) error {
+	p := d.plan.Load()
+	if p.held || time.Now().Before(d.sweepableAt(p)) || !d.seeds.takeSweep() {
+		return nil
+	}
+	selected := map[schema.GroupVersionResource]bool{}
+	for _, t := range p.selection.types() {
+		selected[t.Resource] = p.takes(t.Resource)
+	}
+	var changes []Change
+	held := 0
+	w.walk(p, "", func(file managedFile) {
+		t := schema.GroupVersionResource{Group: file.object.Group, Version: file.object.Version, Resource: file.object.Resource}
+		switch {
+		case selected[t] || p.uncertain(t.Group):
+		case p.object.Spec.Prune == v1alpha1.PruneNever:
+			held++
+		default:
+			changes = append(changes, d.removal(file))
+		}
+	})
+	d.record.swept(held)
+	return w.pushSeed(ctx, active, d, changes)
+}

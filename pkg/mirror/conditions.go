@@ -1,0 +1,159 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// messageLimit is what the API allows a condition's message.
+const messageLimit = 32768
+
+// progressing is the verdict of what is on its way.
+func progressing(message string) verdict {
+	return verdict{v1alpha1.ReasonProgressing, message}
+}
+
+// conditionSet brings the conditions of one object to what is found now: those set stay
+// or are added, the others of the types it was made for go.
+type conditionSet struct {
+	conditions *[]metav1.Condition
+	generation int64
+	kept       []string
+}
+
+func conditionsFor(conditions *[]metav1.Condition, generation int64) *conditionSet {
+	return &conditionSet{conditions: conditions, generation: generation}
+}
+
+func (s *conditionSet) set(kind string, status bool, reason, message string) {
+	state := metav1.ConditionFalse
+	if status {
+		state = metav1.ConditionTrue
+	}
+	if len(message) > messageLimit {
+		message = strings.ToValidUTF8(message[:messageLimit], "")
+	}
+	meta.SetStatusCondition(s.conditions, metav1.Condition{
+		Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: s.generation,
+	})
+	s.kept = append(s.kept, kind)
+}
+
+// ready sets Ready and, in the way of kstatus, Reconciling or Stalled while they are true.
+func (s *conditionSet) ready(v verdict, whenReady string) {
+	if v.ok() {
+		s.set(v1alpha1.ConditionReady, true, v1alpha1.ReasonSucceeded, whenReady)
+		return
+	}
+	s.set(v1alpha1.ConditionReady, false, v.reason, v.message)
+	if v.reason == v1alpha1.ReasonProgressing {
+		s.set(v1alpha1.ConditionReconciling, true, v.reason, v.message)
+	} else if stalls(v.reason) {
+		s.set(v1alpha1.ConditionStalled, true, v.reason, v.message)
+	}
+}
+
+// stalls says whether somebody has to change something before the object can be ready.
+func stalls(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonRepositoryUnreachable, v1alpha1.ReasonPushFailed, v1alpha1.ReasonSuspended,
+		v1alpha1.ReasonDiscoveryFailed, v1alpha1.ReasonWatchFailed:
+		return false
+	}
+	return true
+}
+
+// access sets AccessDenied.
+func (s *conditionSet) access(v verdict) {
+	if v.reason == v1alpha1.ReasonAccessNotGranted {
+		s.set(v1alpha1.ConditionAccessDenied, true, v.reason, v.message)
+		return
+	}
+	s.set(v1alpha1.ConditionAccessDenied, false, v1alpha1.ReasonAccessGranted, "")
+}
+
+// settle removes the conditions that were not set.
+func (s *conditionSet) settle() {
+	*s.conditions = slices.DeleteFunc(*s.conditions, func(c metav1.Condition) bool { return !slices.Contains(s.kept, c.Type) })
+}
+
+// destinationConditions are those of a GitDestination as it is now.
+func destinationConditions(d *destination, conditions []metav1.Condition) []metav1.Condition {
+	p := d.plan.Load()
+	conditions = slices.Clone(conditions)
+	set := conditionsFor(&conditions, p.object.Generation)
+	set.ready(d.verdict(p), "The folder holds what the rules select")
+	set.access(p.verdict)
+	switch p.object.Spec.Secrets {
+	case v1alpha1.SecretsAsIs:
+		set.set(v1alpha1.ConditionSecretsEncrypted, false, v1alpha1.ReasonSecretsAsIs,
+			"Secrets are written as they are, readable for everyone who can read the repository")
+	case v1alpha1.SecretsOmit:
+		set.set(v1alpha1.ConditionSecretsEncrypted, false, v1alpha1.ReasonSecretsOmitted, "Secrets are left out")
+	default:
+		set.set(v1alpha1.ConditionSecretsEncrypted, false, v1alpha1.ReasonEncryptionUnavailable,
+			"Secrets are left out, because this server cannot encrypt them")
+	}
+	set.settle()
+	return conditions
+}
+
+// verdict says whether the destination holds what its rules select.
+func (d *destination) verdict(p *destinationPlan) verdict {
+	f := d.record.current()
+	switch {
+	case !p.verdict.ok():
+		return p.verdict
+	case p.object.Spec.Suspend:
+		return verdict{v1alpha1.ReasonSuspended, "spec.suspend is set; changes are kept and written when it is lifted"}
+	case f.failure != nil:
+		return verdictOf(f.failure)
+	case !f.served:
+		return progressing("The branch is being read")
+	case d.seeds.outstanding():
+		return progressing("The cluster is being compared with the folder")
+	}
+	return verdict{}
+}
+
+// ruleStatus is the status of a rule as it is now. watching tells how a type is watched for
+// the rule's destination.
+func ruleStatus(r *rulePlan, v verdict, generation int64, status v1alpha1.WatchRuleStatus) v1alpha1.WatchRuleStatus {
+	status.ObservedGeneration = generation
+	status.Conditions = slices.Clone(status.Conditions)
+	set := conditionsFor(&status.Conditions, generation)
+	set.ready(v, "Everything that the rule selects is watched")
+	set.access(r.verdict)
+	set.settle()
+	status.MatchedResourceTypes = nil
+	for _, t := range r.types {
+		status.MatchedResourceTypes = append(status.MatchedResourceTypes, resourceType(t.Resource))
+	}
+	return status
+}
+
+// selected is the verdict about what a rule selects, before anything is watched.
+func (r *rulePlan) selected() verdict {
+	if !r.verdict.ok() || len(r.unmatched) == 0 {
+		return r.verdict
+	}
+	reason, lines := v1alpha1.ReasonTypeNotFound, make([]string, len(r.unmatched))
+	if len(r.types) == 0 {
+		reason = v1alpha1.ReasonNoMatchingTypes
+	}
+	for i, unmatched := range r.unmatched {
+		lines[i] = unmatched.String()
+		if unmatched.Uncertain {
+			reason = v1alpha1.ReasonDiscoveryFailed
+		}
+	}
+	return verdict{reason, strings.Join(lines, "; ") + ". What appears later is followed then"}
+}

@@ -1,0 +1,104 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/manifest"
+)
+
+// annotationMirror, with the value "false", leaves an object, or all objects of a
+// namespace, out.
+const annotationMirror = "configbutler.ai/mirror"
+
+var secretsResource = schema.GroupResource{Resource: "secrets"}
+
+// destination is one GitDestination while it exists: what is to be done for it, what waits
+// for it, what has been done.
+type destination struct {
+	key types.NamespacedName
+	uid types.UID
+
+	// plan is what the objects in the cluster say now. The controller replaces it.
+	plan atomic.Pointer[destinationPlan]
+	// tree is the newest view of the branch, pushed or about to be; nil until the branch
+	// has been read. The branch's worker replaces it.
+	tree atomic.Pointer[gitrepo.Tree]
+	// hadRules says that rules have referred to the destination.
+	hadRules atomic.Bool
+
+	queue  *queue
+	seeds  *seeds
+	record *record
+}
+
+func newDestination(object *v1alpha1.GitDestination) *destination {
+	return &destination{key: nameOf(object), uid: object.UID, queue: newQueue(), seeds: newSeeds(), record: &record{}}
+}
+
+// known returns the blob that path has, or will have when everything on its way has been
+// pushed; sure is false while the branch has not been read.
+func (d *destination) known(p *destinationPlan, path string) (hash gitrepo.Hash, exists, sure bool) {
+	if hash, ok := d.queue.pending(path); ok {
+		return hash, !hash.IsZero(), true
+	}
+	tree := d.tree.Load()
+	if tree == nil {
+		return hash, false, false
+	}
+	hash, exists = tree.Lookup(p.file(path))
+	return hash, exists, true
+}
+
+// file is the place in the repository of a path below the base folder.
+func (p *destinationPlan) file(below string) string {
+	return manifest.Join(p.object.Spec.BaseFolder, below)
+}
+
+// operations returns what may happen to the file of an object; none: the object is not
+// mirrored here.
+func (p *destinationPlan) operations(t schema.GroupVersionResource, object *unstructured.Unstructured, of namespaceLookup) operations {
+	if !p.takes(t) || leftOut(object, of) {
+		return 0
+	}
+	if _, left := manifest.ClusterMade(t.GroupResource(), object); left {
+		return 0
+	}
+	return p.selection.operations(t, object.GetNamespace(), labels.Set(object.GetLabels()), of)
+}
+
+func leftOut(object *unstructured.Unstructured, of namespaceLookup) bool {
+	if object.GetAnnotations()[annotationMirror] == "false" {
+		return true
+	}
+	if object.GetNamespace() == "" {
+		return false
+	}
+	namespace, ok := of(object.GetNamespace())
+	return ok && annotated(&namespace)
+}
+
+// takes says whether the destination writes objects of a type at all: Secrets only when it
+// was asked to write them as they are.
+func (p *destinationPlan) takes(t schema.GroupVersionResource) bool {
+	return t.GroupResource() != secretsResource || p.object.Spec.Secrets == v1alpha1.SecretsAsIs
+}
+
+// removable says whether files of a type and namespace may be removed.
+func (p *destinationPlan) removable(t schema.GroupVersionResource, namespace string, of namespaceLookup) bool {
+	return p.object.Spec.Prune != v1alpha1.PruneNever && p.selection.removable(t, namespace, of)
+}
+
+// active says whether the destination is written now.
+func (p *destinationPlan) active() bool {
+	return p != nil && p.verdict.ok() && !p.object.Spec.Suspend
+}

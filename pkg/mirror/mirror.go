@@ -1,0 +1,350 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+// RecordWriter writes the records that the API lets nobody write.
+type RecordWriter interface {
+	Write(ctx context.Context, record runtime.Object) error
+}
+
+// Config is what a Mirror needs. All fields are required unless their comment says otherwise.
+type Config struct {
+	// Slipstream reaches the objects that users write.
+	Slipstream versioned.Interface
+	// Cluster reaches the API server whose objects are mirrored, with the server's own rights.
+	Cluster *rest.Config
+	// Store keeps what must outlive the process.
+	Store *workstore.Store
+	// Records writes GitDestinationStatuses.
+	Records RecordWriter
+	// Identity is what commits say about this server; its ClusterUID is filled in.
+	Identity Identity
+	// Limits bound batches and branches.
+	Limits Limits
+	// Policy says what rules mean that do not name their types.
+	Policy source.Policy
+	// DiscoveryRefresh (--discovery-refresh, 5 m) is how often discovery is asked without cause.
+	DiscoveryRefresh time.Duration
+	// AllowInsecure (--git-allow-insecure) lets http and file URLs in.
+	AllowInsecure bool
+	// Dial opens connections to repositories.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Mirror keeps branches equal to what rules select in the cluster.
+type Mirror struct {
+	config       Config
+	cluster      kubernetes.Interface
+	informers    externalversions.SharedInformerFactory
+	catalogue    *source.Catalogue
+	namespaces   *source.Namespaces
+	streams      *source.Streams
+	repositories *repositories
+	checks       *checks
+	router       *router
+	services     *branchServices
+
+	// replan asks for a new plan, publish for a look at what has to be reported.
+	replan, publish chan struct{}
+
+	mu           sync.Mutex
+	destinations map[types.NamespacedName]*destination
+	workers      map[branchKey]*runningWorker
+	watches      map[source.Watch]*watchStatus
+	// recovered holds the rows of an earlier process until their destinations are known.
+	recovered map[types.NamespacedName][]Row
+}
+
+// runningWorker is a worker's end as the Mirror holds it.
+type runningWorker struct {
+	*worker
+	stop func()
+}
+
+// watchStatus is how one watch is.
+type watchStatus struct {
+	listed  bool
+	failure string
+}
+
+// New returns a Mirror that does nothing until Run.
+func New(config Config) (*Mirror, error) {
+	clients, err := source.NewClients(config.Cluster)
+	if err != nil {
+		return nil, fmt.Errorf("make clients for the source cluster: %w", err)
+	}
+	cluster, err := kubernetes.NewForConfig(config.Cluster)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the source cluster: %w", err)
+	}
+	m := &Mirror{
+		config: config, cluster: cluster,
+		informers:    externalversions.NewSharedInformerFactory(config.Slipstream, 0),
+		repositories: &repositories{cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure},
+		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
+		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
+		watches: map[source.Watch]*watchStatus{}, recovered: map[types.NamespacedName][]Row{},
+	}
+	m.checks = newChecks(m)
+	if m.catalogue, err = source.NewCatalogue(clients.Discovery, clients.Metadata, config.DiscoveryRefresh); err != nil {
+		return nil, fmt.Errorf("follow the types of the source cluster: %w", err)
+	}
+	if m.namespaces, err = source.NewNamespaces(clients.Metadata); err != nil {
+		return nil, err
+	}
+	m.streams = source.NewStreams(clients.Dynamic, (*watchHandler)(m), source.StreamsOptions{})
+	m.router = &router{namespaces: m.namespaces.Get}
+	m.services = &branchServices{
+		pushes: &pushLog{table: config.Store.Table("pushes")}, lister: source.NewLister(clients.Dynamic),
+		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
+		remote: m.remote, running: m.running, changed: func() { signal(m.replan); signal(m.publish) },
+		slots: make(chan struct{}, config.Limits.Workers),
+	}
+	return m, m.listen()
+}
+
+// listen asks for a new plan whenever something that it depends on changes.
+func (m *Mirror) listen() error {
+	api := m.informers.Configbutler().V1alpha1()
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { signal(m.replan) },
+		DeleteFunc: func(any) { signal(m.replan) },
+		UpdateFunc: func(before, after any) {
+			if meaningful(before, after) {
+				signal(m.replan)
+			}
+		},
+	}
+	for _, informer := range []cache.SharedIndexInformer{
+		api.GitRepoConfigs().Informer(), api.GitDestinations().Informer(), api.WatchRules().Informer(), api.ClusterWatchRules().Informer(),
+	} {
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			return fmt.Errorf("follow the objects of users: %w", err)
+		}
+	}
+	if err := m.checks.follow(api.GitRepoConfigs().Informer()); err != nil {
+		return err
+	}
+	m.catalogue.Subscribe(func(*source.Snapshot) { signal(m.replan) })
+	m.namespaces.Subscribe(m.namespaceChanged)
+	return nil
+}
+
+// meaningful leaves out changes of status.
+func meaningful(before, after any) bool {
+	a, okA := before.(metav1.Object)
+	b, okB := after.(metav1.Object)
+	return !okA || !okB || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID()
+}
+
+// Run mirrors until ctx ends. It returns an error only when it cannot start.
+func (m *Mirror) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var group wait.Group
+	defer group.Wait()
+	defer m.stopWorkers()
+	defer cancel()
+
+	m.informers.StartWithContext(ctx)
+	defer m.informers.Shutdown()
+	group.StartWithContext(ctx, m.catalogue.Run)
+	group.StartWithContext(ctx, m.namespaces.Run)
+	if err := m.prepare(ctx); err != nil {
+		return err
+	}
+	group.StartWithContext(ctx, func(ctx context.Context) { m.services.outbox.Run(ctx, m.durable) })
+	group.StartWithContext(ctx, m.streams.Run)
+	group.StartWithContext(ctx, m.checks.run)
+	group.StartWithContext(ctx, m.publishRecords)
+	m.planUntil(ctx, &group)
+	return nil
+}
+
+// prepare waits until everything is known that a plan must not be made without: a rule or
+// a type that is not known yet must not be taken for one that is gone.
+func (m *Mirror) prepare(ctx context.Context) error {
+	outbox, err := OpenOutbox(ctx, m.config.Store.Table("outbox"), func(row Row) {
+		m.recovered[row.Change.Destination] = append(m.recovered[row.Change.Destination], row)
+	})
+	if err != nil {
+		return err
+	}
+	m.services.outbox, m.router.outbox = outbox, outbox
+	for kind, synced := range m.informers.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("read the %s: %w", kind, context.Cause(ctx))
+		}
+	}
+	if !m.namespaces.WaitForSync(ctx) {
+		return fmt.Errorf("read the namespaces: %w", context.Cause(ctx))
+	}
+	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		system, err := m.cluster.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil || m.catalogue.Snapshot() == nil {
+			return false, nil // the source cluster does not answer yet
+		}
+		m.services.identity.ClusterUID = string(system.UID)
+		return true, nil
+	})
+}
+
+// remote returns how a branch is reached now.
+func (m *Mirror) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, error) {
+	config, err := m.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().GitRepoConfigs(key.repository.Namespace).Get(key.repository.Name)
+	if err != nil {
+		return nil, fmt.Errorf("read GitRepoConfig %s: %w", key.repository, err)
+	}
+	return m.repositories.remote(ctx, config)
+}
+
+// running says whether every watch that a destination needs for a type delivers.
+func (m *Mirror) running(p *destinationPlan, t schema.GroupVersionResource) bool {
+	ok, _ := m.watching(p, t)
+	return ok
+}
+
+// watching tells how the watches are that a destination needs for a type: whether all
+// deliver, and what is wrong with the first that fails.
+func (m *Mirror) watching(p *destinationPlan, t schema.GroupVersionResource) (ok bool, failure string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ok = true
+	for _, needed := range p.selection.watches(t) {
+		listed := false
+		for watch, status := range m.watches {
+			if watch.Covers(needed) {
+				listed = listed || status.listed
+				failure = cmp.Or(failure, status.failure)
+			}
+		}
+		ok = ok && listed
+	}
+	return ok, failure
+}
+
+// namespaceChanged compares what a namespace takes in or out by its labels.
+func (m *Mirror) namespaceChanged(change source.NamespaceChange) {
+	name := ""
+	if change.Before != nil {
+		name = change.Before.Name
+	}
+	if change.After != nil {
+		name = change.After.Name
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.destinations {
+		p := d.plan.Load()
+		if p == nil {
+			continue
+		}
+		for _, t := range p.selection.types() {
+			if t.Namespaced && p.selection.movedBy(t.Resource, change) {
+				d.seeds.invalidateNamespace(t.Resource, name)
+			}
+		}
+		m.wake(p.branch)
+	}
+	signal(m.replan) // access policies may select namespaces by label
+}
+
+// wake tells a branch's worker to look. The caller holds mu.
+func (m *Mirror) wake(key branchKey) {
+	if w, ok := m.workers[key]; ok {
+		signal(w.wake)
+	}
+}
+
+// durable is called for each row that the outbox has written.
+func (m *Mirror) durable(row Row) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, ok := m.destinations[row.Change.Destination]
+	if !ok || d.uid != row.Change.UID {
+		return
+	}
+	d.queue.durable(row)
+	m.wake(d.plan.Load().branch)
+	signal(m.publish)
+}
+
+// watchHandler receives what the streams bring.
+type watchHandler Mirror
+
+var _ source.Handler = (*watchHandler)(nil)
+
+// Listed asks every destination that takes the type for a comparison.
+func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.status(watch).listed = true
+	for _, d := range h.destinations {
+		d.seeds.invalidate(watch.Resource)
+		(*Mirror)(h).wake(d.plan.Load().branch)
+	}
+	signal(h.replan)
+}
+
+// Changed sends a change on to the outbox.
+func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change source.Change) {
+	h.router.changed(ctx, watch, change)
+}
+
+// Progressed has no use here: what a watch missed is found by comparing.
+func (h *watchHandler) Progressed(context.Context, source.Watch, string) {}
+
+// State notes how a watch is.
+func (h *watchHandler) State(watch source.Watch, state source.WatchState) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.status(watch).failure = ""
+	if !state.Watching {
+		h.status(watch).failure = state.Message
+	}
+	signal(h.replan)
+	signal(h.publish)
+}
+
+// status returns the status of a watch. The caller holds mu.
+func (h *watchHandler) status(watch source.Watch) *watchStatus {
+	status, ok := h.watches[watch]
+	if !ok {
+		status = &watchStatus{}
+		h.watches[watch] = status
+	}
+	return status
+}
+
+// allDestinations returns the destinations as they are now.
+func (m *Mirror) allDestinations() []*destination {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.destinations))
+}

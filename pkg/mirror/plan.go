@@ -1,0 +1,329 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/manifest"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// inputs is everything a plan depends on.
+type inputs struct {
+	repositories []*v1alpha1.GitRepoConfig
+	destinations []*v1alpha1.GitDestination
+	rules        []*v1alpha1.WatchRule
+	clusterRules []*v1alpha1.ClusterWatchRule
+	// resolve tells which types of the cluster a rule selects, and what of it matches nothing.
+	resolve func(source.Selection) ([]source.Type, []source.Unmatched)
+	// uncertain says that discovery could not ask a group.
+	uncertain  func(group string) bool
+	namespaces namespaceLookup
+}
+
+// plan is what the objects that users wrote mean, taken together.
+type plan struct {
+	destinations map[types.NamespacedName]*destinationPlan
+	rules        map[types.NamespacedName]*rulePlan
+	clusterRules map[string]*rulePlan
+}
+
+// verdict says whether an object is in force. The zero value says yes.
+type verdict struct {
+	// reason is the condition's, message says what to do; both empty when in force.
+	reason, message string
+}
+
+func (v verdict) ok() bool { return v.reason == "" }
+
+// branchKey names a branch as one repository configuration reaches it. Two configurations
+// with one URL are kept apart, so that neither uses the other's credentials.
+type branchKey struct {
+	repository types.NamespacedName
+	url        string
+	branch     string
+	// generation is the configuration's: a change of it begins anew.
+	generation int64
+}
+
+// destinationPlan is one GitDestination as it is to be served.
+type destinationPlan struct {
+	object     *v1alpha1.GitDestination
+	repository *v1alpha1.GitRepoConfig
+	branch     branchKey
+	verdict    verdict
+	selection  selection
+	// referred says that a rule in force refers to the destination.
+	referred bool
+	// held says that a rule refers to the destination and is not in force: what only that
+	// rule selects is neither mirrored nor removed.
+	held bool
+	// uncertain says that discovery could not ask a group: nothing of it is removed because
+	// it seems to be gone.
+	uncertain func(group string) bool
+}
+
+// rulePlan is one WatchRule or ClusterWatchRule.
+type rulePlan struct {
+	verdict   verdict
+	types     []source.Type
+	unmatched []source.Unmatched
+}
+
+// newPlan decides about every object. It has no side effects and asks nobody.
+func newPlan(in inputs) *plan {
+	p := &plan{
+		destinations: map[types.NamespacedName]*destinationPlan{},
+		rules:        map[types.NamespacedName]*rulePlan{},
+		clusterRules: map[string]*rulePlan{},
+	}
+	repositories := map[types.NamespacedName]*v1alpha1.GitRepoConfig{}
+	for _, r := range in.repositories {
+		repositories[nameOf(r)] = r
+	}
+	for _, d := range in.destinations {
+		p.destinations[nameOf(d)] = planDestination(d, repositories, in)
+	}
+	p.refuseOverlaps()
+	for _, r := range in.rules {
+		p.planRule(r, in)
+	}
+	for _, r := range in.clusterRules {
+		p.planClusterRule(r, in)
+	}
+	return p
+}
+
+func nameOf(object metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// resolveReference fills in the namespace that an empty one stands for.
+func resolveReference(ref v1alpha1.ObjectReference, from string) types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, from), Name: ref.Name}
+}
+
+func planDestination(d *v1alpha1.GitDestination, repositories map[types.NamespacedName]*v1alpha1.GitRepoConfig, in inputs) *destinationPlan {
+	out := &destinationPlan{object: d, uncertain: in.uncertain}
+	name := resolveReference(d.Spec.RepoRef, d.Namespace)
+	repository, ok := repositories[name]
+	switch {
+	case !ok:
+		out.verdict = verdict{v1alpha1.ReasonRepositoryNotFound, fmt.Sprintf("there is no GitRepoConfig %s", name)}
+		return out
+	case !admits(repository.Spec.AccessPolicy, repository.Namespace, d.Namespace, in.namespaces):
+		out.verdict = verdict{v1alpha1.ReasonAccessNotGranted, fmt.Sprintf(
+			"GitRepoConfig %s does not admit GitDestinations of namespace %s; its spec.accessPolicy can", name, d.Namespace)}
+		return out
+	case !branchAllowed(repository.Spec.AllowedBranches, d.Spec.Branch):
+		out.verdict = verdict{v1alpha1.ReasonBranchNotAllowed, fmt.Sprintf(
+			"GitRepoConfig %s does not allow branch %q; its spec.allowedBranches has %s", name, d.Spec.Branch, quoted(repository.Spec.AllowedBranches))}
+		return out
+	}
+	out.repository = repository
+	out.branch = branchKey{repository: name, url: repository.Spec.RepoURL, branch: d.Spec.Branch, generation: repository.Generation}
+	return out
+}
+
+func quoted(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// branchAllowed matches exact names and globs.
+func branchAllowed(allowed []string, branch string) bool {
+	return slices.ContainsFunc(allowed, func(pattern string) bool {
+		matched, err := path.Match(pattern, branch)
+		return pattern == branch || err == nil && matched
+	})
+}
+
+// admits says whether a policy of an object in namespace own lets objects of namespace from
+// refer to it. No policy means the same namespace only.
+func admits(policy *v1alpha1.AccessPolicy, own, from string, namespaces namespaceLookup) bool {
+	if own == from {
+		return true
+	}
+	if policy == nil {
+		return false
+	}
+	switch policy.NamespacedRules.Mode {
+	case v1alpha1.AccessModeAllNamespaces:
+		return true
+	case v1alpha1.AccessModeFromSelector:
+		selector, err := metav1.LabelSelectorAsSelector(policy.NamespacedRules.NamespaceSelector)
+		namespace, known := namespaces(from)
+		return err == nil && known && selector.Matches(namespace.Labels)
+	default:
+		return false
+	}
+}
+
+func admitsClusterRules(policy *v1alpha1.AccessPolicy) bool {
+	return policy != nil && policy.AllowClusterRules
+}
+
+// refuseOverlaps lets the oldest of the destinations whose folders overlap on a branch
+// have it.
+func (p *plan) refuseOverlaps() {
+	ordered := make([]*destinationPlan, 0, len(p.destinations))
+	for _, d := range p.destinations {
+		if d.verdict.ok() {
+			ordered = append(ordered, d)
+		}
+	}
+	slices.SortFunc(ordered, func(a, b *destinationPlan) int {
+		return cmp.Or(a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time),
+			strings.Compare(nameOf(a.object).String(), nameOf(b.object).String()))
+	})
+	type place struct{ url, branch string }
+	taken := map[place][]*destinationPlan{}
+	for _, d := range ordered {
+		at := place{d.branch.url, d.branch.branch}
+		i := slices.IndexFunc(taken[at], func(other *destinationPlan) bool {
+			return manifest.FoldersOverlap(other.object.Spec.BaseFolder, d.object.Spec.BaseFolder)
+		})
+		if i >= 0 {
+			other := taken[at][i].object
+			d.verdict = verdict{v1alpha1.ReasonFolderOverlaps, fmt.Sprintf(
+				"folder %q lies inside or around folder %q of GitDestination %s on the same branch", d.object.Spec.BaseFolder, other.Spec.BaseFolder, nameOf(other))}
+			continue
+		}
+		taken[at] = append(taken[at], d)
+	}
+}
+
+// destinationFor finds what a rule refers to and whether it may. cluster says that the rule
+// is a ClusterWatchRule; from is the namespace of a WatchRule.
+func (p *plan) destinationFor(name types.NamespacedName, from string, cluster bool, namespaces namespaceLookup) (*destinationPlan, verdict) {
+	d, ok := p.destinations[name]
+	if !ok {
+		return nil, verdict{v1alpha1.ReasonDestinationNotFound, fmt.Sprintf("there is no GitDestination %s", name)}
+	}
+	policy := d.object.Spec.AccessPolicy
+	switch {
+	case cluster && !admitsClusterRules(policy):
+		return d, verdict{v1alpha1.ReasonAccessNotGranted, fmt.Sprintf(
+			"GitDestination %s does not admit ClusterWatchRules; spec.accessPolicy.allowClusterRules can", name)}
+	case !cluster && !admits(policy, name.Namespace, from, namespaces):
+		return d, verdict{v1alpha1.ReasonAccessNotGranted, fmt.Sprintf(
+			"GitDestination %s does not admit WatchRules of namespace %s; its spec.accessPolicy can", name, from)}
+	case !d.verdict.ok():
+		return d, verdict{v1alpha1.ReasonDestinationNotReady, fmt.Sprintf("GitDestination %s: %s", name, d.verdict.message)}
+	}
+	return d, verdict{}
+}
+
+func (p *plan) planRule(r *v1alpha1.WatchRule, in inputs) {
+	out := &rulePlan{}
+	p.rules[nameOf(r)] = out
+	d, v := p.destinationFor(resolveReference(r.Spec.DestinationRef, r.Namespace), r.Namespace, false, in.namespaces)
+	out.verdict = v
+	objects, err := selectorOrAll(r.Spec.ObjectSelector)
+	if err != nil {
+		out.verdict = verdict{v1alpha1.ReasonNoMatchingTypes, "spec.objectSelector: " + err.Error()}
+	}
+	for _, item := range r.Spec.Rules {
+		matched := out.resolve(in, item, v1alpha1.ScopeNamespaced)
+		out.attach(d, selector{types: matched, namespace: r.Namespace, objects: objects, operations: operationsOf(item.Operations)})
+	}
+	out.settle(d)
+}
+
+func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
+	out := &rulePlan{}
+	p.clusterRules[r.Name] = out
+	ref := types.NamespacedName{Namespace: r.Spec.DestinationRef.Namespace, Name: r.Spec.DestinationRef.Name}
+	d, v := p.destinationFor(ref, "", true, in.namespaces)
+	out.verdict = v
+	for _, item := range r.Spec.Rules {
+		s := selector{objects: labels.Everything(), operations: operationsOf(item.Operations)}
+		if item.NamespaceSelector != nil {
+			namespaces, err := metav1.LabelSelectorAsSelector(item.NamespaceSelector)
+			if err != nil {
+				out.verdict = verdict{v1alpha1.ReasonNoMatchingTypes, fmt.Sprintf("spec.rules[%s].namespaceSelector: %v", item.Name, err)}
+				continue
+			}
+			s.namespaces = namespaces
+		}
+		s.types = out.resolve(in, item.ResourceRule, item.Scope)
+		out.attach(d, s)
+	}
+	out.settle(d)
+}
+
+// resolve finds the item's types of the scope and adds them to the rule's.
+func (r *rulePlan) resolve(in inputs, item v1alpha1.ResourceRule, scope v1alpha1.ResourceScope) map[schema.GroupVersionResource]source.Type {
+	matched, unmatched := in.resolve(source.Selection{
+		APIGroups: item.APIGroups, APIVersions: item.APIVersions, Resources: item.Resources, Scope: source.Scope(scope),
+	})
+	r.types = append(r.types, matched...)
+	r.unmatched = append(r.unmatched, unmatched...)
+	types := make(map[schema.GroupVersionResource]source.Type, len(matched))
+	for _, t := range matched {
+		types[t.Resource] = t
+	}
+	return types
+}
+
+// attach gives the destination a selector if the rule is in force.
+func (r *rulePlan) attach(d *destinationPlan, s selector) {
+	if r.verdict.ok() {
+		d.selection = append(d.selection, s)
+	}
+}
+
+// settle sorts the rule's types and says to its destination whether it counts.
+func (r *rulePlan) settle(d *destinationPlan) {
+	slices.SortFunc(r.types, func(a, b source.Type) int { return compareResources(a.Resource, b.Resource) })
+	r.types = slices.CompactFunc(r.types, func(a, b source.Type) bool { return a.Resource == b.Resource })
+	if d == nil {
+		return
+	}
+	if r.verdict.ok() {
+		d.referred = true
+	} else {
+		d.held = true
+	}
+}
+
+func selectorOrAll(selector *metav1.LabelSelector) (labels.Selector, error) {
+	if selector == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(selector)
+}
+
+func operationsOf(named []v1alpha1.Operation) operations {
+	if len(named) == 0 {
+		return opAll
+	}
+	var ops operations
+	for _, name := range named {
+		switch name {
+		case v1alpha1.OperationCreate:
+			ops |= opCreate
+		case v1alpha1.OperationUpdate:
+			ops |= opUpdate
+		case v1alpha1.OperationDelete:
+			ops |= opDelete
+		case v1alpha1.OperationAll:
+			ops |= opAll
+		}
+	}
+	return ops
+}

@@ -1,0 +1,244 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+var (
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
+
+// world is a small set of objects that fit together; tests change what they are about.
+func world() inputs {
+	snapshot := source.NewSnapshot([]source.Type{
+		{Resource: configMaps, Kind: "ConfigMap", Namespaced: true, Preferred: true, Watchable: true},
+		{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true, Preferred: true, Watchable: true},
+		{Resource: namespaces, Kind: "Namespace", Preferred: true, Watchable: true},
+	}, nil)
+	return inputs{
+		repositories: []*v1alpha1.GitRepoConfig{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "repo"},
+			Spec:       v1alpha1.GitRepoConfigSpec{RepoURL: "https://git.example.com/shop.git", AllowedBranches: []string{"main", "env/*"}},
+		}},
+		destinations: []*v1alpha1.GitDestination{newTestDestination("shop", "main", "clusters/a")},
+		rules: []*v1alpha1.WatchRule{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "config"},
+			Spec: v1alpha1.WatchRuleSpec{
+				DestinationRef: v1alpha1.ObjectReference{Name: "main"},
+				Rules:          []v1alpha1.ResourceRule{{Name: "all", Resources: []string{"configmaps"}}},
+			},
+		}},
+		resolve: func(s source.Selection) ([]source.Type, []source.Unmatched) {
+			return snapshot.Resolve(s, source.DefaultPolicy())
+		},
+		uncertain: func(string) bool { return false },
+		namespaces: func(name string) (source.Namespace, bool) {
+			return source.Namespace{Name: name, Labels: labels.Set{"team": name}}, name != "unknown"
+		},
+	}
+}
+
+func newTestDestination(namespace, name, folder string) *v1alpha1.GitDestination {
+	return &v1alpha1.GitDestination{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "-" + name), CreationTimestamp: metav1.NewTime(time.Unix(1000, 0))},
+		Spec: v1alpha1.GitDestinationSpec{
+			RepoRef: v1alpha1.ObjectReference{Name: "repo", Namespace: "shop"}, Branch: "main", BaseFolder: folder,
+			Granularity: v1alpha1.GranularityPerAuthor, Secrets: v1alpha1.SecretsEncrypt, Prune: v1alpha1.PruneAlways,
+		},
+	}
+}
+
+func policy(mode v1alpha1.AccessMode, selector *metav1.LabelSelector) *v1alpha1.AccessPolicy {
+	return &v1alpha1.AccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{Mode: mode, NamespaceSelector: selector}}
+}
+
+func TestDestinationVerdicts(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*inputs)
+		key    string
+		reason string
+		says   string
+	}{
+		{"in force", func(*inputs) {}, "shop/main", "", ""},
+		{"no repository", func(in *inputs) { in.repositories = nil }, "shop/main", v1alpha1.ReasonRepositoryNotFound, "shop/repo"},
+		{"branch not allowed", func(in *inputs) { in.destinations[0].Spec.Branch = "release" }, "shop/main", v1alpha1.ReasonBranchNotAllowed, "main, env/*"},
+		{"branch by glob", func(in *inputs) { in.destinations[0].Spec.Branch = "env/a" }, "shop/main", "", ""},
+		{"glob within one segment", func(in *inputs) { in.destinations[0].Spec.Branch = "env/a/b" }, "shop/main", v1alpha1.ReasonBranchNotAllowed, ""},
+		{"no branch allowed", func(in *inputs) { in.repositories[0].Spec.AllowedBranches = nil }, "shop/main", v1alpha1.ReasonBranchNotAllowed, "none"},
+		{"another namespace", func(in *inputs) { in.destinations[0].Namespace = "dev" }, "dev/main", v1alpha1.ReasonAccessNotGranted, "accessPolicy"},
+		{"another namespace, admitted", func(in *inputs) {
+			in.destinations[0].Namespace = "dev"
+			in.repositories[0].Spec.AccessPolicy = policy(v1alpha1.AccessModeAllNamespaces, nil)
+		}, "dev/main", "", ""},
+		{"another namespace, selected", func(in *inputs) {
+			in.destinations[0].Namespace = "dev"
+			in.repositories[0].Spec.AccessPolicy = policy(v1alpha1.AccessModeFromSelector, &metav1.LabelSelector{MatchLabels: map[string]string{"team": "dev"}})
+		}, "dev/main", "", ""},
+		{"another namespace, not selected", func(in *inputs) {
+			in.destinations[0].Namespace = "dev"
+			in.repositories[0].Spec.AccessPolicy = policy(v1alpha1.AccessModeFromSelector, &metav1.LabelSelector{MatchLabels: map[string]string{"team": "ops"}})
+		}, "dev/main", v1alpha1.ReasonAccessNotGranted, ""},
+		{"folder inside an older one's", func(in *inputs) {
+			inside := newTestDestination("shop", "inside", "clusters/a/b")
+			inside.CreationTimestamp = metav1.NewTime(time.Unix(2000, 0))
+			in.destinations = append(in.destinations, inside)
+		}, "shop/inside", v1alpha1.ReasonFolderOverlaps, "shop/main"},
+		{"the older one keeps its folder", func(in *inputs) {
+			around := newTestDestination("shop", "around", "")
+			around.CreationTimestamp = metav1.NewTime(time.Unix(2000, 0))
+			in.destinations = append(in.destinations, around)
+		}, "shop/main", "", ""},
+		{"the same folder on another branch", func(in *inputs) {
+			other := newTestDestination("shop", "other", "clusters/a")
+			other.Spec.Branch = "env/b"
+			in.destinations = append(in.destinations, other)
+		}, "shop/other", "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in := world()
+			tc.change(&in)
+			namespace, name, _ := strings.Cut(tc.key, "/")
+			got := newPlan(in).destinations[types.NamespacedName{Namespace: namespace, Name: name}].verdict
+			if got.reason != tc.reason || !strings.Contains(got.message, tc.says) {
+				t.Errorf("verdict %+v, want reason %q saying %q", got, tc.reason, tc.says)
+			}
+		})
+	}
+}
+
+func TestRuleVerdicts(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*inputs)
+		reason string
+		says   string
+		types  int
+	}{
+		{"in force", func(*inputs) {}, "", "", 1},
+		{"no destination", func(in *inputs) { in.destinations = nil }, v1alpha1.ReasonDestinationNotFound, "shop/main", 1},
+		{"destination not in force", func(in *inputs) { in.repositories = nil }, v1alpha1.ReasonDestinationNotReady, "shop/repo", 1},
+		{"another namespace", func(in *inputs) {
+			in.rules[0].Namespace = "dev"
+			in.rules[0].Name = "config"
+			in.rules[0].Spec.DestinationRef.Namespace = "shop"
+		}, v1alpha1.ReasonAccessNotGranted, "namespace dev", 1},
+		{"no such type", func(in *inputs) { in.rules[0].Spec.Rules[0].Resources = []string{"gadgets"} }, v1alpha1.ReasonNoMatchingTypes, "gadgets", 0},
+		{"one of two types", func(in *inputs) {
+			in.rules[0].Spec.Rules[0].Resources = []string{"configmaps", "gadgets"}
+		}, v1alpha1.ReasonTypeNotFound, "gadgets", 1},
+		{"a type without namespaces", func(in *inputs) {
+			in.rules[0].Spec.Rules[0].Resources = []string{"namespaces"}
+		}, v1alpha1.ReasonNoMatchingTypes, "namespaces", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in := world()
+			tc.change(&in)
+			p := newPlan(in)
+			rule := p.rules[nameOf(in.rules[0])]
+			if got := rule.selected(); got.reason != tc.reason || !strings.Contains(got.message, tc.says) {
+				t.Errorf("verdict %+v, want reason %q saying %q", got, tc.reason, tc.says)
+			}
+			if len(rule.types) != tc.types {
+				t.Errorf("types %v, want %d", rule.types, tc.types)
+			}
+		})
+	}
+}
+
+func TestClusterRulesNeedToBeAdmitted(t *testing.T) {
+	in := world()
+	in.clusterRules = []*v1alpha1.ClusterWatchRule{{
+		ObjectMeta: metav1.ObjectMeta{Name: "all"},
+		Spec: v1alpha1.ClusterWatchRuleSpec{
+			DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "shop", Name: "main"},
+			Rules: []v1alpha1.ClusterResourceRule{{
+				ResourceRule: v1alpha1.ResourceRule{Name: "all", Resources: []string{"namespaces"}}, Scope: v1alpha1.ScopeCluster,
+			}},
+		},
+	}}
+	p := newPlan(in)
+	if got := p.clusterRules["all"].verdict.reason; got != v1alpha1.ReasonAccessNotGranted {
+		t.Errorf("without a policy: reason %q", got)
+	}
+	d := p.destinations[types.NamespacedName{Namespace: "shop", Name: "main"}]
+	if !d.held {
+		t.Error("the destination may remove what only the refused rule selects")
+	}
+	in.destinations[0].Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: true}
+	p = newPlan(in)
+	if got := p.clusterRules["all"].verdict; !got.ok() {
+		t.Errorf("admitted: %+v", got)
+	}
+	d = p.destinations[types.NamespacedName{Namespace: "shop", Name: "main"}]
+	if d.selection.operations(namespaces, "", nil, in.namespaces) != opAll || d.held {
+		t.Errorf("namespaces are not selected: %+v", d)
+	}
+}
+
+func TestSelection(t *testing.T) {
+	lookup := world().namespaces
+	s := selection{
+		{types: typeSet(configMaps), namespace: "shop", objects: mustSelector(t, "tier=web"), operations: opCreate | opUpdate},
+		{types: typeSet(configMaps), namespaces: mustSelector(t, "team=dev"), objects: labels.Everything(), operations: opAll},
+	}
+	for _, tc := range []struct {
+		namespace string
+		labels    labels.Set
+		want      operations
+		removable bool
+	}{
+		{"shop", labels.Set{"tier": "web"}, opCreate | opUpdate, false},
+		{"shop", labels.Set{"tier": "db"}, 0, false},
+		{"dev", nil, opAll, true},
+		{"other", labels.Set{"tier": "web"}, 0, true},   // no rule covers it any more
+		{"unknown", labels.Set{"tier": "web"}, 0, true}, // the namespace is gone
+	} {
+		if got := s.operations(configMaps, tc.namespace, tc.labels, lookup); got != tc.want {
+			t.Errorf("%s %v: operations %b, want %b", tc.namespace, tc.labels, got, tc.want)
+		}
+		if got := s.removable(configMaps, tc.namespace, lookup); got != tc.removable {
+			t.Errorf("%s: removable %t, want %t", tc.namespace, got, tc.removable)
+		}
+	}
+	if got := s.watches(configMaps); len(got) != 1 || got[0].Namespace != "" {
+		t.Errorf("watches %v, want one of all namespaces", got)
+	}
+	if got := s[:1].watches(configMaps); len(got) != 1 || got[0].Namespace != "shop" {
+		t.Errorf("watches %v, want one of shop", got)
+	}
+	if s.fingerprint(configMaps) == s[:1].fingerprint(configMaps) || s.fingerprint(configMaps) != (selection{s[1], s[0]}).fingerprint(configMaps) {
+		t.Error("fingerprints do not tell selections apart, or depend on their order")
+	}
+}
+
+func typeSet(resources ...schema.GroupVersionResource) map[schema.GroupVersionResource]source.Type {
+	set := map[schema.GroupVersionResource]source.Type{}
+	for _, r := range resources {
+		set[r] = source.Type{Resource: r, Namespaced: true}
+	}
+	return set
+}
+
+func mustSelector(t *testing.T, text string) labels.Selector {
+	t.Helper()
+	selector, err := labels.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return selector
+}

@@ -1,0 +1,138 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+)
+
+// repositories turns GitRepoConfigs into remotes.
+type repositories struct {
+	cluster kubernetes.Interface
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	// allowInsecure lets http and file URLs in (--git-allow-insecure).
+	allowInsecure bool
+}
+
+// refusedError is a verdict about a repository's configuration.
+type refusedError struct{ verdict }
+
+func (e *refusedError) Error() string { return e.message }
+
+func refused(reason, format string, arguments ...any) error {
+	return &refusedError{verdict{reason, fmt.Sprintf(format, arguments...)}}
+}
+
+// remote returns how a repository is reached, with its Secret as it is now.
+func (r *repositories) remote(ctx context.Context, config *v1alpha1.GitRepoConfig) (*gitrepo.Remote, error) {
+	address := config.Spec.RepoURL
+	if insecure := strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "file://"); insecure && !r.allowInsecure {
+		return nil, refused(v1alpha1.ReasonURLRefused, "spec.repoUrl: http and file URLs need the server to run with --git-allow-insecure")
+	}
+	remote := &gitrepo.Remote{URL: address, Dial: r.dial}
+	if config.Spec.SecretRef == nil {
+		return remote, nil
+	}
+	secret, err := r.cluster.CoreV1().Secrets(config.Namespace).Get(ctx, config.Spec.SecretRef.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, refused(v1alpha1.ReasonSecretNotFound, "there is no Secret %s/%s (spec.secretRef)", config.Namespace, config.Spec.SecretRef.Name)
+	case err != nil:
+		return nil, fmt.Errorf("read the Secret of spec.secretRef: %w", err)
+	}
+	if remote.Credentials, err = credentials(secret, strings.HasPrefix(address, "http")); err != nil {
+		return nil, err
+	}
+	return remote, nil
+}
+
+// The keys that Secrets for Git use: this project's first, then those of Flux and Argo CD.
+var (
+	keysPrivateKey = []string{corev1.SSHAuthPrivateKey, "identity", "sshPrivateKey"}
+	keysPassphrase = []string{"passphrase", "password"}
+	keysKnownHosts = []string{"known_hosts", "knownHosts"}
+	keysToken      = []string{"bearerToken", "token"}
+	keysAuthority  = []string{"caBundle", "ca.crt", "caFile"}
+	keysCert       = []string{corev1.TLSCertKey, "certFile", "tlsClientCertData"}
+	keysKey        = []string{corev1.TLSPrivateKeyKey, "keyFile", "tlsClientCertKey"}
+)
+
+// credentials reads a Secret for a URL that is http(s) or SSH.
+func credentials(secret *corev1.Secret, http bool) (gitrepo.Credentials, error) {
+	first := func(keys []string) []byte {
+		for _, key := range keys {
+			if value := secret.Data[key]; len(value) > 0 {
+				return value
+			}
+		}
+		return nil
+	}
+	lacks := func(what string) error {
+		return refused(v1alpha1.ReasonSecretInvalid, "Secret %s/%s needs %s", secret.Namespace, secret.Name, what)
+	}
+	if !http {
+		c := gitrepo.Credentials{SSHPrivateKey: first(keysPrivateKey), SSHPassphrase: first(keysPassphrase), KnownHosts: first(keysKnownHosts)}
+		switch {
+		case c.SSHPrivateKey == nil:
+			return c, lacks("the key ssh-privatekey (or identity) for an SSH URL")
+		case c.KnownHosts == nil:
+			return c, lacks("the key known_hosts for an SSH URL, so that the server can be told from an impostor")
+		}
+		return c, nil
+	}
+	c := gitrepo.Credentials{
+		Username: string(secret.Data[corev1.BasicAuthUsernameKey]), Password: string(secret.Data[corev1.BasicAuthPasswordKey]),
+		BearerToken: string(first(keysToken)), CABundle: first(keysAuthority), ClientCert: first(keysCert), ClientKey: first(keysKey),
+	}
+	if c.Password == "" && c.BearerToken == "" && c.ClientCert == nil && c.CABundle == nil {
+		return c, lacks("the keys username and password, or bearerToken, for an HTTP URL")
+	}
+	if (c.ClientCert == nil) != (c.ClientKey == nil) {
+		return c, lacks("both tls.crt and tls.key, or neither")
+	}
+	return c, nil
+}
+
+// verdictOf gives an error of a repository its reason.
+func verdictOf(err error) verdict {
+	var refusal *refusedError
+	var git *gitrepo.Error
+	switch {
+	case err == nil:
+		return verdict{}
+	case errors.As(err, &refusal):
+		return refusal.verdict
+	case errors.As(err, &git):
+		return verdict{reasonOfKind(git.Kind), git.Error()}
+	default:
+		return verdict{v1alpha1.ReasonRepositoryUnreachable, err.Error()}
+	}
+}
+
+func reasonOfKind(kind gitrepo.Kind) string {
+	switch kind {
+	case gitrepo.Unauthorized:
+		return v1alpha1.ReasonAuthenticationFailed
+	case gitrepo.NotFound:
+		return v1alpha1.ReasonRepositoryNotFound
+	case gitrepo.Rejected:
+		return v1alpha1.ReasonPushRejected
+	case gitrepo.Invalid:
+		return v1alpha1.ReasonSecretInvalid
+	default:
+		return v1alpha1.ReasonRepositoryUnreachable
+	}
+}

@@ -1,0 +1,120 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/manifest"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// router takes changes from the watches to the outbox rows of the destinations that want
+// them. It may be called for several watches at once.
+type router struct {
+	outbox     *Outbox
+	namespaces namespaceLookup
+	// routes are the destinations by type. The controller replaces them.
+	routes atomic.Pointer[map[schema.GroupVersionResource][]*destination]
+}
+
+// rendered is an object in the form in which every destination gets it.
+type rendered struct {
+	object   Object
+	path     string
+	content  []byte
+	hash     gitrepo.Hash
+	revision string
+}
+
+// render gives an object its canonical form and its path. A path does not depend on the
+// content, so objects that are gone need no content.
+func render(t schema.GroupVersionResource, object *unstructured.Unstructured, withContent bool) (rendered, error) {
+	r := rendered{revision: object.GetResourceVersion(), object: Object{
+		Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: object.GetNamespace(), Name: object.GetName(),
+	}}
+	var err error
+	if r.path, err = manifest.LocationOf(t, object).Path(); err != nil {
+		return r, fmt.Errorf("path of %s: %w", r.object, err)
+	}
+	if !withContent {
+		return r, nil
+	}
+	if r.content, err = manifest.Render(object); err != nil {
+		return r, fmt.Errorf("render %s: %w", r.object, err)
+	}
+	r.hash = gitrepo.BlobHash(r.content)
+	return r, nil
+}
+
+// changed sends one change on. It blocks while the outbox cannot take more.
+func (r *router) changed(ctx context.Context, w source.Watch, change source.Change) {
+	routes := r.routes.Load()
+	if routes == nil || len((*routes)[w.Resource]) == 0 {
+		return
+	}
+	object, err := render(w.Resource, change.Object, change.Operation != source.Delete)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Object cannot be mirrored")
+		return
+	}
+	for _, d := range (*routes)[w.Resource] {
+		next, ok := r.next(d, w.Resource, change, object)
+		if !ok {
+			continue
+		}
+		sequenced := func(sequence uint64) { d.queue.enqueued(sequence, next.Path, blobOf(next)) }
+		if err := r.outbox.Enqueue(ctx, next, sequenced); err != nil {
+			return // the server is stopping; the next one compares everything
+		}
+	}
+}
+
+// blobOf returns the blob that a change gives its path; zero: none.
+func blobOf(change Change) gitrepo.Hash {
+	if change.Operation == v1alpha1.OperationDelete {
+		return gitrepo.Hash{}
+	}
+	return gitrepo.BlobHash(change.Content)
+}
+
+// next is what a change means to one destination, if it means anything new.
+func (r *router) next(d *destination, t schema.GroupVersionResource, change source.Change, object rendered) (Change, bool) {
+	p := d.plan.Load()
+	if p == nil || !p.verdict.ok() {
+		return Change{}, false
+	}
+	ops := p.operations(t, change.Object, r.namespaces)
+	hash, exists, sure := d.known(p, object.path)
+	if !sure && ops == 0 {
+		return Change{}, false // the seed that follows the reading of the branch decides
+	}
+	next := Change{
+		Destination: d.key, UID: d.uid, Path: object.path, Object: object.object,
+		ResourceVersion: object.revision, Time: time.Now().Truncate(time.Second),
+	}
+	if ops == 0 || change.Operation == source.Delete {
+		next.Operation = v1alpha1.OperationDelete
+		return next, (exists || !sure) && p.removable(t, object.object.Namespace, r.namespaces)
+	}
+	next.Content, next.Operation = object.content, v1alpha1.OperationUpdate
+	if sure && !exists || !sure && change.Operation == source.Create {
+		next.Operation = v1alpha1.OperationCreate
+	}
+	return next, (!exists || hash != object.hash) && ops.permits(next.Operation)
+}
+
+// permits says whether the set holds an operation.
+func (o operations) permits(operation v1alpha1.Operation) bool {
+	return o.has(operationsOf([]v1alpha1.Operation{operation}))
+}

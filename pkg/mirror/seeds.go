@@ -1,0 +1,264 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// A type that could not be listed is tried again after seedRetry, doubling up to
+// seedRetryMax.
+const (
+	seedRetry    = time.Second
+	seedRetryMax = time.Minute
+)
+
+// seeds keeps, for one destination, which types have to be listed and compared with the
+// branch, and what the comparisons showed.
+type seeds struct {
+	mu    sync.Mutex
+	types map[schema.GroupVersionResource]*seedState
+	// sweep says that files of types that are selected no more have to be looked for.
+	sweep bool
+}
+
+type seedState struct {
+	// fingerprint is that of the selection which was compared last or is to be.
+	fingerprint string
+	// whole asks for the comparison of all objects, namespaces for those of some.
+	whole      bool
+	namespaces map[string]bool
+	notBefore  time.Time
+	delay      time.Duration
+	// listed is the resourceVersion at which each scope was last compared.
+	listed  map[source.Watch]string
+	time    time.Time
+	failure string
+}
+
+func (s *seedState) needed() bool { return s.whole || len(s.namespaces) > 0 }
+
+// seed is one comparison to make.
+type seed struct {
+	resource schema.GroupVersionResource
+	// namespaces limits it; empty: everything selected.
+	namespaces []string
+}
+
+// newSeeds begins with a sweep: what a type left behind that went while nobody looked has
+// to be found.
+func newSeeds() *seeds {
+	return &seeds{types: map[schema.GroupVersionResource]*seedState{}, sweep: true}
+}
+
+// want takes the types that are selected, with the fingerprints of their selections, and
+// asks for what that makes necessary. It reports whether there is something to do.
+func (s *seeds) want(fingerprints map[schema.GroupVersionResource]string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := false
+	for t, fingerprint := range fingerprints {
+		state, ok := s.types[t]
+		if !ok {
+			state = &seedState{listed: map[source.Watch]string{}}
+			s.types[t] = state
+		}
+		if !ok || state.fingerprint != fingerprint {
+			state.fingerprint, state.whole, state.notBefore = fingerprint, true, time.Time{}
+			changed = true
+		}
+	}
+	for t := range s.types {
+		if _, ok := fingerprints[t]; !ok {
+			delete(s.types, t)
+			s.sweep, changed = true, true
+		}
+	}
+	return changed
+}
+
+// invalidate asks for the comparison of one type, if it is selected.
+func (s *seeds) invalidate(t schema.GroupVersionResource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state, ok := s.types[t]; ok {
+		state.whole, state.notBefore = true, time.Time{}
+	}
+}
+
+// invalidateNamespace asks for the comparison of one type in one namespace.
+func (s *seeds) invalidateNamespace(t schema.GroupVersionResource, namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state, ok := s.types[t]; ok && !state.whole {
+		if state.namespaces == nil {
+			state.namespaces = map[string]bool{}
+		}
+		state.namespaces[namespace] = true
+	}
+}
+
+// invalidateAll asks for the comparison of everything: the branch is not what it was.
+func (s *seeds) invalidateAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep = true
+	for _, state := range s.types {
+		state.whole = true
+	}
+}
+
+// take returns the next comparison whose watches are running, so that nothing falls
+// between the list and the watch. Who takes one says succeeded or failed.
+func (s *seeds) take(running func(schema.GroupVersionResource) bool) (seed, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range slices.SortedFunc(maps.Keys(s.types), compareResources) {
+		state := s.types[t]
+		if !state.needed() || time.Now().Before(state.notBefore) || !running(t) {
+			continue
+		}
+		next := seed{resource: t}
+		if !state.whole {
+			next.namespaces = slices.Sorted(maps.Keys(state.namespaces))
+		}
+		state.whole, state.namespaces = false, nil
+		return next, true
+	}
+	return seed{}, false
+}
+
+// succeeded notes the resourceVersion at which each scope was listed.
+func (s *seeds) succeeded(done seed, listed map[source.Watch]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok := s.types[done.resource]
+	if !ok {
+		return
+	}
+	if len(done.namespaces) == 0 {
+		clear(state.listed)
+	}
+	maps.Copy(state.listed, listed)
+	state.time, state.failure, state.delay = time.Now(), "", 0
+}
+
+// failed asks for the comparison again, later.
+func (s *seeds) failed(done seed, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok := s.types[done.resource]
+	if !ok {
+		return
+	}
+	state.delay = min(max(2*state.delay, seedRetry), seedRetryMax)
+	state.notBefore, state.failure = time.Now().Add(state.delay), err.Error()
+	if len(done.namespaces) == 0 {
+		state.whole = true
+		return
+	}
+	if state.namespaces == nil {
+		state.namespaces = map[string]bool{}
+	}
+	for _, namespace := range done.namespaces {
+		state.namespaces[namespace] = true
+	}
+}
+
+// takeSweep returns whether a sweep is due; sweepFailed asks for it again.
+func (s *seeds) takeSweep() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := s.sweep
+	s.sweep = false
+	return due
+}
+
+func (s *seeds) sweepFailed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep = true
+}
+
+// superseded says that a comparison made after the change has already brought Git to the
+// state of that time or later. Replaying the change would take the file back.
+func (s *seeds) superseded(change Change) bool {
+	if change.ResourceVersion == "" {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := schema.GroupVersionResource{Group: change.Object.Group, Version: change.Object.Version, Resource: change.Object.Resource}
+	state, ok := s.types[t]
+	if !ok {
+		return false
+	}
+	for _, w := range []source.Watch{{Resource: t}, {Resource: t, Namespace: change.Object.Namespace}} {
+		order, err := resourceversion.CompareResourceVersion(change.ResourceVersion, state.listed[w])
+		if err == nil && order <= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// next returns when the earliest comparison that waits for its time is due (zero: none
+// waits), and whether a sweep is asked for. Comparisons whose time has come and that are
+// still here wait for their watches, which wake the worker.
+func (s *seeds) next() (due time.Time, sweep bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for _, state := range s.types {
+		if state.needed() && state.notBefore.After(now) && (due.IsZero() || state.notBefore.Before(due)) {
+			due = state.notBefore
+		}
+	}
+	return due, s.sweep
+}
+
+// outstanding says whether some type has not been compared since that was asked for.
+func (s *seeds) outstanding() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, state := range s.types {
+		if state.needed() || state.time.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// compared says whether a type has been compared since that was last asked for.
+func (s *seeds) compared(t schema.GroupVersionResource) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok := s.types[t]
+	return ok && !state.needed() && !state.time.IsZero() && state.failure == ""
+}
+
+// typeReport is what a GitDestinationStatus says about one type's comparisons.
+type typeReport struct {
+	resource schema.GroupVersionResource
+	time     time.Time
+	failure  string
+}
+
+func (s *seeds) report() []typeReport {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reports := make([]typeReport, 0, len(s.types))
+	for _, t := range slices.SortedFunc(maps.Keys(s.types), compareResources) {
+		reports = append(reports, typeReport{resource: t, time: s.types[t].time, failure: s.types[t].failure})
+	}
+	return reports
+}

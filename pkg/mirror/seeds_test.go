@@ -1,0 +1,124 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+func always(schema.GroupVersionResource) bool { return true }
+
+func TestSeedsAreTakenOnceTheirWatchesRun(t *testing.T) {
+	s := newSeeds()
+	if !s.want(map[schema.GroupVersionResource]string{configMaps: "a"}) {
+		t.Fatal("a new type needs no comparison")
+	}
+	if _, ok := s.take(func(schema.GroupVersionResource) bool { return false }); ok {
+		t.Error("taken before the watch runs")
+	}
+	next, ok := s.take(always)
+	if !ok || next.resource != configMaps {
+		t.Fatalf("taken %+v, %t", next, ok)
+	}
+	if _, ok := s.take(always); ok {
+		t.Error("taken twice")
+	}
+	if s.compared(configMaps) || !s.outstanding() {
+		t.Error("compared before it succeeded")
+	}
+	s.succeeded(next, nil)
+	if !s.compared(configMaps) || s.outstanding() {
+		t.Error("not compared although it succeeded")
+	}
+	if s.want(map[schema.GroupVersionResource]string{configMaps: "a"}) {
+		t.Error("the same selection is compared again")
+	}
+	if !s.want(map[schema.GroupVersionResource]string{configMaps: "b"}) || s.compared(configMaps) {
+		t.Error("another selection is not compared")
+	}
+}
+
+func TestFailedSeedsComeAgainLater(t *testing.T) {
+	s := newSeeds()
+	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
+	next, _ := s.take(always)
+	s.failed(next, errors.New("forbidden"))
+	if _, ok := s.take(always); ok {
+		t.Error("taken again at once")
+	}
+	if due, _ := s.next(); due.IsZero() {
+		t.Error("nobody would come back for it")
+	}
+	if s.report()[0].failure != "forbidden" {
+		t.Errorf("report %+v", s.report())
+	}
+	s.invalidate(configMaps) // the watch has started again: the reason may be gone
+	if _, ok := s.take(always); !ok {
+		t.Error("not taken although the watch has started again")
+	}
+}
+
+func TestNamespacesAreComparedAlone(t *testing.T) {
+	s := newSeeds()
+	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
+	first, _ := s.take(always)
+	s.succeeded(first, nil)
+	s.invalidateNamespace(configMaps, "b")
+	s.invalidateNamespace(configMaps, "a")
+	next, ok := s.take(always)
+	if !ok || !slices.Equal(next.namespaces, []string{"a", "b"}) {
+		t.Fatalf("taken %+v, %t", next, ok)
+	}
+	s.failed(next, errors.New("later"))
+	s.invalidate(configMaps)
+	if next, _ = s.take(always); len(next.namespaces) != 0 {
+		t.Errorf("taken %+v, want the whole type", next)
+	}
+}
+
+func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
+	s := newSeeds()
+	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
+	first, _ := s.take(always)
+	s.succeeded(first, map[source.Watch]string{{Resource: configMaps, Namespace: "shop"}: "100"})
+	change := func(namespace, version string) Change {
+		return Change{ResourceVersion: version, Object: Object{Version: "v1", Resource: "configmaps", Namespace: namespace}}
+	}
+	for _, tc := range []struct {
+		change Change
+		want   bool
+	}{
+		{change("shop", "99"), true},
+		{change("shop", "100"), true},
+		{change("shop", "101"), false},
+		{change("shop", "1000"), false},
+		{change("dev", "99"), false}, // not listed
+		{change("shop", ""), false},
+	} {
+		if got := s.superseded(tc.change); got != tc.want {
+			t.Errorf("%+v: superseded %t, want %t", tc.change, got, tc.want)
+		}
+	}
+}
+
+func TestTypesThatGoAreSweptFor(t *testing.T) {
+	s := newSeeds()
+	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
+	if !s.takeSweep() {
+		t.Error("no sweep at the start")
+	}
+	if s.takeSweep() {
+		t.Error("swept twice")
+	}
+	s.want(map[schema.GroupVersionResource]string{})
+	if !s.takeSweep() {
+		t.Error("no sweep for the type that is selected no more")
+	}
+}

@@ -1,0 +1,136 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/manifest"
+)
+
+// newRecord makes the GitDestinationStatus of a destination as it is now. watching tells
+// how each type is being watched.
+func newRecord(d *destination, instance string, watching func(schema.GroupVersionResource) (ok bool, message string)) *v1alpha1.GitDestinationStatus {
+	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.backlog()
+	status := v1alpha1.GitDestinationRecord{
+		State: sentence(d), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
+		PendingChanges: int64(waiting.rows), QueueDepth: int64(waiting.rows), OldestPendingTime: timeOrNil(waiting.oldest),
+		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld(), PushRetries: f.retries,
+		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
+		Attribution: v1alpha1.AttributionCounts{Unknown: f.unknown}, LeaseHolder: instance,
+	}
+	if f.failure != nil {
+		status.LastError = f.failure.Error()
+	}
+	if !f.lastCommit.IsZero() {
+		status.LastCommit = &v1alpha1.CommitSummary{
+			SHA: f.lastCommit.String(), Time: metav1.NewTime(f.lastPush.Truncate(time.Second)), Message: f.lastSubject, URL: commitURL(p, f.lastCommit),
+		}
+	}
+	counts := countFiles(d.tree.Load(), p)
+	for _, n := range counts {
+		status.Files += n
+	}
+	status.Objects = max(status.Files-status.OrphansHeld, 0)
+	status.Watches = watchReports(d, counts, watching)
+	return &v1alpha1.GitDestinationStatus{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: d.key.Namespace, Name: d.key.Name,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(p.object, v1alpha1.SchemeGroupVersion.WithKind("GitDestination"))},
+		},
+		Status: status,
+	}
+}
+
+func timeOrNil(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	stamp := metav1.NewTime(t.Truncate(time.Second))
+	return &stamp
+}
+
+// commitURL is the link that the repository's webURLTemplate makes.
+func commitURL(p *destinationPlan, hash gitrepo.Hash) string {
+	if p.repository == nil {
+		return ""
+	}
+	return strings.ReplaceAll(p.repository.Spec.WebURLTemplate, "{sha}", hash.String())
+}
+
+// sentence says in one sentence how a destination is.
+func sentence(d *destination) string {
+	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.backlog()
+	switch {
+	case !p.verdict.ok():
+		return "Not mirrored: " + p.verdict.message
+	case p.object.Spec.Suspend:
+		return fmt.Sprintf("Suspended, %s", pendingText(waiting.rows))
+	case f.failure != nil:
+		return "Retrying: " + f.failure.Error()
+	case !p.referred:
+		return "No rule refers to it"
+	case d.seeds.outstanding():
+		return "Comparing with the cluster"
+	case waiting.rows > 0:
+		return pendingText(waiting.rows)
+	default:
+		return "Up to date"
+	}
+}
+
+func pendingText(n int) string {
+	if n == 1 {
+		return "1 change waits"
+	}
+	return fmt.Sprintf("%d changes wait", n)
+}
+
+// countFiles counts the managed files of a destination by type.
+func countFiles(tree *gitrepo.Tree, p *destinationPlan) map[schema.GroupVersionResource]int64 {
+	counts := map[schema.GroupVersionResource]int64{}
+	if tree == nil {
+		return counts
+	}
+	base := p.object.Spec.BaseFolder
+	_ = tree.Walk(base, func(file string, _ gitrepo.Hash) error { // visit never fails
+		if location, ok := manifest.ManagedPath(strings.TrimPrefix(strings.TrimPrefix(file, base), "/")); ok {
+			counts[schema.GroupVersionResource{Group: location.Group, Version: location.Version, Resource: location.Resource}]++
+		}
+		return nil
+	})
+	return counts
+}
+
+func watchReports(d *destination, counts map[schema.GroupVersionResource]int64, watching func(schema.GroupVersionResource) (bool, string)) []v1alpha1.ResourceTypeWatch {
+	var reports []v1alpha1.ResourceTypeWatch
+	for _, r := range d.seeds.report() {
+		report := v1alpha1.ResourceTypeWatch{
+			ResourceType: resourceType(r.resource), State: v1alpha1.WatchStateWatching,
+			Objects: counts[r.resource], LastListTime: timeOrNil(r.time),
+		}
+		ok, message := watching(r.resource)
+		switch {
+		case r.failure != "":
+			report.State, report.Message = v1alpha1.WatchStateFailing, r.failure
+		case message != "":
+			report.State, report.Message = v1alpha1.WatchStateFailing, message
+		case !ok || r.time.IsZero():
+			report.State = v1alpha1.WatchStateListing
+		}
+		reports = append(reports, report)
+	}
+	return reports
+}
+
+func resourceType(t schema.GroupVersionResource) v1alpha1.ResourceType {
+	return v1alpha1.ResourceType{Group: t.Group, Version: t.Version, Resource: t.Resource}
+}
