@@ -1,0 +1,284 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package source_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// A custom resource type is installed and removed while everything runs: nobody restarts or waits for an interval.
+func TestCustomResourceTypeComesAndGoes(t *testing.T) {
+	checkGoroutines(t)
+	clients, _ := connect(t, cluster.Admin())
+	admin := administrator(t)
+	namespace := createNamespace(t, admin)
+	c := newConsumer(clients.Dynamic)
+	streams := c.runStreams(t, clients.Dynamic, source.StreamsOptions{})
+	catalogue := follow(t, clients, streams, source.Selection{Resources: []string{"*.arriving.example.com"}})
+
+	begun := time.Now()
+	things := define(t, admin, "arriving.example.com")
+	watch := source.Watch{Resource: things}
+	eventually(t, "the type to be watched", func(context.Context) (bool, error) { return c.state(watch).Watching, nil })
+	t.Logf("watched %v after the definition was created", time.Since(begun).Round(time.Millisecond))
+
+	create(t, admin, things, object("arriving.example.com/v1", "Thing", namespace, "one"))
+	eventually(t, "the object", func(context.Context) (bool, error) { return c.has(namespace, "one"), nil })
+
+	begun = time.Now()
+	if err := admin.Resource(definitions).Delete(t.Context(), "things.arriving.example.com", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the object to be deleted", func(context.Context) (bool, error) { return !c.has(namespace, "one"), nil })
+	eventually(t, "the type to go", func(context.Context) (bool, error) {
+		_, ok := catalogue.Snapshot().Type(things)
+		return !ok, nil
+	})
+	t.Logf("gone %v after the definition was deleted", time.Since(begun).Round(time.Millisecond))
+}
+
+// follow runs a catalogue and keeps the streams at what the selection means.
+func follow(t *testing.T, clients *source.Clients, streams *source.Streams, selection source.Selection) *source.Catalogue {
+	t.Helper()
+	catalogue, err := source.NewCatalogue(clients.Discovery, clients.Metadata, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshots := make(chan *source.Snapshot, 100)
+	unsubscribe := catalogue.Subscribe(func(snapshot *source.Snapshot) { snapshots <- snapshot })
+	t.Cleanup(unsubscribe)
+	run(t, catalogue.Run)
+	run(t, func(ctx context.Context) {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case snapshot := <-snapshots:
+				types, _ := snapshot.Resolve(selection, source.DefaultPolicy())
+				var watches []source.Watch
+				for _, each := range types {
+					watches = append(watches, source.Watch{Resource: each.Resource})
+				}
+				if err := streams.Set(ctx, watches); err != nil && ctx.Err() == nil {
+					t.Errorf("setting the watches: %v", err)
+				}
+			}
+		}
+	})
+	eventually(t, "the first discovery", func(context.Context) (bool, error) { return catalogue.Snapshot() != nil, nil })
+	return catalogue
+}
+
+func TestPresetIsServedAndEverythingOfItCanBeWatched(t *testing.T) {
+	checkGoroutines(t)
+	clients, _ := connect(t, cluster.Admin())
+	c := newConsumer(clients.Dynamic)
+	streams := c.runStreams(t, clients.Dynamic, source.StreamsOptions{})
+	policy := source.DefaultPolicy()
+	policy.Default = nil
+	catalogue, err := source.NewCatalogue(clients.Discovery, clients.Metadata, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, catalogue.Run)
+	eventually(t, "the first discovery", func(context.Context) (bool, error) { return catalogue.Snapshot() != nil, nil })
+
+	preset, unmatched := catalogue.Snapshot().Resolve(source.Selection{}, source.DefaultPolicy())
+	if len(preset) != len(source.Preset()) || len(unmatched) > 0 {
+		t.Errorf("preset: got %v, unmatched %v", preset, unmatched)
+	}
+	all, _ := catalogue.Snapshot().Resolve(source.Selection{}, policy)
+	begun := time.Now()
+	var watches []source.Watch
+	for _, each := range all {
+		watches = append(watches, source.Watch{Resource: each.Resource})
+	}
+	if err := streams.Set(t.Context(), watches); err != nil {
+		t.Fatal(err)
+	}
+	for _, watch := range watches {
+		eventually(t, watch.String(), func(context.Context) (bool, error) { return c.state(watch).Watching, nil })
+	}
+	t.Logf("%d watches open after %v", len(watches), time.Since(begun).Round(time.Millisecond))
+}
+
+func TestForbiddenTypeIsReportedUntilItIsAllowed(t *testing.T) {
+	checkGoroutines(t)
+	admin := administrator(t)
+	namespace := createNamespace(t, admin)
+	user, err := cluster.User("reader-of-" + namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, _ := connect(t, user)
+	c := newConsumer(clients.Dynamic)
+	watch := source.Watch{Resource: configMaps, Namespace: namespace}
+	if err := c.runStreams(t, clients.Dynamic, source.StreamsOptions{}).Set(t.Context(), []source.Watch{watch}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the refusal", func(context.Context) (bool, error) { return c.state(watch).Reason == source.Forbidden, nil })
+	if message := c.state(watch).Message; !strings.Contains(message, `cannot list resource "configmaps"`) {
+		t.Errorf("message: got %q", message)
+	}
+
+	allow(t, admin, namespace, "reader-of-"+namespace)
+	create(t, admin, configMaps, object("v1", "ConfigMap", namespace, "one"))
+	eventually(t, "the object", func(context.Context) (bool, error) { return c.has(namespace, "one"), nil })
+}
+
+func allow(t *testing.T, admin dynamic.Interface, namespace, user string) {
+	t.Helper()
+	rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
+	role := object(rbac.String(), "Role", namespace, "reader")
+	role.Object["rules"] = []any{map[string]any{
+		"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"list", "watch"},
+	}}
+	create(t, admin, rbac.WithResource("roles"), role)
+	binding := object(rbac.String(), "RoleBinding", namespace, "reader")
+	binding.Object["roleRef"] = map[string]any{"apiGroup": rbac.Group, "kind": "Role", "name": "reader"}
+	binding.Object["subjects"] = []any{map[string]any{"apiGroup": rbac.Group, "kind": "User", "name": user}}
+	create(t, admin, rbac.WithResource("rolebindings"), binding)
+}
+
+// Writers change objects all the time, connections are cut, and what the consumer has put together from lists and
+// changes is what the cluster holds in the end.
+func TestNoChangeIsLost(t *testing.T) {
+	checkGoroutines(t)
+	const writers, rounds, names = 4, 150, 20
+	clients, open := connect(t, cluster.Admin())
+	admin := administrator(t)
+	namespace := createNamespace(t, admin)
+	for i := range 1200 {
+		create(t, admin, configMaps, object("v1", "ConfigMap", namespace, fmt.Sprintf("steady-%04d", i)))
+	}
+
+	var writing sync.WaitGroup
+	for writer := range writers {
+		writing.Go(func() {
+			for round := range rounds {
+				write(t, admin, namespace, fmt.Sprintf("changing-%d-%02d", writer, rand.IntN(names)), round)
+				if writer == 0 && round%50 == 25 {
+					open.cut()
+				}
+			}
+		})
+	}
+	c := newConsumer(clients.Dynamic)
+	watch := source.Watch{Resource: configMaps, Namespace: namespace}
+	if err := c.runStreams(t, clients.Dynamic, source.StreamsOptions{}).Set(t.Context(), []source.Watch{watch}); err != nil {
+		t.Fatal(err)
+	}
+	writing.Wait()
+
+	want := contentOf(t, admin, namespace)
+	var difference string
+	eventually(t, "the same content", func(context.Context) (bool, error) {
+		listed, seeded := c.counts()
+		difference = differences(c.content(), want)
+		if seeded > 0 && difference == "" {
+			t.Logf("%d objects after %d lists of which %d were finished", len(want), listed, seeded)
+			return true, nil
+		}
+		return false, nil
+	})
+}
+
+// write creates, changes or deletes one object.
+func write(t *testing.T, admin dynamic.Interface, namespace, name string, round int) {
+	o := object("v1", "ConfigMap", namespace, name)
+	o.Object["data"] = map[string]any{"round": fmt.Sprint(round)}
+	client := admin.Resource(configMaps).Namespace(namespace)
+	var err error
+	switch rand.IntN(3) {
+	case 0:
+		_, err = client.Create(t.Context(), o, metav1.CreateOptions{})
+	case 1:
+		_, err = client.Update(t.Context(), o, metav1.UpdateOptions{})
+	default:
+		err = client.Delete(t.Context(), name, metav1.DeleteOptions{})
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+		t.Errorf("writing %s: %v", name, err)
+	}
+}
+
+func contentOf(t *testing.T, admin dynamic.Interface, namespace string) map[types.NamespacedName]string {
+	t.Helper()
+	list, err := admin.Resource(configMaps).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := map[types.NamespacedName]string{}
+	for i := range list.Items {
+		content[nameOf(&list.Items[i])] = list.Items[i].GetResourceVersion()
+	}
+	return content
+}
+
+func TestResumeBringsWhatHasHappenedSince(t *testing.T) {
+	checkGoroutines(t)
+	clients, _ := connect(t, cluster.Admin())
+	admin := administrator(t)
+	namespace := createNamespace(t, admin)
+	watch := source.Watch{Resource: configMaps, Namespace: namespace}
+	first := create(t, admin, configMaps, object("v1", "ConfigMap", namespace, "first"))
+	create(t, admin, configMaps, object("v1", "ConfigMap", namespace, "second"))
+	if err := admin.Resource(configMaps).Namespace(namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	c := newConsumer(clients.Dynamic)
+	streams := c.runStreams(t, clients.Dynamic, source.StreamsOptions{
+		Resume: func(source.Watch) string { return first.GetResourceVersion() },
+	})
+	if err := streams.Set(t.Context(), []source.Watch{watch}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the deletion", func(context.Context) (bool, error) {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		return len(c.deletions) == 1 && c.deletions[0] == "first", nil
+	})
+	if listed, _ := c.counts(); listed != 0 || !c.has(namespace, "second") {
+		t.Errorf("got %v after %d lists, want the second object without a list", c.content(), listed)
+	}
+}
+
+// A type that was installed a moment ago has no history before that: to resume from there has expired.
+func TestResumeListsWhenTheServerNoLongerKnows(t *testing.T) {
+	checkGoroutines(t)
+	clients, _ := connect(t, cluster.Admin())
+	admin := administrator(t)
+	namespace := createNamespace(t, admin)
+	things := define(t, admin, "young.example.com")
+	eventually(t, "the type to be served", func(ctx context.Context) (bool, error) {
+		_, err := admin.Resource(things).List(ctx, metav1.ListOptions{})
+		return err == nil, nil
+	})
+	create(t, admin, things, object("young.example.com/v1", "Thing", namespace, "one"))
+
+	c := newConsumer(clients.Dynamic)
+	streams := c.runStreams(t, clients.Dynamic, source.StreamsOptions{Resume: func(source.Watch) string { return "1" }})
+	if err := streams.Set(t.Context(), []source.Watch{{Resource: things}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the list", func(context.Context) (bool, error) {
+		_, seeded := c.counts()
+		return seeded == 1 && c.has(namespace, "one"), nil
+	})
+}
