@@ -33,11 +33,11 @@ const (
 
 // checks keeps the condition Ready of GitRepoConfigs true to what their remotes answer.
 type checks struct {
-	mirror *Mirror
+	mirror *mirror
 	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
 
-func newChecks(m *Mirror) *checks {
+func newChecks(m *mirror) *checks {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](checkRetry, checkInterval)
 	return &checks{mirror: m, queue: workqueue.NewTypedRateLimitingQueue(limiter)}
 }
@@ -139,7 +139,7 @@ func (c *checks) ask(ctx context.Context, config *v1alpha1.GitRepoConfig) error 
 }
 
 // retryBranches lets the branches of a repository that has become reachable try again now.
-func (m *Mirror) retryBranches(repository types.NamespacedName) {
+func (m *mirror) retryBranches(repository types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, running := range m.workers {

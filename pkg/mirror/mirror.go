@@ -34,7 +34,7 @@ type RecordWriter interface {
 	Write(ctx context.Context, record runtime.Object) error
 }
 
-// Config is what a Mirror needs. All fields are required unless their comment says otherwise.
+// Config is what a Controller needs. All fields are required unless their comment says otherwise.
 type Config struct {
 	// Slipstream reaches the objects that users write.
 	Slipstream versioned.Interface
@@ -58,8 +58,9 @@ type Config struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Mirror keeps branches equal to what rules select in the cluster.
-type Mirror struct {
+// mirror keeps branches equal to what rules select in the cluster, for one term of
+// leadership.
+type mirror struct {
 	config       Config
 	cluster      kubernetes.Interface
 	informers    externalversions.SharedInformerFactory
@@ -82,7 +83,7 @@ type Mirror struct {
 	recovered map[types.NamespacedName][]Row
 }
 
-// runningWorker is a worker's end as the Mirror holds it.
+// runningWorker is a worker's end as the mirror holds it.
 type runningWorker struct {
 	*worker
 	stop func()
@@ -94,8 +95,25 @@ type watchStatus struct {
 	failure string
 }
 
-// New returns a Mirror that does nothing until Run.
-func New(config Config) (*Mirror, error) {
+// Controller runs a mirror for as long as this process leads. It can be run again.
+type Controller struct {
+	Config Config
+}
+
+// Name is "mirror".
+func (c *Controller) Name() string { return "mirror" }
+
+// Run mirrors until ctx ends. It returns an error only when it cannot start.
+func (c *Controller) Run(ctx context.Context) error {
+	m, err := newMirror(c.Config)
+	if err != nil {
+		return err
+	}
+	return m.run(ctx)
+}
+
+// newMirror returns a mirror that does nothing until run.
+func newMirror(config Config) (*mirror, error) {
 	clients, err := source.NewClients(config.Cluster)
 	if err != nil {
 		return nil, fmt.Errorf("make clients for the source cluster: %w", err)
@@ -104,7 +122,7 @@ func New(config Config) (*Mirror, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the source cluster: %w", err)
 	}
-	m := &Mirror{
+	m := &mirror{
 		config: config, cluster: cluster,
 		informers:    externalversions.NewSharedInformerFactory(config.Slipstream, 0),
 		repositories: &repositories{cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure},
@@ -131,7 +149,7 @@ func New(config Config) (*Mirror, error) {
 }
 
 // listen asks for a new plan whenever something that it depends on changes.
-func (m *Mirror) listen() error {
+func (m *mirror) listen() error {
 	api := m.informers.Configbutler().V1alpha1()
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { signal(m.replan) },
@@ -164,8 +182,8 @@ func meaningful(before, after any) bool {
 	return !okA || !okB || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID()
 }
 
-// Run mirrors until ctx ends. It returns an error only when it cannot start.
-func (m *Mirror) Run(ctx context.Context) error {
+// run mirrors until ctx ends.
+func (m *mirror) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group wait.Group
 	defer group.Wait()
@@ -189,7 +207,7 @@ func (m *Mirror) Run(ctx context.Context) error {
 
 // prepare waits until everything is known that a plan must not be made without: a rule or
 // a type that is not known yet must not be taken for one that is gone.
-func (m *Mirror) prepare(ctx context.Context) error {
+func (m *mirror) prepare(ctx context.Context) error {
 	outbox, err := OpenOutbox(ctx, m.config.Store.Table("outbox"), func(row Row) {
 		m.recovered[row.Change.Destination] = append(m.recovered[row.Change.Destination], row)
 	})
@@ -216,7 +234,7 @@ func (m *Mirror) prepare(ctx context.Context) error {
 }
 
 // remote returns how a branch is reached now.
-func (m *Mirror) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, error) {
+func (m *mirror) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, error) {
 	config, err := m.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().GitRepoConfigs(key.repository.Namespace).Get(key.repository.Name)
 	if err != nil {
 		return nil, fmt.Errorf("read GitRepoConfig %s: %w", key.repository, err)
@@ -225,14 +243,14 @@ func (m *Mirror) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, er
 }
 
 // running says whether every watch that a destination needs for a type delivers.
-func (m *Mirror) running(p *destinationPlan, t schema.GroupVersionResource) bool {
+func (m *mirror) running(p *destinationPlan, t schema.GroupVersionResource) bool {
 	ok, _ := m.watching(p, t)
 	return ok
 }
 
 // watching tells how the watches are that a destination needs for a type: whether all
 // deliver, and what is wrong with the first that fails.
-func (m *Mirror) watching(p *destinationPlan, t schema.GroupVersionResource) (ok bool, failure string) {
+func (m *mirror) watching(p *destinationPlan, t schema.GroupVersionResource) (ok bool, failure string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ok = true
@@ -250,7 +268,7 @@ func (m *Mirror) watching(p *destinationPlan, t schema.GroupVersionResource) (ok
 }
 
 // namespaceChanged compares what a namespace takes in or out by its labels.
-func (m *Mirror) namespaceChanged(change source.NamespaceChange) {
+func (m *mirror) namespaceChanged(change source.NamespaceChange) {
 	name := ""
 	if change.Before != nil {
 		name = change.Before.Name
@@ -276,14 +294,14 @@ func (m *Mirror) namespaceChanged(change source.NamespaceChange) {
 }
 
 // wake tells a branch's worker to look. The caller holds mu.
-func (m *Mirror) wake(key branchKey) {
+func (m *mirror) wake(key branchKey) {
 	if w, ok := m.workers[key]; ok {
 		signal(w.wake)
 	}
 }
 
 // durable is called for each row that the outbox has written.
-func (m *Mirror) durable(row Row) {
+func (m *mirror) durable(row Row) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, ok := m.destinations[row.Change.Destination]
@@ -296,7 +314,7 @@ func (m *Mirror) durable(row Row) {
 }
 
 // watchHandler receives what the streams bring.
-type watchHandler Mirror
+type watchHandler mirror
 
 var _ source.Handler = (*watchHandler)(nil)
 
@@ -307,7 +325,7 @@ func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
 	h.status(watch).listed = true
 	for _, d := range h.destinations {
 		d.seeds.invalidate(watch.Resource)
-		(*Mirror)(h).wake(d.plan.Load().branch)
+		(*mirror)(h).wake(d.plan.Load().branch)
 	}
 	signal(h.replan)
 }
@@ -343,7 +361,7 @@ func (h *watchHandler) status(watch source.Watch) *watchStatus {
 }
 
 // allDestinations returns the destinations as they are now.
-func (m *Mirror) allDestinations() []*destination {
+func (m *mirror) allDestinations() []*destination {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Collect(maps.Values(m.destinations))

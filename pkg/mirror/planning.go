@@ -28,7 +28,7 @@ const (
 )
 
 // planUntil makes a plan now and whenever something has changed, until ctx ends.
-func (m *Mirror) planUntil(ctx context.Context, group *wait.Group) {
+func (m *mirror) planUntil(ctx context.Context, group *wait.Group) {
 	for ctx.Err() == nil {
 		var again <-chan time.Time
 		if err := m.plan(ctx, group); err != nil && ctx.Err() == nil {
@@ -47,7 +47,7 @@ func (m *Mirror) planUntil(ctx context.Context, group *wait.Group) {
 	}
 }
 
-func (m *Mirror) plan(ctx context.Context, group *wait.Group) error {
+func (m *mirror) plan(ctx context.Context, group *wait.Group) error {
 	in, err := m.inputs()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (m *Mirror) plan(ctx context.Context, group *wait.Group) error {
 }
 
 // inputs reads what the plan is made of.
-func (m *Mirror) inputs() (inputs, error) {
+func (m *mirror) inputs() (inputs, error) {
 	snapshot, policy := m.catalogue.Snapshot(), m.config.Policy
 	in := inputs{
 		namespaces: m.namespaces.Get, uncertain: snapshot.GroupFailed,
@@ -92,7 +92,7 @@ func (m *Mirror) inputs() (inputs, error) {
 
 // adopt gives every destination its new plan, meets new ones and forgets those that are
 // gone, together with what waited for them.
-func (m *Mirror) adopt(ctx context.Context, next *plan) error {
+func (m *mirror) adopt(ctx context.Context, next *plan) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, p := range next.destinations {
@@ -117,7 +117,7 @@ func (m *Mirror) adopt(ctx context.Context, next *plan) error {
 
 // meet begins to serve a destination, with the rows that an earlier process left for it.
 // The caller holds mu.
-func (m *Mirror) meet(object *v1alpha1.GitDestination) *destination {
+func (m *mirror) meet(object *v1alpha1.GitDestination) *destination {
 	d := newDestination(object)
 	m.destinations[d.key] = d
 	rows := m.recovered[d.key]
@@ -133,7 +133,7 @@ func (m *Mirror) meet(object *v1alpha1.GitDestination) *destination {
 
 // forgetDestination ends a destination and removes what waits for it: nobody wants it any
 // more. Its files stay in Git. The caller holds mu.
-func (m *Mirror) forgetDestination(ctx context.Context, key types.NamespacedName) error {
+func (m *mirror) forgetDestination(ctx context.Context, key types.NamespacedName) error {
 	d, ok := m.destinations[key]
 	if !ok {
 		return nil
@@ -157,7 +157,7 @@ func (m *Mirror) forgetDestination(ctx context.Context, key types.NamespacedName
 
 // dropRecovered removes the rows of an earlier process whose destinations are gone. The
 // caller holds mu.
-func (m *Mirror) dropRecovered(ctx context.Context) error {
+func (m *mirror) dropRecovered(ctx context.Context) error {
 	for _, rows := range m.recovered {
 		if len(rows) == 0 {
 			continue
@@ -190,7 +190,7 @@ func (d *destination) replace(p *destinationPlan) {
 }
 
 // staff lets every branch that destinations are on have its one worker.
-func (m *Mirror) staff(ctx context.Context, next *plan, group *wait.Group) {
+func (m *mirror) staff(ctx context.Context, next *plan, group *wait.Group) {
 	m.mu.Lock()
 	members := map[branchKey][]*destination{}
 	for key, p := range next.destinations {
@@ -225,7 +225,7 @@ func (m *Mirror) staff(ctx context.Context, next *plan, group *wait.Group) {
 }
 
 // startWorker begins to serve a branch. The caller holds mu.
-func (m *Mirror) startWorker(ctx context.Context, key branchKey, group *wait.Group) *runningWorker {
+func (m *mirror) startWorker(ctx context.Context, key branchKey, group *wait.Group) *runningWorker {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	running := &runningWorker{worker: newWorker(key, m.services), stop: func() { cancel(); <-done }}
@@ -237,7 +237,7 @@ func (m *Mirror) startWorker(ctx context.Context, key branchKey, group *wait.Gro
 	return running
 }
 
-func (m *Mirror) stopWorkers() {
+func (m *mirror) stopWorkers() {
 	m.mu.Lock()
 	workers := slices.Collect(maps.Values(m.workers))
 	m.mu.Unlock()
@@ -247,7 +247,7 @@ func (m *Mirror) stopWorkers() {
 }
 
 // route tells the router who takes which types, and returns the watches needed for that.
-func (m *Mirror) route(next *plan) []source.Watch {
+func (m *mirror) route(next *plan) []source.Watch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	routes := map[schema.GroupVersionResource][]*destination{}
@@ -266,7 +266,7 @@ func (m *Mirror) route(next *plan) []source.Watch {
 }
 
 // forgetWatches drops the status of watches that have been stopped.
-func (m *Mirror) forgetWatches(running []source.Watch) {
+func (m *mirror) forgetWatches(running []source.Watch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.watches, func(watch source.Watch, _ *watchStatus) bool { return !slices.Contains(running, watch) })

@@ -27,7 +27,7 @@ func compareNames(a, b types.NamespacedName) int { return strings.Compare(a.Stri
 
 // publishRecords brings the GitDestinationStatuses and the conditions of GitDestinations
 // up to date whenever something has changed, until ctx ends.
-func (m *Mirror) publishRecords(ctx context.Context) {
+func (m *mirror) publishRecords(ctx context.Context) {
 	written := map[types.UID]*v1alpha1.GitDestinationStatus{}
 	for {
 		select {
@@ -55,7 +55,7 @@ func (m *Mirror) publishRecords(ctx context.Context) {
 }
 
 // report writes what has changed about one destination and returns its record.
-func (m *Mirror) report(ctx context.Context, d *destination, written *v1alpha1.GitDestinationStatus) (*v1alpha1.GitDestinationStatus, error) {
+func (m *mirror) report(ctx context.Context, d *destination, written *v1alpha1.GitDestinationStatus) (*v1alpha1.GitDestinationStatus, error) {
 	p := d.plan.Load()
 	record := newRecord(d, m.config.Identity.Instance, func(t schema.GroupVersionResource) (bool, string) { return m.watching(p, t) })
 	if written == nil || !equality.Semantic.DeepEqual(record.Status, written.Status) {
@@ -66,7 +66,7 @@ func (m *Mirror) report(ctx context.Context, d *destination, written *v1alpha1.G
 	return record, m.writeDestinationStatus(ctx, d)
 }
 
-func (m *Mirror) writeDestinationStatus(ctx context.Context, d *destination) error {
+func (m *mirror) writeDestinationStatus(ctx context.Context, d *destination) error {
 	object, err := m.informers.Configbutler().V1alpha1().GitDestinations().Lister().GitDestinations(d.key.Namespace).Get(d.key.Name)
 	if err != nil || object.UID != d.uid {
 		return nil // it is going
@@ -81,7 +81,7 @@ func (m *Mirror) writeDestinationStatus(ctx context.Context, d *destination) err
 }
 
 // writeRuleStatuses brings the statuses of all rules up to date.
-func (m *Mirror) writeRuleStatuses(ctx context.Context, in inputs, p *plan) error {
+func (m *mirror) writeRuleStatuses(ctx context.Context, in inputs, p *plan) error {
 	for _, rule := range in.rules {
 		rp := p.rules[nameOf(rule)]
 		v := m.ruleVerdict(rp, resolveReference(rule.Spec.DestinationRef, rule.Namespace))
@@ -110,7 +110,7 @@ func (m *Mirror) writeRuleStatuses(ctx context.Context, in inputs, p *plan) erro
 }
 
 // ruleVerdict says whether everything that a rule selects is watched and compared.
-func (m *Mirror) ruleVerdict(r *rulePlan, name types.NamespacedName) verdict {
+func (m *mirror) ruleVerdict(r *rulePlan, name types.NamespacedName) verdict {
 	m.mu.Lock()
 	d := m.destinations[name]
 	m.mu.Unlock()

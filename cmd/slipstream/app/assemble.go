@@ -6,15 +6,21 @@ package app
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
+	"github.com/configbutler/slipstream/pkg/egress"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/loop"
+	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
 // assemble makes the server with its loop, on open stores. ctx must outlive the server.
@@ -35,11 +41,58 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	controllers, err := loop.New(lease)
+	runner, err := newMirror(ctx, opts, config, server, stores)
+	if err != nil {
+		return nil, err
+	}
+	controllers, err := loop.New(lease, runner)
 	if err != nil {
 		return nil, err
 	}
 	return server, server.AddLoop(controllers)
+}
+
+// mirrorName is what the mirror calls itself in commits.
+const mirrorName = "slipstream"
+
+// newMirror is the mirror of the cluster that config leads to.
+func newMirror(
+	ctx context.Context, opts *options.Options, config *apiserver.Config, server *apiserver.Server, stores *stores,
+) (*mirror.Controller, error) {
+	loopback := rest.CopyConfig(server.Generic.LoopbackClientConfig)
+	loopback.QPS = -1 // the server protects itself
+	slipstream, err := versioned.NewForConfig(rest.AddUserAgent(loopback, "mirror"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the mirror: %w", err)
+	}
+	policy, err := egress.NewPolicy(opts.Git.AllowDestinations, addressesOf(config.Generic.ClientConfig)...)
+	if err != nil {
+		return nil, fmt.Errorf("--allow-destinations: %w", err)
+	}
+	work, err := stores.workKV(ctx, opts.Storage)
+	if err != nil {
+		return nil, err
+	}
+	return &mirror.Controller{Config: mirror.Config{
+		Slipstream: slipstream, Cluster: config.Generic.ClientConfig, Store: workstore.New(work, workPrefix), Records: server.Records,
+		Identity: mirror.Identity{Namespace: opts.Namespace, Name: mirrorName, Instance: stores.identity},
+		Limits:   opts.Mirror.Limits(), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
+		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext,
+	}}, nil
+}
+
+// addressesOf returns the address of the API server that config leads to, if it has one; a name is not resolved,
+// since it would mean another address tomorrow.
+func addressesOf(config *rest.Config) []netip.Addr {
+	host, _, err := rest.DefaultServerURL(config.Host, config.APIPath, schema.GroupVersion{}, true)
+	if err != nil {
+		return nil
+	}
+	address, err := netip.ParseAddr(host.Hostname())
+	if err != nil {
+		return nil
+	}
+	return []netip.Addr{address}
 }
 
 // newLease is the Lease of opts in the cluster that config leads to.

@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	transportpkg "go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -83,6 +86,36 @@ func (s *stores) applyTo(ctx context.Context, opts *options.StorageOptions, conf
 	config.AddHealthChecks(bolt.HealthCheck("bbolt-work", s.work))
 	return nil
 }
+
+// workPrefix begins every key of the working state; in etcd it keeps it apart from the objects.
+const workPrefix = "/slipstream/work"
+
+// workKV is the store of the working state: the second file, or the same etcd as that of the objects. ctx must outlive
+// its use.
+func (s *stores) workKV(ctx context.Context, opts *options.StorageOptions) (clientv3.KV, error) {
+	if s.work != nil {
+		return bolt.NewClient(ctx, s.work).KV, nil
+	}
+	transport := opts.Etcd.StorageConfig.Transport
+	config := clientv3.Config{Context: ctx, Endpoints: transport.ServerList, DialTimeout: etcdDialTimeout}
+	if transport.CertFile != "" || transport.TrustedCAFile != "" {
+		tls, err := transportpkg.TLSInfo{
+			CertFile: transport.CertFile, KeyFile: transport.KeyFile, TrustedCAFile: transport.TrustedCAFile,
+		}.ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificates for etcd: %w", err)
+		}
+		config.TLS = tls
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd: %w", err)
+	}
+	return client.KV, nil
+}
+
+// etcdDialTimeout is that of upstream's own client.
+const etcdDialTimeout = 20 * time.Second
 
 // close closes the files. Nothing may use the stores any more.
 func (s *stores) close() error {

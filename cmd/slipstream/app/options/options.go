@@ -52,6 +52,7 @@ type Options struct {
 	Server         *genericoptions.ServerRunOptions
 	Storage        *StorageOptions
 	Git            *GitOptions
+	Mirror         *MirrorOptions
 	LeaderElection componentconfig.LeaderElectionConfiguration
 	Logging        *logs.Options
 
@@ -85,6 +86,7 @@ func New(codecs serializer.CodecFactory) *Options {
 		Server:      genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components),
 		Storage:     newStorageOptions(recommended.Etcd),
 		Git:         &GitOptions{},
+		Mirror:      newMirrorOptions(),
 		LeaderElection: componentconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: loop.DefaultLeaseDuration},
@@ -123,9 +125,10 @@ func ownNamespace() string {
 
 // Flags are the flags by subject.
 func (o *Options) Flags() (flags cliflag.NamedFlagSets) {
-	flags.Order = []string{"storage", "git", "controllers", "cluster", "secure serving"}
+	flags.Order = []string{"storage", "git", "mirror", "controllers", "cluster", "secure serving"}
 	o.Storage.addFlags(flags.FlagSet("storage"))
 	o.Git.addFlags(&flags)
+	o.Mirror.addFlags(flags.FlagSet("mirror"))
 	controllers := flags.FlagSet("controllers")
 	controllers.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"The server's own namespace, where its Lease and its Secrets live. Defaults to POD_NAMESPACE or the namespace of the service account.")
@@ -180,6 +183,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.validateRecommended()...)
 	errs = append(errs, o.Server.Validate()...)
 	errs = append(errs, o.Git.validate()...)
+	errs = append(errs, o.Mirror.validate()...)
 	errs = append(errs, o.validateLeaderElection()...)
 	if problems := content.IsDNS1123Label(o.Namespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("--namespace=%q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, "; ")))

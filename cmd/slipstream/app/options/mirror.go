@@ -1,0 +1,100 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// MirrorOptions say how changes are gathered and which types are mirrored.
+type MirrorOptions struct {
+	// BatchMaxFiles, BatchMaxBytesMiB and BatchMaxWaitSeconds bound what is gathered before a push.
+	BatchMaxFiles       int
+	BatchMaxBytesMiB    int
+	BatchMaxWaitSeconds int
+	// WorkersMaxGlobal is how many branches are written at once.
+	WorkersMaxGlobal int
+	// DiscoveryRefresh is how often discovery is asked without cause.
+	DiscoveryRefresh time.Duration
+	// DiscoveryExclude are types, as resource.group, that only a rule which names them selects.
+	DiscoveryExclude []string
+	// WatchAll lets rules without resources select every type instead of the preset.
+	WatchAll bool
+}
+
+func newMirrorOptions() *MirrorOptions {
+	return &MirrorOptions{
+		BatchMaxFiles: 200, BatchMaxBytesMiB: 1, BatchMaxWaitSeconds: 20,
+		WorkersMaxGlobal: 24, DiscoveryRefresh: 5 * time.Minute,
+	}
+}
+
+func (o *MirrorOptions) addFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&o.BatchMaxFiles, "git-batch-max-files", o.BatchMaxFiles, "Most changes that one push carries; that many are pushed without waiting for more.")
+	flags.IntVar(&o.BatchMaxBytesMiB, "git-batch-max-bytes-mib", o.BatchMaxBytesMiB, "Size of changes, in MiB, that are pushed without waiting for more.")
+	flags.IntVar(&o.BatchMaxWaitSeconds, "git-batch-max-wait-sec", o.BatchMaxWaitSeconds,
+		"Longest time, in seconds, that a change waits for others while changes keep coming. After a quiet spell changes are pushed at once.")
+	flags.IntVar(&o.WorkersMaxGlobal, "workers-max-global", o.WorkersMaxGlobal, "Most branches that are written at once.")
+	flags.DurationVar(&o.DiscoveryRefresh, "discovery-refresh", o.DiscoveryRefresh, "How often the cluster's resource types are looked up without cause; changes of them are followed at once.")
+	flags.StringSliceVar(&o.DiscoveryExclude, "discovery-exclude", o.DiscoveryExclude,
+		"Resource types that neither * nor the preset mean, as resource or resource.group; a rule that names one selects it all the same. Repeat or separate with commas.")
+	flags.BoolVar(&o.WatchAll, "watch-all", o.WatchAll, "Let rules without resources select every type that can be watched, instead of those that hold desired state.")
+}
+
+func (o *MirrorOptions) validate() []error {
+	var errs []error
+	for name, value := range map[string]int{
+		"git-batch-max-files": o.BatchMaxFiles, "git-batch-max-bytes-mib": o.BatchMaxBytesMiB,
+		"git-batch-max-wait-sec": o.BatchMaxWaitSeconds, "workers-max-global": o.WorkersMaxGlobal,
+	} {
+		if value < 1 {
+			errs = append(errs, fmt.Errorf("--%s=%d must be at least 1", name, value))
+		}
+	}
+	// A batch has to fit into one push, so that it is accepted or refused as a whole.
+	if o.BatchMaxFiles > maxBatchFiles {
+		errs = append(errs, fmt.Errorf("--git-batch-max-files=%d must be at most %d", o.BatchMaxFiles, maxBatchFiles))
+	}
+	if o.BatchMaxBytesMiB > maxBatchMiB {
+		errs = append(errs, fmt.Errorf("--git-batch-max-bytes-mib=%d must be at most %d", o.BatchMaxBytesMiB, maxBatchMiB))
+	}
+	if o.DiscoveryRefresh < time.Second {
+		errs = append(errs, fmt.Errorf("--discovery-refresh=%v must be at least 1s", o.DiscoveryRefresh))
+	}
+	return errs
+}
+
+// Upper bounds of a batch.
+const (
+	maxBatchFiles = 1000
+	maxBatchMiB   = 4
+)
+
+// Limits are the limits of batches and branches.
+func (o *MirrorOptions) Limits() mirror.Limits {
+	return mirror.Limits{
+		MaxFiles: o.BatchMaxFiles, MaxBytes: o.BatchMaxBytesMiB << 20,
+		MaxWait: time.Duration(o.BatchMaxWaitSeconds) * time.Second, Workers: o.WorkersMaxGlobal,
+	}
+}
+
+// Policy says what rules mean that do not name their types.
+func (o *MirrorOptions) Policy() source.Policy {
+	policy := source.DefaultPolicy()
+	if o.WatchAll {
+		policy.Default = nil
+	}
+	for _, name := range o.DiscoveryExclude {
+		policy.Exclude = append(policy.Exclude, schema.ParseGroupResource(name))
+	}
+	return policy
+}
