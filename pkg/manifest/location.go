@@ -42,7 +42,7 @@ func (l Location) Folder() Folder {
 // either: a name that is empty, "." or "..", or holds a slash or a control character; a group, version, resource or
 // namespace that is no DNS name; a version that does not begin with "v" and a digit.
 func (l Location) Path() (string, error) {
-	folder, err := l.Folder().path()
+	folder, err := l.Folder().Path()
 	if err != nil {
 		return "", err
 	}
@@ -126,8 +126,9 @@ func isDigit(char byte) bool {
 	return char >= '0' && char <= '9'
 }
 
-// path returns the folder's path relative to a base folder.
-func (f Folder) path() (string, error) {
+// Path returns the folder's path relative to a base folder; it fails on the same parts as Location.Path. Without a
+// namespace it is the folder of all objects of the type.
+func (f Folder) Path() (string, error) {
 	if err := f.validate(); err != nil {
 		return "", err
 	}

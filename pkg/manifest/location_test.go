@@ -205,7 +205,7 @@ func FuzzManagedPath(f *testing.F) {
 		if !managed {
 			return
 		}
-		prefix, err := folder.path()
+		prefix, err := folder.Path()
 		if err != nil || path.Dir(relative) != prefix {
 			t.Errorf("ManagedPath(%q) = %+v, whose path is %q, %v", relative, folder, prefix, err)
 		}

@@ -30,12 +30,18 @@ func readObject(t testing.TB, file string) *unstructured.Unstructured {
 	return obj
 }
 
-func TestRenderGolden(t *testing.T) {
+// goldenInputs names the files that hold objects as the API server returned them.
+func goldenInputs(t testing.TB) []string {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden inputs found: %v", err)
 	}
-	for _, file := range files {
+	return files
+}
+
+func TestRenderGolden(t *testing.T) {
+	for _, file := range goldenInputs(t) {
 		golden := strings.TrimSuffix(file, ".json") + ".yaml"
 		t.Run(filepath.Base(golden), func(t *testing.T) {
 			obj := readObject(t, file)

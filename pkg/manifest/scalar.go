@@ -6,6 +6,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -51,6 +52,8 @@ func inspect(text string) content {
 	var found content
 	for i := 0; i < len(text); i++ {
 		switch char := text[i]; {
+		case char > ':' && char < 0x7f && char != '\\', char > '#' && char < ':', char == ' ':
+			// Most of any text: decided first, since a text may have a megabyte.
 		case char == '\n':
 			found.lineFeed = true
 		case char == '\t':
@@ -176,6 +179,7 @@ func (e *encoder) literal(text string, column int) {
 		e.out = append(e.out, '+')
 	}
 	e.out = append(e.out, '\n')
+	e.out = slices.Grow(e.out, len(text)+column*(strings.Count(text, "\n")+1))
 	for line := range strings.SplitSeq(body, "\n") {
 		if line != "" {
 			e.indent(column)

@@ -1,0 +1,57 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestClusterMade(t *testing.T) {
+	type fields = map[string]any
+	named := func(name string) fields { return fields{"metadata": fields{"name": name}} }
+	labelled := func(label string) fields {
+		return fields{"metadata": fields{"name": "a", "labels": fields{label: "x"}}}
+	}
+	owned := func(controller any) fields {
+		return fields{"metadata": fields{"name": "a", "ownerReferences": []any{fields{"kind": "Other"}, fields{"controller": controller}}}}
+	}
+	const rbac, aggregator = "rbac.authorization.k8s.io", "apiregistration.k8s.io"
+	tests := map[string]struct {
+		group, resource string
+		object          fields
+		want            bool
+	}{
+		"root certificate":       {"", "configmaps", named("kube-root-ca.crt"), true},
+		"other ConfigMap":        {"", "configmaps", named("web"), false},
+		"Secret of the name":     {"", "secrets", named("kube-root-ca.crt"), false},
+		"default ServiceAccount": {"", "serviceaccounts", named("default"), true},
+		"other ServiceAccount":   {"", "serviceaccounts", named("robot"), false},
+		"default ConfigMap":      {"", "configmaps", named("default"), false},
+		"token":                  {"", "secrets", fields{"type": "kubernetes.io/service-account-token"}, true},
+		"Helm release":           {"", "secrets", fields{"type": "helm.sh/release.v1"}, false},
+		"bootstrap ClusterRole":  {rbac, "clusterroles", labelled("kubernetes.io/bootstrapping"), true},
+		"bootstrap RoleBinding":  {rbac, "rolebindings", labelled("kubernetes.io/bootstrapping"), true},
+		"own ClusterRole":        {rbac, "clusterroles", labelled("app"), false},
+		"label elsewhere":        {"", "configmaps", labelled("kubernetes.io/bootstrapping"), false},
+		"built-in APIService":    {aggregator, "apiservices", labelled("kube-aggregator.kubernetes.io/automanaged"), true},
+		"own APIService":         {aggregator, "apiservices", labelled("app"), false},
+		"system priority":        {"scheduling.k8s.io", "priorityclasses", named("system-node-critical"), true},
+		"own priority":           {"scheduling.k8s.io", "priorityclasses", named("batch"), false},
+		"of a controller":        {"apps", "replicasets", owned(true), true},
+		"of an owner":            {"apps", "replicasets", owned(false), false},
+		"no metadata":            {"", "configmaps", fields{}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			resource := schema.GroupResource{Group: test.group, Resource: test.resource}
+			reason, made := ClusterMade(resource, &unstructured.Unstructured{Object: test.object})
+			if made != test.want || (reason != "") != test.want {
+				t.Errorf("ClusterMade() = %q, %v; want %v", reason, made, test.want)
+			}
+		})
+	}
+}
