@@ -1,0 +1,343 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workstore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"k8s.io/apiserver/pkg/storage/etcd3/testserver"
+	"k8s.io/apiserver/pkg/storage/value"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+const prefix = "/slipstream/work"
+
+// onBoth runs a test over bbolt and over etcd: what holds on one holds on the other.
+func onBoth(t *testing.T, test func(*testing.T, clientv3.KV)) {
+	t.Helper()
+	t.Run("bbolt", func(t *testing.T) { test(t, boltKV(t)) })
+	t.Run("etcd", func(t *testing.T) { test(t, etcdKV(t)) })
+}
+
+func etcdKV(t *testing.T) clientv3.KV {
+	t.Helper()
+	client := testserver.RunEtcd(t, nil)
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	return client.KV
+}
+
+func boltKV(t testing.TB) clientv3.KV {
+	t.Helper()
+	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "work.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return bolt.NewClient(t.Context(), engine).KV
+}
+
+func put(t *testing.T, table *workstore.Table, rows ...workstore.Row) {
+	t.Helper()
+	if err := table.Put(t.Context(), rows...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func row(key, value string) workstore.Row {
+	return workstore.Row{Key: key, Value: []byte(value)}
+}
+
+// scan renders rows as key=value.
+func scan(t *testing.T, table *workstore.Table, prefix, from string) (found []string) {
+	t.Helper()
+	for row, err := range table.ScanFrom(t.Context(), prefix, from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, row.Key+"="+string(row.Value))
+	}
+	return found
+}
+
+func TestRows(t *testing.T) {
+	onBoth(t, func(t *testing.T, kv clientv3.KV) {
+		ctx := t.Context()
+		table := workstore.New(kv, prefix).Table("outbox")
+		if value, found, err := table.Get(ctx, "a"); found || err != nil {
+			t.Fatalf("row of an empty table: %q, %v, %v", value, found, err)
+		}
+		put(t, table, row("b", "2"), row("a", "0"), row("c", ""), row("a", "1"))
+		put(t, table, row("b", "3"))
+		if got, want := scan(t, table, "", ""), []string{"a=1", "b=3", "c="}; !slices.Equal(got, want) {
+			t.Errorf("rows %q, want %q", got, want)
+		}
+		if value, found, err := table.Get(ctx, "b"); string(value) != "3" || !found || err != nil {
+			t.Errorf("row b: %q, %v, %v", value, found, err)
+		}
+		if err := table.Delete(ctx, "a", "missing", "a", "c"); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := scan(t, table, "", ""), []string{"b=3"}; !slices.Equal(got, want) {
+			t.Errorf("rows after delete %q, want %q", got, want)
+		}
+		if err := errors.Join(table.Put(ctx), table.Delete(ctx)); err != nil {
+			t.Errorf("nothing to do: %v", err)
+		}
+	})
+}
+
+func TestRowWithoutKeyIsRefused(t *testing.T) {
+	table := workstore.New(boltKV(t), prefix).Table("outbox")
+	_, _, getErr := table.Get(t.Context(), "")
+	for what, err := range map[string]error{
+		"put":    table.Put(t.Context(), row("", "x")),
+		"delete": table.Delete(t.Context(), ""),
+		"get":    getErr,
+	} {
+		if err == nil {
+			t.Errorf("%s of a row without a key did not fail", what)
+		}
+	}
+}
+
+func TestScanAndCount(t *testing.T) {
+	onBoth(t, func(t *testing.T, kv clientv3.KV) {
+		table := workstore.New(kv, prefix).Table("outbox")
+		for _, key := range []string{"a/1", "a/2", "a/3", "a", "b/1", "a\xff", "\x00"} {
+			put(t, table, row(key, "."))
+		}
+		tests := map[string]struct {
+			prefix, from string
+			want         []string
+		}{
+			"all":             {want: []string{"\x00", "a", "a/1", "a/2", "a/3", "a\xff", "b/1"}},
+			"folder":          {prefix: "a/", want: []string{"a/1", "a/2", "a/3"}},
+			"prefix":          {prefix: "a", want: []string{"a", "a/1", "a/2", "a/3", "a\xff"}},
+			"from":            {prefix: "a/", from: "a/2", want: []string{"a/2", "a/3"}},
+			"from before":     {prefix: "a/", from: "\x00", want: []string{"a/1", "a/2", "a/3"}},
+			"from behind":     {prefix: "a/", from: "b", want: nil},
+			"prefix of none":  {prefix: "z", want: nil},
+			"last byte value": {prefix: "a\xff", want: []string{"a\xff"}},
+		}
+		for name, test := range tests {
+			t.Run(name, func(t *testing.T) {
+				var got []string
+				for _, found := range scan(t, table, test.prefix, test.from) {
+					got = append(got, strings.TrimSuffix(found, "=."))
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("rows %q, want %q", got, test.want)
+				}
+				if test.from != "" {
+					return
+				}
+				if n, err := table.Count(t.Context(), test.prefix); err != nil || n != int64(len(test.want)) {
+					t.Errorf("count %d (%v), want %d", n, err, len(test.want))
+				}
+			})
+		}
+	})
+}
+
+func TestTablesAreApart(t *testing.T) {
+	store := workstore.New(boltKV(t), prefix)
+	for _, name := range []string{"a", "a/b", "a%2Fb", "", "ab"} {
+		put(t, store.Table(name), row("b/x", name))
+	}
+	for _, name := range []string{"a", "a/b", "a%2Fb", "", "ab"} {
+		if got, want := scan(t, store.Table(name), "", ""), []string{"b/x=" + name}; !slices.Equal(got, want) {
+			t.Errorf("table %q has rows %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestMoreRowsThanATransaction also scans more rows than are read at once.
+func TestMoreRowsThanATransaction(t *testing.T) {
+	onBoth(t, func(t *testing.T, kv clientv3.KV) {
+		const n = 6*workstore.MaxAtomicRows + 5
+		table := workstore.New(kv, prefix).Table("index")
+		var rows []workstore.Row
+		var keys, want []string
+		for i := range n {
+			key := fmt.Sprintf("%06d", i)
+			rows, keys, want = append(rows, row(key, key)), append(keys, key), append(want, key+"="+key)
+		}
+		rand.Shuffle(n, func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		put(t, table, rows...)
+		if got := scan(t, table, "", ""); !slices.Equal(got, want) {
+			t.Errorf("scan found %d rows, want %d in order", len(got), n)
+		}
+		if err := table.Delete(t.Context(), keys...); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := table.Count(t.Context(), ""); err != nil || left != 0 {
+			t.Errorf("%d rows left (%v)", left, err)
+		}
+	})
+}
+
+func TestLargeRows(t *testing.T) {
+	onBoth(t, func(t *testing.T, kv clientv3.KV) {
+		table := workstore.New(kv, prefix).Table("copies")
+		large := bytes.Repeat([]byte("x"), workstore.MaxAtomicBytes)
+		put(t, table, workstore.Row{Key: "1", Value: large}, workstore.Row{Key: "2", Value: large}, row("3", "small"))
+		if value, _, err := table.Get(t.Context(), "2"); err != nil || !bytes.Equal(value, large) {
+			t.Errorf("large row has %d bytes (%v), want %d", len(value), err, len(large))
+		}
+		tooLarge := append(large, large[:len(large)*3/4]...)
+		err := table.Put(t.Context(), workstore.Row{Key: "4", Value: tooLarge})
+		if !errors.Is(err, rpctypes.ErrRequestTooLarge) {
+			t.Errorf("row beyond the limit: %v, want %v", err, rpctypes.ErrRequestTooLarge)
+		}
+	})
+}
+
+func TestScanStopsWhenAsked(t *testing.T) {
+	table := workstore.New(boltKV(t), prefix).Table("outbox")
+	put(t, table, row("1", ""), row("2", ""), row("3", ""))
+	var seen []string
+	for row, err := range table.Scan(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen = append(seen, row.Key); len(seen) == 2 {
+			break
+		}
+	}
+	if !slices.Equal(seen, []string{"1", "2"}) {
+		t.Errorf("saw %q", seen)
+	}
+}
+
+func TestScanAfterCancelFails(t *testing.T) {
+	table := workstore.New(boltKV(t), prefix).Table("outbox")
+	put(t, table, row("1", ""))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var got error
+	for _, err := range table.Scan(ctx, "") {
+		got = err
+	}
+	if !errors.Is(got, context.Canceled) {
+		t.Errorf("scan with a context that has ended: %v", got)
+	}
+}
+
+// sealing writes values back to front, after the key that they belong to.
+type sealing struct{}
+
+var errWrongKey = errors.New("sealed under another key")
+
+func (sealing) TransformToStorage(_ context.Context, plain []byte, of value.Context) ([]byte, error) {
+	reversed := slices.Clone(plain)
+	slices.Reverse(reversed)
+	return append(append(slices.Clone(of.AuthenticatedData()), 0), reversed...), nil
+}
+
+func (sealing) TransformFromStorage(_ context.Context, sealed []byte, of value.Context) ([]byte, bool, error) {
+	key, reversed, found := bytes.Cut(sealed, []byte{0})
+	if !found || !bytes.Equal(key, of.AuthenticatedData()) {
+		return nil, false, errWrongKey
+	}
+	plain := slices.Clone(reversed)
+	slices.Reverse(plain)
+	return plain, false, nil
+}
+
+func TestValuesAreSealedUnderTheirKey(t *testing.T) {
+	kv := boltKV(t)
+	table := workstore.New(kv, prefix, workstore.WithTransformer(sealing{})).Table("copies")
+	put(t, table, row("a", "secret"))
+	if got, want := scan(t, table, "", ""), []string{"a=secret"}; !slices.Equal(got, want) {
+		t.Errorf("rows %q, want %q", got, want)
+	}
+	raw, err := kv.Get(t.Context(), "/slipstream/work/copies/a")
+	if err != nil || len(raw.Kvs) != 1 || bytes.Contains(raw.Kvs[0].Value, []byte("secret")) {
+		t.Fatalf("the store holds %v (%v)", raw.Kvs, err)
+	}
+	if _, err := kv.Put(t.Context(), "/slipstream/work/copies/b", string(raw.Kvs[0].Value)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := table.Get(t.Context(), "b"); !errors.Is(err, errWrongKey) {
+		t.Errorf("value moved to another key: %v", err)
+	}
+	var scanErr error
+	for _, err := range table.Scan(t.Context(), "b") {
+		scanErr = err
+	}
+	if !errors.Is(scanErr, errWrongKey) {
+		t.Errorf("scan of a value moved to another key: %v", scanErr)
+	}
+}
+
+func TestConcurrentWriters(t *testing.T) {
+	onBoth(t, func(t *testing.T, kv clientv3.KV) {
+		const writers, each = 32, 8
+		table := workstore.New(kv, prefix).Table("outbox")
+		group, ctx := errgroup.WithContext(t.Context())
+		for w := range writers {
+			group.Go(func() error {
+				for i := range each {
+					if err := table.Put(ctx, row(fmt.Sprintf("%d/%d", w, i), "x")); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := table.Count(t.Context(), ""); err != nil || n != writers*each {
+			t.Errorf("%d rows (%v), want %d", n, err, writers*each)
+		}
+	})
+}
+
+// BenchmarkPut writes one row at a time, from one caller and from 32.
+func BenchmarkPut(b *testing.B) {
+	for _, callers := range []int{1, 32} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			table := workstore.New(boltKV(b), prefix).Table("outbox")
+			value := bytes.Repeat([]byte("x"), 1000)
+			b.ResetTimer()
+			group, ctx := errgroup.WithContext(b.Context())
+			for c := range callers {
+				group.Go(func() error {
+					for i := c; i < b.N; i += callers {
+						if err := table.Put(ctx, workstore.Row{Key: fmt.Sprintf("%09d", i), Value: value}); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}
+			if err := group.Wait(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
