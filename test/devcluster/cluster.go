@@ -29,6 +29,8 @@ const (
 	cleanupLimit = time.Minute
 	// gracefulLimit is how long the server may take to end when it is asked to.
 	gracefulLimit = time.Minute
+	// dumpLimit is how long it may take to print the stacks of its goroutines.
+	dumpLimit = 10 * time.Second
 )
 
 // Cluster is a development cluster that runs.
@@ -89,11 +91,11 @@ func (c *Cluster) Report(reporter *progress.Reporter) {
 
 // Stop ends every process of the cluster, waits until they are gone, and removes what
 // the cluster wrote; the folder too if Start made it. An error says that the server
-// had to be killed, or that something is left.
+// had to be killed, that it reported a data race, or that something is left.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	failure := c.stopAll(ctx)
+	failure := errors.Join(c.stopAll(ctx), raceReport(c.files.log(serverPart)))
 	for _, path := range c.files.all() {
 		failure = errors.Join(failure, os.RemoveAll(path))
 	}
@@ -177,28 +179,65 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	return c.writeEnvironment()
 }
 
-// stopAll ends the processes, the last one started first. The slipstream server is
-// asked to end, since that is a thing to get right; the others have nothing to keep
-// and are killed.
+// stopAll ends the processes. The slipstream servers are asked to end, since that is a
+// thing to get right; the others have nothing to keep and are killed, the last one
+// started first.
 func (c *Cluster) stopAll(ctx context.Context) error {
-	var failure error
+	failure := endGracefully(ctx, c.servers(nil), syscall.SIGTERM)
 	for _, running := range slices.Backward(c.state.Processes) {
-		if isServer(running) {
-			failure = errors.Join(failure, c.endGracefully(ctx, running))
-		}
 		failure = errors.Join(failure, running.Stop(ctx, syscall.SIGKILL))
 	}
 	c.state.Processes = nil
 	return failure
 }
 
-// endGracefully asks a process to end and fails if it is still there after
+// endGracefully sends servers one signal to end and fails if one is still there after
 // gracefulLimit.
-func (c *Cluster) endGracefully(ctx context.Context, running process.Process) error {
-	ctx, cancel := context.WithTimeout(ctx, gracefulLimit)
-	defer cancel()
-	if err := running.Stop(ctx, syscall.SIGTERM); err != nil {
-		return withLog(err, running.Log)
+func endGracefully(ctx context.Context, servers []process.Process, signal syscall.Signal) error {
+	var failure error
+	// All are told before any is waited for, and once: a second signal would make a
+	// server give up its graceful end.
+	for _, running := range servers {
+		failure = errors.Join(failure, running.Signal(signal))
 	}
-	return nil
+	for _, running := range servers {
+		failure = errors.Join(failure, waitEnded(ctx, running))
+	}
+	return failure
+}
+
+// waitEnded waits for the end of a server that was told to end. One that does not is
+// made to print the stacks of its goroutines, since they tell what it waits for, and
+// its log is kept.
+func waitEnded(ctx context.Context, running process.Process) error {
+	limited, cancel := context.WithTimeout(ctx, gracefulLimit)
+	defer cancel()
+	failure := running.Wait(limited)
+	if failure == nil {
+		return nil
+	}
+	limited, cancel = context.WithTimeout(ctx, dumpLimit)
+	defer cancel()
+	if err := running.Stop(limited, syscall.SIGQUIT); err != nil {
+		return errors.Join(failure, err)
+	}
+	kept, err := keepLog(running)
+	if err != nil {
+		return errors.Join(failure, err)
+	}
+	return fmt.Errorf("%w: the stacks of its goroutines are at the end of %s", failure, kept)
+}
+
+// keepLog copies a process's log to a place that Stop does not remove.
+func keepLog(running process.Process) (path string, err error) {
+	content, err := os.ReadFile(running.Log)
+	if err != nil {
+		return "", fmt.Errorf("reading the log to be kept: %w", err)
+	}
+	file, err := os.CreateTemp("", running.Name+"-*.log")
+	if err != nil {
+		return "", fmt.Errorf("keeping the log: %w", err)
+	}
+	_, err = file.Write(content)
+	return file.Name(), errors.Join(err, file.Close())
 }

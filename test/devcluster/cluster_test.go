@@ -310,13 +310,20 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
+// writeScript writes a shell script that stands for a server.
+func writeScript(t *testing.T, script string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "server")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
 // A part that does not start shows the end of its log, and everything else ends.
 func TestFailedStartShowsTheLogAndEndsTheRest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
-	program := filepath.Join(t.TempDir(), "server")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho cannot find my glasses >&2\nexit 3\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	program := writeScript(t, "echo cannot find my glasses >&2; echo WARNING: DATA RACE >&2; exit 3")
 	_, err := devcluster.Start(t.Context(), devcluster.Options{Dir: dir, Server: true, ServerProgram: program})
 	if err == nil || !strings.Contains(err.Error(), "cannot find my glasses") || !strings.Contains(err.Error(), "has ended") {
 		t.Errorf("want the end of the server's log, got %v", err)
@@ -328,8 +335,8 @@ func TestFailedStartShowsTheLogAndEndsTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.Stop(t.Context()); err != nil {
-		t.Error(err)
+	if err := cluster.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "DATA RACE") {
+		t.Errorf("want the data race that the server reported, got %v", err)
 	}
 	wantGone(t, dir)
 }

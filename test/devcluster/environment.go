@@ -56,10 +56,8 @@ func (c *Cluster) Env(name string) string {
 
 func (c *Cluster) environ() []string {
 	var pids []string
-	for _, running := range c.state.Processes {
-		if isServer(running) {
-			pids = append(pids, strconv.Itoa(running.PID))
-		}
+	for _, running := range c.servers(nil) {
+		pids = append(pids, strconv.Itoa(running.PID))
 	}
 	return []string{
 		EnvKubeconfig + "=" + string(c.Admin()),

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -30,6 +31,8 @@ const (
 	probeLimit = 5 * time.Second
 	// logEndSize is how much of a log's end is shown, in bytes.
 	logEndSize = 6000
+	// raceMark begins what the race detector writes.
+	raceMark = "WARNING: DATA RACE"
 )
 
 // part is one process of a cluster and the way to tell that it is ready.
@@ -135,4 +138,21 @@ func withLog(err error, log string) error {
 		_, end, _ = strings.Cut(end, "\n")
 	}
 	return fmt.Errorf("%w\nthe end of %s:\n%s", err, log, end)
+}
+
+// raceReport returns an error with the first data race that a log reports, if any.
+func raceReport(log string) error {
+	content, err := os.ReadFile(log)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for data races: %w", err)
+	}
+	begin := strings.Index(string(content), raceMark)
+	if begin < 0 {
+		return nil
+	}
+	report := string(content[begin:])
+	return errors.New(report[:min(len(report), logEndSize)])
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -58,30 +59,12 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 }
 
 // StopServer sends a signal to the slipstream servers and waits until they are gone;
-// it fails, with the server's log, if one is still there after a minute. The numbers
-// of replicas (from 0) limit it to those; none means all.
+// it fails if one is still there after a minute. The numbers of replicas (from 0) limit
+// it to those; none means all.
 func (c *Cluster) StopServer(ctx context.Context, signal syscall.Signal, replicas ...int) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	chosen := map[string]bool{}
-	for _, replica := range replicas {
-		chosen[serverName(replica)] = true
-	}
-	ctx, cancel := context.WithTimeout(ctx, gracefulLimit)
-	defer cancel()
-	var failure error
-	for _, running := range c.state.Processes {
-		if isServer(running) && (len(chosen) == 0 || chosen[running.Name]) {
-			failure = errors.Join(failure, running.Signal(signal))
-		}
-	}
-	for _, running := range c.state.Processes {
-		if isServer(running) && (len(chosen) == 0 || chosen[running.Name]) {
-			if err := running.Stop(ctx, signal); err != nil {
-				failure = errors.Join(failure, withLog(err, running.Log))
-			}
-		}
-	}
+	failure := endGracefully(ctx, c.servers(replicas), signal)
 	return errors.Join(failure, c.forgetEnded(), c.writeEnvironment())
 }
 
@@ -244,7 +227,23 @@ func (c *Cluster) serverURL() string { return "https://" + address(c.state.Ports
 // serverName names a replica's process.
 func serverName(replica int) string { return fmt.Sprintf("%s-%d", serverPart, replica) }
 
-// isServer reports whether a process is a replica of the slipstream server.
-func isServer(running process.Process) bool {
-	return strings.HasPrefix(running.Name, serverPart+"-")
+// servers returns the processes of the given replicas of the slipstream server, or of
+// all if none is given.
+func (c *Cluster) servers(replicas []int) []process.Process {
+	var chosen []process.Process
+	for _, running := range c.state.Processes {
+		if isReplica(running, replicas) {
+			chosen = append(chosen, running)
+		}
+	}
+	return chosen
+}
+
+// isReplica reports whether a process is one of the given replicas, or any of them if
+// none is given.
+func isReplica(running process.Process, replicas []int) bool {
+	if len(replicas) == 0 {
+		return strings.HasPrefix(running.Name, serverPart+"-")
+	}
+	return slices.ContainsFunc(replicas, func(replica int) bool { return running.Name == serverName(replica) })
 }

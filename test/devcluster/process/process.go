@@ -105,11 +105,17 @@ func (p Process) Stop(ctx context.Context, signal syscall.Signal) error {
 	if err := p.Signal(signal); err != nil {
 		return err
 	}
+	return p.Wait(ctx)
+}
+
+// Wait waits until the process is gone; it fails when the process is still there when
+// ctx ends.
+func (p Process) Wait(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
 		return !p.Alive(), nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for %s (pid %d) to end after %v: %w", p.Name, p.PID, signal, err)
+		return fmt.Errorf("waiting for %s (pid %d) to end: %w", p.Name, p.PID, err)
 	}
 	return nil
 }

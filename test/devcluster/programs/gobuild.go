@@ -17,10 +17,16 @@ import (
 )
 
 // Product builds the program of the package ./path of the module in the folder root
-// into root/bin, unless it is there and up to date, and returns its absolute path. It
-// may be called from several processes at once.
+// into root/bin, unless it is there and up to date, and returns its absolute path. A
+// caller that was itself built with the race detector gets a program that has it too,
+// in root/bin/race. Product may be called from several processes at once.
 func Product(ctx context.Context, root, path string) (string, error) {
 	bin := filepath.Join(root, "bin")
+	var flags []string
+	if raceDetector {
+		bin = filepath.Join(bin, "race")
+		flags = []string{"-race"}
+	}
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", fmt.Errorf("making the folder of the programs: %w", err)
 	}
@@ -29,7 +35,7 @@ func Product(ctx context.Context, root, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = goBuild(ctx, root, program, "./"+path, "")
+	err = goBuild(ctx, root, program, "./"+path, flags...)
 	return program, errors.Join(err, lock.Release())
 }
 
@@ -52,15 +58,11 @@ func ModuleRoot(below string) (string, error) {
 }
 
 // goBuild builds one package of the module in the folder module into the file
-// program. Except for the linker's flags it builds as a plain `go build` does, so
-// that tests, vet and programs share one build cache.
-func goBuild(ctx context.Context, module, program, packagePath, linkerFlags string) error {
-	arguments := []string{"build", "-o", program}
-	if linkerFlags != "" {
-		arguments = append(arguments, "-ldflags", linkerFlags)
-	}
-	_, err := runGo(ctx, module, append(arguments, packagePath)...)
-	if err != nil {
+// program. Without flags it builds as a plain `go build` does, so that tests, vet and
+// programs share one build cache.
+func goBuild(ctx context.Context, module, program, packagePath string, flags ...string) error {
+	arguments := append([]string{"build", "-o", program}, flags...)
+	if _, err := runGo(ctx, module, append(arguments, packagePath)...); err != nil {
 		return fmt.Errorf("building %s: %w", packagePath, err)
 	}
 	return nil

@@ -86,7 +86,7 @@ func buildOnce(ctx context.Context, module, folder, version string, reporter *pr
 	}
 	for _, each := range packages {
 		err := reporter.Step("building "+each.program, func() error {
-			return goBuild(ctx, module, filepath.Join(bin, each.program), each.path, stamp(version))
+			return goBuild(ctx, module, filepath.Join(bin, each.program), each.path, "-ldflags", stamp(version))
 		})
 		if err != nil {
 			return err

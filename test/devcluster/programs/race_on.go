@@ -1,0 +1,9 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build race
+
+package programs
+
+// raceDetector says that this program was built with the race detector.
+const raceDetector = true
