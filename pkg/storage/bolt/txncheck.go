@@ -37,11 +37,11 @@ func checkTxn(r *pb.TxnRequest) error {
 				return err
 			}
 		}
-		if err := checkDistinct(branch); err != nil {
-			return err
-		}
 	}
-	return nil
+	if err := checkDistinct(r.Success); err != nil {
+		return err
+	}
+	return checkDistinct(r.Failure)
 }
 
 func checkOp(op *pb.RequestOp) error {
@@ -81,7 +81,8 @@ func checkKey(key []byte) error {
 	}
 }
 
-// checkDistinct refuses a branch that changes a key twice.
+// checkDistinct refuses a branch that changes a key twice. It also finds the put that
+// meets a delete without an upper bound, which etcd overlooks.
 func checkDistinct(branch []*pb.RequestOp) error {
 	var deleted []span
 	for _, op := range branch {
