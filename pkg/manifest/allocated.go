@@ -12,7 +12,7 @@ import (
 
 // dropAllocated removes what the server or a controller fills in on objects of certain built-in types. Both the object
 // and its metadata must have been opened.
-func dropAllocated(object, metadata map[string]any, asked asked) {
+func dropAllocated(object, metadata map[string]any, asked ownership) {
 	spec := func() map[string]any { return open(object, "spec") }
 	switch schema.FromAPIVersionAndKind(textAt(object, "apiVersion"), textAt(object, "kind")).GroupKind().String() {
 	case "ClusterRole.rbac.authorization.k8s.io":
@@ -137,7 +137,7 @@ func dropFromSecret(object, metadata map[string]any) {
 
 // dropFromService removes the addresses and ports that were allocated for a Service. A cluster address is dropped even
 // where a user chose it, for it is one of this cluster's range; "None" makes a Service headless and stays.
-func dropFromService(spec map[string]any, asked asked) {
+func dropFromService(spec map[string]any, asked ownership) {
 	if spec["clusterIP"] != "None" {
 		delete(spec, "clusterIP")
 		delete(spec, "clusterIPs")

@@ -3,14 +3,14 @@
 
 package manifest
 
-// asked says whether somebody asked for the value of a field, given as a path in the notation of managedFields
+// ownership says whether somebody asked for the value of a field, given as a path in the notation of managedFields
 // ("f:spec", "f:ports", ...). It tells a value that a user chose from one that the server allocated.
-type asked func(path ...string) bool
+type ownership func(path ...string) bool
 
 // askedFields returns what the object's managedFields know. The API server takes down who set which field before it
 // allocates, so an allocated value has no owner until somebody sends one of his own. An object that never was in a
 // cluster, having no uid, holds only what was asked for.
-func askedFields(object map[string]any) asked {
+func askedFields(object map[string]any) ownership {
 	metadata := mapAt(object, "metadata")
 	live := textAt(metadata, "uid") != ""
 	entries, _ := metadata["managedFields"].([]any)

@@ -38,7 +38,7 @@ var nastyTexts = []string{
 // sameValue compares JSON values, numbers by what they count.
 func sameValue(t *testing.T, what string, want, got any) {
 	t.Helper()
-	want, got = comparable(want), comparable(got)
+	want, got = normalized(want), normalized(got)
 	if !reflect.DeepEqual(want, got) {
 		t.Fatalf("%s: the value changed (-want +got):\n%s", what, cmp.Diff(want, got))
 	}
@@ -49,19 +49,19 @@ type number struct {
 	Fraction float64
 }
 
-// comparable replaces numbers of all Go types by one that keeps their digits.
-func comparable(value any) any {
+// normalized replaces numbers of all Go types by one that keeps their digits.
+func normalized(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		result := map[string]any{}
 		for key, item := range value {
-			result[key] = comparable(item)
+			result[key] = normalized(item)
 		}
 		return result
 	case []any:
 		result := []any{}
 		for _, item := range value {
-			result = append(result, comparable(item))
+			result = append(result, normalized(item))
 		}
 		return result
 	case int:

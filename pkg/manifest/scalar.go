@@ -105,12 +105,12 @@ func isPlainAtEnds(text string) bool {
 
 // text appends a string as a value, whose key or dash stands at a column, and ends the line.
 func (e *encoder) text(text string, column int) error {
-	style := styleOf(text)
-	if style == literal {
+	chosen := styleOf(text)
+	if chosen == literal {
 		e.literal(text, column+indentStep)
 		return nil
 	}
-	if err := e.line(text, style); err != nil {
+	if err := e.line(text, chosen); err != nil {
 		return err
 	}
 	e.out = append(e.out, '\n')
@@ -118,8 +118,8 @@ func (e *encoder) text(text string, column int) error {
 }
 
 // line appends a string on one line, in the style given or, where that takes several, with escapes.
-func (e *encoder) line(text string, style style) error {
-	switch style {
+func (e *encoder) line(text string, chosen style) error {
+	switch chosen {
 	case plain:
 		e.out = append(e.out, text...)
 	case quoted:
