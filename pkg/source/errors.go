@@ -16,19 +16,19 @@ import (
 type Reason string
 
 const (
-	// Forbidden: the account that reads the cluster lacks the permission.
+	// Forbidden means that the account that reads the cluster lacks the permission.
 	Forbidden Reason = "Forbidden"
-	// Unauthorized: the cluster does not accept the account's credentials.
+	// Unauthorized means that the cluster does not accept the account's credentials.
 	Unauthorized Reason = "Unauthorized"
-	// Gone: the cluster no longer serves the resource type, or not yet.
+	// Gone means that the cluster no longer serves the resource type, or does not yet.
 	Gone Reason = "Gone"
-	// Expired: the resourceVersion asked for has been compacted.
+	// Expired means that the resourceVersion asked for has been compacted.
 	Expired Reason = "Expired"
-	// Unreachable: no answer, or an answer by something in between that could not reach the server of the type.
+	// Unreachable means no answer, or one from something in between that could not reach the type's server.
 	Unreachable Reason = "Unreachable"
-	// Overloaded: the server asks to come back later.
+	// Overloaded means that the server asks to come back later.
 	Overloaded Reason = "Overloaded"
-	// Failed: anything else; the message tells.
+	// Failed means anything else; the message tells.
 	Failed Reason = "Failed"
 )
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/source"
@@ -31,7 +32,7 @@ func TestReasonFor(t *testing.T) {
 		"not found":          {apierrors.NewNotFound(resource, ""), source.Gone},
 		"no such verb":       {apierrors.NewMethodNotSupported(resource, "watch"), source.Gone},
 		"expired":            {apierrors.NewResourceExpired("old"), source.Expired},
-		"gone":               {apierrors.NewGone("old"), source.Expired},
+		"gone":               {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonGone}}, source.Expired},
 		"too many requests":  {apierrors.NewTooManyRequests("wait", 1), source.Overloaded},
 		"unavailable":        {apierrors.NewServiceUnavailable("down"), source.Unreachable},
 		"timeout":            {apierrors.NewTimeoutError("slow", 1), source.Unreachable},

@@ -76,11 +76,12 @@ func TestListErrors(t *testing.T) {
 	fill(server)
 	lister := source.NewLister(client)
 	stop := errors.New("enough")
-	if _, err := lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return stop }); err != stop { //nolint:errorlint // as it is
+	_, err := lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return stop })
+	if !errors.Is(err, stop) || err.Error() != stop.Error() {
 		t.Errorf("got %v, want the caller's error as it is", err)
 	}
 	server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
-	_, err := lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil })
+	_, err = lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil })
 	if source.ReasonFor(err) != source.Forbidden || !strings.Contains(err.Error(), "listing widgets.example.com/v1 in shop") {
 		t.Errorf("got %v, want Forbidden", err)
 	}

@@ -132,7 +132,7 @@ func (s *stream) open(ctx context.Context, options metav1.ListOptions) (watch.In
 		return nil, err
 	}
 	s.report(WatchState{Watching: true})
-	return newObservedWatch(opened, func(err error) { s.failed(ctx, err) }), nil
+	return newObservedWatch(ctx, opened, func(err error) { s.failed(ctx, err) }), nil
 }
 
 // failed takes note of an error. Expired is not a failure: the stream starts again at once, with Listed.
@@ -240,8 +240,8 @@ type observedWatch struct {
 	observed func(error)
 }
 
-func newObservedWatch(inner watch.Interface, observed func(error)) *observedWatch {
-	ctx, cancel := context.WithCancel(context.Background())
+func newObservedWatch(ctx context.Context, inner watch.Interface, observed func(error)) *observedWatch {
+	ctx, cancel := context.WithCancel(ctx)
 	w := &observedWatch{Interface: inner, results: make(chan watch.Event), stop: cancel, observed: observed}
 	go w.pass(ctx)
 	return w
