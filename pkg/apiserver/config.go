@@ -68,6 +68,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	}
 	parameters := runtime.NewParameterCodec(c.config.scheme)
 	group := genericapiserver.NewDefaultAPIGroupInfo(v1alpha1.GroupName, c.config.scheme, parameters, c.config.codecs)
+	group.NegotiatedSerializer = withoutProtobuf{group.NegotiatedSerializer}
 	group.OptionsExternalVersion = &metav1.Unversioned
 	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{
 		v1alpha1.SchemeGroupVersion.Version: storage.Endpoints,

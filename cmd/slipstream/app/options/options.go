@@ -40,6 +40,9 @@ const (
 	leaseName = "slipstream"
 	// securePort is one that firewalls between a managed control plane and its nodes let through.
 	securePort = 10250
+	// watchGracePeriod is how long a shutdown waits for watches to take their leave. Without it the watches of the cluster's
+	// controllers would keep the process alive for a minute, while a successor waits for the files.
+	watchGracePeriod = 5 * time.Second
 	// defaultNamespace is where the server lives when nothing tells.
 	defaultNamespace = "slipstream-system"
 	// namespaceFile names the namespace of the pod.
@@ -81,9 +84,12 @@ func New(codecs serializer.CodecFactory) *Options {
 		v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
 	components, features := newComponents()
 	recommended.FeatureGate = features
+	server := genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components)
+	server.ShutdownWatchTerminationGracePeriod = watchGracePeriod
+	server.ShutdownSendRetryAfter = true
 	return &Options{
 		Recommended: recommended,
-		Server:      genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components),
+		Server:      server,
 		Storage:     newStorageOptions(recommended.Etcd),
 		Git:         &GitOptions{},
 		Mirror:      newMirrorOptions(),
