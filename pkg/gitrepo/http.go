@@ -84,13 +84,18 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 // httpSession is a conversation by two HTTP requests.
 type httpSession struct {
 	remote  *Remote
+	client  *http.Client
 	service service
 	// base is the repository's URL, after redirects.
 	base string
 }
 
-func (r *Remote) openHTTP(service service) *httpSession {
-	return &httpSession{remote: r, service: service, base: strings.TrimSuffix(r.endpoint.String(), "/")}
+func (r *Remote) openHTTP(service service) (*httpSession, error) {
+	client, err := r.httpClient()
+	if err != nil {
+		return nil, err
+	}
+	return &httpSession{remote: r, client: client, service: service, base: strings.TrimSuffix(r.endpoint.String(), "/")}, nil
 }
 
 func (s *httpSession) close() {}
@@ -136,7 +141,7 @@ func (s *httpSession) do(ctx context.Context, method, address string, parts [][]
 		setBody(request, parts)
 	}
 	s.authorize(request)
-	response, err := s.remote.client.Do(request)
+	response, err := s.client.Do(request)
 	if err != nil {
 		return nil, withoutURL(err)
 	}

@@ -6,9 +6,9 @@ package gitrepo
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -26,18 +26,39 @@ type Remote struct {
 	// environment are then not used, for Dial would see their address only. Nil dials directly or through those.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	once        sync.Once
+	parse sync.Once
+	// endpoint is the URL without credentials, and credentials are those of the URL and of the field together.
 	endpoint    *transport.Endpoint
 	credentials Credentials
+	parseError  error
+
+	connect     sync.Once
 	client      *http.Client
-	setupError  error
+	clientError error
 }
+
+var (
+	_ fmt.Formatter = &Remote{}
+	_ fmt.Stringer  = &Remote{}
+)
+
+// String returns the URL without the credentials that may be in it.
+func (r *Remote) String() string {
+	if err := r.parsed(); err != nil {
+		return redacted
+	}
+	return r.endpoint.String()
+}
+
+// Format writes String for every verb.
+func (r *Remote) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, r.String()) }
 
 // Check tells whether the repository can be reached and these credentials may read and write it. An empty repository
 // passes; so does a branch that hooks or protections will refuse, since servers judge that only at the push.
 func (r *Remote) Check(ctx context.Context) error {
 	const doing = "check the repository"
-	for _, service := range []service{uploadPack, receivePack} {
+	// Writing is asked for first: some servers make a missing repository then.
+	for _, service := range []service{receivePack, uploadPack} {
 		session, err := r.open(ctx, service)
 		if err != nil {
 			return r.failure(ctx, doing, err)
@@ -53,19 +74,15 @@ func (r *Remote) Check(ctx context.Context) error {
 
 // Close drops idle connections. The Remote can still be used.
 func (r *Remote) Close() {
-	if r.setup() == nil && r.client != nil {
-		r.client.CloseIdleConnections()
+	if client, err := r.httpClient(); err == nil {
+		client.CloseIdleConnections()
 	}
 }
 
-// setup reads the URL and prepares what all connections share.
-func (r *Remote) setup() error {
-	r.once.Do(func() {
-		if r.setupError = r.parseURL(); r.setupError == nil && strings.HasPrefix(r.endpoint.Protocol, "http") {
-			r.client, r.setupError = r.newHTTPClient()
-		}
-	})
-	return r.setupError
+// parsed reads the URL, once.
+func (r *Remote) parsed() error {
+	r.parse.Do(func() { r.parseError = r.parseURL() })
+	return r.parseError
 }
 
 func (r *Remote) parseURL() error {
@@ -79,14 +96,20 @@ func (r *Remote) parseURL() error {
 	return nil
 }
 
+// httpClient makes the client that all HTTP sessions share, once.
+func (r *Remote) httpClient() (*http.Client, error) {
+	r.connect.Do(func() { r.client, r.clientError = r.newHTTPClient() })
+	return r.client, r.clientError
+}
+
 // open starts a session of the service.
 func (r *Remote) open(ctx context.Context, service service) (session, error) {
-	if err := r.setup(); err != nil {
+	if err := r.parsed(); err != nil {
 		return nil, err
 	}
 	switch r.endpoint.Protocol {
 	case "http", "https":
-		return r.openHTTP(service), nil
+		return r.openHTTP(service)
 	case "ssh":
 		return r.openSSH(ctx, service)
 	case "file":

@@ -1,0 +1,205 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+)
+
+func encodedEntry(mode, name string, fill byte) string {
+	return mode + " " + name + "\x00" + strings.Repeat(string(rune(fill)), hashSize)
+}
+
+func TestDecodeTree(t *testing.T) {
+	for name, test := range map[string]struct {
+		encoded string
+		entries int
+		fails   bool
+	}{
+		"empty":              {"", 0, false},
+		"Git's order":        {encodedEntry("100644", "a.b", 1) + encodedEntry("40000", "a", 1) + encodedEntry("100644", "a0", 1), 3, false},
+		"zero-padded mode":   {encodedEntry("040000", "a", 1), 1, false},
+		"hash of zeros":      {encodedEntry("100644", "a", 0) + encodedEntry("100644", "b", 0), 2, false},
+		"out of order":       {encodedEntry("100644", "b", 1) + encodedEntry("100644", "a", 1), 0, true},
+		"twice":              {encodedEntry("100644", "a", 1) + encodedEntry("100644", "a", 2), 0, true},
+		"directory as file":  {encodedEntry("40000", "a", 1) + encodedEntry("100644", "a.b", 1), 0, true},
+		"no name":            {encodedEntry("100644", "", 1), 0, true},
+		"slash":              {encodedEntry("100644", "a/b", 1), 0, true},
+		"dot dot":            {encodedEntry("40000", "..", 1), 0, true},
+		"no mode":            {encodedEntry("", "a", 1), 0, true},
+		"mode zero":          {encodedEntry("0", "a", 1), 0, true},
+		"mode is not octal":  {encodedEntry("100648", "a", 1), 0, true},
+		"mode is too large":  {encodedEntry("77777777777777", "a", 1), 0, true},
+		"no zero byte":       {"100644 a", 0, true},
+		"hash is cut short":  {encodedEntry("100644", "a", 1)[:20], 0, true},
+		"bytes left":         {encodedEntry("100644", "a", 1) + "1", 0, true},
+		"zero in first word": {"100\x00644 a" + strings.Repeat("x", hashSize), 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := decodeTree([]byte(test.encoded))
+			if test.fails {
+				if !errors.Is(err, errMalformedTree) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil || len(d.entries) != test.entries {
+				t.Fatalf("entries %v, error %v", d, err)
+			}
+			if got := string(encodeTree(d)); (got == test.encoded) == d.irregular {
+				t.Errorf("encoded as %q, irregular %v", got, d.irregular)
+			}
+		})
+	}
+}
+
+// FuzzDecodeTree: what decodes is in order, and encodes to the same bytes unless it says that it does not.
+func FuzzDecodeTree(f *testing.F) {
+	f.Add([]byte(encodedEntry("100644", "a.b", 1) + encodedEntry("40000", "a", 1)))
+	f.Add([]byte(encodedEntry("040000", "a", 0)))
+	f.Add([]byte("100644 a"))
+	f.Fuzz(func(t *testing.T, encoded []byte) {
+		d, err := decodeTree(encoded)
+		if err != nil {
+			return
+		}
+		if again := encodeTree(d); !d.irregular && !bytes.Equal(again, encoded) {
+			t.Errorf("%q became %q", encoded, again)
+		}
+		for i := range d.entries {
+			e := &d.entries[i]
+			if at, found := d.search(e.name, e.isDirectory()); !found || at != i {
+				t.Errorf("entry %d, %q, is found at %d (%v)", i, e.name, at, found)
+			}
+		}
+	})
+}
+
+// directoryOf makes a directory from bytes, two an entry: the first picks its name and kind, the second its hash.
+func directoryOf(picks []byte) *directory {
+	d := &directory{}
+	for len(picks) >= 2 {
+		name := strings.Repeat("name-of-a-file-", int(picks[0]%7)+1) + fmt.Sprint(picks[0]/7)
+		mode := []filemode.FileMode{filemode.Regular, filemode.Dir, filemode.Executable}[picks[1]%3]
+		if at, found := d.search(name, mode == filemode.Dir); !found {
+			d.insert(at, entry{name: name, mode: mode, hash: Hash{picks[1]}})
+		}
+		picks = picks[2:]
+	}
+	return d
+}
+
+// FuzzTreeDelta: the delta between any two directories makes the one from the other, by the reckoning of another
+// implementation.
+func FuzzTreeDelta(f *testing.F) {
+	f.Add([]byte{}, []byte{1, 2})
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, []byte{1, 2, 3, 9, 7, 8, 20, 1})
+	f.Add([]byte("abcdefghijklmnopqrstuvwxyz"), []byte("abcdefghmnopqrstzzyzuvwxyz"))
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		base, target := directoryOf(before), directoryOf(after)
+		if len(base.entries) == 0 {
+			return // That implementation takes no empty base, and no base that small is used.
+		}
+		delta := appendTreeDelta(nil, base, target)
+		got, err := packfile.PatchDelta(encodeTree(base), delta)
+		if err != nil || !bytes.Equal(got, encodeTree(target)) {
+			t.Errorf("delta %x: got %q, error %v; want %q", delta, got, err, encodeTree(target))
+		}
+	})
+}
+
+func TestTreeDeltaIsSmall(t *testing.T) {
+	base := &directory{}
+	for i := range 10000 {
+		base.insert(i, entry{name: fmt.Sprintf("%05d.yaml", i), mode: filemode.Regular})
+	}
+	target := base.clone()
+	for i := 0; i < 10000; i += 1000 {
+		target.entries[i].hash = Hash{1}
+	}
+	delta := appendTreeDelta(nil, base, target)
+	got, err := packfile.PatchDelta(encodeTree(base), delta)
+	if err != nil || !bytes.Equal(got, encodeTree(target)) {
+		t.Fatalf("the delta does not make the tree: %v", err)
+	}
+	if len(delta) > 10*32+16 {
+		t.Errorf("ten changed hashes take %d bytes", len(delta))
+	}
+}
+
+// FuzzReadPack: no pack from a server makes the reader fail otherwise than by an error.
+func FuzzReadPack(f *testing.F) {
+	p, err := newPack(nil, false)
+	if err != nil {
+		f.Fatal(err)
+	}
+	base := directoryOf(bytes.Repeat([]byte{9, 3, 20, 6, 77, 9, 130, 0, 201, 5, 250, 7, 8, 8, 99, 1, 44, 2, 61, 4}, 1))
+	base.hash = objectHash(plumbing.TreeObject, encodeTree(base))
+	_ = p.add(plumbing.TreeObject, base.hash, encodeTree(base))
+	_ = p.add(plumbing.BlobObject, BlobHash([]byte("x")), []byte("x"))
+	f.Add(p.finish())
+	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01"))
+	f.Fuzz(func(t *testing.T, pack []byte) {
+		found, err := readPack(bytes.NewReader(pack), 1<<20)
+		if err != nil {
+			return
+		}
+		for hash, content := range found.trees {
+			if objectHash(plumbing.TreeObject, content) != hash {
+				t.Errorf("tree %s holds %q", hash, content)
+			}
+		}
+	})
+}
+
+func TestReadPackGivesUp(t *testing.T) {
+	p, err := newPack(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = p.add(plumbing.BlobObject, BlobHash([]byte("x")), []byte("x"))
+	whole := p.finish()
+	if _, err := readPack(bytes.NewReader(whole), int64(len(whole)-1)); !errors.Is(err, errTooLarge) {
+		t.Errorf("error %v, want %v", err, errTooLarge)
+	}
+	if _, err := readPack(bytes.NewReader(whole[:len(whole)-4]), noLimit); kindOf(err) != Unreachable {
+		t.Errorf("cut short: %v", err)
+	}
+	whole[len(whole)-1]++
+	if _, err := readPack(bytes.NewReader(whole), noLimit); kindOf(err) != Protocol {
+		t.Errorf("wrong sum: %v", err)
+	}
+}
+
+// TestTreeBomb has a few trees that stand for more files than can be held.
+func TestTreeBomb(t *testing.T) {
+	trees := map[Hash][]byte{}
+	level := &directory{entries: []entry{{name: "file", mode: filemode.Regular}}}
+	for range 12 {
+		encoded := encodeTree(level)
+		hash := objectHash(plumbing.TreeObject, encoded)
+		trees[hash] = encoded
+		level = &directory{}
+		for i := range 10 {
+			level.entries = append(level.entries, entry{name: fmt.Sprint(i), mode: filemode.Dir, hash: hash})
+		}
+	}
+	encoded := encodeTree(level)
+	root := objectHash(plumbing.TreeObject, encoded)
+	trees[root] = encoded
+	commit := fmt.Appendf(nil, "tree %s\n\n", root)
+	tip := objectHash(plumbing.CommitObject, commit)
+	_, err := loadCommit(tip, objects{trees: trees, commits: map[Hash][]byte{tip: commit}}, nil, nil)
+	if kindOf(err) != Protocol {
+		t.Errorf("error %v", err)
+	}
+}
