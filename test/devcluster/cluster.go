@@ -122,7 +122,7 @@ func (c *Cluster) prepare(ctx context.Context, options Options) error {
 			return fmt.Errorf("making the cluster's folders: %w", err)
 		}
 	}
-	if c.state.Ports, err = choosePorts(options.Replicas); err != nil {
+	if c.state.Ports, err = choosePorts(ctx, options.Replicas); err != nil {
 		return err
 	}
 	if err := c.writeCredentials(); err != nil {

@@ -4,6 +4,7 @@
 package devcluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -39,7 +40,7 @@ type ports struct {
 
 // choosePorts finds a free port for every part. Server is the port that clients use:
 // the only replica's, or the balancer's.
-func choosePorts(replicas int) (ports, error) {
+func choosePorts(ctx context.Context, replicas int) (ports, error) {
 	var chosen ports
 	targets := []*int{
 		&chosen.EtcdClient, &chosen.EtcdPeer, &chosen.APIServer, &chosen.ControllerManager,
@@ -53,7 +54,7 @@ func choosePorts(replicas int) (ports, error) {
 	var held []net.Listener
 	var failure error
 	for _, target := range targets {
-		listener, err := listenAnywhere()
+		listener, err := listenAnywhere(ctx)
 		if err != nil {
 			failure = err
 			break
@@ -71,11 +72,12 @@ func choosePorts(replicas int) (ports, error) {
 }
 
 // listenAnywhere listens on a free port.
-func listenAnywhere() (net.Listener, error) {
+func listenAnywhere(ctx context.Context) (net.Listener, error) {
+	var config net.ListenConfig
 	var failure error
 	for range portAttempts {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		listener, err := net.Listen("tcp", address(port))
+		listener, err := config.Listen(ctx, "tcp", address(port))
 		if err == nil {
 			return listener, nil
 		}

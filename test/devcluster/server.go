@@ -180,10 +180,10 @@ func (c *Cluster) register(ctx context.Context) error {
 func (c *Cluster) waitServed(ctx context.Context, admin Kubectl) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
-		if _, last = admin.Run(ctx, "get", "--raw", "/apis/configbutler.ai/v1alpha1"); last != nil {
-			return false, nil
+		_, last = admin.Run(ctx, "get", "--raw", "/apis/configbutler.ai/v1alpha1")
+		if last == nil {
+			_, last = admin.Run(ctx, "wait", "--for=condition=Available", "apiservice/"+APIServiceName, "--timeout=2s")
 		}
-		_, last = admin.Run(ctx, "wait", "--for=condition=Available", "apiservice/"+APIServiceName, "--timeout=2s")
 		return last == nil, nil
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -270,14 +271,14 @@ func TestSSHLetsInAuthorizedKeysOnly(t *testing.T) {
 
 func TestSSHRunsNothingElse(t *testing.T) {
 	server := start(t)
-	command := strings.TrimPrefix(server.env[len(server.env)-1], "GIT_SSH_COMMAND=")
+	options := strings.Fields(strings.TrimPrefix(server.env[len(server.env)-1], "GIT_SSH_COMMAND="))[1:]
 	address := strings.TrimPrefix(server.sshURL, "ssh://git@")
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"id", "git-upload-archive '/x.git'", "git-receive-pack '/x.git; id'"} {
-		arguments := append(strings.Fields(command)[1:], "-p", port, "git@"+host, line)
+		arguments := slices.Concat(options, []string{"-p", port, "git@" + host, line})
 		out, err := exec.CommandContext(t.Context(), "ssh", arguments...).CombinedOutput()
 		if err == nil || strings.Contains(string(out), "uid=") {
 			t.Errorf("%q is run: %s", line, out)

@@ -56,7 +56,7 @@ func Start(spec Spec) (Process, error) {
 	if err != nil {
 		return Process{}, fmt.Errorf("opening the log of %s: %w", spec.Name, err)
 	}
-	command := exec.Command(spec.Path, spec.Args...)
+	command := exec.Command(spec.Path, spec.Args...) //nolint:noctx // it must outlive whatever starts it
 	command.Env = append(os.Environ(), spec.Env...)
 	command.Stdout, command.Stderr = log, log
 	if spec.Input != nil {
