@@ -1,0 +1,315 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+// client is the administrator's client for what kubectl would be too slow for.
+func (s *stage) client(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	config, err := s.Admin().RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// write sets a ConfigMap's only value.
+func write(t *testing.T, client kubernetes.Interface, namespace, name, value string) {
+	t.Helper()
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Data: map[string]string{"value": value}}
+	_, err := client.CoreV1().ConfigMaps(namespace).Update(t.Context(), object, metav1.UpdateOptions{})
+	if err != nil {
+		_, err = client.CoreV1().ConfigMaps(namespace).Create(t.Context(), object, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// live returns the value of each ConfigMap of the namespace, by path, less those that the
+// cluster makes.
+func (m *mirror) live(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
+	list, err := client.CoreV1().ConfigMaps(m.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	for _, object := range list.Items {
+		if object.Name != "kube-root-ca.crt" {
+			values[m.configMapPath(object.Name)] = object.Data["value"]
+		}
+	}
+	return values, nil
+}
+
+// mirrored returns the value of each ConfigMap in Git, by path.
+func (m *mirror) mirrored(ctx context.Context) (map[string]string, error) {
+	files, err := m.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	for _, file := range files {
+		content, err := m.git(ctx, "show", "main:"+m.folder+"/"+file)
+		if err != nil {
+			return nil, err
+		}
+		var object corev1.ConfigMap
+		if err := yaml.UnmarshalStrict([]byte(content), &object); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		values[file] = object.Data["value"]
+	}
+	return values, nil
+}
+
+// equal waits until Git holds what the cluster holds.
+func (m *mirror) equal(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	eventually(t, "Git equals the cluster", func(ctx context.Context) error {
+		want, err := m.live(ctx, client)
+		if err != nil {
+			return err
+		}
+		files, err := m.files(ctx)
+		if err != nil {
+			return err
+		}
+		if len(files) != len(want) {
+			return fmt.Errorf("%d files for %d objects", len(files), len(want))
+		}
+		got, err := m.mirrored(ctx)
+		if err == nil && !maps.Equal(got, want) {
+			err = fmt.Errorf("in Git %v, in the cluster %v", got, want)
+		}
+		return err
+	})
+}
+
+// withoutChange returns the commits that bring no change.
+func (m *mirror) withoutChange(t *testing.T) []string {
+	t.Helper()
+	out, err := m.git(t.Context(), "log", "--format=%H %T %P", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var empty []string
+	trees := map[string]string{}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	for _, line := range lines {
+		fields := strings.Fields(line)
+		trees[fields[0]] = fields[1]
+	}
+	for _, line := range lines {
+		if fields := strings.Fields(line); len(fields) > 2 && trees[fields[2]] == fields[1] {
+			empty = append(empty, fields[0])
+		}
+	}
+	return empty
+}
+
+func TestRestart(t *testing.T) {
+	s := newStage(t, devcluster.Options{})
+	client := s.client(t)
+	m := s.newMirror(t, "restart")
+	const many = 600
+	for i := range many {
+		write(t, client, "restart", fmt.Sprintf("c%03d", i), "x")
+	}
+	write(t, client, "restart", "kept", "x")
+	m.watch(t, "config", "configmaps")
+	m.equal(t, client)
+	m.settled(t)
+
+	// Nothing has changed, so a second full run commits nothing.
+	before := m.commits(t)
+	m.restart(t, syscall.SIGTERM)
+	m.ready(t, "-n", "restart", "watchrule/config")
+	m.settled(t)
+	if after := m.commits(t); after != before {
+		log, _ := m.git(t.Context(), "log", "--stat", "-3", "main")
+		t.Errorf("%s commits after a restart, %s before:\n%s", after, before, log)
+	}
+
+	// What was deleted while the server was stopped is removed in one cycle.
+	if err := s.StopServer(t.Context(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for i := range many {
+		if err := client.CoreV1().ConfigMaps("restart").Delete(t.Context(), fmt.Sprintf("c%03d", i), metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.equal(t, client)
+	if subject, err := m.git(t.Context(), "log", "-1", "--format=%s", "main"); err != nil || subject != "[SEED] 600 objects: 600 deleted\n" {
+		t.Errorf("the orphans' commit: %q, %v", subject, err)
+	}
+	m.settled(t)
+	if removed := s.kubectl(t, "get", "gds", "main", "-n", "restart", "-o", "jsonpath={.status.orphansRemoved}"); removed != "600" {
+		t.Errorf("orphansRemoved: %s", removed)
+	}
+	m.intact(t)
+}
+
+// restart stops the server with a signal and starts it on its data.
+func (m *mirror) restart(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	if err := m.StopServer(t.Context(), signal); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKilledInMidBurst(t *testing.T) {
+	s := newStage(t, devcluster.Options{})
+	client := s.client(t)
+	m := s.newMirror(t, "burst", "granularity: PerChange")
+	m.watch(t, "config", "configmaps")
+	for round := range 3 {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range 200 {
+				write(t, client, "burst", fmt.Sprintf("c%02d", i%20), fmt.Sprintf("%d-%d", round, i))
+			}
+		}()
+		select {
+		case <-done:
+		case <-time.After(time.Duration(150+round*200) * time.Millisecond):
+		}
+		m.restart(t, syscall.SIGKILL)
+		<-done
+		m.equal(t, client)
+	}
+	if empty := m.withoutChange(t); len(empty) > 0 {
+		t.Errorf("commits without a change: %v", empty)
+	}
+	m.intact(t)
+}
+
+// TestKilledAtEachStep kills the server at every named step of a change's way, lets it come
+// back, and looks for every change in Git, once.
+func TestKilledAtEachStep(t *testing.T) {
+	dir := t.TempDir()
+	program, armed := filepath.Join(dir, "slipstream"), filepath.Join(dir, "armed")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "failpoints", "-o", program+".bin", "github.com/configbutler/slipstream/cmd/slipstream")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	// A server that starts takes its failpoint from a file and leaves none for the next.
+	script := fmt.Sprintf("#!/bin/sh\nexport SLIPSTREAM_FAILPOINTS=\"$(cat %[1]s)\"\n: > %[1]s\nexec %[2]s.bin \"$@\"\n", armed, program)
+	writeFile(t, program, script)
+	writeFile(t, armed, "")
+	s := newStage(t, devcluster.Options{ServerProgram: program})
+	client := s.client(t)
+	for i, step := range []string{"outbox-written", "commits-staged", "push-noted", "pushed", "rows-removed"} {
+		t.Run(step, func(t *testing.T) {
+			m := s.newMirror(t, fmt.Sprintf("step%d", i), "granularity: PerChange")
+			m.watch(t, "config", "configmaps")
+			m.settled(t)
+			writeFile(t, armed, step+"=kill@4")
+			m.restart(t, syscall.SIGTERM)
+			m.ready(t, "-n", m.namespace, "watchrule/config")
+			deaths, want := 0, []string{}
+			for n := range 12 {
+				value := fmt.Sprint(n)
+				want = append(want, value)
+				write(t, client, m.namespace, fmt.Sprintf("c%d", n%3), value)
+				deaths += m.arrives(t, m.configMapPath(fmt.Sprintf("c%d", n%3)), value)
+			}
+			if deaths != 1 {
+				t.Errorf("the server died %d times", deaths)
+			}
+			m.equal(t, client)
+			if got := m.values(t); !slices.Equal(got, want) {
+				t.Errorf("the history holds the values %v, want each of %v once", got, want)
+			}
+		})
+	}
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // it has to be executable
+		t.Fatal(err)
+	}
+}
+
+// arrives waits until a file holds a value and starts the server again when it has died.
+// It returns how often that was.
+func (m *mirror) arrives(t *testing.T, path, value string) (deaths int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s holds %s", path, value), func(ctx context.Context) error {
+		if !m.answers(ctx) {
+			deaths++
+			if err := m.StartServer(ctx); err != nil {
+				return err
+			}
+		}
+		content, err := m.git(ctx, "show", "main:"+m.folder+"/"+path)
+		if err == nil && !strings.Contains(content, fmt.Sprintf("value: %q\n", value)) {
+			err = fmt.Errorf("it holds:\n%s", content)
+		}
+		return err
+	})
+	return deaths
+}
+
+// answers says whether the server's port is open.
+func (m *mirror) answers(ctx context.Context) bool {
+	address := strings.TrimPrefix(m.Env(devcluster.EnvServerURL), "https://")
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	_ = connection.Close()
+	return true
+}
+
+// values returns the values that the commits of the branch brought, oldest first.
+func (m *mirror) values(t *testing.T) []string {
+	t.Helper()
+	out, err := m.git(t.Context(), "log", "--reverse", "-p", "--unified=0", "--format=", "main", "--", m.folder+"/core/v1/configmaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	for _, line := range strings.Split(out, "\n") {
+		if value, ok := strings.CutPrefix(line, "+  value: "); ok {
+			values = append(values, strings.Trim(value, `"`))
+		}
+	}
+	return values
+}

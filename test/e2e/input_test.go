@@ -1,0 +1,216 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+func shell(ctx context.Context, script string) (string, error) {
+	out, err := exec.CommandContext(ctx, "bash", "-c", script).CombinedOutput()
+	return string(out), err
+}
+
+// condition waits until a condition of an object has a reason, and returns its message.
+func (s *stage) condition(t *testing.T, namespace, object, kind, reason string) string {
+	t.Helper()
+	path := fmt.Sprintf(`{.status.conditions[?(@.type=="%s")]`, kind)
+	s.kubectl(t, "wait", "-n", namespace, object, "--for=jsonpath="+path+".reason}="+reason, "--timeout=60s")
+	return s.kubectl(t, "get", "-n", namespace, object, "-o", "jsonpath="+path+".message}")
+}
+
+func badInput(t *testing.T, s *stage) {
+	m := s.newMirror(t, "bad")
+	m.watch(t, "config", "configmaps")
+	s.kubectl(t, "create", "configmap", "safe", "-n", "bad", "--from-literal=a=1")
+	m.holds(t, m.configMapPath("safe"), "name: safe\n")
+
+	destination := func(name, field string) string {
+		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitDestination\nmetadata: {name: %s, namespace: bad}\nspec: {repoRef: {name: main}, %s}\n", name, field)
+	}
+	if why := s.refused(t, s.admin, destination("up", "branch: main, baseFolder: a/../b")); !strings.Contains(why, "spec.baseFolder") {
+		t.Errorf("a baseFolder with ..: %s", why)
+	}
+	s.apply(t, destination("branch", "branch: release, baseFolder: other"))
+	if why := s.condition(t, "bad", "gitdestination/branch", "Ready", "BranchNotAllowed"); !strings.Contains(why, `"release"`) || !strings.Contains(why, "main") {
+		t.Errorf("a branch that is not allowed: %s", why)
+	}
+	s.apply(t, destination("inside", "branch: main, baseFolder: clusters/test/inside"))
+	if why := s.condition(t, "bad", "gitdestination/inside", "Ready", "FolderOverlaps"); !strings.Contains(why, "bad/main") {
+		t.Errorf("a folder inside another destination's: %s", why)
+	}
+
+	repository := func(name, spec string) string {
+		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitRepoConfig\nmetadata: {name: %s, namespace: bad}\nspec: {allowedBranches: [main], %s}\n", name, spec)
+	}
+	s.apply(t, repository("gone", "repoUrl: 'http://127.0.0.1:1/x.git'"))
+	if why := s.condition(t, "bad", "gitrepoconfig/gone", "Ready", "RepositoryUnreachable"); !strings.Contains(why, "127.0.0.1:1") {
+		t.Errorf("a repository that cannot be reached: %s", why)
+	}
+	s.kubectl(t, "create", "secret", "generic", "empty", "-n", "bad", "--from-literal=user=x")
+	s.apply(t, repository("keyless", fmt.Sprintf("repoUrl: '%s/bad.git', secretRef: {name: empty}", s.Env(devcluster.EnvGitURL))))
+	if why := s.condition(t, "bad", "gitrepoconfig/keyless", "Ready", "SecretInvalid"); !strings.Contains(why, "username and password") {
+		t.Errorf("a Secret without the keys: %s", why)
+	}
+
+	out, err := s.admin.Feed(t.Context(), `
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: unknown, namespace: bad}
+spec: {destinationRef: {name: main}, rules: [{name: all, resources: [gadgets]}]}
+`, "apply", "-f", "-", "--warnings-as-errors")
+	if err == nil || !strings.Contains(err.Error(), "gadgets") {
+		t.Errorf("no warning about a type that does not exist: %v\n%s", err, out)
+	}
+	if why := s.condition(t, "bad", "watchrule/unknown", "Ready", "NoMatchingTypes"); !strings.Contains(why, "gadgets") {
+		t.Errorf("a rule for a type that does not exist: %s", why)
+	}
+
+	// Nothing of this has disturbed what worked.
+	s.kubectl(t, "create", "configmap", "after", "-n", "bad", "--from-literal=a=1")
+	m.holds(t, m.configMapPath("after"), "name: after\n")
+	m.holds(t, m.configMapPath("safe"), "name: safe\n")
+}
+
+func userInterface(t *testing.T, s *stage) {
+	m := s.newMirror(t, "ui")
+	m.watch(t, "config", "configmaps")
+	s.ready(t, "-n", "ui", "gitrepoconfig/main", "gitdestination/main")
+	m.settled(t)
+	table := s.kubectl(t, "get", "gds", "-n", "ui")
+	header := strings.Join(strings.Fields(strings.SplitN(table, "\n", 2)[0]), " ")
+	if header != "NAME BRANCH FOLDER COMMIT AGE-OF-COMMIT PENDING OBJECTS STATE" || !strings.Contains(table, "Up to date") {
+		t.Errorf("kubectl get gds:\n%s", table)
+	}
+	if text := s.kubectl(t, "explain", "gitdestination.spec"); !strings.Contains(text, "baseFolder") {
+		t.Errorf("kubectl explain gitdestination.spec:\n%s", text)
+	}
+	if out, err := s.admin.Feed(t.Context(), `
+apiVersion: configbutler.ai/v1alpha1
+kind: GitDestination
+metadata: {name: main, namespace: ui}
+spec: {repoRef: {name: main}, branch: main, granularity: PerChange}
+`, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if out := s.kubectl(t, "get", "gd", "-n", "ui", "--field-selector", "metadata.name=main", "-o", "name"); strings.TrimSpace(out) != "gitdestination.configbutler.ai/main" {
+		t.Errorf("by field selector: %q", out)
+	}
+	if out := s.kubectl(t, "get", "slipstream", "-n", "ui", "-o", "name"); strings.Count(out, "\n") < 4 {
+		t.Errorf("the category slipstream:\n%s", out)
+	}
+	watched(t, s)
+}
+
+// watched follows a deletion with kubectl get --watch.
+func watched(t *testing.T, s *stage) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	command := s.admin.Command(ctx, "get", "watchrules", "-n", "ui", "--watch", "--output-watch-events")
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cancel(); _ = command.Wait() }()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "ADDED") {
+	}
+	s.kubectl(t, "delete", "watchrule", "config", "-n", "ui")
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "DELETED") {
+			return
+		}
+	}
+	t.Errorf("the watch ended without the deletion: %v", ctx.Err())
+}
+
+func access(t *testing.T, s *stage) {
+	s.newMirror(t, "access")
+	user, err := s.User("jane", "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jane := s.Kubectl(user)
+	if _, err := jane.Run(t.Context(), "get", "gitdestinations", "-n", "access"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
+		t.Errorf("an ordinary user may list: %v", err)
+	}
+	s.kubectl(t, "create", "role", "rules", "-n", "access", "--verb=*", "--resource=watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai")
+	s.kubectl(t, "create", "rolebinding", "rules", "-n", "access", "--role=rules", "--user=jane")
+	s.kubectl(t, "create", "role", "config", "-n", "access", "--verb=get,list,watch", "--resource=configmaps")
+	s.kubectl(t, "create", "rolebinding", "config", "-n", "access", "--role=config", "--user=jane")
+	rule := func(resources string) string {
+		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: WatchRule\nmetadata: {name: mine, namespace: access}\nspec: {destinationRef: {name: main}, rules: [{name: all, %s}]}\n", resources)
+	}
+	eventually(t, "RBAC is in force", func(ctx context.Context) error {
+		_, err := jane.Run(ctx, "get", "configmaps,watchrules.configbutler.ai", "-n", "access")
+		return err
+	})
+	for what, resources := range map[string]string{
+		"secrets": "resources: [secrets]", "the preset, which holds Secrets": "apiGroups: ['']", "everything": "resources: ['*']",
+	} {
+		if why := s.refused(t, jane, rule(resources)); !strings.Contains(why, "orbidden") || what == "secrets" && !strings.Contains(why, "secrets") {
+			t.Errorf("a rule that selects %s: %s", what, why)
+		}
+	}
+	if _, err := jane.Feed(t.Context(), rule("resources: [configmaps]"), "apply", "-f", "-"); err != nil {
+		t.Errorf("a rule that selects what she may read: %v", err)
+	}
+	if why := s.refused(t, jane, rule("resources: [configmaps, secrets]")); !strings.Contains(why, "secrets") {
+		t.Errorf("an update that adds Secrets: %s", why)
+	}
+	s.kubectl(t, "create", "secret", "generic", "token", "-n", "access", "--from-literal=username=x", "--from-literal=password=y")
+	if why := s.refused(t, jane, `
+apiVersion: configbutler.ai/v1alpha1
+kind: GitRepoConfig
+metadata: {name: theft, namespace: access}
+spec: {repoUrl: 'https://git.example.com/x.git', allowedBranches: [main], secretRef: {name: token}}
+`); !strings.Contains(why, "token") {
+		t.Errorf("a repository with a Secret that she may not read: %s", why)
+	}
+}
+
+func TestNamespacesGoWithAndWithoutTheServer(t *testing.T) {
+	s := newStage(t, devcluster.Options{})
+	m := s.newMirror(t, "leaving")
+	m.watch(t, "config", "configmaps")
+	m.settled(t)
+	s.kubectl(t, "delete", "namespace", "leaving", "--timeout=60s")
+	if err := s.ControllerManagerHealthy(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	s.kubectl(t, "create", "namespace", "stuck")
+	if err := s.StopServer(t.Context(), 15); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the aggregator notices that the server is away", func(ctx context.Context) error {
+		status, err := s.admin.Run(ctx, "get", "apiservice", "v1alpha1.configbutler.ai", "-o", `jsonpath={.status.conditions[?(@.type=="Available")].status}`)
+		if err == nil && status != "False" {
+			err = fmt.Errorf("available: %s", status)
+		}
+		return err
+	})
+	if err := s.ControllerManagerHealthy(t.Context()); err != nil {
+		t.Errorf("with the server stopped: %v", err)
+	}
+	// Kubernetes holds a namespace back while an API that might have objects in it does not
+	// answer. The documented way out when the server stays away takes its API away.
+	s.kubectl(t, "delete", "namespace", "stuck", "--wait=false")
+	s.kubectl(t, "delete", "apiservice", "v1alpha1.configbutler.ai")
+	start := time.Now()
+	s.kubectl(t, "wait", "--for=delete", "namespace/stuck", "--timeout=60s")
+	t.Logf("the namespace went %s after the APIService", time.Since(start).Round(time.Second))
+}

@@ -1,0 +1,210 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+func TestMirror(t *testing.T) {
+	s := newStage(t, devcluster.Options{})
+	for name, test := range map[string]func(*testing.T, *stage){
+		"ConfigMapCreatedUpdatedDeleted":       configMapLife,
+		"RuleComesAndGoes":                     ruleLife,
+		"CustomResourceInstalledWhileRunning":  customResources,
+		"CustomResourceDefinitionsAreMirrored": definitions,
+		"BadInput":                             badInput,
+		"UserInterface":                        userInterface,
+		"AccessRules":                          access,
+		"OtherPeoplesFilesStay":                foreignFiles,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, s) })
+	}
+}
+
+func configMapLife(t *testing.T, s *stage) {
+	m := s.newMirror(t, "life")
+	m.watch(t, "config", "configmaps")
+
+	s.kubectl(t, "create", "configmap", "web", "-n", "life", "--from-literal=color=red")
+	m.holds(t, m.configMapPath("web"), "color: red\n")
+	first := m.commits(t)
+
+	s.kubectl(t, "patch", "configmap", "web", "-n", "life", "-p", `{"data":{"color":"blue"}}`)
+	m.holds(t, m.configMapPath("web"), "color: blue\n")
+
+	// A write that changes no content makes no commit; the next change, whose commit is
+	// waited for, proves that it has been dealt with.
+	s.kubectl(t, "patch", "configmap", "web", "-n", "life", "-p", `{"data":{"color":"blue"}}`)
+	s.kubectl(t, "annotate", "configmap", "web", "-n", "life", "deployment.kubernetes.io/revision=7")
+
+	s.kubectl(t, "delete", "configmap", "web", "-n", "life")
+	m.lacks(t, m.configMapPath("web"))
+
+	if log, err := m.git(t.Context(), "log", "--format=%s", "-3", "main"); err != nil || log !=
+		"[DELETE] v1/configmaps life/web\n[UPDATE] v1/configmaps life/web\n[CREATE] v1/configmaps life/web\n" {
+		t.Errorf("after %s commits the log is (%v):\n%s", first, err, log)
+	}
+	trailers, err := m.git(t.Context(), "log", "-1", "--format=%(trailers)", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"X-ConfigButler-Destination: life/main", "X-ConfigButler-Operation: DELETE", "X-ConfigButler-ClusterUID: "} {
+		if !strings.Contains(trailers, want) {
+			t.Errorf("the trailers lack %q:\n%s", want, trailers)
+		}
+	}
+	m.intact(t)
+}
+
+func ruleLife(t *testing.T, s *stage) {
+	m := s.newMirror(t, "rules")
+	s.kubectl(t, "create", "configmap", "before", "-n", "rules", "--from-literal=a=1")
+	s.kubectl(t, "create", "service", "clusterip", "before", "-n", "rules", "--tcp=80")
+
+	m.watch(t, "config", "configmaps")
+	m.holds(t, m.configMapPath("before"), "a: \"1\"\n")
+	m.watch(t, "services", "services")
+	m.holds(t, "core/v1/services/rules/before.yaml", "kind: Service\n")
+
+	s.kubectl(t, "delete", "watchrule", "config", "-n", "rules")
+	m.lacks(t, m.configMapPath("before"))
+	m.holds(t, "core/v1/services/rules/before.yaml", "kind: Service\n")
+
+	s.kubectl(t, "delete", "watchrule", "services", "-n", "rules")
+	m.lacks(t, "core/v1/services/rules/before.yaml")
+}
+
+// widgets is a type that the cluster does not have at first.
+const widgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.%[1]s.example.com}
+spec:
+  group: %[1]s.example.com
+  names: {plural: widgets, singular: widget, kind: Widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        x-kubernetes-preserve-unknown-fields: true
+`
+
+func customResources(t *testing.T, s *stage) {
+	m := s.newMirror(t, "custom")
+	// The rule names a type that does not exist: it says so, and waits.
+	s.apply(t, `
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: widgets, namespace: custom}
+spec:
+  destinationRef: {name: main}
+  rules:
+  - {name: widgets, apiGroups: [custom.example.com], resources: [widgets]}
+`)
+	s.kubectl(t, "wait", "-n", "custom", "watchrule/widgets", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=NoMatchingTypes", "--timeout=60s")
+
+	s.apply(t, fmt.Sprintf(widgets, "custom"))
+	s.kubectl(t, "wait", "crd/widgets.custom.example.com", "--for=condition=Established", "--timeout=60s")
+	eventually(t, "a widget can be made", func(ctx context.Context) error {
+		_, err := s.admin.Feed(ctx, `
+apiVersion: custom.example.com/v1
+kind: Widget
+metadata:
+  name: first
+  namespace: custom
+  labels: {team: shop}
+  annotations: {note: "kept"}
+spec: {size: 3}
+status: {phase: Running}
+extra: {beside: spec}
+`, "apply", "-f", "-")
+		return err
+	})
+	path := "custom.example.com/v1/widgets/custom/first.yaml"
+	m.holds(t, path, "beside: spec\n")
+	s.kubectl(t, "patch", "widget", "first", "-n", "custom", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Stopped"}}`)
+	s.kubectl(t, "patch", "widget", "first", "-n", "custom", "--type=merge", "-p", `{"spec":{"size":4}}`)
+	m.holds(t, path, "size: 4\n")
+	content, err := m.git(t.Context(), "show", "main:"+m.folder+"/"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"team: shop\n", "note: kept\n"} {
+		if !strings.Contains(content, want) {
+			t.Errorf("%q was lost:\n%s", want, content)
+		}
+	}
+	for _, unwanted := range []string{"status", "managedFields", "resourceVersion", "last-applied"} {
+		if strings.Contains(content, unwanted) {
+			t.Errorf("%q is mirrored:\n%s", unwanted, content)
+		}
+	}
+	s.ready(t, "-n", "custom", "watchrule/widgets")
+
+	s.kubectl(t, "delete", "crd", "widgets.custom.example.com")
+	m.lacks(t, path)
+}
+
+func definitions(t *testing.T, s *stage) {
+	m := s.newMirror(t, "definitions", "accessPolicy: {allowClusterRules: true}")
+	s.apply(t, `
+apiVersion: configbutler.ai/v1alpha1
+kind: ClusterWatchRule
+metadata: {name: definitions}
+spec:
+  destinationRef: {namespace: definitions, name: main}
+  rules:
+  - {name: definitions, scope: Cluster, resources: [customresourcedefinitions]}
+`)
+	s.ready(t, "clusterwatchrule/definitions")
+	s.apply(t, fmt.Sprintf(widgets, "defined"))
+	path := "apiextensions.k8s.io/v1/customresourcedefinitions/widgets.defined.example.com.yaml"
+	m.holds(t, path, "plural: widgets\n")
+	s.kubectl(t, "delete", "crd", "widgets.defined.example.com")
+	m.lacks(t, path)
+	s.kubectl(t, "delete", "clusterwatchrule", "definitions")
+}
+
+func foreignFiles(t *testing.T, s *stage) {
+	m := s.newMirror(t, "foreign")
+	clone := t.TempDir()
+	url := s.Env(devcluster.EnvGitURL) + "/foreign.git"
+	push := func(file, content string) {
+		t.Helper()
+		script := fmt.Sprintf(`set -e; cd %[1]s
+[ -d .git ] || { git init -q -b main .; git remote add origin %[2]s; git config user.name Jane; git config user.email jane@example.com; }
+if git ls-remote --exit-code -q origin main >/dev/null; then git fetch -q origin; git reset -q --hard origin/main; fi
+mkdir -p "$(dirname %[3]s)"; echo '%[4]s' > %[3]s; git add -A; git commit -qm "Add %[3]s"; git push -q origin HEAD:main`, clone, url, file, content)
+		if out, err := shell(t.Context(), script); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	push("README.md", "by people")
+	m.watch(t, "config", "configmaps")
+	s.kubectl(t, "create", "configmap", "one", "-n", "foreign", "--from-literal=a=1")
+	m.holds(t, m.configMapPath("one"), "name: one\n")
+	push(m.folder+"/NOTES.txt", "inside the folder")
+	push("other/file.yaml", "beside the folder")
+	s.kubectl(t, "create", "configmap", "two", "-n", "foreign", "--from-literal=a=2")
+	m.holds(t, m.configMapPath("two"), "name: two\n")
+	for _, file := range []string{"README.md", m.folder + "/NOTES.txt", "other/file.yaml"} {
+		if _, err := m.git(t.Context(), "show", "main:"+file); err != nil {
+			t.Errorf("somebody else's file: %v", err)
+		}
+	}
+	if out, err := m.git(t.Context(), "log", "--merges", "--format=%h", "main"); err != nil || out != "" {
+		t.Errorf("merges: %q, %v", out, err)
+	}
+}
