@@ -18,8 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	componentconfig "k8s.io/component-base/config"
@@ -31,8 +34,10 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apiserver"
+	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
 	"github.com/configbutler/slipstream/pkg/egress"
 	"github.com/configbutler/slipstream/pkg/loop"
+	"github.com/configbutler/slipstream/pkg/source"
 )
 
 const (
@@ -82,6 +87,8 @@ func New(codecs serializer.CodecFactory) *Options {
 	recommended.SecureServing.ServerCert.PairName = ""
 	recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(
 		v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
+	callerrights.Register(recommended.Admission.Plugins)
+	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, callerrights.PluginName)
 	components, features := newComponents()
 	recommended.FeatureGate = features
 	server := genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components)
@@ -255,8 +262,25 @@ func (o *Options) ApplyTo(config *apiserver.Config) error {
 	config.Validation.AllowInsecureURLs = o.Git.AllowInsecure
 	recommended := *o.Recommended
 	recommended.Etcd = nil
+	recommended.ExtraAdmissionInitializers = func(generic *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
+		types, err := o.newCatalogue(generic.ClientConfig)
+		if err != nil {
+			return nil, err
+		}
+		config.Types = types
+		return []admission.PluginInitializer{callerrights.NewInitializer(types, o.Mirror.Policy())}, nil
+	}
 	if err := recommended.ApplyTo(config.Generic); err != nil {
 		return fmt.Errorf("applying the options of the API server: %w", err)
 	}
 	return nil
+}
+
+// newCatalogue follows the types of the cluster that config leads to, once it is run.
+func (o *Options) newCatalogue(config *rest.Config) (*source.Catalogue, error) {
+	clients, err := source.NewClients(config)
+	if err != nil {
+		return nil, err
+	}
+	return source.NewCatalogue(clients.Discovery, clients.Metadata, o.Mirror.DiscoveryRefresh)
 }

@@ -1,0 +1,418 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package callerrights_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// rbac allows what is listed, as "verb resource.group namespace/name", and records what it was asked.
+type rbac struct {
+	allowed []string
+	fault   error
+	asked   []string
+}
+
+func (r *rbac) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	resource := a.GetResource()
+	if a.GetAPIGroup() != "" {
+		resource += "." + a.GetAPIGroup()
+	}
+	request := strings.TrimRight(a.GetVerb()+" "+resource+" "+a.GetNamespace()+"/"+a.GetName(), "/ ")
+	r.asked = append(r.asked, request)
+	if a.GetUser().GetName() != "jane" || !a.IsResourceRequest() {
+		return authorizer.DecisionDeny, "", errors.New("asked for somebody else")
+	}
+	if slices.Contains(r.allowed, request) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", r.fault
+}
+
+// served is a small cluster.
+type served struct{ snapshot *source.Snapshot }
+
+func (s served) Snapshot() *source.Snapshot { return s.snapshot }
+
+func cluster() served {
+	namespaced := func(group, version, resource, kind string) source.Type {
+		return source.Type{
+			Resource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource},
+			Kind:     kind, Namespaced: true, Preferred: true, Watchable: true,
+		}
+	}
+	nodes := namespaced("", "v1", "nodes", "Node")
+	nodes.Namespaced = false
+	return served{source.NewSnapshot([]source.Type{
+		namespaced("", "v1", "configmaps", "ConfigMap"),
+		namespaced("", "v1", "secrets", "Secret"),
+		namespaced("apps", "v1", "deployments", "Deployment"),
+		namespaced("example.com", "v1", "deployments", "Deployment"),
+		nodes,
+	}, nil)}
+}
+
+// smallPolicy means ConfigMaps and Secrets where a rule names no types.
+func smallPolicy() source.Policy {
+	return source.Policy{Default: []schema.GroupResource{{Resource: "configmaps"}, {Resource: "secrets"}, {Resource: "nodes"}}}
+}
+
+// warnings records what a client would be told.
+type warnings struct{ texts []string }
+
+func (w *warnings) AddWarning(_, text string) { w.texts = append(w.texts, text) }
+
+// plugin is ready for use.
+func plugin(t *testing.T, r *rbac, types callerrights.Types, policy source.Policy) *callerrights.Plugin {
+	t.Helper()
+	p := callerrights.New()
+	p.SetAuthorizer(authorizer.AuthorizerFunc(r.Authorize))
+	callerrights.NewInitializer(types, policy).Initialize(p)
+	if err := p.ValidateInitialization(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// request is jane's.
+func request(obj, old runtime.Object, operation admission.Operation, subresource string) admission.Attributes {
+	accessor := obj.(metav1.Object)
+	return admission.NewAttributesRecord(obj, old, configbutler.SchemeGroupVersion.WithKind("Any"),
+		accessor.GetNamespace(), accessor.GetName(), configbutler.SchemeGroupVersion.WithResource("any"),
+		subresource, operation, nil, false, &user.DefaultInfo{Name: "jane"})
+}
+
+func watchRule(rules ...configbutler.ResourceRule) *configbutler.WatchRule {
+	return &configbutler.WatchRule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "rule"},
+		Spec:       configbutler.WatchRuleSpec{Rules: rules},
+	}
+}
+
+func clusterRule(rules ...configbutler.ClusterResourceRule) *configbutler.ClusterWatchRule {
+	return &configbutler.ClusterWatchRule{
+		ObjectMeta: metav1.ObjectMeta{Name: "rule"},
+		Spec:       configbutler.ClusterWatchRuleSpec{Rules: rules},
+	}
+}
+
+func repository(secret, signing string) *configbutler.GitRepoConfig {
+	repository := &configbutler.GitRepoConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "repo"}}
+	if secret != "" {
+		repository.Spec.SecretRef = &configbutler.SecretReference{Name: secret}
+	}
+	if signing != "" {
+		repository.Spec.Commit = &configbutler.CommitPolicy{
+			Signing: &configbutler.CommitSigning{SecretRef: configbutler.SecretReference{Name: signing}},
+		}
+	}
+	return repository
+}
+
+func groups(names ...string) []string    { return names }
+func resources(names ...string) []string { return names }
+
+func TestWhatACallerMustBeAllowed(t *testing.T) {
+	all := []string{"*"}
+	tests := []struct {
+		name   string
+		obj    runtime.Object
+		types  callerrights.Types
+		policy source.Policy
+		// asks are the resources that list and watch are asked for, or whole requests
+		asks     []string
+		warnings []string
+	}{
+		{
+			name: "a type in its group",
+			obj:  watchRule(configbutler.ResourceRule{APIGroups: groups("apps"), Resources: resources("deployments")}),
+			asks: []string{"deployments.apps shop"},
+		},
+		{
+			name: "a type in the core group",
+			obj:  watchRule(configbutler.ResourceRule{APIGroups: groups(""), Resources: resources("secrets")}),
+			asks: []string{"secrets shop"},
+		},
+		{
+			name: "a plural without a group is every served type of that name",
+			obj:  watchRule(configbutler.ResourceRule{Resources: resources("deployments")}),
+			asks: []string{"deployments.apps shop", "deployments.example.com shop"},
+		},
+		{
+			name: "a group for short wins over the groups",
+			obj:  watchRule(configbutler.ResourceRule{APIGroups: groups(""), Resources: resources("deployments.apps")}),
+			asks: []string{"deployments.apps shop"},
+		},
+		{
+			name: "every resource of every group",
+			obj:  watchRule(configbutler.ResourceRule{Resources: all}),
+			asks: []string{"*.* shop"},
+		},
+		{
+			name: "every resource of a group",
+			obj:  watchRule(configbutler.ResourceRule{APIGroups: groups("apps"), Resources: all}),
+			asks: []string{"*.apps shop"},
+		},
+		{
+			name: "every resource of the core group",
+			obj:  watchRule(configbutler.ResourceRule{APIGroups: groups(""), Resources: resources("*/*")}),
+			asks: []string{"* shop"},
+		},
+		{
+			name: "every resource of a group, for short",
+			obj:  watchRule(configbutler.ResourceRule{Resources: resources("*.apps")}),
+			asks: []string{"*.apps shop"},
+		},
+		{
+			name:     "a type that is not served, with its group",
+			obj:      watchRule(configbutler.ResourceRule{APIGroups: groups("shop.io"), Resources: resources("widgets")}),
+			asks:     []string{"widgets.shop.io shop"},
+			warnings: []string{"spec.rules[0].resources: widgets: no such resource type; it will be followed when it appears"},
+		},
+		{
+			name:     "a type that is not served, without a group",
+			obj:      watchRule(configbutler.ResourceRule{Resources: resources("widgets")}),
+			asks:     []string{"widgets.* shop"},
+			warnings: []string{"spec.rules[0].resources: widgets: no such resource type; it will be followed when it appears"},
+		},
+		{
+			name: "a type that one of its groups does not serve yet",
+			obj:  watchRule(configbutler.ResourceRule{APIGroups: groups("apps", "later.io"), Resources: resources("deployments")}),
+			asks: []string{"deployments.apps shop", "deployments.later.io shop"},
+		},
+		{
+			name:     "a type of the other scope",
+			obj:      watchRule(configbutler.ResourceRule{Resources: resources("nodes")}),
+			asks:     []string{"nodes.* shop"},
+			warnings: []string{"spec.rules[0].resources: nodes: it is of the other scope; it will be followed when it appears"},
+		},
+		{
+			name:     "a subresource selects nothing",
+			obj:      watchRule(configbutler.ResourceRule{APIGroups: groups("apps"), Resources: resources("deployments/scale")}),
+			warnings: []string{"spec.rules[0].resources: deployments/scale: a subresource has no objects of its own; it will be followed when it appears"},
+		},
+		{
+			name: "the preset, of the rule's scope",
+			obj:  watchRule(configbutler.ResourceRule{}),
+			asks: []string{"configmaps shop", "secrets shop"},
+		},
+		{
+			name:  "the preset while the types are not known",
+			obj:   watchRule(configbutler.ResourceRule{}),
+			types: served{},
+			asks:  []string{"configmaps shop", "secrets shop", "nodes shop"},
+		},
+		{
+			name:   "the preset, when it is everything",
+			obj:    watchRule(configbutler.ResourceRule{APIGroups: groups("apps")}),
+			policy: source.Policy{Exclude: []schema.GroupResource{{Resource: "pods"}}},
+			asks:   []string{"*.apps shop"},
+		},
+		{
+			name:  "a plural while the types are not known",
+			obj:   watchRule(configbutler.ResourceRule{Resources: resources("deployments")}),
+			types: served{},
+			asks:  []string{"deployments.* shop"},
+		},
+		{
+			name: "several rules ask once",
+			obj: watchRule(
+				configbutler.ResourceRule{APIGroups: groups(""), Resources: resources("secrets", "configmaps")},
+				configbutler.ResourceRule{Resources: resources("secrets")}),
+			asks: []string{"secrets shop", "configmaps shop"},
+		},
+		{
+			name: "objects in all namespaces",
+			obj: clusterRule(configbutler.ClusterResourceRule{
+				Scope:        configbutler.ScopeNamespaced,
+				ResourceRule: configbutler.ResourceRule{Resources: resources("secrets")},
+			}),
+			asks: []string{"secrets"},
+		},
+		{
+			name: "objects without a namespace",
+			obj: clusterRule(configbutler.ClusterResourceRule{
+				Scope:        configbutler.ScopeCluster,
+				ResourceRule: configbutler.ResourceRule{Resources: resources("nodes")},
+			}),
+			asks: []string{"nodes"},
+		},
+		{name: "a repository without Secrets", obj: repository("", "")},
+		{
+			name: "the Secrets of a repository",
+			obj:  repository("creds", "signing"),
+			asks: []string{"get secrets shop/creds", "get secrets shop/signing"},
+		},
+		{
+			name: "a destination",
+			obj: &configbutler.GitDestination{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "dest"},
+				Spec:       configbutler.GitDestinationSpec{Secrets: "AsIs"},
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.types == nil {
+				tt.types = cluster()
+			}
+			if tt.policy.Default == nil && tt.policy.Exclude == nil {
+				tt.policy = smallPolicy()
+			}
+			want := requests(tt.asks)
+			told := &warnings{}
+			ctx := warning.WithWarningRecorder(t.Context(), told)
+			all := &rbac{allowed: want}
+			if err := plugin(t, all, tt.types, tt.policy).Validate(ctx, request(tt.obj, nil, admission.Create, ""), nil); err != nil {
+				t.Errorf("refused although everything that it needs is allowed: %v", err)
+			}
+			if diff := cmp.Diff(want, all.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.warnings, told.texts); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			refusedWithoutAny(t, tt.obj, tt.types, tt.policy, want)
+		})
+	}
+}
+
+// refusedWithoutAny takes each permission away in turn.
+func refusedWithoutAny(t *testing.T, obj runtime.Object, types callerrights.Types, policy source.Policy, want []string) {
+	t.Helper()
+	for i, permission := range want {
+		some := &rbac{allowed: slices.Delete(slices.Clone(want), i, i+1)}
+		err := plugin(t, some, types, policy).Validate(t.Context(), request(obj, nil, admission.Create, ""), nil)
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("without %q: %v, want Forbidden", permission, err)
+		}
+	}
+}
+
+// requests spells out list and watch for what is not a whole request.
+func requests(asks []string) []string {
+	var requests []string
+	for _, ask := range asks {
+		if strings.HasPrefix(ask, "get ") {
+			requests = append(requests, ask)
+			continue
+		}
+		requests = append(requests, "list "+ask, "watch "+ask)
+	}
+	return requests
+}
+
+func TestOnlyWhatIsNewIsChecked(t *testing.T) {
+	rule := watchRule(configbutler.ResourceRule{APIGroups: groups(""), Resources: resources("secrets")})
+	labelled := rule.DeepCopy()
+	labelled.Labels = map[string]string{"a": "b"}
+	labelled.Status.ObservedGeneration = 7
+	moved := repository("creds", "")
+	moved.Spec.RepoURL = "https://elsewhere.example.com/repo.git"
+	tests := []struct {
+		name    string
+		request admission.Attributes
+		refused bool
+	}{
+		{name: "a new rule", request: request(rule, nil, admission.Create, ""), refused: true},
+		{name: "labels", request: request(labelled, rule, admission.Update, "")},
+		{name: "status", request: request(rule, watchRule(), admission.Update, "status")},
+		{name: "a rule that reads more", request: request(rule, watchRule(), admission.Update, ""), refused: true},
+		{
+			name:    "a repository that sends the same Secret elsewhere",
+			request: request(moved, repository("creds", ""), admission.Update, ""), refused: true,
+		},
+		{name: "a repository as it was", request: request(repository("creds", ""), repository("creds", ""), admission.Update, "")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := plugin(t, &rbac{}, cluster(), smallPolicy()).Validate(t.Context(), tt.request, nil)
+			if got := apierrors.IsForbidden(err); got != tt.refused {
+				t.Errorf("refused = %v (%v), want %v", got, err, tt.refused)
+			}
+		})
+	}
+	if callerrights.New().Handles(admission.Delete) {
+		t.Error("deletions are checked")
+	}
+}
+
+func TestRefusalNamesThePermissionAndTheWayOut(t *testing.T) {
+	tests := []struct {
+		name    string
+		obj     runtime.Object
+		allowed []string
+		want    string
+	}{
+		{
+			name:    "a rule of a namespace",
+			obj:     watchRule(configbutler.ResourceRule{APIGroups: groups(""), Resources: resources("configmaps", "secrets")}),
+			allowed: requests([]string{"configmaps shop"}),
+			want: `user "jane" cannot list and watch secrets in the namespace shop, which the server would do on their behalf: ` +
+				`ask for a Role in the namespace shop that allows list and watch on resource "secrets" in API group "", ` +
+				`or leave secrets out of spec.rules[0].resources`,
+		},
+		{
+			name:    "a cluster rule, half allowed",
+			obj:     clusterRule(configbutler.ClusterResourceRule{Scope: configbutler.ScopeCluster, ResourceRule: configbutler.ResourceRule{Resources: resources("nodes")}}),
+			allowed: []string{"list nodes"},
+			want: `user "jane" cannot watch nodes in the whole cluster, which the server would do on their behalf: ` +
+				`ask for a ClusterRole that allows watch on resource "nodes" in API group "", or leave nodes out of spec.rules[0].resources`,
+		},
+		{
+			name: "a Secret",
+			obj:  repository("creds", ""),
+			want: `user "jane" cannot get secrets "creds" in the namespace shop, which the server would do on their behalf: ` +
+				`ask for a Role in the namespace shop that allows get on resource "secrets" in API group "", ` +
+				`or let spec.secretRef.name name a Secret that you may read`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := plugin(t, &rbac{allowed: tt.allowed}, cluster(), smallPolicy()).
+				Validate(t.Context(), request(tt.obj, nil, admission.Create, ""), nil)
+			if err == nil || !strings.HasSuffix(err.Error(), "is forbidden: "+tt.want) {
+				t.Errorf("refusal = %v\nwant it to end in %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestAnAuthorizerThatFailsAdmitsNothing(t *testing.T) {
+	broken := &rbac{fault: errors.New("no answer")}
+	err := plugin(t, broken, cluster(), smallPolicy()).Validate(t.Context(), request(repository("creds", ""), nil, admission.Create, ""), nil)
+	if !apierrors.IsInternalError(err) {
+		t.Errorf("error = %v, want an internal error", err)
+	}
+}
+
+func TestAPluginMustBeInitialized(t *testing.T) {
+	p := callerrights.New()
+	if p.ValidateInitialization() == nil {
+		t.Error("a plugin without an authorizer is accepted")
+	}
+	p.SetAuthorizer(authorizer.AuthorizerFunc((&rbac{}).Authorize))
+	if p.ValidateInitialization() == nil {
+		t.Error("a plugin without types is accepted")
+	}
+}

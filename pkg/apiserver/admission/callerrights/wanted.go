@@ -1,0 +1,191 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package callerrights
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// all stands for every group or every resource, in rules and in RBAC alike.
+const all = "*"
+
+// readVerbs are what following a type takes.
+var readVerbs = []string{"list", "watch"}
+
+// wanted is what an object makes the server do.
+type wanted struct {
+	needs    []need
+	warnings []string
+}
+
+// wantedBy asks nothing for kinds that make the server do nothing on their own.
+func (p *Plugin) wantedBy(obj runtime.Object) wanted {
+	switch o := obj.(type) {
+	case *configbutler.GitRepoConfig:
+		return wanted{needs: secretsOf(o)}
+	case *configbutler.WatchRule:
+		r := resolution{snapshot: p.types.Snapshot(), policy: p.policy, namespace: o.Namespace}
+		for i, rule := range o.Spec.Rules {
+			r.add(rule, source.NamespacedScope, field.NewPath("spec", "rules").Index(i))
+		}
+		return r.wanted
+	case *configbutler.ClusterWatchRule:
+		r := resolution{snapshot: p.types.Snapshot(), policy: p.policy}
+		for i, rule := range o.Spec.Rules {
+			r.add(rule.ResourceRule, source.Scope(rule.Scope), field.NewPath("spec", "rules").Index(i))
+		}
+		return r.wanted
+	}
+	return wanted{}
+}
+
+// changesSpec says whether an object is new or wants something else than old.
+func changesSpec(obj, old runtime.Object) bool {
+	switch o := obj.(type) {
+	case *configbutler.GitRepoConfig:
+		before, ok := old.(*configbutler.GitRepoConfig)
+		return !ok || !equality.Semantic.DeepEqual(o.Spec, before.Spec)
+	case *configbutler.WatchRule:
+		before, ok := old.(*configbutler.WatchRule)
+		return !ok || !equality.Semantic.DeepEqual(o.Spec, before.Spec)
+	case *configbutler.ClusterWatchRule:
+		before, ok := old.(*configbutler.ClusterWatchRule)
+		return !ok || !equality.Semantic.DeepEqual(o.Spec, before.Spec)
+	}
+	return false
+}
+
+// secretsOf are the Secrets that a repository names. Any change of its spec needs them: a new URL alone would send their
+// content elsewhere.
+func secretsOf(repository *configbutler.GitRepoConfig) []need {
+	var needs []need
+	add := func(name string, path *field.Path) {
+		needs = append(needs, need{
+			verbs: []string{"get"}, namespace: repository.Namespace, resource: "secrets", name: name,
+			remedy: fmt.Sprintf("or let %s name a Secret that you may read", path),
+		})
+	}
+	if ref := repository.Spec.SecretRef; ref != nil {
+		add(ref.Name, field.NewPath("spec", "secretRef", "name"))
+	}
+	if commit := repository.Spec.Commit; commit != nil && commit.Signing != nil {
+		add(commit.Signing.SecretRef.Name, field.NewPath("spec", "commit", "signing", "secretRef", "name"))
+	}
+	return needs
+}
+
+// resolution gathers what the rules of one object want.
+type resolution struct {
+	snapshot *source.Snapshot
+	policy   source.Policy
+	// namespace is that of the rule, empty for a rule that reads every namespace.
+	namespace string
+	wanted    wanted
+}
+
+// add gathers what one rule wants.
+func (r *resolution) add(rule configbutler.ResourceRule, scope source.Scope, path *field.Path) {
+	selection := source.Selection{APIGroups: rule.APIGroups, APIVersions: rule.APIVersions, Scope: scope}
+	if len(rule.Resources) == 0 {
+		r.addDefault(selection, path)
+		return
+	}
+	for _, entry := range rule.Resources {
+		selection.Resources = []string{entry}
+		r.addEntry(entry, selection, path.Child("resources"))
+	}
+}
+
+// addDefault wants the types that a rule without resources means.
+func (r *resolution) addDefault(selection source.Selection, path *field.Path) {
+	remedy := fmt.Sprintf("or name the types that you may read in %s", path.Child("resources"))
+	if len(r.policy.Default) == 0 {
+		r.addNames(selection.APIGroups, all, remedy)
+		return
+	}
+	if r.snapshot == nil {
+		for _, resource := range r.policy.Default {
+			r.need(resource, remedy)
+		}
+		return
+	}
+	for _, resource := range r.resolve(selection, path) {
+		r.need(resource, remedy)
+	}
+}
+
+// addEntry wants what one entry of resources names. Types that may appear later are in what is asked: a wildcard needs
+// the right on the wildcard, and a name needs it in every group that is written, whether it is served there or not.
+// Where no group is written, the types that have the name now are asked for.
+func (r *resolution) addEntry(entry string, selection source.Selection, path *field.Path) {
+	name, subresource, hasSubresource := strings.Cut(entry, "/")
+	resolved := r.resolve(selection, path)
+	if hasSubresource && subresource != all {
+		return // it selects no objects
+	}
+	resource, group, hasGroup := strings.Cut(name, ".")
+	remedy := fmt.Sprintf("or leave %s out of %s", entry, path)
+	groups := selection.APIGroups
+	if hasGroup {
+		groups = []string{group}
+	}
+	openGroup := len(groups) == 0 || slices.Contains(groups, all)
+	if resource == all || !openGroup || len(resolved) == 0 {
+		r.addNames(groups, resource, remedy)
+		return
+	}
+	for _, found := range resolved {
+		r.need(found, remedy)
+	}
+}
+
+// addNames wants a resource in the groups as they are written.
+func (r *resolution) addNames(groups []string, resource, remedy string) {
+	if len(groups) == 0 {
+		groups = []string{all}
+	}
+	for _, group := range groups {
+		r.need(schema.GroupResource{Group: group, Resource: resource}, remedy)
+	}
+}
+
+// resolve is what a selection means now; what it does not match becomes a warning.
+func (r *resolution) resolve(selection source.Selection, path *field.Path) []schema.GroupResource {
+	if r.snapshot == nil {
+		return nil
+	}
+	types, unmatched := r.snapshot.Resolve(selection, r.policy)
+	for _, u := range unmatched {
+		if !u.Uncertain {
+			r.wanted.warnings = append(r.wanted.warnings,
+				fmt.Sprintf("%s: %s; it will be followed when it appears", path, u))
+		}
+	}
+	var resources []schema.GroupResource
+	for _, t := range types {
+		resources = append(resources, t.Resource.GroupResource())
+	}
+	return resources
+}
+
+// need wants to read a type, once.
+func (r *resolution) need(resource schema.GroupResource, remedy string) {
+	same := func(n need) bool { return n.group == resource.Group && n.resource == resource.Resource }
+	if slices.ContainsFunc(r.wanted.needs, same) {
+		return
+	}
+	r.wanted.needs = append(r.wanted.needs, need{
+		verbs: readVerbs, namespace: r.namespace, group: resource.Group, resource: resource.Resource, remedy: remedy,
+	})
+}
