@@ -66,7 +66,7 @@ func TestDialContextLooksAtTheResolvedAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -81,5 +81,7 @@ func TestDialContextLooksAtTheResolvedAddress(t *testing.T) {
 	if err != nil {
 		t.Fatalf("with loopback allowed: %v", err)
 	}
-	conn.Close()
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
 }
