@@ -4,7 +4,6 @@
 package manifest
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -25,9 +24,4 @@ func Render(obj *unstructured.Unstructured) ([]byte, error) {
 		return nil, fmt.Errorf("rendering %s %s/%s: %w", obj.GetKind(), obj.GetNamespace(), obj.GetName(), err)
 	}
 	return content, nil
-}
-
-// Hash returns the SHA-256 of canonical YAML. Two objects with the same hash have the same content.
-func Hash(canonical []byte) [sha256.Size]byte {
-	return sha256.Sum256(canonical)
 }
