@@ -71,7 +71,7 @@ func (e *Engine) TimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest) (
 			return nil
 		}
 		response.GrantedTTL = term.ttl
-		response.TTL = int64(term.deadline.Sub(e.options.Clock.Now()) / time.Second)
+		response.TTL = max(0, int64(term.deadline.Sub(e.options.Clock.Now())/time.Second))
 		if r.Keys {
 			response.Keys = s.attachedKeys(r.ID)
 		}

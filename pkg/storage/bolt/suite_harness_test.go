@@ -64,6 +64,7 @@ func openEngine(t testing.TB, options bolt.Options) *bolt.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.SkipSync()
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)

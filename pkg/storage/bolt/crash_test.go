@@ -1,0 +1,145 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+)
+
+// crashStore names, to a child process, the file to write until it is killed.
+const crashStore = "SLIPSTREAM_TEST_CRASH_STORE"
+
+// TestMain turns the test binary into the child of TestKilledWriter.
+func TestMain(m *testing.M) {
+	if path := os.Getenv(crashStore); path != "" {
+		fmt.Fprintln(os.Stderr, writeUntilKilled(path))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// TestKilledWriter kills a process that writes and compacts, again and again: what
+// it said to be written is there, and the history is whole.
+func TestKilledWriter(t *testing.T) {
+	const rounds = 6
+	path := filepath.Join(t.TempDir(), "store.db")
+	acknowledged := map[string]int64{}
+	for round := range rounds {
+		killWriter(t, path, 100*(round+1), acknowledged)
+		e := reopen(t, path)
+		checkAcknowledged(t, e, acknowledged)
+		checkWhole(t, e)
+		closeEngine(t, e)
+	}
+}
+
+// killWriter starts a writer, adds what it acknowledges, and kills it some random
+// time after it has acknowledged n writes.
+func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64) {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), crashStore+"="+path)
+	child.Stderr = os.Stderr
+	output, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(output); lines.Scan(); n-- {
+		var key string
+		var revision int64
+		if _, err := fmt.Sscan(lines.Text(), &key, &revision); err != nil {
+			continue // The line that the kill cut off.
+		}
+		acknowledged[key] = revision
+		if n == 0 {
+			time.AfterFunc(rand.N(20*time.Millisecond), func() { _ = child.Process.Kill() })
+		}
+	}
+	if err := child.Wait(); err == nil || child.ProcessState.ExitCode() == 1 {
+		t.Fatalf("the writer was not killed: %v", err)
+	}
+}
+
+func checkAcknowledged(t *testing.T, e *bolt.Engine, acknowledged map[string]int64) {
+	t.Helper()
+	for key, revision := range acknowledged {
+		response, err := e.Range(t.Context(), &pb.RangeRequest{Key: []byte(key)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(response.Kvs) != 1 || response.Kvs[0].ModRevision != revision {
+			t.Fatalf("%s was acknowledged at %d, the store has %v", key, revision, response.Kvs)
+		}
+		if revision > e.Revision() {
+			t.Fatalf("%s was acknowledged at %d, the store is at %d", key, revision, e.Revision())
+		}
+	}
+}
+
+// checkWhole fails if the log has a gap or a counter is wrong.
+func checkWhole(t *testing.T, e *bolt.Engine) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	client := bolt.NewClient(ctx, e)
+	first := e.CompactRevision() + 1
+	if first > 1 && first <= e.Revision() {
+		if err := checkGapless(client.Watch(ctx, "/", clientv3.WithPrefix(), clientv3.WithRev(first)), first, e.Revision()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := client.KV.Get(ctx, "/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counted := countOf(t, e, "/", 0); counted != int64(len(all.Kvs)) {
+		t.Fatalf("counted %d keys, there are %d", counted, len(all.Kvs))
+	}
+}
+
+// writeUntilKilled writes from many sides and says what is written.
+func writeUntilKilled(path string) error {
+	ctx := context.Background()
+	e, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: 30 * time.Millisecond})
+	if err != nil {
+		return err
+	}
+	var said sync.Mutex
+	failed := make(chan error)
+	value := []byte(strings.Repeat("x", 900))
+	for w := range 16 {
+		go func() {
+			for i := 0; ; i++ {
+				key := fmt.Sprintf("/%d/%d/%d", os.Getpid(), w, i)
+				response, err := e.Put(ctx, &pb.PutRequest{Key: []byte(key), Value: value})
+				if err != nil {
+					failed <- err
+					return
+				}
+				said.Lock()
+				fmt.Println(key, response.Header.Revision)
+				said.Unlock()
+			}
+		}()
+	}
+	return <-failed
+}
