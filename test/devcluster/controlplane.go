@@ -39,10 +39,14 @@ var controllers = []string{
 	"endpointslice-controller",
 }
 
+// EtcdURL is where the control plane's etcd answers its clients, without TLS. Tests
+// compact and read through it what the API servers store.
+func (c *Cluster) EtcdURL() string { return "http://" + address(c.state.Ports.EtcdClient) }
+
 // etcd is the store of the control plane. It does not wait for the disk: what it
 // holds is not worth more than the cluster.
 func (c *Cluster) etcd() part {
-	client, peer := "http://"+address(c.state.Ports.EtcdClient), "http://"+address(c.state.Ports.EtcdPeer)
+	client, peer := c.EtcdURL(), "http://"+address(c.state.Ports.EtcdPeer)
 	return part{
 		spec: c.spec("etcd", c.state.Programs.Etcd,
 			"--name=dev",
@@ -65,7 +69,7 @@ func (c *Cluster) apiServer() part {
 	pki := c.files
 	return part{
 		spec: c.spec("kube-apiserver", c.state.Programs.APIServer,
-			"--etcd-servers=http://"+address(c.state.Ports.EtcdClient),
+			"--etcd-servers="+c.EtcdURL(),
 			"--bind-address="+loopback,
 			"--advertise-address="+loopback,
 			fmt.Sprintf("--secure-port=%d", c.state.Ports.APIServer),

@@ -139,7 +139,7 @@ func (c *Cluster) server(replica, port int) part {
 	if options.Storage == StorageEtcd3 {
 		arguments = append(arguments,
 			"--storage-backend=etcd3",
-			"--etcd-servers=http://"+address(c.state.Ports.EtcdClient),
+			"--etcd-servers="+c.EtcdURL(),
 			"--etcd-prefix="+etcdPrefix,
 		)
 	}

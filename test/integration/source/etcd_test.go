@@ -5,11 +5,8 @@ package source_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -18,7 +15,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/test/devcluster"
 )
 
 // Events are the one built-in type that the API server reads from etcd directly: a compaction of etcd shows at once.
@@ -106,7 +102,7 @@ func createEvent(t *testing.T, admin dynamic.Interface, namespace, name string) 
 // compact makes etcd forget all but the present.
 func compact(t *testing.T) {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcdEndpoint(t)}})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{cluster.EtcdURL()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,23 +114,4 @@ func compact(t *testing.T) {
 	if _, err := client.Compact(t.Context(), present.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// etcdEndpoint reads the cluster's state file, which lies beside its folder of logs.
-func etcdEndpoint(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Dir(cluster.Env(devcluster.EnvControlPlaneLogs))
-	content, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var state struct {
-		Ports struct {
-			EtcdClient int `json:"etcdClient"`
-		} `json:"ports"`
-	}
-	if err := json.Unmarshal(content, &state); err != nil || state.Ports.EtcdClient == 0 {
-		t.Fatalf("no etcd in the cluster's state: %v", err)
-	}
-	return fmt.Sprintf("http://127.0.0.1:%d", state.Ports.EtcdClient)
 }
