@@ -29,6 +29,10 @@ const (
 	DefaultRetryPeriod   = 8 * time.Second
 )
 
+// releaseInterval is how often a process that does not lead looks whether the leader has given the Lease back. The
+// retry period is too long for that: a stop should cost the controllers a few seconds.
+const releaseInterval = 2 * time.Second
+
 // Pauses between a term that failed and the next one.
 const (
 	firstPause = time.Second
@@ -81,6 +85,9 @@ func (l *Loop) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		if errors.Is(err, errReleased) {
+			continue
+		}
 		if time.Since(started) > lastPause {
 			pause = newPause()
 		}
@@ -98,8 +105,12 @@ func newPause() wait.Backoff {
 	return wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.1, Steps: 10, Cap: lastPause}
 }
 
-// errLeaseLost ends a term without any fault of the runners.
-var errLeaseLost = errors.New("the leader lease was lost")
+// Ends of a term that are no fault of the runners.
+var (
+	errLeaseLost = errors.New("the leader lease was lost")
+	// errReleased says that an election begun now is won at once.
+	errReleased = errors.New("the leader gave the lease back")
+)
 
 // term waits for leadership, runs the controllers, and gives the Lease back once they have stopped.
 func (l *Loop) term(ctx context.Context) error {
@@ -123,12 +134,34 @@ func (l *Loop) term(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case <-over:
+	case <-l.released(election):
+		err = errReleased
 	case leading := <-elected:
 		err = l.lead(ctx, leading)
 	}
 	release()
 	<-over
 	return err
+}
+
+// released is closed when another process gives the Lease back, or never. ctx ends the looking.
+func (l *Loop) released(ctx context.Context) <-chan struct{} {
+	freed := make(chan struct{})
+	led := false
+	look := func(ctx context.Context) (bool, error) {
+		record, _, err := l.lease.Lock.Get(ctx)
+		if err != nil {
+			return false, nil // the elector meets the same trouble and reports it
+		}
+		led = led || record.HolderIdentity != "" && record.HolderIdentity != l.lease.Lock.Identity()
+		return led && record.HolderIdentity == "", nil
+	}
+	go func() {
+		if wait.PollUntilContextCancel(ctx, releaseInterval, true, look) == nil {
+			close(freed)
+		}
+	}()
+	return freed
 }
 
 // election hands the context of a won election to elected; that context ends with the leadership.

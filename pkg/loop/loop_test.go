@@ -160,6 +160,39 @@ func TestOnlyTheLeaderRuns(t *testing.T) {
 	await(t, second.started, "the second leader")
 }
 
+func TestAReleasedLeaseIsTakenBeforeTheRetryPeriod(t *testing.T) {
+	client := fake.NewClientset()
+	slow := func(identity string) Lease {
+		lease := shortLease(client, identity)
+		lease.Duration, lease.RenewDeadline, lease.RetryPeriod = 3*time.Minute, 2*time.Minute, time.Minute
+		return lease
+	}
+	first, second := newRecorder(), newRecorder()
+	close(first.drain)
+	close(second.drain)
+	over, stop := start(t, slow("a"), first)
+	await(t, first.started, "the first leader")
+	looked := lookedUp(client)
+	start(t, slow("b"), second)
+	await(t, looked, "the second replica to look at the lease")
+	stop()
+	await(t, over, "the end of the first leader")
+	await(t, second.started, "the second leader") // patience is shorter than the retry period
+}
+
+// lookedUp is closed when the lease has been read twice more: by an elector, and by the one that waits for its release.
+func lookedUp(client *fake.Clientset) <-chan struct{} {
+	done := make(chan struct{})
+	var reads atomic.Int32
+	client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if reads.Add(1) == 2 {
+			close(done)
+		}
+		return false, nil, nil
+	})
+	return done
+}
+
 func TestLostLeaseStopsTheRunnersAndTheLoopTriesAgain(t *testing.T) {
 	client := fake.NewClientset()
 	var broken atomic.Bool
