@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+
+# Copyright The Slipstream Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Shows the mirror on a development cluster: starts one, changes things in it, and shows
+# what Git got. `make demo` and `make demo-down` build what this needs and call it.
+#
+#   hack/demo.sh up     start, or find what runs, and show it
+#   hack/demo.sh down   end it and remove what it wrote
+#   hack/demo.sh env    print what a shell needs for looking around, for eval
+#
+# DEMO_DIR is the folder of the cluster, .dev/demo unless set.
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly dir=${DEMO_DIR:-.dev/demo}
+# How long, in seconds, anything here may take once the cluster is up.
+readonly limit=60
+readonly folder=clusters/demo
+
+say() { printf '\n==> %s\n' "$*"; }
+
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+main() {
+  case ${1:-} in
+    up) up ;;
+    down) down ;;
+    env) print_env ;;
+    *) fail "usage: hack/demo.sh up|down|env" ;;
+  esac
+}
+
+up() {
+  require_programs
+  start_cluster
+  load_env
+  if changed_already; then
+    say "The demo runs already. This is what it did."
+  else
+    apply_production
+    change_production
+  fi
+  show
+  explain
+}
+
+down() {
+  bin/dev down --dir "${dir}"
+  echo "The demo has ended; nothing of it is left in ${dir}."
+}
+
+# print_env prints the variables of the cluster as exports, with kubectl in the PATH.
+print_env() {
+  [[ -f ${dir}/env ]] || fail "no demo runs in ${dir}; start it with: make demo"
+  load_env
+  printf 'export %s=%q\n' KUBECONFIG "${KUBECONFIG}" KUBECTL "${KUBECTL}" KUBECACHEDIR "${KUBECACHEDIR}" \
+    GIT_URL "${GIT_URL}" GIT_ROOT "${GIT_ROOT}" SERVER_URL "${SERVER_URL}" SERVER_LOG "${SERVER_LOG}"
+  printf 'export PATH=%q:%s\n' "$(dirname "${KUBECTL}")" "\"\${PATH}\""
+}
+
+require_programs() {
+  command -v git > /dev/null || fail "git is needed: install it and run make demo again"
+  [[ -x bin/dev && -x bin/slipstream ]] || fail "the programs are not built; run: make demo"
+}
+
+# start_cluster leaves a cluster with the server running in dir, whatever was there.
+start_cluster() {
+  if [[ -f ${dir}/env ]] && (load_env && kubectl get --raw /readyz) > /dev/null 2>&1; then
+    (load_env && kubectl get --raw /apis/configbutler.ai/v1alpha1) > /dev/null 2>&1 || bin/dev start-server --dir "${dir}"
+    return
+  fi
+  if [[ -e ${dir}/cluster.json ]]; then
+    say "Removing what an earlier demo left in ${dir}"
+    bin/dev down --dir "${dir}"
+  fi
+  say "Starting a cluster in ${dir}: etcd, kube-apiserver, kube-controller-manager, a Git server, slipstream"
+  bin/dev up --dir "${dir}" > /dev/null || fail "the cluster did not start; the lines above say why. make demo-down removes what is left"
+}
+
+load_env() {
+  # shellcheck source=/dev/null
+  . "${dir}/env"
+  export KUBECONFIG
+  # What kubectl remembers of this cluster goes when the cluster goes.
+  KUBECACHEDIR=$(dirname "${KUBECONFIG}")/cache
+  export KUBECACHEDIR
+}
+
+kubectl() { "${KUBECTL}" "$@"; }
+
+# as runs kubectl as one of the people of the demo.
+as() {
+  local person=$1
+  shift
+  local kubeconfig
+  kubeconfig=$(dirname "${KUBECONFIG}")/${person}.demo
+  [[ -s ${kubeconfig} ]] || bin/dev user --dir "${dir}" --name "${person}" > "${kubeconfig}"
+  "${KUBECTL}" --kubeconfig "${kubeconfig}" "$@"
+}
+
+mirror_git() { git --git-dir "${GIT_ROOT}/shop.git" "$@"; }
+
+# The last thing that change_production does tells whether it has run.
+changed_already() { kubectl get -n shop coupons.shop.example.com spring > /dev/null 2>&1; }
+
+apply_production() {
+  say "Applying production: artifacts/demo/shop.yaml"
+  kubectl apply -f artifacts/demo/shop.yaml
+  say "Applying the mirror: artifacts/demo/mirror.yaml"
+  sed "s|\${GIT_URL}|${GIT_URL}|" artifacts/demo/mirror.yaml | kubectl apply -f -
+  kubectl wait -n shop --for=condition=Ready --timeout="${limit}s" \
+    gitrepoconfig/shop gitdestination/shop watchrule/everything clusterwatchrule/definitions ||
+    fail "the mirror did not become ready; kubectl get slipstream -A says why, and so does ${SERVER_LOG}"
+  printf '      in Git: %s objects\n' "$(mirror_git ls-tree -r --name-only "main:${folder}" | wc -l | tr -d ' ')"
+}
+
+change_production() {
+  say "Changing production, as two people who may edit the namespace"
+  told jane set image -n shop deployment/web web=registry.example.com/shop/web:1.9
+  until_in_git apps/v1/deployments/shop/web.yaml 'web:1.9'
+  told bob patch -n shop configmap/web -p '{"data":{"BANNER":"Winter sale"}}'
+  until_in_git core/v1/configmaps/shop/web.yaml 'Winter sale'
+  told bob delete -n shop deployment/report
+  until_gone apps/v1/deployments/shop/report.yaml
+
+  say "Installing a kind that the cluster did not have, and an object of it"
+  kubectl apply -f artifacts/demo/coupon-definition.yaml
+  kubectl wait --for=condition=Established --timeout="${limit}s" crd/coupons.shop.example.com > /dev/null
+  until_in_git apiextensions.k8s.io/v1/customresourcedefinitions/coupons.shop.example.com.yaml
+  kubectl apply -f artifacts/demo/coupon.yaml
+  until_in_git shop.example.com/v1/coupons/shop/spring.yaml
+  kubectl wait -n shop gds/shop --for=jsonpath='{.status.state}'='Up to date' --timeout="${limit}s" > /dev/null
+}
+
+# told says what a person does, and does it.
+told() {
+  local person=$1
+  shift
+  printf '%s$ kubectl%s\n' "${person}" "$(quoted "$@")"
+  as "${person}" "$@"
+}
+
+# quoted prints arguments as they would be typed, with a space before each.
+quoted() {
+  local argument
+  for argument in "$@"; do
+    case ${argument} in
+      *[!A-Za-z0-9=/:._-]*) printf " '%s'" "${argument}" ;;
+      *) printf ' %s' "${argument}" ;;
+    esac
+  done
+}
+
+# until_in_git waits until the file at a path below the folder is there and holds a text.
+until_in_git() { until_true "$1" holds "$1" "${2:-}"; }
+
+# until_gone waits until there is no file at a path below the folder.
+until_gone() { until_true "$1" lacks "$1"; }
+
+holds() {
+  mirror_git show "main:${folder}/$1" 2> /dev/null | grep --fixed-strings --quiet -e "$2"
+}
+
+lacks() { ! mirror_git cat-file -e "main:${folder}/$1" 2> /dev/null; }
+
+# until_true polls a check about a path and says how long it took and which commit did it.
+until_true() {
+  local path=$1 began
+  shift
+  began=$(now)
+  local end=$((SECONDS + limit)) told=$((SECONDS + 2))
+  until "$@"; do
+    ((SECONDS < end)) || fail "${path} did not reach Git in ${limit}s; kubectl get gds -A says why, and so does ${SERVER_LOG}"
+    if ((SECONDS >= told)); then
+      echo "      still waiting for ${path} in Git"
+      told=$((SECONDS + 5))
+    fi
+    sleep 0.05
+  done
+  printf '      in Git after %ss: %s\n' "$(seconds_since "${began}")" \
+    "$(mirror_git log -1 --format='%h %s' main -- "${folder}/${path}")"
+}
+
+# now is the time in seconds, with a fraction where the shell knows one.
+now() { printf '%s\n' "${EPOCHREALTIME:-${SECONDS}}" | tr , .; }
+
+seconds_since() { awk -v began="$1" -v ended="$(now)" 'BEGIN { printf "%.1f", ended - began }'; }
+
+show() {
+  say "The commits, oldest first: git log --stat"
+  mirror_git --no-pager log --reverse --date=format:%H:%M:%S --format='%h  %cd  %an  %s' --stat=100 main | grep -v '^$'
+  say "What jane changed: git show. The author is the server, since it does not know who made a change; it says so"
+  mirror_git --no-pager show "$(mirror_git log -1 --format=%h --grep='UPDATE.*deployments shop/web' main)"
+  say "How far it is: kubectl get gds -n shop"
+  kubectl get gds -n shop
+  say "Everything that belongs to it: kubectl get slipstream -A"
+  kubectl get slipstream -A
+  say "One file of the mirror: ${folder}/apps/v1/deployments/shop/web.yaml"
+  mirror_git --no-pager show "main:${folder}/apps/v1/deployments/shop/web.yaml"
+}
+
+explain() {
+  say "It keeps running. Look around:"
+  cat << TEXT
+  eval "\$(hack/demo.sh env)"          # KUBECONFIG, GIT_URL, and kubectl in the PATH
+
+or, in any other shell and folder:
+
+  export KUBECONFIG=${KUBECONFIG}
+  export PATH=$(dirname "${KUBECTL}"):\$PATH
+
+  kubectl get slipstream -A
+  kubectl explain gitdestination.spec
+  git clone ${GIT_URL}/shop.git
+
+The server's log: ${SERVER_LOG}
+Stop it with: make demo-down
+TEXT
+}
+
+main "$@"
