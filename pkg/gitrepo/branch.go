@@ -41,10 +41,9 @@ type Branch struct {
 
 	pushed state
 	staged []batch
-	// completesPacks is what the server last said of itself, thinFailed that it could not read a thin pack all the same.
-	completesPacks bool
-	thinFailed     bool
-	deflater       *zlib.Writer
+	// thinFailed says that the server could not read a thin pack although it takes them by its own word.
+	thinFailed bool
+	deflater   *zlib.Writer
 }
 
 // state is a commit and its files.

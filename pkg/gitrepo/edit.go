@@ -6,7 +6,6 @@ package gitrepo
 import (
 	"strings"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
@@ -128,7 +127,8 @@ type sealedTree struct {
 	directory *directory
 	// original is the directory's version before the edit, or nil.
 	original *directory
-	encoded  []byte
+	// size is the length of the directory's encoding.
+	size int
 }
 
 // seal gives every directory of the edit below d its hash and returns those that are new, children before parents.
@@ -145,10 +145,10 @@ func (e *edit) seal(d *directory) []sealedTree {
 			d.entries[i].hash = child.hash
 		}
 	}
-	encoded := encodeTree(d)
-	d.hash = objectHash(plumbing.TreeObject, encoded)
+	size := d.encodedSize()
+	d.hash = treeHash(d, size)
 	if original != nil && original.hash == d.hash {
 		return nil // All below is as it was, too.
 	}
-	return append(trees, sealedTree{directory: d, original: original, encoded: encoded})
+	return append(trees, sealedTree{directory: d, original: original, size: size})
 }

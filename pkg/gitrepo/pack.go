@@ -32,12 +32,16 @@ type pack struct {
 	objects  map[Hash]packedObject
 	// thin allows deltas against trees that are not in the pack but known to the remote.
 	thin bool
+	// delta is room for one delta at a time.
+	delta []byte
 }
 
 type packedObject struct {
 	offset int
 	// depth is the number of deltas to resolve before this object.
 	depth int
+	// start is the tree that the chain of deltas began with when it was first written to this pack; nil for other objects.
+	start *directory
 }
 
 // newPack starts a pack. The deflater is kept by the caller, for it holds hundreds of kilobytes; nil makes a new one.
@@ -61,51 +65,65 @@ func (p *pack) add(kind plumbing.ObjectType, hash Hash, content []byte) error {
 	if _, written := p.objects[hash]; written {
 		return nil
 	}
-	p.begin(kind, hash, len(content), 0)
+	p.begin(kind, len(content), hash, packedObject{})
 	return p.deflate(content)
 }
 
-// addTree writes a tree, as a delta against the version before it where that is shorter and a reader can find it: in
-// this pack, or at the remote.
+// addTree writes a tree, as a delta against an earlier version where that is shorter and a reader can find it: in this
+// pack, or at the remote.
 func (p *pack) addTree(tree sealedTree) error {
 	hash := tree.directory.hash
 	if _, written := p.objects[hash]; written {
 		return nil
 	}
-	base, inPack, usable := p.deltaBase(tree)
-	if !usable {
-		return p.add(plumbing.TreeObject, hash, tree.encoded)
+	base := p.deltaBase(tree)
+	if base == nil {
+		return p.addWholeTree(tree.directory)
 	}
-	delta := appendTreeDelta(nil, tree.original, tree.directory)
-	if len(delta) > len(tree.encoded)/2 {
-		return p.add(plumbing.TreeObject, hash, tree.encoded)
+	delta := appendTreeDelta(p.delta[:0], base, tree.directory)
+	if p.delta = delta; len(delta) > tree.size/2 {
+		return p.addWholeTree(tree.directory)
 	}
-	if inPack {
-		distance := p.size() - base.offset
-		p.begin(plumbing.OFSDeltaObject, hash, len(delta), base.depth+1)
+	if at, inPack := p.objects[base.hash]; inPack {
+		distance := p.size() - at.offset
+		p.begin(plumbing.OFSDeltaObject, len(delta), hash, packedObject{depth: at.depth + 1, start: at.start})
 		p.writeDistance(distance)
 	} else {
-		p.begin(plumbing.REFDeltaObject, hash, len(delta), 1)
-		p.buffer.Write(tree.original.hash[:])
+		p.begin(plumbing.REFDeltaObject, len(delta), hash, packedObject{depth: 1, start: tree.directory})
+		p.buffer.Write(base.hash[:])
 	}
 	return p.deflate(delta)
 }
 
-// deltaBase tells whether the tree's predecessor can be a delta's base, and where in this pack it is.
-func (p *pack) deltaBase(tree sealedTree) (base packedObject, inPack, usable bool) {
-	if len(tree.encoded) < minDeltaBase || tree.original == nil || tree.original.irregular || tree.original.hash.IsZero() {
-		return packedObject{}, false, false
+func (p *pack) addWholeTree(d *directory) error {
+	encoded := encodeTree(d)
+	p.begin(plumbing.TreeObject, len(encoded), d.hash, packedObject{start: d})
+	return p.deflate(encoded)
+}
+
+// deltaBase returns the version of a tree that a delta can be made against, or nil. It is the one before, or the one
+// that the chain began with once the chain is as long as can be.
+func (p *pack) deltaBase(tree sealedTree) *directory {
+	before := tree.original
+	if tree.size < minDeltaBase || before == nil || before.irregular || before.hash.IsZero() {
+		return nil
 	}
-	if base, inPack = p.objects[tree.original.hash]; inPack {
-		return base, true, base.depth < maxDeltaDepth
+	at, inPack := p.objects[before.hash]
+	switch {
+	case inPack && at.depth < maxDeltaDepth:
+		return before
+	case inPack:
+		return at.start
+	case p.thin: // What was not written here was read from the remote or goes there in an earlier pack.
+		return before
 	}
-	// What was not written here was read from the remote or goes there in an earlier pack.
-	return packedObject{}, false, p.thin
+	return nil
 }
 
 // begin writes an object's header: kind and uncompressed size, four bits of it and then seven a byte.
-func (p *pack) begin(kind plumbing.ObjectType, hash Hash, size, depth int) {
-	p.objects[hash] = packedObject{offset: p.size(), depth: depth}
+func (p *pack) begin(kind plumbing.ObjectType, size int, hash Hash, object packedObject) {
+	object.offset = p.size()
+	p.objects[hash] = object
 	p.count++
 	next := byte(kind)<<4 | byte(size&0x0f)
 	for size >>= 4; size > 0; size >>= 7 {

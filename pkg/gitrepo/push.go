@@ -33,8 +33,6 @@ type update struct {
 
 // pushed is what a push taught about the server, also one that failed.
 type pushed struct {
-	// completesPacks says that the server takes thin packs, or claims to.
-	completesPacks bool
 	// unpackFailed says that the server could not read the pack.
 	unpackFailed bool
 }
@@ -64,11 +62,12 @@ func (r *Remote) tryPush(ctx context.Context, u update) (pushed, error) {
 	if err != nil {
 		return pushed{}, err
 	}
-	learned := pushed{completesPacks: !advertised.Capabilities.Supports(noThin)}
+	r.completesPacks.Store(!advertised.Capabilities.Supports(noThin))
+	var learned pushed
 	switch {
 	case advertised.References[string(u.reference)] != u.old:
 		return learned, ErrMoved
-	case u.thin && !learned.completesPacks:
+	case u.thin && !r.completesPacks.Load():
 		return learned, refuse(Rejected, "the server no longer completes packs")
 	}
 	asked, err := pushRequest(advertised.Capabilities, u)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
@@ -31,6 +32,9 @@ type Remote struct {
 	endpoint    *transport.Endpoint
 	credentials Credentials
 	parseError  error
+
+	// completesPacks says that the server was seen to take packs whose deltas are against objects of its own.
+	completesPacks atomic.Bool
 
 	connect     sync.Once
 	client      *http.Client
@@ -63,10 +67,13 @@ func (r *Remote) Check(ctx context.Context) error {
 		if err != nil {
 			return r.failure(ctx, doing, err)
 		}
-		_, err = session.advertisement(ctx)
+		advertised, err := session.advertisement(ctx)
 		session.close()
 		if err != nil {
 			return r.failure(ctx, doing, err)
+		}
+		if service == receivePack {
+			r.completesPacks.Store(!advertised.Capabilities.Supports(noThin))
 		}
 	}
 	return nil

@@ -92,7 +92,7 @@ func (b *Branch) write(after state, blobs []blob, trees []sealedTree, commit []b
 		size += len(blob.content) + packOverhead
 	}
 	for _, tree := range trees {
-		size += len(tree.encoded) + packOverhead
+		size += tree.size + packOverhead
 	}
 	current, err := b.batchFor(size)
 	if err != nil {
@@ -121,7 +121,7 @@ func (b *Branch) batchFor(size int) (*batch, error) {
 	if last := len(b.staged) - 1; last >= 0 && b.staged[last].pack.size()+size <= b.maxPack {
 		return &b.staged[last], nil
 	}
-	pack, err := newPack(b.deflater, b.completesPacks && !b.thinFailed)
+	pack, err := newPack(b.deflater, b.remote.completesPacks.Load() && !b.thinFailed)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,6 @@ func (b *Branch) Push(ctx context.Context) ([]Hash, error) {
 		learned, err := b.remote.push(ctx, update{
 			reference: b.reference, old: b.pushed.tip, new: next.after.tip, thin: next.pack.thin, pack: next.pack.finish(),
 		})
-		b.completesPacks = learned.completesPacks
 		b.thinFailed = b.thinFailed || next.pack.thin && learned.unpackFailed
 		if err != nil {
 			b.rollback()

@@ -63,6 +63,26 @@ func encodeTree(d *directory) []byte {
 	return encoded
 }
 
+// treeHash returns the hash of the directory's tree object, whose length is size. It encodes piece by piece, for most
+// trees are needed as a hash and a delta only.
+func treeHash(d *directory, size int) Hash {
+	var piece [4 << 10]byte
+	digest := newObjectDigest(plumbing.TreeObject, size)
+	pending := piece[:0]
+	for i := range d.entries {
+		e := &d.entries[i]
+		if len(pending)+e.encodedSize() > cap(pending) {
+			digest.Write(pending)
+			pending = piece[:0]
+		}
+		pending = e.appendTo(pending)
+	}
+	digest.Write(pending)
+	var hash Hash
+	digest.Sum(hash[:0])
+	return hash
+}
+
 // decodeTree parses a tree object. Entries out of order, twice, or with a name that no path can have are refused: a
 // search in them could miss a file, and an edit could write a tree that no server accepts.
 func decodeTree(encoded []byte) (*directory, error) {
