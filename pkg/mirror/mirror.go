@@ -137,7 +137,7 @@ func newMirror(config Config) (*mirror, error) {
 	if m.namespaces, err = source.NewNamespaces(clients.Metadata); err != nil {
 		return nil, err
 	}
-	m.streams = source.NewStreams(clients.Dynamic, (*watchHandler)(m), source.StreamsOptions{})
+	m.streams = source.NewStreams(clients.Dynamic, (*watchHandler)(m))
 	m.router = &router{namespaces: m.namespaces.Get}
 	m.services = &branchServices{
 		pushes: &pushLog{table: config.Store.Table("pushes")}, lister: source.NewLister(clients.Dynamic),
@@ -334,9 +334,6 @@ func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
 func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change source.Change) {
 	h.router.changed(ctx, watch, change)
 }
-
-// Progressed has no use here: what a watch missed is found by comparing.
-func (h *watchHandler) Progressed(context.Context, source.Watch, string) {}
 
 // State notes how a watch is.
 func (h *watchHandler) State(watch source.Watch, state source.WatchState) {

@@ -85,13 +85,13 @@ func (s *apiServer) wake() {
 	s.changed = make(chan struct{})
 }
 
-// compact forgets the history; watches that are open end, those opened from an older version are told so.
-func (s *apiServer) compact() {
+// compact forgets the history; watches that are open end with a status, those opened from an older version are told.
+func (s *apiServer) compact(end *metav1.Status) {
 	s.mutex.Lock()
 	s.version++
 	s.oldest = s.version
 	s.mutex.Unlock()
-	s.endWatches(expired(""))
+	s.endWatches(end)
 }
 
 // endWatches ends the open watches with a status.

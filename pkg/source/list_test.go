@@ -53,7 +53,7 @@ func TestListGoesOnAtThePresentWhenItsVersionExpires(t *testing.T) {
 		if len(seen) == 10 {
 			server.happen("DELETED", names[0])
 			server.happen("ADDED", "w99999")
-			server.compact()
+			server.compact(expired(""))
 		}
 		seen[object.GetName()]++
 		return nil

@@ -43,8 +43,8 @@ type stream struct {
 	ended      bool
 }
 
-func newStream(watch Watch, client dynamic.Interface, handler Handler, position string) *stream {
-	return &stream{watch: watch, resource: resourceInterface(client, watch), handler: handler, position: position}
+func newStream(watch Watch, client dynamic.Interface, handler Handler) *stream {
+	return &stream{watch: watch, resource: resourceInterface(client, watch), handler: handler}
 }
 
 func resourceInterface(client dynamic.Interface, watch Watch) dynamic.ResourceInterface {
@@ -180,10 +180,7 @@ func (s *stream) store(ctx context.Context) *forwarder {
 			s.handler.Changed(ctx, s.watch, change)
 			s.setPosition(resourceVersion)
 		},
-		progressed: func(resourceVersion string) {
-			s.setPosition(resourceVersion)
-			s.handler.Progressed(ctx, s.watch, resourceVersion)
-		},
+		progressed: s.setPosition,
 	}
 }
 

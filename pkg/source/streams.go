@@ -72,34 +72,24 @@ type WatchState struct {
 }
 
 // Handler receives what streams bring. Calls for one Watch come one after the other, except State, which may come
-// beside another; calls for different ones come at the same time. After Set has returned without a Watch, or Run has returned, there are no more calls for it.
+// beside another; calls for different ones come at the same time. After Set has returned without a Watch, or Run has
+// returned, there are no more calls for it.
 type Handler interface {
 	// Listed says that the watch (re)starts at resourceVersion and that whatever happened before has to be found out by
-	// a list that begins after this call; it should queue one and return. A list still going on for an earlier call has
-	// lost its watch and is to be given up. Changes after resourceVersion follow.
+	// a list that begins after this call; it should queue one and return. A list that still goes on for an earlier call
+	// does not do. Changes after resourceVersion follow.
 	Listed(ctx context.Context, watch Watch, resourceVersion string)
 	// Changed delivers the changes of a Watch in order. It may block, until ctx ends at the latest: the watch waits,
 	// and starts again with Listed if the API server runs out of patience.
 	Changed(ctx context.Context, watch Watch, change Change)
-	// Progressed says that everything up to resourceVersion has been delivered, about once a minute on a quiet watch.
-	// After the changes before it are durably handled, it is a place to resume from.
-	Progressed(ctx context.Context, watch Watch, resourceVersion string)
 	// State reports a WatchState whose Watching or Reason is new. It must return quickly.
 	State(watch Watch, state WatchState)
-}
-
-// StreamsOptions are the optional parts of Streams.
-type StreamsOptions struct {
-	// Resume returns the resourceVersion up to which a Watch has been handled in an earlier life, or "". A stream that
-	// can go on from there does so without Listed.
-	Resume func(Watch) string
 }
 
 // Streams runs one stream per Watch for everybody who needs it.
 type Streams struct {
 	client   dynamic.Interface
 	handler  Handler
-	resume   func(Watch) string
 	requests chan setRequest
 	stopped  chan struct{}
 }
@@ -110,15 +100,8 @@ type setRequest struct {
 }
 
 // NewStreams returns streams that start with Run.
-func NewStreams(client dynamic.Interface, handler Handler, options StreamsOptions) *Streams {
-	resume := options.Resume
-	if resume == nil {
-		resume = func(Watch) string { return "" }
-	}
-	return &Streams{
-		client: client, handler: handler, resume: resume,
-		requests: make(chan setRequest), stopped: make(chan struct{}),
-	}
+func NewStreams(client dynamic.Interface, handler Handler) *Streams {
+	return &Streams{client: client, handler: handler, requests: make(chan setRequest), stopped: make(chan struct{})}
 }
 
 // Run runs streams as Set asks for until ctx ends, and returns when all have made their last call. It is called once.
@@ -209,7 +192,7 @@ func (s *Streams) apply(ctx context.Context, running map[Watch]*runningStream, w
 func (s *Streams) start(ctx context.Context, watch Watch) *runningStream {
 	ctx, cancel := context.WithCancel(ctx)
 	running := &runningStream{cancel: cancel, done: make(chan struct{})}
-	stream := newStream(watch, s.client, s.handler, s.resume(watch))
+	stream := newStream(watch, s.client, s.handler)
 	go func() {
 		defer close(running.done)
 		defer cancel()

@@ -51,10 +51,6 @@ func (r *recorder) Changed(ctx context.Context, _ source.Watch, change source.Ch
 	r.note("%s %s %s", change.Operation, change.Object.GetName(), change.Object.GetResourceVersion())
 }
 
-func (r *recorder) Progressed(_ context.Context, _ source.Watch, resourceVersion string) {
-	r.note("progressed %s", resourceVersion)
-}
-
 func (r *recorder) State(_ source.Watch, state source.WatchState) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -85,9 +81,9 @@ func (r *recorder) expect(t *testing.T, want ...string) {
 	}
 }
 
-func runStreams(t *testing.T, client dynamic.Interface, handler source.Handler, options source.StreamsOptions) *source.Streams {
+func runStreams(t *testing.T, client dynamic.Interface, handler source.Handler) *source.Streams {
 	t.Helper()
-	streams := source.NewStreams(client, handler, options)
+	streams := source.NewStreams(client, handler)
 	run(t, streams.Run)
 	return streams
 }
@@ -108,7 +104,7 @@ func TestStreamBringsChangesInOrderAndListsNoObjects(t *testing.T) {
 	server, client := newAPIServer(t)
 	server.happen("ADDED", "before")
 	handler := &recorder{}
-	set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+	set(t, runStreams(t, client, handler), shopWidgets)
 	handler.expect(t, "listed 101")
 	server.expectWatching(t, 1)
 
@@ -116,7 +112,7 @@ func TestStreamBringsChangesInOrderAndListsNoObjects(t *testing.T) {
 	server.happen("MODIFIED", "a")
 	server.bookmark()
 	server.happen("DELETED", "a")
-	handler.expect(t, "listed 101", "CREATE a 102", "UPDATE a 103", "progressed 104", "DELETE a 105")
+	handler.expect(t, "listed 101", "CREATE a 102", "UPDATE a 103", "DELETE a 105")
 
 	if state := handler.state(); !state.Watching || state.Since.IsZero() {
 		t.Errorf("state: got %+v, want watching", state)
@@ -129,24 +125,31 @@ func TestStreamBringsChangesInOrderAndListsNoObjects(t *testing.T) {
 }
 
 func TestStreamStartsAgainWhenItsVersionHasExpired(t *testing.T) {
-	server, client := newAPIServer(t)
-	handler := &recorder{}
-	set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
-	server.expectWatching(t, 1)
-	server.happen("ADDED", "a")
-	handler.expect(t, "listed 100", "CREATE a 101")
+	for name, end := range map[string]*metav1.Status{
+		"an open watch is told":  expired(""),
+		"the next watch is told": status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "restarting"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, client := newAPIServer(t)
+			handler := &recorder{}
+			set(t, runStreams(t, client, handler), shopWidgets)
+			server.expectWatching(t, 1)
+			server.happen("ADDED", "a")
+			handler.expect(t, "listed 100", "CREATE a 101")
 
-	server.compact()
-	handler.expect(t, "listed 100", "CREATE a 101", "listed 102")
-	server.expectWatching(t, 1)
-	server.happen("ADDED", "b")
-	handler.expect(t, "listed 100", "CREATE a 101", "listed 102", "CREATE b 103")
+			server.compact(end)
+			handler.expect(t, "listed 100", "CREATE a 101", "listed 102")
+			server.expectWatching(t, 1)
+			server.happen("ADDED", "b")
+			handler.expect(t, "listed 100", "CREATE a 101", "listed 102", "CREATE b 103")
+		})
+	}
 }
 
 func TestStreamGoesOnAfterAnErrorWithoutListing(t *testing.T) {
 	server, client := newAPIServer(t)
 	handler := &recorder{}
-	set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+	set(t, runStreams(t, client, handler), shopWidgets)
 	server.expectWatching(t, 1)
 	server.happen("ADDED", "a")
 	handler.expect(t, "listed 100", "CREATE a 101")
@@ -178,7 +181,7 @@ func TestStreamReportsWhyItCannotStart(t *testing.T) {
 			server, client := newAPIServer(t)
 			server.refuse(refusal)
 			handler := &recorder{}
-			set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+			set(t, runStreams(t, client, handler), shopWidgets)
 			eventually(t, "a state", func() bool { return !handler.state().Since.IsZero() })
 			if state := handler.state(); state.Watching || state.Reason != want || !strings.Contains(state.Message, refusal.Message) {
 				t.Errorf("state: got %+v, want %s", state, want)
@@ -189,38 +192,28 @@ func TestStreamReportsWhyItCannotStart(t *testing.T) {
 	}
 }
 
-func TestStreamResumes(t *testing.T) {
+func TestStreamGoesOnFromABookmark(t *testing.T) {
 	server, client := newAPIServer(t)
+	handler := &recorder{}
+	set(t, runStreams(t, client, handler), shopWidgets)
+	server.expectWatching(t, 1)
 	server.happen("ADDED", "a")
-	server.happen("ADDED", "b")
-	for name, test := range map[string]struct {
-		from string
-		want []string
-	}{
-		"from an earlier place":                  {from: "101", want: []string{"CREATE b 102"}},
-		"from nowhere":                           {from: "", want: []string{"listed 102"}},
-		"from a place that the cluster has lost": {from: "5000", want: []string{"listed 102"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			handler := &recorder{}
-			resume := func(source.Watch) string { return test.from }
-			set(t, runStreams(t, client, handler, source.StreamsOptions{Resume: resume}), shopWidgets)
-			handler.expect(t, test.want...)
+	bookmark := server.bookmark()
+
+	server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
+	eventually(t, "a watch from the bookmark", func() bool {
+		return slices.ContainsFunc(server.seen(), func(request string) bool {
+			return strings.Contains(request, "watch=true") && strings.Contains(request, "resourceVersion="+bookmark)
 		})
-	}
-	t.Run("from a place that has been compacted", func(t *testing.T) {
-		server.compact()
-		handler := &recorder{}
-		resume := func(source.Watch) string { return "101" }
-		set(t, runStreams(t, client, handler, source.StreamsOptions{Resume: resume}), shopWidgets)
-		handler.expect(t, "listed 103")
 	})
+	server.happen("ADDED", "b")
+	handler.expect(t, "listed 100", "CREATE a 101", "CREATE b 103")
 }
 
 func TestStreamNoticesThatTheClusterWasPutBack(t *testing.T) {
 	server, client := newAPIServer(t)
 	handler := &recorder{}
-	set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+	set(t, runStreams(t, client, handler), shopWidgets)
 	server.expectWatching(t, 1)
 	server.happen("ADDED", "a")
 	handler.expect(t, "listed 100", "CREATE a 101")
@@ -233,7 +226,7 @@ func TestStreamNoticesThatTheClusterWasPutBack(t *testing.T) {
 func TestSetStartsAndStopsWhatChanged(t *testing.T) {
 	server, client := newAPIServer(t)
 	handler := &recorder{}
-	streams := runStreams(t, client, handler, source.StreamsOptions{})
+	streams := runStreams(t, client, handler)
 
 	set(t, streams, shopWidgets)
 	server.expectWatching(t, 1)
@@ -254,7 +247,7 @@ func TestSetStartsAndStopsWhatChanged(t *testing.T) {
 func TestSetEndsAHandlerThatBlocks(t *testing.T) {
 	server, client := newAPIServer(t)
 	handler := &recorder{hold: make(chan struct{})}
-	streams := runStreams(t, client, handler, source.StreamsOptions{})
+	streams := runStreams(t, client, handler)
 	set(t, streams, shopWidgets)
 	server.expectWatching(t, 1)
 	server.happen("ADDED", "a")
@@ -271,7 +264,7 @@ func TestSetEndsAHandlerThatBlocks(t *testing.T) {
 func TestABlockingHandlerLosesNothing(t *testing.T) {
 	server, client := newAPIServer(t)
 	handler := &recorder{hold: make(chan struct{})}
-	set(t, runStreams(t, client, handler, source.StreamsOptions{}), shopWidgets)
+	set(t, runStreams(t, client, handler), shopWidgets)
 	server.expectWatching(t, 1)
 	want := []string{"listed 100"}
 	for range 1000 {
@@ -284,7 +277,7 @@ func TestABlockingHandlerLosesNothing(t *testing.T) {
 
 func TestSetAfterRunHasEnded(t *testing.T) {
 	_, client := newAPIServer(t)
-	streams := source.NewStreams(client, &recorder{}, source.StreamsOptions{})
+	streams := source.NewStreams(client, &recorder{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := streams.Set(ctx, nil); !errors.Is(err, context.Canceled) {

@@ -10,120 +10,165 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
-// consumer keeps the resourceVersion of every object of one Watch, as a mirror does: a list after every Listed,
-// changes beside it.
+// observer is a Handler that takes note of how the watches are and of nothing else.
+type observer struct {
+	mutex  sync.Mutex
+	states map[source.Watch]source.WatchState
+}
+
+var _ source.Handler = &observer{}
+
+func (o *observer) Listed(context.Context, source.Watch, string) {}
+
+func (o *observer) Changed(context.Context, source.Watch, source.Change) {}
+
+func (o *observer) State(watch source.Watch, state source.WatchState) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.states[watch] = state
+}
+
+func (o *observer) state(watch source.Watch) source.WatchState {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.states[watch]
+}
+
+// consumer keeps the resourceVersion of every object of one Watch. It decides between list and watch as the mirror
+// does: one worker lists after every Listed and takes changes, one after the other, and drops those that the list has
+// told of.
 type consumer struct {
+	*observer
+	watch  source.Watch
 	lister *source.Lister
+	wake   chan struct{}
 
-	mutex     sync.Mutex
-	versions  map[types.NamespacedName]string
-	seeding   *source.Seeding
-	stopSeed  context.CancelFunc
-	seeds     sync.WaitGroup
-	listed    int
-	seeded    int
-	position  string
-	states    map[source.Watch]source.WatchState
-	deletions []string
+	mutex    sync.Mutex
+	due      bool
+	changes  []source.Change
+	versions map[types.NamespacedName]string
+	// listedAt is the resourceVersion of the last list.
+	listedAt string
+	// restarts counts the calls of Listed, lists those that were made because of them.
+	restarts, lists int
 }
 
-func newConsumer(client dynamic.Interface) *consumer {
-	return &consumer{
-		lister: source.NewLister(client), versions: map[types.NamespacedName]string{},
-		seeding: source.NewSeeding(), stopSeed: func() {}, states: map[source.Watch]source.WatchState{},
-	}
-}
-
-// runStreams runs streams with the consumer as their handler until the test ends.
-func (c *consumer) runStreams(t *testing.T, client dynamic.Interface, options source.StreamsOptions) *source.Streams {
+// runConsumer runs a consumer and streams of which it is the handler until the test ends.
+func runConsumer(t *testing.T, client dynamic.Interface, watch source.Watch) (*consumer, *source.Streams) {
 	t.Helper()
-	streams := source.NewStreams(client, c, options)
-	run(t, func(ctx context.Context) {
-		streams.Run(ctx)
-		c.seeds.Wait()
-	})
+	c := &consumer{
+		observer: newObserver(), watch: watch, lister: source.NewLister(client),
+		wake: make(chan struct{}, 1), versions: map[types.NamespacedName]string{},
+	}
+	run(t, c.work)
+	return c, runStreams(t, client, c)
+}
+
+// consume runs a consumer that is told of its watch.
+func consume(t *testing.T, client dynamic.Interface, watch source.Watch) *consumer {
+	t.Helper()
+	c, streams := runConsumer(t, client, watch)
+	if err := streams.Set(t.Context(), []source.Watch{watch}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newObserver() *observer {
+	return &observer{states: map[source.Watch]source.WatchState{}}
+}
+
+func runStreams(t *testing.T, client dynamic.Interface, handler source.Handler) *source.Streams {
+	t.Helper()
+	streams := source.NewStreams(client, handler)
+	run(t, streams.Run)
 	return streams
 }
 
-func (c *consumer) Listed(ctx context.Context, watch source.Watch, _ string) {
+func (c *consumer) Listed(context.Context, source.Watch, string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.stopSeed()
-	ctx, c.stopSeed = context.WithCancel(ctx)
-	c.seeding = source.NewSeeding()
-	c.listed++
-	seeding := c.seeding
-	c.seeds.Go(func() { c.seed(ctx, watch, seeding) })
-}
-
-// seed tries until it is done or given up.
-func (c *consumer) seed(ctx context.Context, watch source.Watch, seeding *source.Seeding) {
-	known := c.names()
-	for ctx.Err() == nil {
-		_, err := c.lister.List(ctx, watch, func(o *unstructured.Unstructured) error {
-			c.mutex.Lock()
-			defer c.mutex.Unlock()
-			if c.seeding == seeding && seeding.Listed(o) {
-				c.versions[nameOf(o)] = o.GetResourceVersion()
-			}
-			return ctx.Err()
-		})
-		if err == nil {
-			break
-		}
-	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.seeding != seeding || ctx.Err() != nil {
-		return
-	}
-	for _, name := range known {
-		if seeding.Gone(name) {
-			delete(c.versions, name)
-		}
-	}
-	c.seeded++
+	c.due = true
+	c.restarts++
+	c.signal()
 }
 
 func (c *consumer) Changed(_ context.Context, _ source.Watch, change source.Change) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.position = change.Object.GetResourceVersion()
-	if !c.seeding.Changed(change) {
-		return
+	c.changes = append(c.changes, change)
+	c.signal()
+}
+
+func (c *consumer) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
 	}
-	if change.Operation == source.Delete {
+}
+
+func (c *consumer) work(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+		}
+		if c.take() {
+			// It ends with the list or with ctx.
+			_ = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, c.list)
+		}
+	}
+}
+
+// take applies the changes that have come and says whether a list is due.
+func (c *consumer) take() (due bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, change := range c.changes {
+		c.apply(change)
+	}
+	due, c.due, c.changes = c.due, false, nil
+	return due
+}
+
+func (c *consumer) apply(change source.Change) {
+	version := change.Object.GetResourceVersion()
+	order, err := resourceversion.CompareResourceVersion(version, c.listedAt)
+	switch {
+	case err == nil && order <= 0:
+	case change.Operation == source.Delete:
 		delete(c.versions, nameOf(change.Object))
-		c.deletions = append(c.deletions, change.Object.GetName())
-		return
+	default:
+		c.versions[nameOf(change.Object)] = version
 	}
-	c.versions[nameOf(change.Object)] = change.Object.GetResourceVersion()
 }
 
-func (c *consumer) Progressed(_ context.Context, _ source.Watch, resourceVersion string) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.position = resourceVersion
-}
-
-func (c *consumer) State(watch source.Watch, state source.WatchState) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.states[watch] = state
-}
-
-func (c *consumer) names() []types.NamespacedName {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return slices.Collect(maps.Keys(c.versions))
+// list takes the list for the truth, and is to be called again after an error.
+func (c *consumer) list(ctx context.Context) (done bool, _ error) {
+	versions := map[types.NamespacedName]string{}
+	version, err := c.lister.List(ctx, c.watch, func(o *unstructured.Unstructured) error {
+		versions[nameOf(o)] = o.GetResourceVersion()
+		return nil
+	})
+	if err == nil {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		c.versions, c.listedAt = versions, version
+		c.lists++
+	}
+	return err == nil, nil
 }
 
 func (c *consumer) content() map[types.NamespacedName]string {
@@ -137,16 +182,10 @@ func (c *consumer) has(namespace, name string) bool {
 	return ok
 }
 
-func (c *consumer) counts() (listed, seeded int) {
+func (c *consumer) counts() (restarts, lists int) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return c.listed, c.seeded
-}
-
-func (c *consumer) state(watch source.Watch) source.WatchState {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.states[watch]
+	return c.restarts, c.lists
 }
 
 func nameOf(o *unstructured.Unstructured) types.NamespacedName {

@@ -61,13 +61,10 @@ func TestCompactionUnderAPausedWatchIsFoundOutByAList(t *testing.T) {
 	watch := source.Watch{Resource: events, Namespace: namespace}
 	createEvent(t, admin, namespace, "goes")
 	createEvent(t, admin, namespace, "stays")
-	c := newConsumer(clients.Dynamic)
-	if err := c.runStreams(t, clients.Dynamic, source.StreamsOptions{}).Set(t.Context(), []source.Watch{watch}); err != nil {
-		t.Fatal(err)
-	}
+	c := consume(t, clients.Dynamic, watch)
 	eventually(t, "the objects", func(context.Context) (bool, error) {
-		_, seeded := c.counts()
-		return seeded == 1 && c.has(namespace, "goes") && c.state(watch).Watching, nil
+		_, lists := c.counts()
+		return lists == 1 && c.has(namespace, "goes") && c.state(watch).Watching, nil
 	})
 
 	open.refuse(true)
@@ -84,8 +81,8 @@ func TestCompactionUnderAPausedWatchIsFoundOutByAList(t *testing.T) {
 	eventually(t, "the content", func(context.Context) (bool, error) {
 		return !c.has(namespace, "goes") && c.has(namespace, "comes") && c.has(namespace, "stays"), nil
 	})
-	if listed, _ := c.counts(); listed < 2 {
-		t.Errorf("got %d lists, want another one", listed)
+	if restarts, _ := c.counts(); restarts < 2 {
+		t.Errorf("got %d calls of Listed, want another one", restarts)
 	}
 	if state := c.state(watch); !state.Watching {
 		t.Errorf("state: got %+v, want watching", state)

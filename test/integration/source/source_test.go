@@ -27,13 +27,12 @@ func TestCustomResourceTypeComesAndGoes(t *testing.T) {
 	clients, _ := connect(t, cluster.Admin())
 	admin := administrator(t)
 	namespace := createNamespace(t, admin)
-	c := newConsumer(clients.Dynamic)
-	streams := c.runStreams(t, clients.Dynamic, source.StreamsOptions{})
+	watch := source.Watch{Resource: schema.GroupVersionResource{Group: "arriving.example.com", Version: "v1", Resource: "things"}}
+	c, streams := runConsumer(t, clients.Dynamic, watch)
 	catalogue := follow(t, clients, streams, source.Selection{Resources: []string{"*.arriving.example.com"}})
 
 	begun := time.Now()
 	things := define(t, admin, "arriving.example.com")
-	watch := source.Watch{Resource: things}
 	eventually(t, "the type to be watched", func(context.Context) (bool, error) { return c.state(watch).Watching, nil })
 	t.Logf("watched %v after the definition was created", time.Since(begun).Round(time.Millisecond))
 
@@ -87,8 +86,8 @@ func follow(t *testing.T, clients *source.Clients, streams *source.Streams, sele
 func TestPresetIsServedAndEverythingOfItCanBeWatched(t *testing.T) {
 	checkGoroutines(t)
 	clients, _ := connect(t, cluster.Admin())
-	c := newConsumer(clients.Dynamic)
-	streams := c.runStreams(t, clients.Dynamic, source.StreamsOptions{})
+	handler := newObserver()
+	streams := runStreams(t, clients.Dynamic, handler)
 	policy := source.DefaultPolicy()
 	policy.Default = nil
 	catalogue, err := source.NewCatalogue(clients.Discovery, clients.Metadata, 0)
@@ -112,7 +111,7 @@ func TestPresetIsServedAndEverythingOfItCanBeWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, watch := range watches {
-		eventually(t, watch.String(), func(context.Context) (bool, error) { return c.state(watch).Watching, nil })
+		eventually(t, watch.String(), func(context.Context) (bool, error) { return handler.state(watch).Watching, nil })
 	}
 	t.Logf("%d watches open after %v", len(watches), time.Since(begun).Round(time.Millisecond))
 }
@@ -126,11 +125,8 @@ func TestForbiddenTypeIsReportedUntilItIsAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	clients, _ := connect(t, user)
-	c := newConsumer(clients.Dynamic)
 	watch := source.Watch{Resource: configMaps, Namespace: namespace}
-	if err := c.runStreams(t, clients.Dynamic, source.StreamsOptions{}).Set(t.Context(), []source.Watch{watch}); err != nil {
-		t.Fatal(err)
-	}
+	c := consume(t, clients.Dynamic, watch)
 	eventually(t, "the refusal", func(context.Context) (bool, error) { return c.state(watch).Reason == source.Forbidden, nil })
 	if message := c.state(watch).Message; !strings.Contains(message, `cannot list resource "configmaps"`) {
 		t.Errorf("message: got %q", message)
@@ -178,20 +174,22 @@ func TestNoChangeIsLost(t *testing.T) {
 			}
 		})
 	}
-	c := newConsumer(clients.Dynamic)
 	watch := source.Watch{Resource: configMaps, Namespace: namespace}
-	if err := c.runStreams(t, clients.Dynamic, source.StreamsOptions{}).Set(t.Context(), []source.Watch{watch}); err != nil {
-		t.Fatal(err)
-	}
+	c := consume(t, clients.Dynamic, watch)
 	writing.Wait()
 
 	want := contentOf(t, admin, namespace)
 	var difference string
+	defer func() {
+		if t.Failed() {
+			t.Log(difference)
+		}
+	}()
 	eventually(t, "the same content", func(context.Context) (bool, error) {
-		listed, seeded := c.counts()
+		restarts, lists := c.counts()
 		difference = differences(c.content(), want)
-		if seeded > 0 && difference == "" {
-			t.Logf("%d objects after %d lists of which %d were finished", len(want), listed, seeded)
+		if lists > 0 && difference == "" {
+			t.Logf("%d objects after %d lists in %d starts of the watch", len(want), lists, restarts)
 			return true, nil
 		}
 		return false, nil
@@ -228,57 +226,4 @@ func contentOf(t *testing.T, admin dynamic.Interface, namespace string) map[type
 		content[nameOf(&list.Items[i])] = list.Items[i].GetResourceVersion()
 	}
 	return content
-}
-
-func TestResumeBringsWhatHasHappenedSince(t *testing.T) {
-	checkGoroutines(t)
-	clients, _ := connect(t, cluster.Admin())
-	admin := administrator(t)
-	namespace := createNamespace(t, admin)
-	watch := source.Watch{Resource: configMaps, Namespace: namespace}
-	first := create(t, admin, configMaps, object("v1", "ConfigMap", namespace, "first"))
-	create(t, admin, configMaps, object("v1", "ConfigMap", namespace, "second"))
-	if err := admin.Resource(configMaps).Namespace(namespace).Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-
-	c := newConsumer(clients.Dynamic)
-	streams := c.runStreams(t, clients.Dynamic, source.StreamsOptions{
-		Resume: func(source.Watch) string { return first.GetResourceVersion() },
-	})
-	if err := streams.Set(t.Context(), []source.Watch{watch}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the deletion", func(context.Context) (bool, error) {
-		c.mutex.Lock()
-		defer c.mutex.Unlock()
-		return len(c.deletions) == 1 && c.deletions[0] == "first", nil
-	})
-	if listed, _ := c.counts(); listed != 0 || !c.has(namespace, "second") {
-		t.Errorf("got %v after %d lists, want the second object without a list", c.content(), listed)
-	}
-}
-
-// A type that was installed a moment ago has no history before that: to resume from there has expired.
-func TestResumeListsWhenTheServerNoLongerKnows(t *testing.T) {
-	checkGoroutines(t)
-	clients, _ := connect(t, cluster.Admin())
-	admin := administrator(t)
-	namespace := createNamespace(t, admin)
-	things := define(t, admin, "young.example.com")
-	eventually(t, "the type to be served", func(ctx context.Context) (bool, error) {
-		_, err := admin.Resource(things).List(ctx, metav1.ListOptions{})
-		return err == nil, nil
-	})
-	create(t, admin, things, object("young.example.com/v1", "Thing", namespace, "one"))
-
-	c := newConsumer(clients.Dynamic)
-	streams := c.runStreams(t, clients.Dynamic, source.StreamsOptions{Resume: func(source.Watch) string { return "1" }})
-	if err := streams.Set(t.Context(), []source.Watch{{Resource: things}}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the list", func(context.Context) (bool, error) {
-		_, seeded := c.counts()
-		return seeded == 1 && c.has(namespace, "one"), nil
-	})
 }
