@@ -79,6 +79,10 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err := generic.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("installing the group %s: %w", v1alpha1.GroupName, err)
 	}
+	// Ready means that every list is answered: the watch caches fill after the server has begun to listen.
+	if err := generic.AddPostStartHook("storage-readiness", generic.StorageReadinessHook.Hook); err != nil {
+		return nil, fmt.Errorf("adding the check of the storage: %w", err)
+	}
 	server := &Server{Generic: generic, Records: storage.Records}
 	return server, server.AddBackground("follow-resource-types", c.config.Types.Run)
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/loop"
 	"github.com/configbutler/slipstream/pkg/mirror"
-	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
 // assemble makes the server with its loop, on open stores. ctx must outlive the server.
@@ -69,12 +68,8 @@ func newMirror(
 	if err != nil {
 		return nil, fmt.Errorf("--allow-destinations: %w", err)
 	}
-	work, err := stores.workKV(ctx, opts.Storage)
-	if err != nil {
-		return nil, err
-	}
 	return &mirror.Controller{Config: mirror.Config{
-		Slipstream: slipstream, Cluster: config.Generic.ClientConfig, Store: workstore.New(work, workPrefix), Records: server.Records,
+		Slipstream: slipstream, Cluster: config.Generic.ClientConfig, Store: stores.workStore(ctx, opts.Storage), Records: server.Records,
 		Identity: mirror.Identity{Namespace: opts.Namespace, Name: mirrorName, Instance: stores.identity},
 		Limits:   opts.Mirror.Limits(), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
 		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext,

@@ -12,14 +12,16 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	transportpkg "go.etcd.io/etcd/client/pkg/v3/transport"
+	etcdtransport "go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
 // Files of the data directory.
@@ -33,6 +35,8 @@ type stores struct {
 	// api and work are the files of the backend bbolt, two of them so that requests and the mirror do not share one
 	// writer. Both are nil with etcd3.
 	api, work *bolt.Engine
+	// etcd is the connection for the working state with etcd3; upstream has its own for objects. Nil with bbolt.
+	etcd *clientv3.Client
 	// identity tells this process from every other that may lead the controllers.
 	identity string
 }
@@ -44,7 +48,8 @@ func openStores(ctx context.Context, opts *options.StorageOptions) (*stores, err
 		return nil, fmt.Errorf("finding the host's name: %w", err)
 	}
 	if opts.Backend == options.BackendEtcd3 {
-		return &stores{identity: host + "_" + string(uuid.NewUUID())}, nil
+		client, err := newEtcdClient(ctx, opts.Etcd.StorageConfig.Transport)
+		return &stores{etcd: client, identity: host + "_" + string(uuid.NewUUID())}, err
 	}
 	s := &stores{}
 	if s.api, err = bolt.Open(ctx, filepath.Join(opts.DataDir, apiFile), bolt.Options{}); err != nil {
@@ -87,21 +92,28 @@ func (s *stores) applyTo(ctx context.Context, opts *options.StorageOptions, conf
 	return nil
 }
 
-// workPrefix begins every key of the working state; in etcd it keeps it apart from the objects.
-const workPrefix = "/slipstream/work"
-
-// workKV is the store of the working state: the second file, or the same etcd as that of the objects. ctx must outlive
-// its use.
-func (s *stores) workKV(ctx context.Context, opts *options.StorageOptions) (clientv3.KV, error) {
-	if s.work != nil {
-		return bolt.NewClient(ctx, s.work).KV, nil
+// workStore is the store of the working state: the second file, or the etcd of the objects. ctx must outlive its use.
+func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions) *workstore.Store {
+	// Beside the prefix of the objects, not below it, so that no list of objects meets a row.
+	prefix := opts.Etcd.StorageConfig.Prefix + "-work"
+	if s.etcd != nil {
+		return workstore.New(s.etcd.KV, prefix)
 	}
-	transport := opts.Etcd.StorageConfig.Transport
-	config := clientv3.Config{Context: ctx, Endpoints: transport.ServerList, DialTimeout: etcdDialTimeout}
+	return workstore.New(bolt.NewClient(ctx, s.work).KV, prefix)
+}
+
+// etcdDialTimeout is that of upstream's own client.
+const etcdDialTimeout = 20 * time.Second
+
+// newEtcdClient connects to the etcd that upstream's options name. ctx only carries values: the client lives until it
+// is closed.
+func newEtcdClient(ctx context.Context, transport storagebackend.TransportConfig) (*clientv3.Client, error) {
+	config := clientv3.Config{
+		Context: context.WithoutCancel(ctx), Endpoints: transport.ServerList, DialTimeout: etcdDialTimeout,
+	}
 	if transport.CertFile != "" || transport.TrustedCAFile != "" {
-		tls, err := transportpkg.TLSInfo{
-			CertFile: transport.CertFile, KeyFile: transport.KeyFile, TrustedCAFile: transport.TrustedCAFile,
-		}.ClientConfig()
+		info := etcdtransport.TLSInfo{CertFile: transport.CertFile, KeyFile: transport.KeyFile, TrustedCAFile: transport.TrustedCAFile}
+		tls, err := info.ClientConfig()
 		if err != nil {
 			return nil, fmt.Errorf("reading the certificates for etcd: %w", err)
 		}
@@ -111,19 +123,19 @@ func (s *stores) workKV(ctx context.Context, opts *options.StorageOptions) (clie
 	if err != nil {
 		return nil, fmt.Errorf("connecting to etcd: %w", err)
 	}
-	return client.KV, nil
+	return client, nil
 }
 
-// etcdDialTimeout is that of upstream's own client.
-const etcdDialTimeout = 20 * time.Second
-
-// close closes the files. Nothing may use the stores any more.
+// close closes files and connections. Nothing may use the stores any more.
 func (s *stores) close() error {
 	var errs []error
 	for _, engine := range []*bolt.Engine{s.work, s.api} {
 		if engine != nil {
 			errs = append(errs, engine.Close())
 		}
+	}
+	if s.etcd != nil {
+		errs = append(errs, s.etcd.Close())
 	}
 	return errors.Join(errs...)
 }
