@@ -4,7 +4,6 @@
 package mirror
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -71,6 +70,7 @@ type mirror struct {
 	checks       *checks
 	router       *router
 	services     *branchServices
+	watches      *watchStates
 
 	// replan asks for a new plan, publish for a look at what has to be reported.
 	replan, publish chan struct{}
@@ -78,7 +78,6 @@ type mirror struct {
 	mu           sync.Mutex
 	destinations map[types.NamespacedName]*destination
 	workers      map[branchKey]*runningWorker
-	watches      map[source.Watch]*watchStatus
 	// recovered holds the rows of an earlier process until their destinations are known.
 	recovered map[types.NamespacedName][]Row
 }
@@ -87,12 +86,6 @@ type mirror struct {
 type runningWorker struct {
 	*worker
 	stop func()
-}
-
-// watchStatus is how one watch is.
-type watchStatus struct {
-	listed  bool
-	failure string
 }
 
 // Controller runs a mirror for as long as this process leads. It can be run again.
@@ -128,7 +121,7 @@ func newMirror(config Config) (*mirror, error) {
 		repositories: &repositories{cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
-		watches: map[source.Watch]*watchStatus{}, recovered: map[types.NamespacedName][]Row{},
+		watches: newWatchStates(), recovered: map[types.NamespacedName][]Row{},
 	}
 	m.checks = newChecks(m)
 	if m.catalogue, err = source.NewCatalogue(clients.Discovery, clients.Metadata, config.DiscoveryRefresh); err != nil {
@@ -244,27 +237,8 @@ func (m *mirror) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, er
 
 // running says whether every watch that a destination needs for a type delivers.
 func (m *mirror) running(p *destinationPlan, t schema.GroupVersionResource) bool {
-	ok, _ := m.watching(p, t)
+	ok, _ := m.watches.of(p, t)
 	return ok
-}
-
-// watching tells how the watches are that a destination needs for a type: whether all
-// deliver, and what is wrong with the first that fails.
-func (m *mirror) watching(p *destinationPlan, t schema.GroupVersionResource) (ok bool, failure string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	ok = true
-	for _, needed := range p.selection.watches(t) {
-		listed := false
-		for watch, status := range m.watches {
-			if watch.Covers(needed) {
-				listed = listed || status.listed
-				failure = cmp.Or(failure, status.failure)
-			}
-		}
-		ok = ok && listed
-	}
-	return ok, failure
 }
 
 // namespaceChanged compares what a namespace takes in or out by its labels.
@@ -320,9 +294,9 @@ var _ source.Handler = (*watchHandler)(nil)
 
 // Listed asks every destination that takes the type for a comparison.
 func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
+	h.watches.update(watch, func(s *watchState) { s.listed = true })
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.status(watch).listed = true
 	for _, d := range h.destinations {
 		d.seeds.invalidate(watch.Resource)
 		(*mirror)(h).wake(d.plan.Load().branch)
@@ -337,24 +311,14 @@ func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change s
 
 // State notes how a watch is.
 func (h *watchHandler) State(watch source.Watch, state source.WatchState) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.status(watch).failure = ""
-	if !state.Watching {
-		h.status(watch).failure = state.Message
-	}
+	h.watches.update(watch, func(s *watchState) {
+		s.failure = ""
+		if !state.Watching {
+			s.failure = state.Message
+		}
+	})
 	signal(h.replan)
 	signal(h.publish)
-}
-
-// status returns the status of a watch. The caller holds mu.
-func (h *watchHandler) status(watch source.Watch) *watchStatus {
-	status, ok := h.watches[watch]
-	if !ok {
-		status = &watchStatus{}
-		h.watches[watch] = status
-	}
-	return status
 }
 
 // allDestinations returns the destinations as they are now.

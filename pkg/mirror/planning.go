@@ -61,7 +61,7 @@ func (m *mirror) plan(ctx context.Context, group *wait.Group) error {
 	if err := m.streams.Set(ctx, watches); err != nil {
 		return fmt.Errorf("set the watches: %w", err)
 	}
-	m.forgetWatches(watches)
+	m.watches.retain(watches)
 	signal(m.publish)
 	return m.writeRuleStatuses(ctx, in, next)
 }
@@ -263,11 +263,4 @@ func (m *mirror) route(next *plan) []source.Watch {
 	}
 	m.router.routes.Store(&routes)
 	return source.Effective(watches)
-}
-
-// forgetWatches drops the status of watches that have been stopped.
-func (m *mirror) forgetWatches(running []source.Watch) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	maps.DeleteFunc(m.watches, func(watch source.Watch, _ *watchStatus) bool { return !slices.Contains(running, watch) })
 }

@@ -57,7 +57,7 @@ func (m *mirror) publishRecords(ctx context.Context) {
 // report writes what has changed about one destination and returns its record.
 func (m *mirror) report(ctx context.Context, d *destination, written *v1alpha1.GitDestinationStatus) (*v1alpha1.GitDestinationStatus, error) {
 	p := d.plan.Load()
-	record := newRecord(d, m.config.Identity.Instance, func(t schema.GroupVersionResource) (bool, string) { return m.watching(p, t) })
+	record := newRecord(d, m.config.Identity.Instance, func(t schema.GroupVersionResource) (bool, string) { return m.watches.of(p, t) })
 	if written == nil || !equality.Semantic.DeepEqual(record.Status, written.Status) {
 		if err := m.config.Records.Write(ctx, record); err != nil {
 			return nil, fmt.Errorf("write the GitDestinationStatus: %w", err)
@@ -119,7 +119,7 @@ func (m *mirror) ruleVerdict(r *rulePlan, name types.NamespacedName) verdict {
 	}
 	p := d.plan.Load()
 	for _, t := range r.types {
-		ok, failure := m.watching(p, t.Resource)
+		ok, failure := m.watches.of(p, t.Resource)
 		switch {
 		case failure != "":
 			return verdict{v1alpha1.ReasonWatchFailed, failure}

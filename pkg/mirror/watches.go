@@ -1,0 +1,70 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// watchStates knows how each watch is. Its lock is taken with others held, so nothing is
+// called under it.
+type watchStates struct {
+	mu     sync.Mutex
+	states map[source.Watch]watchState
+}
+
+// watchState is how one watch is.
+type watchState struct {
+	// listed says that the watch has begun to deliver.
+	listed  bool
+	failure string
+}
+
+func newWatchStates() *watchStates {
+	return &watchStates{states: map[source.Watch]watchState{}}
+}
+
+func (s *watchStates) update(watch source.Watch, change func(*watchState)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.states[watch]
+	change(&state)
+	s.states[watch] = state
+}
+
+// retain drops the states of all watches but those given.
+func (s *watchStates) retain(running []source.Watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := make(map[source.Watch]watchState, len(running))
+	for _, watch := range running {
+		if state, ok := s.states[watch]; ok {
+			kept[watch] = state
+		}
+	}
+	s.states = kept
+}
+
+// of tells how the watches are that a destination needs for a type: whether all deliver,
+// and what is wrong with the first that fails.
+func (s *watchStates) of(p *destinationPlan, t schema.GroupVersionResource) (ok bool, failure string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ok = true
+	for _, needed := range p.selection.watches(t) {
+		// A watch that covers another is of its namespace or of all.
+		covering := []source.Watch{needed, {Resource: t}}
+		ok = ok && slices.ContainsFunc(covering, func(w source.Watch) bool { return s.states[w].listed })
+		for _, w := range covering {
+			failure = cmp.Or(failure, s.states[w].failure)
+		}
+	}
+	return ok, failure
+}
