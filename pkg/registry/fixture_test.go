@@ -1,0 +1,106 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/registry"
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+)
+
+const namespace = "shop"
+
+// noon is the present of these tests.
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// newStorage opens all kinds in a new bbolt file, without watch caches, which take a moment to fill.
+func newStorage(t *testing.T) *registry.Storage {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	engine, err := bolt.Open(ctx, filepath.Join(t.TempDir(), "api.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
+	codecs := serializer.NewCodecFactory(scheme)
+	etcd := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)))
+	etcd.EnableWatchCache = false
+	config := genericapiserver.NewConfig(codecs)
+	if err := bolt.ApplyTo(ctx, engine, etcd, config); err != nil {
+		t.Fatal(err)
+	}
+	storage, err := registry.NewStorage(registry.Config{
+		Scheme: scheme, RESTOptions: config.RESTOptionsGetter, Clock: testingclock.NewFakePassiveClock(noon),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, endpoint := range storage.Endpoints {
+			endpoint.Destroy()
+		}
+		cancel()
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return storage
+}
+
+// in is a request for the namespace of these tests.
+func in(t *testing.T) context.Context {
+	t.Helper()
+	return genericapirequest.WithNamespace(t.Context(), namespace)
+}
+
+func destination() *configbutler.GitDestination {
+	return &configbutler.GitDestination{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dest"},
+		Spec: configbutler.GitDestinationSpec{
+			RepoRef: configbutler.ObjectReference{Name: "repo"}, Branch: "main", BaseFolder: "clusters/one",
+			AccessPolicy: &configbutler.AccessPolicy{NamespacedRules: configbutler.NamespacedRules{Mode: configbutler.AccessModeSameNamespace}},
+			Granularity:  configbutler.GranularityPerAuthor, Secrets: configbutler.SecretsOmit, Prune: configbutler.PruneAlways,
+		},
+		Status: configbutler.GitDestinationState{ObservedGeneration: 9},
+	}
+}
+
+func create(t *testing.T, storage *registry.Storage, resource string, obj runtime.Object) runtime.Object {
+	t.Helper()
+	created, err := storage.Endpoints[resource].(rest.Creater).Create(in(t), obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+// update sends obj to an endpoint.
+func update(t *testing.T, storage *registry.Storage, endpoint string, obj *configbutler.GitDestination) (*configbutler.GitDestination, error) {
+	t.Helper()
+	updated, _, err := storage.Endpoints[endpoint].(rest.Updater).Update(in(t), obj.Name, rest.DefaultUpdatedObjectInfo(obj),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return updated.(*configbutler.GitDestination), nil
+}

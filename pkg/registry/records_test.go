@@ -1,0 +1,116 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/registry"
+)
+
+func record(objects int64) *v1alpha1.GitDestinationStatus {
+	return &v1alpha1.GitDestinationStatus{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "dest",
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "configbutler.ai/v1alpha1", Kind: "GitDestination", Name: "dest", UID: "1"}},
+		},
+		Status: v1alpha1.GitDestinationRecord{Objects: objects},
+	}
+}
+
+func stored(t *testing.T, storage *registry.Storage) *configbutler.GitDestinationStatus {
+	t.Helper()
+	got, err := storage.Endpoints["gitdestinationstatuses"].(rest.Getter).Get(in(t), "dest", &metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.(*configbutler.GitDestinationStatus)
+}
+
+func TestWriteCreatesAndReplaces(t *testing.T) {
+	storage := newStorage(t)
+	if err := storage.Records.Write(t.Context(), record(1)); err != nil {
+		t.Fatal(err)
+	}
+	first := stored(t, storage)
+	if first.Status.Objects != 1 || len(first.OwnerReferences) != 1 || first.UID == "" || first.CreationTimestamp.IsZero() {
+		t.Errorf("created: %+v", first)
+	}
+
+	if err := storage.Records.Write(t.Context(), record(1)); err != nil {
+		t.Fatal(err)
+	}
+	if same := stored(t, storage); same.ResourceVersion != first.ResourceVersion {
+		t.Error("equal content was written again")
+	}
+
+	changed := record(2)
+	changed.ResourceVersion = "1"
+	changed.Labels = map[string]string{"a": "b"}
+	if err := storage.Records.Write(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	second := stored(t, storage)
+	if second.Status.Objects != 2 || second.Labels["a"] != "b" || second.UID != first.UID || !second.CreationTimestamp.Equal(&first.CreationTimestamp) {
+		t.Errorf("replaced: %+v", second)
+	}
+}
+
+func TestWriteTakesTheInternalTypeToo(t *testing.T) {
+	storage := newStorage(t)
+	internal := &configbutler.GitDestinationStatus{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dest"},
+		Status:     configbutler.GitDestinationRecord{Objects: 3},
+	}
+	if err := storage.Records.Write(t.Context(), internal); err != nil {
+		t.Fatal(err)
+	}
+	if got := stored(t, storage).Status.Objects; got != 3 {
+		t.Errorf("objects = %d, want 3", got)
+	}
+	if internal.UID != "" {
+		t.Error("the caller's object was changed")
+	}
+}
+
+func TestConcurrentWritesAllSucceed(t *testing.T) {
+	storage := newStorage(t)
+	var writers sync.WaitGroup
+	for i := range int64(8) {
+		writers.Go(func() {
+			if err := storage.Records.Write(t.Context(), record(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writers.Wait()
+	stored(t, storage)
+}
+
+func TestWriteRefuses(t *testing.T) {
+	storage := newStorage(t)
+	if err := storage.Records.Write(t.Context(), record(1)); err != nil {
+		t.Fatal(err)
+	}
+	successor := record(2)
+	successor.UID = types.UID("of a predecessor")
+	if err := storage.Records.Write(t.Context(), successor); !apierrors.IsConflict(err) {
+		t.Errorf("another uid: %v, want Conflict", err)
+	}
+	if err := storage.Records.Write(t.Context(), &v1alpha1.GitDestination{}); err == nil {
+		t.Error("a kind that users write was taken for a record")
+	}
+	invalid := record(-1)
+	if err := storage.Records.Write(t.Context(), invalid); !apierrors.IsInvalid(err) {
+		t.Errorf("a negative count: %v, want Invalid", err)
+	}
+}
