@@ -179,12 +179,14 @@ func meaningful(before, after any) bool {
 func (m *mirror) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group wait.Group
-	defer group.Wait()
-	defer m.stopWorkers()
-	defer cancel()
+	defer func() {
+		cancel()
+		m.checks.queue.ShutDown()
+		m.informers.Shutdown()
+		group.Wait()
+	}()
 
 	m.informers.StartWithContext(ctx)
-	defer m.informers.Shutdown()
 	group.StartWithContext(ctx, m.catalogue.Run)
 	group.StartWithContext(ctx, m.namespaces.Run)
 	if err := m.prepare(ctx); err != nil {

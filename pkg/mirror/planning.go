@@ -6,7 +6,6 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -235,15 +234,6 @@ func (m *mirror) startWorker(ctx context.Context, key branchKey, group *wait.Gro
 		running.run(ctx)
 	})
 	return running
-}
-
-func (m *mirror) stopWorkers() {
-	m.mu.Lock()
-	workers := slices.Collect(maps.Values(m.workers))
-	m.mu.Unlock()
-	for _, running := range workers {
-		running.stop()
-	}
 }
 
 // route tells the router who takes which types, and returns the watches needed for that.
