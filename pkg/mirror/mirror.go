@@ -312,11 +312,11 @@ func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change s
 }
 
 // State notes how a watch is.
-func (h *watchHandler) State(watch source.Watch, state source.WatchState) {
+func (h *watchHandler) State(watch source.Watch, failure error) {
 	h.watches.update(watch, func(s *watchState) {
 		s.failure = ""
-		if !state.Watching {
-			s.failure = state.Message
+		if failure != nil {
+			s.failure = failure.Error()
 		}
 	})
 	signal(h.replan)

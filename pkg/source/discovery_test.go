@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -201,7 +202,7 @@ func TestCatalogueKeepsEverythingWhileDiscoveryIsDown(t *testing.T) {
 
 	f.server.answer(http.StatusServiceUnavailable)
 	f.discoverAgain(t)
-	eventually(t, "the error", func() bool { return source.ReasonFor(f.Err()) == source.Unreachable })
+	eventually(t, "the error", func() bool { return apierrors.IsServiceUnavailable(f.Err()) })
 	if !slices.Equal(f.Snapshot().Types(), types) || f.publications() != publications {
 		t.Error("the snapshot changed")
 	}

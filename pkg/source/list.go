@@ -37,8 +37,9 @@ func NewLister(client dynamic.Interface) *Lister {
 // a newer version instead. No object is missed by a caller that watches from the returned resourceVersion or an older
 // one: what has changed since in the part already read comes through the watch.
 //
-// Errors of the server are wrapped; ReasonFor tells them apart. After an error nothing may be concluded about objects
-// that were not seen. Expired means that the server offered no way to go on, and that the list has to be begun anew.
+// Errors of the server are wrapped; apierrors tells them apart. After an error nothing may be concluded about objects
+// that were not seen. An expired resource means that the server offered no way to go on, and that the list has to be
+// begun anew.
 func (l *Lister) List(
 	ctx context.Context, watch Watch, each func(*unstructured.Unstructured) error,
 ) (resourceVersion string, err error) {
@@ -78,6 +79,11 @@ func (l *Lister) request(ctx context.Context, watch Watch, options metav1.ListOp
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return resourceInterface(l.client, watch).List(ctx, options)
+}
+
+// isExpired holds for both reasons that come with HTTP status 410.
+func isExpired(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
 func continueAtPresent(err error) string {

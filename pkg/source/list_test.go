@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -82,12 +83,12 @@ func TestListErrors(t *testing.T) {
 	}
 	server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
 	_, err = lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil })
-	if source.ReasonFor(err) != source.Forbidden || !strings.Contains(err.Error(), "listing widgets.example.com/v1 in shop") {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "listing widgets.example.com/v1 in shop") {
 		t.Errorf("got %v, want Forbidden", err)
 	}
 	server.refuse(expired("0:w00001"))
 	_, err = lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil })
-	if source.ReasonFor(err) != source.Expired {
-		t.Errorf("got %v, want Expired", err)
+	if !apierrors.IsResourceExpired(err) {
+		t.Errorf("got %v, want the expired resource", err)
 	}
 }

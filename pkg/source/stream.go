@@ -39,8 +39,10 @@ type stream struct {
 
 	// stateMutex keeps the calls of Handler.State in order, and from coming after the end.
 	stateMutex sync.Mutex
-	state      WatchState
-	ended      bool
+	// reported says that State has been called, failure with what.
+	reported bool
+	failure  error
+	ended    bool
 }
 
 func newStream(watch Watch, client dynamic.Interface, handler Handler) *stream {
@@ -131,7 +133,7 @@ func (s *stream) open(ctx context.Context, options metav1.ListOptions) (watch.In
 		s.failed(ctx, err)
 		return nil, err
 	}
-	s.report(WatchState{Watching: true})
+	s.report(nil)
 	return newObservedWatch(ctx, opened, func(err error) { s.failed(ctx, err) }), nil
 }
 
@@ -140,24 +142,26 @@ func (s *stream) failed(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	reason := ReasonFor(err)
-	if reason == Expired {
+	if isExpired(err) {
 		s.setExpired()
 		return
 	}
-	s.report(WatchState{Reason: reason, Message: err.Error()})
+	s.report(err)
 }
 
-// report passes on a state that differs from the last one in more than its wording.
-func (s *stream) report(state WatchState) {
+// report passes on a state that differs from the last one in more than its wording; nil stands for an open watch.
+func (s *stream) report(failure error) {
 	s.stateMutex.Lock()
 	defer s.stateMutex.Unlock()
-	if s.ended || s.state.Watching == state.Watching && s.state.Reason == state.Reason {
+	if s.ended || s.reported && sameState(s.failure, failure) {
 		return
 	}
-	state.Since = time.Now()
-	s.state = state
-	s.handler.State(s.watch, state)
+	s.reported, s.failure = true, failure
+	s.handler.State(s.watch, failure)
+}
+
+func sameState(a, b error) bool {
+	return (a == nil) == (b == nil) && apierrors.ReasonForError(a) == apierrors.ReasonForError(b)
 }
 
 func (s *stream) end() {

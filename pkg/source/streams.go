@@ -8,7 +8,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,17 +59,6 @@ type Change struct {
 	Object *unstructured.Unstructured
 }
 
-// WatchState says how a stream is doing.
-type WatchState struct {
-	// Watching is true while the watch is open, or is being opened again after it ended in the ordinary way.
-	Watching bool
-	// Reason and Message say why the watch is not open; it is tried again, after 0.5 to 30 seconds.
-	Reason  Reason
-	Message string
-	// Since is when Watching or Reason last changed.
-	Since time.Time
-}
-
 // Handler receives what streams bring. Calls for one Watch come one after the other, except State, which may come
 // beside another; calls for different ones come at the same time. After Set has returned without a Watch, or Run has
 // returned, there are no more calls for it.
@@ -82,8 +70,11 @@ type Handler interface {
 	// Changed delivers the changes of a Watch in order. It may block, until ctx ends at the latest: the watch waits,
 	// and starts again with Listed if the API server runs out of patience.
 	Changed(ctx context.Context, watch Watch, change Change)
-	// State reports a WatchState whose Watching or Reason is new. It must return quickly.
-	State(watch Watch, state WatchState)
+	// State says how the watch is when that has changed: with nil, that it is open; with the error, which apierrors
+	// tells apart, that it is not, and is tried again after 0.5 to 30 seconds. A watch that ends in the ordinary way
+	// and one that has expired stay open in this sense. Errors of the same status reason count as one. State must
+	// return quickly.
+	State(watch Watch, failure error)
 }
 
 // Streams runs one stream per Watch for everybody who needs it.

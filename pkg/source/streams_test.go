@@ -26,7 +26,7 @@ var shopWidgets = source.Watch{Resource: widgets, Namespace: "shop"}
 type recorder struct {
 	mutex  sync.Mutex
 	lines  []string
-	states []source.WatchState
+	states []error
 	// hold, if set, blocks Changed until it is closed or the context ends.
 	hold chan struct{}
 }
@@ -51,10 +51,10 @@ func (r *recorder) Changed(ctx context.Context, _ source.Watch, change source.Ch
 	r.note("%s %s %s", change.Operation, change.Object.GetName(), change.Object.GetResourceVersion())
 }
 
-func (r *recorder) State(_ source.Watch, state source.WatchState) {
+func (r *recorder) State(_ source.Watch, failure error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.states = append(r.states, state)
+	r.states = append(r.states, failure)
 }
 
 func (r *recorder) told() []string {
@@ -63,13 +63,28 @@ func (r *recorder) told() []string {
 	return slices.Clone(r.lines)
 }
 
-func (r *recorder) state() source.WatchState {
+// reported returns the states in order: "watching" or the failure's message.
+func (r *recorder) reported() []string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if len(r.states) == 0 {
-		return source.WatchState{}
+	var reported []string
+	for _, failure := range r.states {
+		if failure == nil {
+			reported = append(reported, "watching")
+		} else {
+			reported = append(reported, failure.Error())
+		}
 	}
-	return r.states[len(r.states)-1]
+	return reported
+}
+
+// expectStates waits until the handler has been told exactly these.
+func (r *recorder) expectStates(t *testing.T, want ...string) {
+	t.Helper()
+	eventually(t, strings.Join(want, ", "), func() bool { return len(r.reported()) >= len(want) })
+	if diff := cmp.Diff(want, r.reported()); diff != "" {
+		t.Fatalf("states (-want +got):\n%s", diff)
+	}
 }
 
 // expect waits until the handler has been told exactly this.
@@ -114,9 +129,7 @@ func TestStreamBringsChangesInOrderAndListsNoObjects(t *testing.T) {
 	server.happen("DELETED", "a")
 	handler.expect(t, "listed 101", "CREATE a 102", "UPDATE a 103", "DELETE a 105")
 
-	if state := handler.state(); !state.Watching || state.Since.IsZero() {
-		t.Errorf("state: got %+v, want watching", state)
-	}
+	handler.expectStates(t, "watching")
 	for _, request := range server.seen() {
 		if !strings.Contains(request, "limit=1") && !strings.Contains(request, "watch=true") || strings.Contains(request, "sendInitialEvents") {
 			t.Errorf("the stream asked for objects: %s", request)
@@ -156,38 +169,33 @@ func TestStreamGoesOnAfterAnErrorWithoutListing(t *testing.T) {
 
 	server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "widgets is forbidden"))
 	server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
-	eventually(t, "the refusal to be reported", func() bool { return handler.state().Reason == source.Forbidden })
-	if state := handler.state(); state.Watching || !strings.Contains(state.Message, "widgets is forbidden") {
-		t.Errorf("state: got %+v", state)
-	}
+	asked := len(server.seen())
+	eventually(t, "the refusal to come twice", func() bool { return len(server.seen()) >= asked+2 })
+	handler.expectStates(t, "watching", "something broke", "widgets is forbidden")
 	server.happen("ADDED", "b")
 
 	server.refuse(nil)
 	handler.expect(t, "listed 100", "CREATE a 101", "CREATE b 102")
-	if state := handler.state(); !state.Watching || state.Reason != "" {
-		t.Errorf("state: got %+v, want watching", state)
-	}
+	handler.expectStates(t, "watching", "something broke", "widgets is forbidden", "watching")
 }
 
 func TestStreamReportsWhyItCannotStart(t *testing.T) {
-	for want, refusal := range map[source.Reason]*metav1.Status{
-		source.Forbidden:    status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"),
-		source.Unauthorized: status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "who are you"),
-		source.Gone:         status(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource"),
-		source.Unreachable:  status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "no endpoints"),
-		source.Failed:       status(http.StatusBadRequest, metav1.StatusReasonBadRequest, "what"),
+	for _, refusal := range []*metav1.Status{
+		status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"),
+		status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "who are you"),
+		status(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource"),
+		status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "no endpoints"),
+		status(http.StatusBadRequest, metav1.StatusReasonUnknown, "what"),
 	} {
-		t.Run(string(want), func(t *testing.T) {
+		t.Run(refusal.Message, func(t *testing.T) {
 			server, client := newAPIServer(t)
 			server.refuse(refusal)
 			handler := &recorder{}
 			set(t, runStreams(t, client, handler), shopWidgets)
-			eventually(t, "a state", func() bool { return !handler.state().Since.IsZero() })
-			if state := handler.state(); state.Watching || state.Reason != want || !strings.Contains(state.Message, refusal.Message) {
-				t.Errorf("state: got %+v, want %s", state, want)
-			}
+			handler.expectStates(t, refusal.Message)
 			server.refuse(nil)
 			handler.expect(t, "listed 100")
+			handler.expectStates(t, refusal.Message, "watching")
 		})
 	}
 }

@@ -23,8 +23,9 @@ import (
 
 // observer is a Handler that takes note of how the watches are and of nothing else.
 type observer struct {
-	mutex  sync.Mutex
-	states map[source.Watch]source.WatchState
+	mutex sync.Mutex
+	// states are by watch, with nil for one that is open.
+	states map[source.Watch]error
 }
 
 var _ source.Handler = &observer{}
@@ -33,13 +34,21 @@ func (o *observer) Listed(context.Context, source.Watch, string) {}
 
 func (o *observer) Changed(context.Context, source.Watch, source.Change) {}
 
-func (o *observer) State(watch source.Watch, state source.WatchState) {
+func (o *observer) State(watch source.Watch, failure error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.states[watch] = state
+	o.states[watch] = failure
 }
 
-func (o *observer) state(watch source.Watch) source.WatchState {
+func (o *observer) watching(watch source.Watch) bool {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	failure, known := o.states[watch]
+	return known && failure == nil
+}
+
+// failure is why the watch is not open, nil if it is or if nothing is known.
+func (o *observer) failure(watch source.Watch) error {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.states[watch]
@@ -86,7 +95,7 @@ func consume(t *testing.T, client dynamic.Interface, watch source.Watch) *consum
 }
 
 func newObserver() *observer {
-	return &observer{states: map[source.Watch]source.WatchState{}}
+	return &observer{states: map[source.Watch]error{}}
 }
 
 func runStreams(t *testing.T, client dynamic.Interface, handler source.Handler) *source.Streams {

@@ -64,12 +64,12 @@ func TestCompactionUnderAPausedWatchIsFoundOutByAList(t *testing.T) {
 	c := consume(t, clients.Dynamic, watch)
 	eventually(t, "the objects", func(context.Context) (bool, error) {
 		_, lists := c.counts()
-		return lists == 1 && c.has(namespace, "goes") && c.state(watch).Watching, nil
+		return lists == 1 && c.has(namespace, "goes") && c.watching(watch), nil
 	})
 
 	open.refuse(true)
 	eventually(t, "the loss of the connection", func(context.Context) (bool, error) {
-		return c.state(watch).Reason == source.Unreachable, nil
+		return c.failure(watch) != nil, nil
 	})
 	if err := admin.Resource(events).Namespace(namespace).Delete(t.Context(), "goes", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -79,13 +79,11 @@ func TestCompactionUnderAPausedWatchIsFoundOutByAList(t *testing.T) {
 	open.refuse(false)
 
 	eventually(t, "the content", func(context.Context) (bool, error) {
-		return !c.has(namespace, "goes") && c.has(namespace, "comes") && c.has(namespace, "stays"), nil
+		content := !c.has(namespace, "goes") && c.has(namespace, "comes") && c.has(namespace, "stays")
+		return content && c.watching(watch), nil
 	})
 	if restarts, _ := c.counts(); restarts < 2 {
 		t.Errorf("got %d calls of Listed, want another one", restarts)
-	}
-	if state := c.state(watch); !state.Watching {
-		t.Errorf("state: got %+v, want watching", state)
 	}
 }
 

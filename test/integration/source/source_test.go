@@ -33,7 +33,7 @@ func TestCustomResourceTypeComesAndGoes(t *testing.T) {
 
 	begun := time.Now()
 	things := define(t, admin, "arriving.example.com")
-	eventually(t, "the type to be watched", func(context.Context) (bool, error) { return c.state(watch).Watching, nil })
+	eventually(t, "the type to be watched", func(context.Context) (bool, error) { return c.watching(watch), nil })
 	t.Logf("watched %v after the definition was created", time.Since(begun).Round(time.Millisecond))
 
 	create(t, admin, things, object("arriving.example.com/v1", "Thing", namespace, "one"))
@@ -111,7 +111,7 @@ func TestPresetIsServedAndEverythingOfItCanBeWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, watch := range watches {
-		eventually(t, watch.String(), func(context.Context) (bool, error) { return handler.state(watch).Watching, nil })
+		eventually(t, watch.String(), func(context.Context) (bool, error) { return handler.watching(watch), nil })
 	}
 	t.Logf("%d watches open after %v", len(watches), time.Since(begun).Round(time.Millisecond))
 }
@@ -127,9 +127,9 @@ func TestForbiddenTypeIsReportedUntilItIsAllowed(t *testing.T) {
 	clients, _ := connect(t, user)
 	watch := source.Watch{Resource: configMaps, Namespace: namespace}
 	c := consume(t, clients.Dynamic, watch)
-	eventually(t, "the refusal", func(context.Context) (bool, error) { return c.state(watch).Reason == source.Forbidden, nil })
-	if message := c.state(watch).Message; !strings.Contains(message, `cannot list resource "configmaps"`) {
-		t.Errorf("message: got %q", message)
+	eventually(t, "the refusal", func(context.Context) (bool, error) { return apierrors.IsForbidden(c.failure(watch)), nil })
+	if err := c.failure(watch); !strings.Contains(err.Error(), `cannot list resource "configmaps"`) {
+		t.Errorf("got %v, want what the account lacks", err)
 	}
 
 	allow(t, admin, namespace, "reader-of-"+namespace)
