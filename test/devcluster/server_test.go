@@ -121,6 +121,10 @@ func TestNamespaceDeletionWaitsForTheServer(t *testing.T) {
 	if err := cluster.StopServer(t.Context(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	// A change of the APIService makes the aggregator look at once.
+	if _, err := admin.Run(t.Context(), "annotate", "apiservice", devcluster.APIServiceName, "look=now"); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the aggregator's notice", func(ctx context.Context) error {
 		status, err := admin.Run(ctx, "get", "apiservice", devcluster.APIServiceName,
 			`--output=jsonpath={.status.conditions[?(@.type=="Available")].status}`)
