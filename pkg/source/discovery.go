@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	// DefaultRefreshInterval is how often discovery is asked when nothing points to a change.
-	DefaultRefreshInterval = 5 * time.Minute
 	// discoveryTimeout bounds one round of discovery, which is two requests.
 	discoveryTimeout = 30 * time.Second
 	// debounce lets the events that one installation makes come together.
@@ -52,19 +50,15 @@ type Catalogue struct {
 
 	wake      chan struct{}
 	current   atomic.Pointer[Snapshot]
-	failure   atomic.Pointer[error]
 	listeners listeners[*Snapshot]
 }
 
-// NewCatalogue returns a catalogue that does nothing until Run. A refreshInterval of zero means
-// DefaultRefreshInterval.
+// NewCatalogue returns a catalogue that does nothing until Run. The refreshInterval, which must be positive, is how
+// often discovery is asked when nothing points to a change.
 func NewCatalogue(discoverer Discoverer, client metadata.Interface, refreshInterval time.Duration) (*Catalogue, error) {
-	if refreshInterval == 0 {
-		refreshInterval = DefaultRefreshInterval
-	}
 	c := &Catalogue{discoverer: discoverer, refreshInterval: refreshInterval, wake: make(chan struct{}, 1)}
 	var err error
-	if c.declarations, err = newDeclarations(client, c.Refresh); err != nil {
+	if c.declarations, err = newDeclarations(client, c.refreshSoon); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -75,23 +69,14 @@ func (c *Catalogue) Snapshot() *Snapshot {
 	return c.current.Load()
 }
 
-// Err returns why the last discovery failed, wholly or in part, or nil. The snapshot stays valid meanwhile.
-func (c *Catalogue) Err() error {
-	if failure := c.failure.Load(); failure != nil {
-		return *failure
-	}
-	return nil
+// Subscribe calls changed with every new snapshot that differs from the one before, one at a time and in order.
+// It must return quickly and must not call Subscribe. A snapshot that exists already is not reported.
+func (c *Catalogue) Subscribe(changed func(*Snapshot)) {
+	c.listeners.add(changed)
 }
 
-// Subscribe calls changed with every new snapshot that differs from the one before, one at a time and in order,
-// until unsubscribe is called. It must return quickly and must not call Subscribe or unsubscribe. A snapshot that
-// exists already is not reported.
-func (c *Catalogue) Subscribe(changed func(*Snapshot)) (unsubscribe func()) {
-	return c.listeners.add(changed)
-}
-
-// Refresh asks for a discovery now, without waiting for it. Requests that come together are served by one.
-func (c *Catalogue) Refresh() {
+// refreshSoon asks for a discovery without waiting for it. Requests that come together are served by one.
+func (c *Catalogue) refreshSoon() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -105,15 +90,17 @@ func (c *Catalogue) Run(ctx context.Context) {
 	running.Go(func() { c.declarations.run(ctx) })
 
 	backoff := errorBackoff()
+	var failure error // that of the last discovery
 	for ctx.Err() == nil {
 		delay := c.refreshInterval
-		if err := c.refresh(ctx); err != nil {
+		err := c.refresh(ctx)
+		if err != nil {
 			delay = min(delay, backoff.Step())
-			c.reportFailure(ctx, err)
+			reportFailure(ctx, failure, err)
 		} else {
 			backoff = errorBackoff()
-			c.failure.Store(nil)
 		}
+		failure = err
 		if snapshot := c.Snapshot(); snapshot != nil {
 			if sooner := c.declarations.next(snapshot, time.Now()); sooner > 0 {
 				delay = min(delay, sooner)
@@ -202,14 +189,13 @@ func (c *Catalogue) declared(lists []*metav1.APIResourceList) func(Type) bool {
 	}
 }
 
-// reportFailure counts every failure and logs one that says something new.
-func (c *Catalogue) reportFailure(ctx context.Context, err error) {
+// reportFailure counts every failure and logs one that says something else than the last one.
+func reportFailure(ctx context.Context, last, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	discoveryErrors.Inc()
-	if last := c.Err(); last == nil || last.Error() != err.Error() {
+	if last == nil || last.Error() != err.Error() {
 		klog.FromContext(ctx).Error(err, "Resource types could not all be discovered; those known are kept")
 	}
-	c.failure.Store(&err)
 }

@@ -14,18 +14,17 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// DefaultPageSize is how many objects one request of a list asks for, as in client-go's own pager.
-const DefaultPageSize = 500
+// pageSize is how many objects one request of a list asks for, as in client-go's own pager.
+const pageSize = 500
 
 // Lister reads the objects of a type.
 type Lister struct {
-	client   dynamic.Interface
-	pageSize int64
+	client dynamic.Interface
 }
 
-// NewLister returns a lister with DefaultPageSize.
+// NewLister returns a lister that reads through the client.
 func NewLister(client dynamic.Interface) *Lister {
-	return &Lister{client: client, pageSize: DefaultPageSize}
+	return &Lister{client: client}
 }
 
 // List calls each for every object of the watch, in the order of namespace and name and each at most once, and holds
@@ -43,7 +42,7 @@ func NewLister(client dynamic.Interface) *Lister {
 func (l *Lister) List(
 	ctx context.Context, watch Watch, each func(*unstructured.Unstructured) error,
 ) (resourceVersion string, err error) {
-	options := metav1.ListOptions{Limit: l.pageSize}
+	options := metav1.ListOptions{Limit: pageSize}
 	for {
 		page, err := l.page(ctx, watch, options)
 		if err != nil {

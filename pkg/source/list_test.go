@@ -17,9 +17,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
-// fill makes enough widgets for three pages.
+// fill makes enough widgets for three pages of 500.
 func fill(server *apiServer) (names []string) {
-	for i := range 2*source.DefaultPageSize + 10 {
+	for i := range 1010 {
 		names = append(names, fmt.Sprintf("w%05d", i))
 		server.happen("ADDED", names[i])
 	}

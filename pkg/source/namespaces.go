@@ -122,15 +122,9 @@ func (n *Namespaces) Get(name string) (Namespace, bool) {
 	return *namespaceOf(object), true
 }
 
-// Labels returns the labels of a namespace, which must not be changed, and whether it exists.
-func (n *Namespaces) Labels(name string) (labels.Set, bool) {
-	namespace, ok := n.Get(name)
-	return namespace.Labels, ok
-}
-
-// Subscribe calls changed for every NamespaceChange, one at a time and in order for one namespace, until unsubscribe is
-// called. It must return quickly and must not call Subscribe or unsubscribe. Namespaces that exist already are not
-// reported to those who subscribe after Run has begun.
-func (n *Namespaces) Subscribe(changed func(NamespaceChange)) (unsubscribe func()) {
-	return n.listeners.add(changed)
+// Subscribe calls changed for every NamespaceChange, one at a time and in order for one namespace. It must return
+// quickly and must not call Subscribe. Namespaces that exist already are not reported to those who subscribe after Run
+// has begun.
+func (n *Namespaces) Subscribe(changed func(NamespaceChange)) {
+	n.listeners.add(changed)
 }

@@ -35,7 +35,7 @@ func TestNamespacesFollowLabels(t *testing.T) {
 	}
 	var mutex sync.Mutex
 	var changes []string
-	unsubscribe := namespaces.Subscribe(func(change source.NamespaceChange) {
+	namespaces.Subscribe(func(change source.NamespaceChange) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		changes = append(changes, fmt.Sprint(labelsOf(change.Before), " -> ", labelsOf(change.After)))
@@ -77,10 +77,9 @@ func TestNamespacesFollowLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("none -> tier=front", "tier=front -> tier=back", "tier=back -> tier=back", "tier=back -> none")
-	if _, ok := namespaces.Labels("shop"); ok {
+	if _, ok := namespaces.Get("shop"); ok {
 		t.Error("the namespace is still there")
 	}
-	unsubscribe()
 }
 
 func labelsOf(namespace *source.Namespace) string {

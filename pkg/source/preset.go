@@ -12,8 +12,8 @@ import (
 // groupName is the API group of this server's own kinds.
 const groupName = "configbutler.ai"
 
-// Preset returns the resource types that describe a desired state: what is selected when no resources are named.
-func Preset() []schema.GroupResource {
+// preset returns the resource types that describe a desired state: what is selected when no resources are named.
+func preset() []schema.GroupResource {
 	return slices.Concat(
 		inGroup("apps", "deployments", "statefulsets", "daemonsets"),
 		inGroup("", "services", "configmaps", "secrets", "serviceaccounts", "resourcequotas", "limitranges"),
@@ -27,9 +27,9 @@ func Preset() []schema.GroupResource {
 	)
 }
 
-// DefaultExclusions returns the resource types that `*` never means: what the cluster writes for itself, much of it
+// defaultExclusions returns the resource types that `*` does not mean: what the cluster writes for itself, much of it
 // many times a minute, and the records of this server.
-func DefaultExclusions() []schema.GroupResource {
+func defaultExclusions() []schema.GroupResource {
 	return slices.Concat(
 		inGroup("", "pods", "events", "endpoints"),
 		inGroup("events.k8s.io", "events"),

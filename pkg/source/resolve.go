@@ -49,9 +49,10 @@ type Policy struct {
 	Exclude []schema.GroupResource
 }
 
-// DefaultPolicy selects Preset by default and leaves DefaultExclusions out of `*`.
+// DefaultPolicy selects by default the types that describe a desired state, and leaves out of `*` what the cluster
+// writes for itself and the records of this server.
 func DefaultPolicy() Policy {
-	return Policy{Default: Preset(), Exclude: DefaultExclusions()}
+	return Policy{Default: preset(), Exclude: defaultExclusions()}
 }
 
 // Unmatched is an entry of a selection that selects nothing.
@@ -73,8 +74,8 @@ func (u Unmatched) String() string {
 	return fmt.Sprintf("%s: %s", resource, u.Reason)
 }
 
-// Resolve returns the types that a selection means, each once, in the order of Types, and the entries that selected
-// nothing. All types returned can be listed and watched.
+// Resolve returns the types that a selection means, each once, by group, resource and version with the preferred one
+// first, and the entries that selected nothing. All types returned can be listed and watched.
 func (s *Snapshot) Resolve(selection Selection, policy Policy) ([]Type, []Unmatched) {
 	r := resolution{snapshot: s, selection: selection, policy: policy, chosen: map[schema.GroupVersionResource]bool{}}
 	var unmatched []Unmatched

@@ -19,7 +19,7 @@ import (
 // realSnapshot is what a real kube-apiserver serves, and the kinds of this server.
 func realSnapshot(t *testing.T, edits ...func(*apidiscovery.APIGroupDiscoveryList)) *source.Snapshot {
 	t.Helper()
-	f := runCatalogue(t, 0)
+	f := runCatalogue(t)
 	f.server.edit(withGroup("configbutler.ai", "v1alpha1", "gitdestinations", "gitdestinationstatuses", "syncstatuses"))
 	for _, change := range edits {
 		f.server.edit(change)
@@ -129,6 +129,10 @@ func TestResolve(t *testing.T) {
 			selection: source.Selection{Resources: []string{"ConfigMap"}},
 			unmatched: []string{"ConfigMap: no such resource type; did you mean configmaps?"},
 		},
+		"the kind of a subresource": {
+			selection: source.Selection{Resources: []string{"Scale"}},
+			unmatched: []string{"Scale: no such resource type"},
+		},
 		"a type that does not exist": {
 			selection: source.Selection{APIGroups: []string{"apps"}, Resources: []string{"flying"}},
 			unmatched: []string{"flying: no such resource type"},
@@ -202,8 +206,8 @@ func TestResolveDefaults(t *testing.T) {
 	snapshot := realSnapshot(t)
 
 	preset, unmatched := snapshot.Resolve(source.Selection{}, source.DefaultPolicy())
-	if len(unmatched) > 0 || len(preset) != len(source.Preset()) {
-		t.Errorf("preset: got %v, unmatched %v, want all of %v", describe(preset), unmatched, source.Preset())
+	if len(unmatched) > 0 || len(preset) != len(source.DefaultPolicy().Default) {
+		t.Errorf("preset: got %v, unmatched %v, want all of %v", describe(preset), unmatched, source.DefaultPolicy().Default)
 	}
 
 	everything := source.DefaultPolicy()
@@ -218,7 +222,7 @@ func TestResolveDefaults(t *testing.T) {
 			t.Errorf("all: %s is missing", present)
 		}
 	}
-	for _, excluded := range source.DefaultExclusions() {
+	for _, excluded := range source.DefaultPolicy().Exclude {
 		if slices.ContainsFunc(all, func(t source.Type) bool { return t.Resource.GroupResource() == excluded }) {
 			t.Errorf("all: %s is there", excluded)
 		}

@@ -57,28 +57,9 @@ func compareTypes(a, b Type) int {
 	return cmp.Compare(a.Resource.Version, b.Resource.Version)
 }
 
-// Types returns all types by group, resource and version, the preferred version first.
-func (s *Snapshot) Types() []Type {
-	return slices.Clone(s.types)
-}
-
-// Type looks one type up.
-func (s *Snapshot) Type(resource schema.GroupVersionResource) (Type, bool) {
-	i := slices.IndexFunc(s.types, func(t Type) bool { return t.Resource == resource })
-	if i < 0 {
-		return Type{}, false
-	}
-	return s.types[i], true
-}
-
-// Failed returns the group versions that could not be discovered, each with the reason. Types of theirs that were
-// known before are in the snapshot, marked Stale; others may exist. Nothing may be deleted because of such a gap.
-func (s *Snapshot) Failed() map[schema.GroupVersion]string {
-	return maps.Clone(s.failed)
-}
-
 // GroupFailed says whether any version of the group could not be discovered: what the snapshot lacks of this group may
-// still exist.
+// still exist, and nothing may be deleted because of such a gap. Types that were known before are in the snapshot,
+// marked Stale.
 func (s *Snapshot) GroupFailed(group string) bool {
 	for failed := range s.failed {
 		if failed.Group == group {

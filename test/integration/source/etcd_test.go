@@ -25,7 +25,7 @@ func TestListSurvivesCompaction(t *testing.T) {
 	clients, open := connect(t, cluster.Admin())
 	admin := administrator(t)
 	namespace := createNamespace(t, admin)
-	const count = 2*source.DefaultPageSize + 1
+	const count = 1001 // two pages and one object
 	for i := range count {
 		createEvent(t, admin, namespace, fmt.Sprintf("event-%05d", i))
 	}

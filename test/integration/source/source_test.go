@@ -29,7 +29,8 @@ func TestCustomResourceTypeComesAndGoes(t *testing.T) {
 	namespace := createNamespace(t, admin)
 	watch := source.Watch{Resource: schema.GroupVersionResource{Group: "arriving.example.com", Version: "v1", Resource: "things"}}
 	c, streams := runConsumer(t, clients.Dynamic, watch)
-	catalogue := follow(t, clients, streams, source.Selection{Resources: []string{"*.arriving.example.com"}})
+	selection := source.Selection{Resources: []string{"*.arriving.example.com"}}
+	catalogue := follow(t, clients, streams, selection)
 
 	begun := time.Now()
 	things := define(t, admin, "arriving.example.com")
@@ -45,8 +46,8 @@ func TestCustomResourceTypeComesAndGoes(t *testing.T) {
 	}
 	eventually(t, "the object to be deleted", func(context.Context) (bool, error) { return !c.has(namespace, "one"), nil })
 	eventually(t, "the type to go", func(context.Context) (bool, error) {
-		_, ok := catalogue.Snapshot().Type(things)
-		return !ok, nil
+		types, _ := catalogue.Snapshot().Resolve(selection, source.Policy{})
+		return len(types) == 0, nil
 	})
 	t.Logf("gone %v after the definition was deleted", time.Since(begun).Round(time.Millisecond))
 }
@@ -59,8 +60,7 @@ func follow(t *testing.T, clients *source.Clients, streams *source.Streams, sele
 		t.Fatal(err)
 	}
 	snapshots := make(chan *source.Snapshot, 100)
-	unsubscribe := catalogue.Subscribe(func(snapshot *source.Snapshot) { snapshots <- snapshot })
-	t.Cleanup(unsubscribe)
+	catalogue.Subscribe(func(snapshot *source.Snapshot) { snapshots <- snapshot })
 	run(t, catalogue.Run)
 	run(t, func(ctx context.Context) {
 		for {
@@ -90,7 +90,7 @@ func TestPresetIsServedAndEverythingOfItCanBeWatched(t *testing.T) {
 	streams := runStreams(t, clients.Dynamic, handler)
 	policy := source.DefaultPolicy()
 	policy.Default = nil
-	catalogue, err := source.NewCatalogue(clients.Discovery, clients.Metadata, 0)
+	catalogue, err := source.NewCatalogue(clients.Discovery, clients.Metadata, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestPresetIsServedAndEverythingOfItCanBeWatched(t *testing.T) {
 	eventually(t, "the first discovery", func(context.Context) (bool, error) { return catalogue.Snapshot() != nil, nil })
 
 	preset, unmatched := catalogue.Snapshot().Resolve(source.Selection{}, source.DefaultPolicy())
-	if len(preset) != len(source.Preset()) || len(unmatched) > 0 {
+	if len(preset) != len(source.DefaultPolicy().Default) || len(unmatched) > 0 {
 		t.Errorf("preset: got %v, unmatched %v", preset, unmatched)
 	}
 	all, _ := catalogue.Snapshot().Resolve(source.Selection{}, policy)
