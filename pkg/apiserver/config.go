@@ -16,7 +16,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // name is what the server calls itself in logs and in OpenAPI.
@@ -29,8 +28,6 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Validation says what the settings of the server admit.
 	Validation validation.Options
-	// Types are the resource types of the cluster. Every replica follows them, because every replica admits rules.
-	Types *source.Catalogue
 
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory
@@ -83,6 +80,5 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err := generic.AddPostStartHook("storage-readiness", generic.StorageReadinessHook.Hook); err != nil {
 		return nil, fmt.Errorf("adding the check of the storage: %w", err)
 	}
-	server := &Server{Generic: generic, Records: storage.Records}
-	return server, server.AddBackground("follow-resource-types", c.config.Types.Run)
+	return &Server{Generic: generic, Records: storage.Records}, nil
 }

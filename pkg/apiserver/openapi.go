@@ -23,12 +23,12 @@ func addOpenAPI(config *genericapiserver.Config, scheme *runtime.Scheme) {
 	v2 := genericapiserver.DefaultOpenAPIConfig(generated.GetOpenAPIDefinitions, namer)
 	v2.Info.Title = name
 	v2.Info.Version = v1alpha1.SchemeGroupVersion.Version
-	v2.GetOperationIDAndTags, v2.GetOperationIDAndTagsFromRoute = nil, operationIDAndTags
+	v2.GetOperationIDAndTagsFromRoute = operationIDAndTags
 	config.OpenAPIConfig = v2
 	v3 := genericapiserver.DefaultOpenAPIV3Config(generated.GetOpenAPIDefinitions, namer)
 	v3.Info.Title = name
 	v3.Info.Version = v1alpha1.SchemeGroupVersion.Version
-	v3.GetOperationIDAndTags, v3.GetOperationIDAndTagsFromRoute = nil, operationIDAndTags
+	v3.GetOperationIDAndTagsFromRoute = operationIDAndTags
 	config.OpenAPIV3Config = v3
 }
 

@@ -32,22 +32,25 @@ func (s *Server) AddBackground(name string, task func(ctx context.Context)) erro
 // AddLoop starts the loop when the server listens, and drains it as the first step of a shutdown: controllers that are
 // finishing their work still reach the API, and nothing uses the storage once it is closed.
 func (s *Server) AddLoop(controllers *loop.Loop) error {
-	ctx, drain := context.WithCancel(context.Background())
-	drained := make(chan struct{})
-	err := s.Generic.AddPostStartHook("run-controllers", func(hook genericapiserver.PostStartHookContext) error {
+	drain, drained := make(chan struct{}), make(chan struct{})
+	err := s.AddBackground("run-controllers", func(ctx context.Context) {
+		defer close(drained)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
 		go func() {
-			defer close(drained)
-			defer context.AfterFunc(hook, drain)()
-			controllers.Run(ctx)
+			defer cancel()
+			select {
+			case <-drain:
+			case <-ctx.Done():
+			}
 		}()
-		return nil
+		controllers.Run(ctx)
 	})
 	if err != nil {
-		drain()
 		return fmt.Errorf("adding the loop: %w", err)
 	}
 	return s.Generic.AddPreShutdownHook("drain-controllers", func() error {
-		drain()
+		close(drain)
 		<-drained
 		return nil
 	})

@@ -151,7 +151,7 @@ func (l *Loop) released(ctx context.Context) <-chan struct{} {
 	look := func(ctx context.Context) (bool, error) {
 		record, _, err := l.lease.Lock.Get(ctx)
 		if err != nil {
-			return false, nil // the elector meets the same trouble and reports it
+			return false, nil //nolint:nilerr // The elector meets the same trouble and reports it.
 		}
 		led = led || record.HolderIdentity != "" && record.HolderIdentity != l.lease.Lock.Identity()
 		return led && record.HolderIdentity == "", nil
@@ -204,7 +204,7 @@ func run(ctx context.Context, runner Runner) error {
 	err := runner.Run(klog.NewContext(ctx, logger))
 	switch {
 	case ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // A runner that is told to stop has no say in why the term ends.
 	case err != nil:
 		return fmt.Errorf("controller %s: %w", runner.Name(), err)
 	}

@@ -85,9 +85,12 @@ func destination() *configbutler.GitDestination {
 	}
 }
 
+// creator offers the verb create.
+type creator = rest.Creater //nolint:misspell // The word is upstream's.
+
 func create(t *testing.T, storage *registry.Storage, resource string, obj runtime.Object) runtime.Object {
 	t.Helper()
-	created, err := storage.Endpoints[resource].(rest.Creater).Create(in(t), obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	created, err := storage.Endpoints[resource].(creator).Create(in(t), obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

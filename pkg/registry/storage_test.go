@@ -51,7 +51,7 @@ func TestEveryKindIsServed(t *testing.T) {
 
 func TestRecordsCanBeReadAndDeletedOnly(t *testing.T) {
 	endpoint := newStorage(t).Endpoints["gitdestinationstatuses"]
-	if _, ok := endpoint.(rest.Creater); ok {
+	if _, ok := endpoint.(creator); ok {
 		t.Error("records can be created")
 	}
 	if _, ok := endpoint.(rest.Updater); ok {
@@ -149,7 +149,7 @@ func TestInvalidObjectsAreRefused(t *testing.T) {
 	storage := newStorage(t)
 	bad := destination()
 	bad.Spec.BaseFolder = "../elsewhere"
-	_, err := storage.Endpoints["gitdestinations"].(rest.Creater).Create(in(t), bad, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	_, err := storage.Endpoints["gitdestinations"].(creator).Create(in(t), bad, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err == nil || !strings.Contains(err.Error(), "spec.baseFolder") {
 		t.Errorf("error = %v, want one about spec.baseFolder", err)
 	}

@@ -138,7 +138,7 @@ func render(table *metav1.Table, priority int32) string {
 			headers = append(headers, strings.ToUpper(column.Name))
 		}
 	}
-	fmt.Fprintln(writer, strings.Join(headers, "\t"))
+	lines := []string{strings.Join(headers, "\t")}
 	for _, row := range table.Rows {
 		var cells []string
 		for i, cell := range row.Cells {
@@ -146,9 +146,11 @@ func render(table *metav1.Table, priority int32) string {
 				cells = append(cells, fmt.Sprint(cell))
 			}
 		}
-		fmt.Fprintln(writer, strings.Join(cells, "\t"))
+		lines = append(lines, strings.Join(cells, "\t"))
 	}
-	writer.Flush()
+	// Writing to memory cannot fail.
+	_, _ = fmt.Fprintln(writer, strings.Join(lines, "\n"))
+	_ = writer.Flush()
 	return out.String()
 }
 

@@ -19,32 +19,23 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
-
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // PluginName is the name of the plugin in flags.
 const PluginName = "CallerRights"
 
-// Types tells which resource types the cluster serves.
-type Types interface {
-	// Snapshot is what is known now, nil when nothing is known yet.
-	Snapshot() *source.Snapshot
-}
-
 // Plugin asks the authorizer whether the caller may do what an object makes the server do.
 type Plugin struct {
 	*admission.Handler
 	authorizer authorizer.Authorizer
-	types      Types
-	policy     source.Policy
+	resolver   Resolver
 }
 
 var (
 	_ admission.ValidationInterface     = &Plugin{}
 	_ initializer.WantsAuthorizer       = &Plugin{}
 	_ admission.InitializationValidator = &Plugin{}
-	_ wantsTypes                        = &Plugin{}
+	_ wantsResolver                     = &Plugin{}
 )
 
 // Register offers the plugin under its name.
@@ -52,47 +43,43 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// New returns a plugin that still has to be given its authorizer and the types.
+// New returns a plugin that still has to be given its authorizer and its resolver.
 func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// wantsTypes is a plugin that NewInitializer initializes.
-type wantsTypes interface {
-	setTypes(types Types, policy source.Policy)
+// wantsResolver is a plugin that NewInitializer initializes.
+type wantsResolver interface {
+	setResolver(resolver Resolver)
 }
 
-// typesInitializer gives plugins the types of the cluster.
-type typesInitializer struct {
-	types  Types
-	policy source.Policy
+// resolverInitializer gives plugins the resolver.
+type resolverInitializer struct{ resolver Resolver }
+
+// NewInitializer lets the plugin resolve rules as the controllers do.
+func NewInitializer(resolver Resolver) admission.PluginInitializer {
+	return resolverInitializer{resolver}
 }
 
-// NewInitializer lets the plugin resolve rules as the mirror does: by types, and by policy where a rule does not name
-// its types.
-func NewInitializer(types Types, policy source.Policy) admission.PluginInitializer {
-	return typesInitializer{types: types, policy: policy}
-}
-
-// Initialize gives plugin the types when it wants them.
-func (i typesInitializer) Initialize(plugin admission.Interface) {
-	if wants, ok := plugin.(wantsTypes); ok {
-		wants.setTypes(i.types, i.policy)
+// Initialize gives plugin the resolver when it wants one.
+func (i resolverInitializer) Initialize(plugin admission.Interface) {
+	if wants, ok := plugin.(wantsResolver); ok {
+		wants.setResolver(i.resolver)
 	}
 }
 
 // SetAuthorizer sets the authorizer that decides for the server's own requests too.
 func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
-func (p *Plugin) setTypes(types Types, policy source.Policy) { p.types, p.policy = types, policy }
+func (p *Plugin) setResolver(resolver Resolver) { p.resolver = resolver }
 
 // ValidateInitialization says what the plugin has not been given.
 func (p *Plugin) ValidateInitialization() error {
 	if p.authorizer == nil {
 		return errors.New(PluginName + " needs an authorizer")
 	}
-	if p.types == nil {
-		return errors.New(PluginName + " needs the resource types of the cluster")
+	if p.resolver == nil {
+		return errors.New(PluginName + " needs a resolver")
 	}
 	return nil
 }

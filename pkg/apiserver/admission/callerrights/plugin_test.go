@@ -49,11 +49,31 @@ func (r *rbac) Authorize(_ context.Context, a authorizer.Attributes) (authorizer
 	return authorizer.DecisionNoOpinion, "", r.fault
 }
 
-// served is a small cluster.
-type served struct{ snapshot *source.Snapshot }
+// served resolves in a small cluster, or in one of which nothing is known.
+type served struct {
+	snapshot *source.Snapshot
+	policy   source.Policy
+}
 
-func (s served) Snapshot() *source.Snapshot { return s.snapshot }
+func (s served) Preset() []schema.GroupResource { return s.policy.Default }
 
+func (s served) Resolve(selection callerrights.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
+	if s.snapshot == nil {
+		return nil, nil, false
+	}
+	types, misses := s.snapshot.Resolve(source.Selection{
+		APIGroups: selection.APIGroups, APIVersions: selection.APIVersions, Resources: selection.Resources, Scope: source.Scope(selection.Scope),
+	}, s.policy)
+	for _, t := range types {
+		resources = append(resources, t.Resource.GroupResource())
+	}
+	for _, miss := range misses {
+		unmatched = append(unmatched, miss.String())
+	}
+	return resources, unmatched, true
+}
+
+// cluster means ConfigMaps, Secrets and nodes where a rule names no types.
 func cluster() served {
 	namespaced := func(group, version, resource, kind string) source.Type {
 		return source.Type{
@@ -63,7 +83,8 @@ func cluster() served {
 	}
 	nodes := namespaced("", "v1", "nodes", "Node")
 	nodes.Namespaced = false
-	return served{source.NewSnapshot([]source.Type{
+	preset := []schema.GroupResource{{Resource: "configmaps"}, {Resource: "secrets"}, {Resource: "nodes"}}
+	return served{policy: source.Policy{Default: preset}, snapshot: source.NewSnapshot([]source.Type{
 		namespaced("", "v1", "configmaps", "ConfigMap"),
 		namespaced("", "v1", "secrets", "Secret"),
 		namespaced("apps", "v1", "deployments", "Deployment"),
@@ -72,10 +93,11 @@ func cluster() served {
 	}, nil)}
 }
 
-// smallPolicy means ConfigMaps and Secrets where a rule names no types.
-func smallPolicy() source.Policy {
-	return source.Policy{Default: []schema.GroupResource{{Resource: "configmaps"}, {Resource: "secrets"}, {Resource: "nodes"}}}
-}
+// starting is the same cluster, before anything is known of it.
+func starting() served { return served{policy: cluster().policy} }
+
+// watchingAll is the same cluster, where a rule that names no types means all of them.
+func watchingAll() served { return served{snapshot: cluster().snapshot} }
 
 // warnings records what a client would be told.
 type warnings struct{ texts []string }
@@ -83,11 +105,11 @@ type warnings struct{ texts []string }
 func (w *warnings) AddWarning(_, text string) { w.texts = append(w.texts, text) }
 
 // plugin is ready for use.
-func plugin(t *testing.T, r *rbac, types callerrights.Types, policy source.Policy) *callerrights.Plugin {
+func plugin(t *testing.T, r *rbac, resolver callerrights.Resolver) *callerrights.Plugin {
 	t.Helper()
 	p := callerrights.New()
 	p.SetAuthorizer(authorizer.AuthorizerFunc(r.Authorize))
-	callerrights.NewInitializer(types, policy).Initialize(p)
+	callerrights.NewInitializer(resolver).Initialize(p)
 	if err := p.ValidateInitialization(); err != nil {
 		t.Fatal(err)
 	}
@@ -135,10 +157,9 @@ func resources(names ...string) []string { return names }
 func TestWhatACallerMustBeAllowed(t *testing.T) {
 	all := []string{"*"}
 	tests := []struct {
-		name   string
-		obj    runtime.Object
-		types  callerrights.Types
-		policy source.Policy
+		name     string
+		obj      runtime.Object
+		resolver callerrights.Resolver
 		// asks are the resources that list and watch are asked for, or whole requests
 		asks     []string
 		warnings []string
@@ -217,22 +238,22 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 			asks: []string{"configmaps shop", "secrets shop"},
 		},
 		{
-			name:  "the preset while the types are not known",
-			obj:   watchRule(configbutler.ResourceRule{}),
-			types: served{},
-			asks:  []string{"configmaps shop", "secrets shop", "nodes shop"},
+			name:     "the preset while the types are not known",
+			obj:      watchRule(configbutler.ResourceRule{}),
+			resolver: starting(),
+			asks:     []string{"configmaps shop", "secrets shop", "nodes shop"},
 		},
 		{
-			name:   "the preset, when it is everything",
-			obj:    watchRule(configbutler.ResourceRule{APIGroups: groups("apps")}),
-			policy: source.Policy{Exclude: []schema.GroupResource{{Resource: "pods"}}},
-			asks:   []string{"*.apps shop"},
+			name:     "the preset, when it is everything",
+			obj:      watchRule(configbutler.ResourceRule{APIGroups: groups("apps")}),
+			resolver: watchingAll(),
+			asks:     []string{"*.apps shop"},
 		},
 		{
-			name:  "a plural while the types are not known",
-			obj:   watchRule(configbutler.ResourceRule{Resources: resources("deployments")}),
-			types: served{},
-			asks:  []string{"deployments.* shop"},
+			name:     "a plural while the types are not known",
+			obj:      watchRule(configbutler.ResourceRule{Resources: resources("deployments")}),
+			resolver: starting(),
+			asks:     []string{"deployments.* shop"},
 		},
 		{
 			name: "several rules ask once",
@@ -273,17 +294,14 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.types == nil {
-				tt.types = cluster()
-			}
-			if tt.policy.Default == nil && tt.policy.Exclude == nil {
-				tt.policy = smallPolicy()
+			if tt.resolver == nil {
+				tt.resolver = cluster()
 			}
 			want := requests(tt.asks)
 			told := &warnings{}
 			ctx := warning.WithWarningRecorder(t.Context(), told)
 			all := &rbac{allowed: want}
-			if err := plugin(t, all, tt.types, tt.policy).Validate(ctx, request(tt.obj, nil, admission.Create, ""), nil); err != nil {
+			if err := plugin(t, all, tt.resolver).Validate(ctx, request(tt.obj, nil, admission.Create, ""), nil); err != nil {
 				t.Errorf("refused although everything that it needs is allowed: %v", err)
 			}
 			if diff := cmp.Diff(want, all.asked); diff != "" {
@@ -292,17 +310,17 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 			if diff := cmp.Diff(tt.warnings, told.texts); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
-			refusedWithoutAny(t, tt.obj, tt.types, tt.policy, want)
+			refusedWithoutAny(t, tt.obj, tt.resolver, want)
 		})
 	}
 }
 
 // refusedWithoutAny takes each permission away in turn.
-func refusedWithoutAny(t *testing.T, obj runtime.Object, types callerrights.Types, policy source.Policy, want []string) {
+func refusedWithoutAny(t *testing.T, obj runtime.Object, resolver callerrights.Resolver, want []string) {
 	t.Helper()
 	for i, permission := range want {
 		some := &rbac{allowed: slices.Delete(slices.Clone(want), i, i+1)}
-		err := plugin(t, some, types, policy).Validate(t.Context(), request(obj, nil, admission.Create, ""), nil)
+		err := plugin(t, some, resolver).Validate(t.Context(), request(obj, nil, admission.Create, ""), nil)
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("without %q: %v, want Forbidden", permission, err)
 		}
@@ -346,7 +364,7 @@ func TestOnlyWhatIsNewIsChecked(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := plugin(t, &rbac{}, cluster(), smallPolicy()).Validate(t.Context(), tt.request, nil)
+			err := plugin(t, &rbac{}, cluster()).Validate(t.Context(), tt.request, nil)
 			if got := apierrors.IsForbidden(err); got != tt.refused {
 				t.Errorf("refused = %v (%v), want %v", got, err, tt.refused)
 			}
@@ -389,7 +407,7 @@ func TestRefusalNamesThePermissionAndTheWayOut(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := plugin(t, &rbac{allowed: tt.allowed}, cluster(), smallPolicy()).
+			err := plugin(t, &rbac{allowed: tt.allowed}, cluster()).
 				Validate(t.Context(), request(tt.obj, nil, admission.Create, ""), nil)
 			if err == nil || !strings.HasSuffix(err.Error(), "is forbidden: "+tt.want) {
 				t.Errorf("refusal = %v\nwant it to end in %s", err, tt.want)
@@ -400,7 +418,7 @@ func TestRefusalNamesThePermissionAndTheWayOut(t *testing.T) {
 
 func TestAnAuthorizerThatFailsAdmitsNothing(t *testing.T) {
 	broken := &rbac{fault: errors.New("no answer")}
-	err := plugin(t, broken, cluster(), smallPolicy()).Validate(t.Context(), request(repository("creds", ""), nil, admission.Create, ""), nil)
+	err := plugin(t, broken, cluster()).Validate(t.Context(), request(repository("creds", ""), nil, admission.Create, ""), nil)
 	if !apierrors.IsInternalError(err) {
 		t.Errorf("error = %v, want an internal error", err)
 	}

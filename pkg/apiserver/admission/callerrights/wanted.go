@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // all stands for every group or every resource, in rules and in RBAC alike.
@@ -35,15 +34,15 @@ func (p *Plugin) wantedBy(obj runtime.Object) wanted {
 	case *configbutler.GitRepoConfig:
 		return wanted{needs: secretsOf(o)}
 	case *configbutler.WatchRule:
-		r := resolution{snapshot: p.types.Snapshot(), policy: p.policy, namespace: o.Namespace}
+		r := reading{resolver: p.resolver, namespace: o.Namespace}
 		for i, rule := range o.Spec.Rules {
-			r.add(rule, source.NamespacedScope, field.NewPath("spec", "rules").Index(i))
+			r.add(rule, configbutler.ScopeNamespaced, field.NewPath("spec", "rules").Index(i))
 		}
 		return r.wanted
 	case *configbutler.ClusterWatchRule:
-		r := resolution{snapshot: p.types.Snapshot(), policy: p.policy}
+		r := reading{resolver: p.resolver}
 		for i, rule := range o.Spec.Rules {
-			r.add(rule.ResourceRule, source.Scope(rule.Scope), field.NewPath("spec", "rules").Index(i))
+			r.add(rule.ResourceRule, rule.Scope, field.NewPath("spec", "rules").Index(i))
 		}
 		return r.wanted
 	}
@@ -85,18 +84,17 @@ func secretsOf(repository *configbutler.GitRepoConfig) []need {
 	return needs
 }
 
-// resolution gathers what the rules of one object want.
-type resolution struct {
-	snapshot *source.Snapshot
-	policy   source.Policy
+// reading gathers what the rules of one object read.
+type reading struct {
+	resolver Resolver
 	// namespace is that of the rule, empty for a rule that reads every namespace.
 	namespace string
 	wanted    wanted
 }
 
 // add gathers what one rule wants.
-func (r *resolution) add(rule configbutler.ResourceRule, scope source.Scope, path *field.Path) {
-	selection := source.Selection{APIGroups: rule.APIGroups, APIVersions: rule.APIVersions, Scope: scope}
+func (r *reading) add(rule configbutler.ResourceRule, scope configbutler.ResourceScope, path *field.Path) {
+	selection := Selection{APIGroups: rule.APIGroups, APIVersions: rule.APIVersions, Scope: scope}
 	if len(rule.Resources) == 0 {
 		r.addDefault(selection, path)
 		return
@@ -108,19 +106,17 @@ func (r *resolution) add(rule configbutler.ResourceRule, scope source.Scope, pat
 }
 
 // addDefault wants the types that a rule without resources means.
-func (r *resolution) addDefault(selection source.Selection, path *field.Path) {
+func (r *reading) addDefault(selection Selection, path *field.Path) {
 	remedy := fmt.Sprintf("or name the types that you may read in %s", path.Child("resources"))
-	if len(r.policy.Default) == 0 {
+	preset := r.resolver.Preset()
+	if len(preset) == 0 {
 		r.addNames(selection.APIGroups, all, remedy)
 		return
 	}
-	if r.snapshot == nil {
-		for _, resource := range r.policy.Default {
-			r.need(resource, remedy)
-		}
-		return
+	if resolved, known := r.resolve(selection, path); known {
+		preset = resolved
 	}
-	for _, resource := range r.resolve(selection, path) {
+	for _, resource := range preset {
 		r.need(resource, remedy)
 	}
 }
@@ -128,9 +124,9 @@ func (r *resolution) addDefault(selection source.Selection, path *field.Path) {
 // addEntry wants what one entry of resources names. Types that may appear later are in what is asked: a wildcard needs
 // the right on the wildcard, and a name needs it in every group that is written, whether it is served there or not.
 // Where no group is written, the types that have the name now are asked for.
-func (r *resolution) addEntry(entry string, selection source.Selection, path *field.Path) {
+func (r *reading) addEntry(entry string, selection Selection, path *field.Path) {
 	name, subresource, hasSubresource := strings.Cut(entry, "/")
-	resolved := r.resolve(selection, path)
+	resolved, _ := r.resolve(selection, path)
 	if hasSubresource && subresource != all {
 		return // it selects no objects
 	}
@@ -151,7 +147,7 @@ func (r *resolution) addEntry(entry string, selection source.Selection, path *fi
 }
 
 // addNames wants a resource in the groups as they are written.
-func (r *resolution) addNames(groups []string, resource, remedy string) {
+func (r *reading) addNames(groups []string, resource, remedy string) {
 	if len(groups) == 0 {
 		groups = []string{all}
 	}
@@ -160,27 +156,17 @@ func (r *resolution) addNames(groups []string, resource, remedy string) {
 	}
 }
 
-// resolve is what a selection means now; what it does not match becomes a warning.
-func (r *resolution) resolve(selection source.Selection, path *field.Path) []schema.GroupResource {
-	if r.snapshot == nil {
-		return nil
+// resolve is what a selection means now, if that is known; what it does not match becomes a warning.
+func (r *reading) resolve(selection Selection, path *field.Path) (types []schema.GroupResource, known bool) {
+	types, unmatched, known := r.resolver.Resolve(selection)
+	for _, text := range unmatched {
+		r.wanted.warnings = append(r.wanted.warnings, fmt.Sprintf("%s: %s; it will be followed when it appears", path, text))
 	}
-	types, unmatched := r.snapshot.Resolve(selection, r.policy)
-	for _, u := range unmatched {
-		if !u.Uncertain {
-			r.wanted.warnings = append(r.wanted.warnings,
-				fmt.Sprintf("%s: %s; it will be followed when it appears", path, u))
-		}
-	}
-	var resources []schema.GroupResource
-	for _, t := range types {
-		resources = append(resources, t.Resource.GroupResource())
-	}
-	return resources
+	return types, known
 }
 
 // need wants to read a type, once.
-func (r *resolution) need(resource schema.GroupResource, remedy string) {
+func (r *reading) need(resource schema.GroupResource, remedy string) {
 	same := func(n need) bool { return n.group == resource.Group && n.resource == resource.Resource }
 	if slices.ContainsFunc(r.wanted.needs, same) {
 		return
