@@ -28,15 +28,15 @@ const (
 	debounce = 200 * time.Millisecond
 )
 
+// errIncomplete stands for an answer that discovery gave without complaint and that lacks what is installed.
+var errIncomplete = errors.New("the answer is incomplete")
+
 // Discoverer asks the API server what it serves; *discovery.DiscoveryClient does.
 type Discoverer interface {
 	// ServerGroupsAndResourcesWithContext may return a part of the answer together with an
 	// *discovery.ErrGroupDiscoveryFailed that names the rest.
 	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
-
-// errIncomplete stands for an answer that discovery gave without complaint and that lacks what is installed.
-var errIncomplete = errors.New("the answer is incomplete")
 
 var _ Discoverer = &discovery.DiscoveryClient{}
 

@@ -64,16 +64,16 @@ type Change struct {
 // returned, there are no more calls for it.
 type Handler interface {
 	// Listed says that the watch (re)starts at resourceVersion and that whatever happened before has to be found out by
-	// a list that begins after this call; it should queue one and return. A list that still goes on for an earlier call
-	// does not do. Changes after resourceVersion follow.
+	// a list that begins after this call; it should queue one and return. A list that was begun earlier does not count.
+	// Changes after resourceVersion follow.
 	Listed(ctx context.Context, watch Watch, resourceVersion string)
 	// Changed delivers the changes of a Watch in order. It may block, until ctx ends at the latest: the watch waits,
 	// and starts again with Listed if the API server runs out of patience.
 	Changed(ctx context.Context, watch Watch, change Change)
-	// State says how the watch is when that has changed: with nil, that it is open; with the error, which apierrors
-	// tells apart, that it is not, and is tried again after 0.5 to 30 seconds. A watch that ends in the ordinary way
-	// and one that has expired stay open in this sense. Errors of the same status reason count as one. State must
-	// return quickly.
+	// State says how the watch is when that has changed: nil means that it is open, an error why it is not, and that it
+	// is tried again after 0.5 to 30 seconds. A watch that ends in the ordinary way, or because its resourceVersion has
+	// expired, is opened again without a word. Errors with the same metav1.StatusReason count as one. State must return
+	// quickly.
 	State(watch Watch, failure error)
 }
 
