@@ -40,8 +40,24 @@ type contest struct {
 	ours   *server
 	theirs native
 
-	stageTime, pushTime, importTime, nativePushTime time.Duration
+	// The fastest round of each: on a machine that does other things too, that is the one it disturbed least.
+	stageTime, pushTime    best
+	importTime, nativeTime best
 }
+
+// rounds is how often each turn of a benchmark's loop does its work.
+const rounds = 3
+
+// best is the shortest time seen.
+type best time.Duration
+
+func (t *best) add(seen time.Duration) {
+	if *t == 0 || best(seen) < *t {
+		*t = best(seen)
+	}
+}
+
+func (t *best) seconds() float64 { return time.Duration(*t).Seconds() }
 
 // newContest gives both sides their copy of the repository and a server with another copy.
 func newContest(b *testing.B, origin native, paths []string) *contest {
@@ -81,17 +97,19 @@ func (c *contest) run(commits, changed int) {
 	for i, changes := range work {
 		staged[i] = commitOf(changes)
 	}
-	c.stageTime += c.timed(func() { c.stage(staged) })
-	c.pushTime += c.timed(func() {
+	stageTime := timed(func() { c.stage(staged) })
+	c.stageTime.add(stageTime)
+	c.pushTime.add(stageTime + timed(func() {
 		if accepted, err := c.branch.Push(c.b.Context()); err != nil || len(accepted) != commits {
 			c.b.Fatalf("accepted %d of %d commits: %v", len(accepted), commits, err)
 		}
-	})
-	c.importTime += c.timed(func() { c.theirs.fastImport(work) })
-	c.nativePushTime += c.timed(func() { c.theirs.git("push", "--quiet", "origin", branchName) })
+	}))
+	importTime := timed(func() { c.theirs.fastImport(work) })
+	c.importTime.add(importTime)
+	c.nativeTime.add(importTime + timed(func() { c.theirs.git("push", "--quiet", "origin", branchName) }))
 }
 
-func (c *contest) timed(work func()) time.Duration {
+func timed(work func()) time.Duration {
 	start := time.Now()
 	work()
 	return time.Since(start)
@@ -125,12 +143,11 @@ func (c *contest) check() {
 func (c *contest) report(commits int) {
 	c.b.Helper()
 	c.check()
-	total := float64(c.b.N * commits)
-	c.b.ReportMetric(float64((c.stageTime+c.pushTime).Nanoseconds())/float64(c.b.N), "ns/op")
-	c.b.ReportMetric(total/c.stageTime.Seconds(), "commits/s")
-	c.b.ReportMetric(c.stageTime.Seconds()/c.importTime.Seconds(), "build/native")
-	c.b.ReportMetric((c.stageTime+c.pushTime).Seconds()/(c.importTime+c.nativePushTime).Seconds(), "build+push/native")
-	c.b.ReportMetric(float64(c.ours.received.Load())/total, "packB/commit")
+	c.b.ReportMetric(c.pushTime.seconds()*1e9, "ns/op")
+	c.b.ReportMetric(float64(commits)/c.stageTime.seconds(), "commits/s")
+	c.b.ReportMetric(c.stageTime.seconds()/c.importTime.seconds(), "build/native")
+	c.b.ReportMetric(c.pushTime.seconds()/c.nativeTime.seconds(), "build+push/native")
+	c.b.ReportMetric(float64(c.ours.received.Load())/float64(c.b.N*rounds*commits), "packB/commit")
 }
 
 // BenchmarkCommit stages commits and pushes them at once over HTTP, beside git fast-import and git push. The metrics
@@ -143,7 +160,9 @@ func BenchmarkCommit(b *testing.B) {
 			b.Run(fmt.Sprintf("files=%d/commits=%d/changed=%d", files, size.commits, size.changed), func(b *testing.B) {
 				c := newContest(b, origin, paths)
 				for b.Loop() {
-					c.run(size.commits, size.changed)
+					for range rounds {
+						c.run(size.commits, size.changed)
+					}
 				}
 				c.report(size.commits)
 			})
@@ -159,7 +178,9 @@ func BenchmarkFlatFolder(b *testing.B) {
 		b.Run(fmt.Sprintf("commits=%d", commits), func(b *testing.B) {
 			c := newContest(b, origin, paths)
 			for b.Loop() {
-				c.run(commits, 1)
+				for range rounds {
+					c.run(commits, 1)
+				}
 			}
 			c.report(commits)
 		})
@@ -176,19 +197,20 @@ func BenchmarkSize(b *testing.B) {
 	}
 	small, large := contests[0], contests[1]
 	for b.Loop() {
-		for _, c := range contests {
+		for i := range rounds * len(contests) {
+			c := contests[i%len(contests)]
 			var staged []gitrepo.Commit
 			for _, changes := range c.next(commits, changed) {
 				staged = append(staged, commitOf(changes))
 			}
-			c.stageTime += c.timed(func() { c.stage(staged) })
+			c.stageTime.add(timed(func() { c.stage(staged) }))
 			if _, err := c.branch.Push(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	b.ReportMetric(float64(large.stageTime.Nanoseconds())/float64(b.N*commits), "ns/commit")
-	b.ReportMetric(large.stageTime.Seconds()/small.stageTime.Seconds(), "50k/1k")
+	b.ReportMetric(large.stageTime.seconds()*1e9/commits, "ns/commit")
+	b.ReportMetric(large.stageTime.seconds()/small.stageTime.seconds(), "50k/1k")
 }
 
 // BenchmarkStart reads the tip of a branch of 50 000 files and 1000 commits, beside a native fetch of depth 1 without
@@ -197,30 +219,31 @@ func BenchmarkStart(b *testing.B) {
 	paths := manifests(50000)
 	served := newOrigin(b, paths, 1000).copy()
 	url := served.serve().url
-	var ours, theirs time.Duration
+	var ours, theirs best
 	var before, after runtime.MemStats
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		start := time.Now()
 		remote := &gitrepo.Remote{URL: url}
-		branch, err := gitrepo.Load(b.Context(), remote, branchName, gitrepo.Options{})
-		ours += time.Since(start)
-		if err != nil || branch.Snapshot().Len("") != len(paths) {
-			b.Fatalf("load: %v", err)
-		}
+		var branch *gitrepo.Branch
+		ours.add(timed(func() {
+			var err error
+			if branch, err = gitrepo.Load(b.Context(), remote, branchName, gitrepo.Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}))
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		runtime.KeepAlive(branch)
+		if files := branch.Snapshot().Len(""); files != len(paths) {
+			b.Fatalf("%d files", files)
+		}
 		remote.Close()
 
 		target := native{b: b, path: b.TempDir()}
 		target.git("init", "--quiet", "--bare")
-		start = time.Now()
-		target.git("fetch", "--quiet", "--depth=1", "--filter=blob:none", url, branchName)
-		theirs += time.Since(start)
+		theirs.add(timed(func() { target.git("fetch", "--quiet", "--depth=1", "--filter=blob:none", url, branchName) }))
 	}
-	b.ReportMetric(float64(ours.Nanoseconds())/float64(b.N), "ns/op")
-	b.ReportMetric(ours.Seconds()/theirs.Seconds(), "start/native")
+	b.ReportMetric(ours.seconds()*1e9, "ns/op")
+	b.ReportMetric(ours.seconds()/theirs.seconds(), "start/native")
 	b.ReportMetric((float64(after.HeapAlloc)-float64(before.HeapAlloc))/(1<<20), "heapMiB")
 }
