@@ -10,12 +10,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
+	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
 	"github.com/configbutler/slipstream/pkg/egress"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/loop"
@@ -29,11 +31,20 @@ func assemble(
 	if err := stores.applyTo(ctx, opts.Storage, &config.Generic.Config); err != nil {
 		return nil, err
 	}
-	if err := opts.ApplyTo(config); err != nil {
+	rules := &resolver{policy: opts.Mirror.Policy()}
+	err := opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (_ callerrights.Resolver, err error) {
+		rules.catalogue, err = newCatalogue(generic.ClientConfig, opts.Mirror.DiscoveryRefresh)
+		return rules, err
+	})
+	if err != nil {
 		return nil, err
 	}
 	server, err := config.Complete().New()
 	if err != nil {
+		return nil, err
+	}
+	// Every replica follows the types, because every replica admits rules.
+	if err := server.AddBackground("follow-resource-types", rules.catalogue.Run); err != nil {
 		return nil, err
 	}
 	lease, err := newLease(opts, config.Generic.ClientConfig, stores.identity)

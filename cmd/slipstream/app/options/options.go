@@ -22,7 +22,6 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	componentconfig "k8s.io/component-base/config"
@@ -37,7 +36,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
 	"github.com/configbutler/slipstream/pkg/egress"
 	"github.com/configbutler/slipstream/pkg/loop"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 const (
@@ -254,8 +252,10 @@ func (o *Options) ApplyComponents() error {
 }
 
 // ApplyTo configures everything of the server but its storage, which must have been chosen before. The options must be
-// complete and valid.
-func (o *Options) ApplyTo(config *apiserver.Config) error {
+// complete and valid. newResolver makes what tells the meaning of rules, once the connection to the cluster is known.
+func (o *Options) ApplyTo(
+	config *apiserver.Config, newResolver func(*genericapiserver.RecommendedConfig) (callerrights.Resolver, error),
+) error {
 	if err := o.Server.ApplyTo(&config.Generic.Config); err != nil {
 		return fmt.Errorf("applying the generic options: %w", err)
 	}
@@ -263,24 +263,14 @@ func (o *Options) ApplyTo(config *apiserver.Config) error {
 	recommended := *o.Recommended
 	recommended.Etcd = nil
 	recommended.ExtraAdmissionInitializers = func(generic *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
-		types, err := o.newCatalogue(generic.ClientConfig)
+		resolver, err := newResolver(generic)
 		if err != nil {
 			return nil, err
 		}
-		config.Types = types
-		return []admission.PluginInitializer{callerrights.NewInitializer(types, o.Mirror.Policy())}, nil
+		return []admission.PluginInitializer{callerrights.NewInitializer(resolver)}, nil
 	}
 	if err := recommended.ApplyTo(config.Generic); err != nil {
 		return fmt.Errorf("applying the options of the API server: %w", err)
 	}
 	return nil
-}
-
-// newCatalogue follows the types of the cluster that config leads to, once it is run.
-func (o *Options) newCatalogue(config *rest.Config) (*source.Catalogue, error) {
-	clients, err := source.NewClients(config)
-	if err != nil {
-		return nil, err
-	}
-	return source.NewCatalogue(clients.Discovery, clients.Metadata, o.Mirror.DiscoveryRefresh)
 }
