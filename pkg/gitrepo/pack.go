@@ -9,6 +9,7 @@ import (
 	"crypto/sha1" //nolint:gosec // The pack format ends in a SHA-1 sum.
 	"encoding/binary"
 	"fmt"
+	"hash/adler32"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -20,6 +21,9 @@ const (
 	maxDeltaDepth = 40
 	// packOverhead is more than the format adds to one object's uncompressed size: header, base and zlib framing.
 	packOverhead = 64
+
+	// maxStored is the size in bytes up to which a delta is not compressed; a stored block holds less than 64 KiB.
+	maxStored = 256
 
 	packCountOffset = 8
 )
@@ -92,6 +96,10 @@ func (p *pack) addTree(tree sealedTree) error {
 		p.begin(plumbing.REFDeltaObject, len(delta), hash, packedObject{depth: 1, start: tree.directory})
 		p.buffer.Write(base.hash[:])
 	}
+	if len(delta) <= maxStored {
+		p.store(delta)
+		return nil
+	}
 	return p.deflate(delta)
 }
 
@@ -156,6 +164,19 @@ func (p *pack) deflate(content []byte) error {
 		return fmt.Errorf("compress an object: %w", err)
 	}
 	return nil
+}
+
+// store writes content as a zlib stream of one uncompressed block: header, last block, its length and the complement of
+// that, content, sum. A small delta is hashes for the most part, which do not get shorter; making tables for them would
+// take most of the time that a commit takes.
+func (p *pack) store(content []byte) {
+	size := uint16(len(content))
+	framed := append(p.buffer.AvailableBuffer(), 0x78, 0x01, 0x01)
+	framed = binary.LittleEndian.AppendUint16(framed, size)
+	framed = binary.LittleEndian.AppendUint16(framed, ^size)
+	framed = append(framed, content...)
+	framed = binary.BigEndian.AppendUint32(framed, adler32.Checksum(content))
+	p.buffer.Write(framed)
 }
 
 // finish completes the pack and returns it. Nothing may be added afterwards.
