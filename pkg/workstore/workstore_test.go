@@ -207,7 +207,7 @@ func TestLargeRows(t *testing.T) {
 		if value, _, err := table.Get(t.Context(), "2"); err != nil || !bytes.Equal(value, large) {
 			t.Errorf("large row has %d bytes (%v), want %d", len(value), err, len(large))
 		}
-		tooLarge := append(large, large[:len(large)*3/4]...)
+		tooLarge := bytes.Repeat([]byte("x"), workstore.MaxAtomicBytes*7/4)
 		err := table.Put(t.Context(), workstore.Row{Key: "4", Value: tooLarge})
 		if !errors.Is(err, rpctypes.ErrRequestTooLarge) {
 			t.Errorf("row beyond the limit: %v, want %v", err, rpctypes.ErrRequestTooLarge)

@@ -34,7 +34,8 @@ var errUnsupported = status.Error(codes.Unimplemented, "not supported by the bbo
 // the engine does not offer (Auth, Cluster, Maintenance but Status) answers a gRPC
 // error with code Unimplemented.
 //
-// Closing the client, or the end of ctx, ends its watches; the engine stays open.
+// Closing the client, or the end of ctx, ends its watches and stops keeping its
+// leases alive; the engine stays open.
 func NewClient(ctx context.Context, e *Engine) *kubernetes.Client {
 	c := clientv3.NewCtxClient(ctx)
 	c.KV = clientv3.NewKVFromKVClient(kvClient{engine: e}, nil)
@@ -44,6 +45,7 @@ func NewClient(ctx context.Context, e *Engine) *kubernetes.Client {
 		maintenanceClient{MaintenanceClient: pb.NewMaintenanceClient(noConnection{}), engine: e}, c)
 	c.Auth = clientv3.NewAuthFromAuthClient(pb.NewAuthClient(noConnection{}), c)
 	c.Cluster = clientv3.NewClusterFromClusterClient(pb.NewClusterClient(noConnection{}), c)
+	context.AfterFunc(c.Ctx(), func() { _ = c.Lease.Close() }) // It always succeeds, and may be called again.
 	announceFeatures(ctx, c)
 	client := &kubernetes.Client{Client: c}
 	client.Kubernetes = client
@@ -108,16 +110,18 @@ type watcher struct {
 
 var _ clientv3.Watcher = (*watcher)(nil)
 
-// Watch sends changes as they are read: a slow reader slows its own watch only,
-// and misses nothing until the history that it still needs is compacted.
+// Watch sends the changes from its call on, or from the revision that it is given,
+// as they are read: a slow reader slows its own watch only, and misses nothing
+// until the history that it still needs is compacted.
 func (w *watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	out := make(chan clientv3.WatchResponse)
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(w.closed, cancel)
+	stop := context.AfterFunc(w.closed, cancel) //nolint:contextcheck // The client's life ends a watch as its caller's context does.
+	watch := w.engine.newWatch(clientv3.OpWatch(key, opts...), progressGroup(ctx), out)
 	go func() {
 		defer cancel()
 		defer stop()
-		w.engine.watch(ctx, clientv3.OpWatch(key, opts...), progressGroup(ctx), out)
+		watch.serve(ctx)
 	}()
 	return out
 }

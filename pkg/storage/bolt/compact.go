@@ -45,9 +45,9 @@ func (e *Engine) dropHistory(ctx context.Context) error {
 // compactionLoop compacts, at every interval, to the revision that was current at
 // the interval before.
 func (e *Engine) compactionLoop() {
+	target := e.Revision()
 	ticker := e.options.Clock.NewTicker(e.options.CompactionInterval)
 	defer ticker.Stop()
-	target := e.Revision()
 	for {
 		select {
 		case <-e.stop:

@@ -24,7 +24,7 @@ func (s snapshot) holds(compares []*pb.Compare) (bool, error) {
 // compare evaluates one comparison on every key of its range. A range without
 // keys compares as a key with all numbers zero; its value equals nothing.
 func (s snapshot) compare(c *pb.Compare) (bool, error) {
-	p, err := s.read(query{span: newSpan(c.Key, c.RangeEnd)})
+	p, err := s.read(query{span: newSpan(c.Key, c.RangeEnd), keysOnly: c.Target != pb.Compare_VALUE})
 	if err != nil {
 		return false, err
 	}

@@ -13,10 +13,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 )
@@ -294,5 +297,24 @@ func TestAnswersAreTheCallers(t *testing.T) {
 			t.Fatalf("read %q", got)
 		}
 		copy(response.Kvs[0].Value, "XXXXXX")
+	}
+}
+
+// TestCompactionLoop shows that an interval's history is kept for one interval.
+func TestCompactionLoop(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	e := openEngine(t, bolt.Options{Clock: clock, CompactionInterval: time.Minute})
+	for interval, want := range []int64{1, 2, 3, 4, 4} {
+		// Expiry and compaction both wait before time may pass. A compaction that can
+		// be seen has taken note of the revision for the next one.
+		eventually(t, "the engine waits", func() bool { return clock.Waiters() == 2 })
+		if interval < 3 {
+			set(t, e, "/a", "")
+		}
+		clock.Step(time.Minute)
+		eventually(t, "the compaction", func() bool { return e.CompactRevision() >= want })
+		if got := e.CompactRevision(); got != want {
+			t.Errorf("compacted %d after interval %d, want %d", got, interval, want)
+		}
 	}
 }

@@ -198,20 +198,3 @@ func TestLeasesOutliveTheProcess(t *testing.T) {
 		})
 	}
 }
-
-func TestCompactionLoop(t *testing.T) {
-	f := &leaseFixture{clock: clocktesting.NewFakeClock(time.Now())}
-	f.Engine = openEngine(t, bolt.Options{Clock: f.clock, CompactionInterval: time.Minute})
-	for interval, want := range []int64{0, 2, 3, 3, 4} {
-		// Expiry and compaction both wait before time may pass.
-		eventually(t, "the engine waits", func() bool { return f.clock.Waiters() == 2 })
-		if interval < 3 {
-			set(t, f.Engine, "/a", "")
-		}
-		f.clock.Step(time.Minute)
-		eventually(t, "the compaction", func() bool { return f.CompactRevision() >= want })
-		if got := f.CompactRevision(); got != want {
-			t.Errorf("compacted %d after interval %d, want %d", got, interval, want)
-		}
-	}
-}

@@ -5,6 +5,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -30,31 +31,40 @@ type watch struct {
 	// span before it has been sent.
 	next int64
 
+	// requested holds a request for progress, leave ends such requests.
+	requested <-chan struct{}
+	leave     func()
 	// wanted is the revision to report once everything up to it was sent, 0 if none.
 	wanted int64
 }
 
-// watch sends changes to out until ctx or the engine ends, or until the changes
-// it needs are compacted: those up to the compacted revision, which can still be
-// read but no longer watched. (etcd sends the changes of that one revision without
-// what the keys held before, which its store for Kubernetes answers with an
-// internal error.) It closes out.
-func (e *Engine) watch(ctx context.Context, op clientv3.Op, group string, out chan<- clientv3.WatchResponse) {
-	defer close(out)
-	requested, leave := e.progress.join(group)
-	defer leave()
+// newWatch returns a watch that, once served, sends every change that is committed
+// from now on or, if the operation says so, from an earlier or later revision.
+func (e *Engine) newWatch(op clientv3.Op, group string, out chan<- clientv3.WatchResponse) *watch {
 	w := &watch{engine: e, op: op, span: newSpan(op.KeyBytes(), op.RangeBytes()), out: out, next: op.Rev()}
-	head := e.Revision()
+	w.requested, w.leave = e.progress.join(group)
 	if w.next == 0 {
-		w.next = head + 1
+		w.next = e.Revision() + 1
 	}
-	if op.IsCreatedNotify() && !w.send(ctx, clientv3.WatchResponse{Header: e.header(head), Created: true}) {
-		return
-	}
-	w.run(ctx, requested)
+	return w
 }
 
-func (w *watch) run(ctx context.Context, requested <-chan struct{}) {
+// serve sends changes until ctx or the engine ends, or until the changes it needs
+// are compacted: those up to the compacted revision, which can still be read but no
+// longer watched. (etcd sends the changes of that one revision without what the
+// keys held before, which its store for Kubernetes answers with an internal error.)
+// It closes the watch's channel.
+func (w *watch) serve(ctx context.Context) {
+	defer close(w.out)
+	defer w.leave()
+	created := clientv3.WatchResponse{Header: w.engine.header(w.engine.Revision()), Created: true}
+	if w.op.IsCreatedNotify() && !w.send(ctx, created) {
+		return
+	}
+	w.run(ctx)
+}
+
+func (w *watch) run(ctx context.Context) {
 	tick, stop := w.progressTicks()
 	defer stop()
 	for {
@@ -66,7 +76,7 @@ func (w *watch) run(ctx context.Context, requested <-chan struct{}) {
 		case <-changed:
 		case <-tick:
 			w.wanted = w.engine.Revision()
-		case <-requested:
+		case <-w.requested:
 			w.wanted = w.engine.Revision()
 		case <-ctx.Done():
 			return
@@ -154,7 +164,7 @@ func (w *watch) compactedResponse(compacted int64) clientv3.WatchResponse {
 
 // fail ends the watch with an error.
 func (w *watch) fail(ctx context.Context, err error) {
-	if err == rpctypes.ErrCompacted { //nolint:errorlint // The value itself, never wrapped.
+	if errors.Is(err, rpctypes.ErrCompacted) {
 		w.send(ctx, w.compactedResponse(w.engine.CompactRevision()))
 		return
 	}

@@ -307,6 +307,21 @@ func TestWatchEndsWithItsContextAndItsClient(t *testing.T) {
 	}
 }
 
+// TestWatchSeesWhatFollowsItsCall writes as soon as a watch is asked for.
+func TestWatchSeesWhatFollowsItsCall(t *testing.T) {
+	e := openEngine(t, bolt.Options{})
+	client := bolt.NewClient(t.Context(), e)
+	for i := range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		watch := client.Watch(ctx, "/", clientv3.WithPrefix())
+		revision := set(t, e, "/a", fmt.Sprint(i))
+		if got, want := events(t, watch, 1), fmt.Sprintf("%d:/a=%d", revision, i); got[0] != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+		cancel()
+	}
+}
+
 // TestEventsOfOneRevisionStayTogether restarts a watch at every revision that it was
 // told, as a watcher that lost its connection does.
 func TestEventsOfOneRevisionStayTogether(t *testing.T) {
