@@ -1,0 +1,157 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// The demo does what it tells, can be run again, and can be walked through as the README
+// says; when it is ended nothing is left.
+func TestDemoAndTour(t *testing.T) {
+	build(t)
+	r := newReader(t, strings.NewReplacer())
+	t.Cleanup(func() {
+		// The test's own context has ended by now.
+		if out, err := r.run(context.Background(), "hack/demo.sh down"); err != nil {
+			t.Errorf("ending the demo: %v\n%s", err, out)
+		}
+	})
+	r.demo(t, "up")
+	history := r.history(t)
+	wantHistory(t, history)
+	r.wantTree(t)
+
+	if out := r.demo(t, "up"); !strings.Contains(out, "The demo runs already") {
+		t.Errorf("started again, it does not say that it runs:\n%s", out)
+	}
+	if again := r.history(t); !slices.Equal(again, history) {
+		t.Errorf("started again, it made commits:\n%s", strings.Join(again, "\n"))
+	}
+
+	r.follow(t, shellBlocks(t, moduleRoot(t), "README.md"))
+
+	pids := r.serverPIDs(t)
+	r.demo(t, "down")
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, 0); err == nil {
+			t.Errorf("the server's process %d has not ended", pid)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(r.folder, ".dev", "demo")); !os.IsNotExist(err) {
+		t.Errorf("the demo's folder is still there: %v", err)
+	}
+	r.demo(t, "down")
+}
+
+// build builds the programs that hack/demo.sh needs, as `make demo` does.
+func build(t *testing.T) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "make", "build", "bin/dev")
+	command.Dir = moduleRoot(t)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// demo runs hack/demo.sh.
+func (r *reader) demo(t *testing.T, verb string) string {
+	t.Helper()
+	out, err := r.run(t.Context(), "hack/demo.sh "+verb)
+	if err != nil {
+		t.Fatalf("hack/demo.sh %s: %v\n%s", verb, err, out)
+	}
+	return out
+}
+
+// git runs git on the demo's repository.
+func (r *reader) git(t *testing.T, arguments ...string) string {
+	t.Helper()
+	repository := filepath.Join(r.folder, ".dev", "demo", "git", "shop.git")
+	out, err := exec.CommandContext(t.Context(), "git", append([]string{"--git-dir", repository}, arguments...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", arguments, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// history returns author, attribution and subject of each commit, oldest first.
+func (r *reader) history(t *testing.T) []string {
+	t.Helper()
+	const format = "--format=%an, %(trailers:key=X-ConfigButler-Attribution,valueonly,separator=): %s"
+	return strings.Split(r.git(t, "log", "--reverse", format, "main"), "\n")
+}
+
+// wantHistory checks that seeds come first and then one commit for each change.
+func wantHistory(t *testing.T, history []string) {
+	t.Helper()
+	const by = "Slipstream demo, unknown: "
+	changes := []string{
+		by + "[UPDATE] apps/v1/deployments shop/web",
+		by + "[UPDATE] v1/configmaps shop/web",
+		by + "[DELETE] apps/v1/deployments shop/report",
+		by + "[CREATE] apiextensions.k8s.io/v1/customresourcedefinitions coupons.shop.example.com",
+		by + "[CREATE] shop.example.com/v1/coupons shop/spring",
+	}
+	first := len(history) - len(changes)
+	if first < 1 || !slices.Equal(history[first:], changes) {
+		t.Errorf("the history does not end with\n%s\nit is\n%s", strings.Join(changes, "\n"), strings.Join(history, "\n"))
+	}
+	for _, commit := range history[:max(first, 0)] {
+		if !strings.HasPrefix(commit, by) {
+			t.Errorf("a commit that is not the demo's: %s", commit)
+		}
+	}
+}
+
+// wantTree checks what the branch holds after the demo.
+func (r *reader) wantTree(t *testing.T) {
+	t.Helper()
+	files := strings.Split(r.git(t, "ls-tree", "-r", "--name-only", "main:clusters/demo"), "\n")
+	want := []string{
+		"apiextensions.k8s.io/v1/customresourcedefinitions/coupons.shop.example.com.yaml",
+		"apps/v1/deployments/shop/cart.yaml",
+		"apps/v1/deployments/shop/web.yaml",
+		"configbutler.ai/v1alpha1/gitdestinations/shop/shop.yaml",
+		"configbutler.ai/v1alpha1/gitrepoconfigs/shop/shop.yaml",
+		"configbutler.ai/v1alpha1/watchrules/shop/everything.yaml",
+		"core/v1/configmaps/shop/web.yaml",
+		"core/v1/services/shop/cart.yaml",
+		"core/v1/services/shop/web.yaml",
+		"rbac.authorization.k8s.io/v1/rolebindings/shop/editors.yaml",
+		"shop.example.com/v1/coupons/shop/spring.yaml",
+	}
+	if !slices.Equal(files, want) {
+		t.Errorf("the branch holds\n%s\nwant\n%s", strings.Join(files, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// serverPIDs are the processes of the demo's server.
+func (r *reader) serverPIDs(t *testing.T) []int {
+	t.Helper()
+	out, err := r.run(t.Context(), `(. .dev/demo/env && echo "$SERVER_PIDS")`)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var pids []int
+	for _, field := range strings.Fields(out) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	if len(pids) == 0 {
+		t.Fatal("the demo's server has no process")
+	}
+	return pids
+}

@@ -1,0 +1,150 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// Languages of the fenced blocks that mean something here.
+const (
+	// languageShell is run.
+	languageShell = "sh"
+	// languageText, right after a block that is run, is what that prints.
+	languageText = "text"
+)
+
+// block is a fenced block that is run.
+type block struct {
+	// place is "file:line".
+	place  string
+	script string
+	// prints are the lines that the script is said to print.
+	prints []string
+}
+
+// shellBlocks returns the blocks of a file that are run, in order.
+func shellBlocks(t *testing.T, root, file string) []block {
+	t.Helper()
+	var blocks []block
+	// follows is the block whose output a text block would be.
+	follows := -1
+	language, inside := "", false
+	var lines []string
+	for i, line := range strings.Split(readFile(t, filepath.Join(root, file)), "\n") {
+		fence, isFence := strings.CutPrefix(line, "```")
+		switch {
+		case isFence && !inside:
+			language, inside, lines = fence, true, nil
+			if language == languageShell {
+				blocks = append(blocks, block{place: fmt.Sprintf("%s:%d", file, i+1)})
+			}
+		case isFence:
+			inside = false
+			switch {
+			case language == languageShell:
+				follows = len(blocks) - 1
+				blocks[follows].script = strings.Join(lines, "\n")
+			case language == languageText && follows >= 0:
+				blocks[follows].prints, follows = lines, -1
+			default:
+				follows = -1
+			}
+		case inside:
+			lines = append(lines, line)
+		}
+	}
+	if inside {
+		t.Fatalf("%s: a fenced block is not closed", file)
+	}
+	return blocks
+}
+
+// pages lists the README and everything in docs, relative to the root.
+func pages(t *testing.T, root string) []string {
+	t.Helper()
+	files := []string{"README.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range found {
+			relative, err := filepath.Rel(root, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, relative)
+		}
+	}
+	return files
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	root := moduleRoot(t)
+	for _, page := range pages(t, root) {
+		for _, match := range link.FindAllStringSubmatch(readFile(t, filepath.Join(root, page)), -1) {
+			target := match[1]
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(target, "#")
+			file := filepath.Join(root, page)
+			if path != "" {
+				file = filepath.Join(root, filepath.Dir(page), path)
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: the link %s leads nowhere: %v", page, target, err)
+				continue
+			}
+			if anchor != "" && !anchors(t, file)[anchor] {
+				t.Errorf("%s: the link %s names no heading", page, target)
+			}
+		}
+	}
+}
+
+// anchors returns the names by which the headings of a page can be linked to.
+func anchors(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, match := range heading.FindAllStringSubmatch(readFile(t, file), -1) {
+		names[slug(match[1])] = true
+	}
+	return names
+}
+
+// slug is the name that GitHub gives a heading.
+func slug(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			return unicode.ToLower(r)
+		case r == ' ':
+			return '-'
+		default:
+			return -1
+		}
+	}, text)
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
