@@ -1,0 +1,103 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+const (
+	// latencyWarmUp changes come before those that are measured.
+	latencyWarmUp  = 20
+	latencySamples = 300
+)
+
+// eventToCommit measures how long a change takes from the moment its writer sends it to
+// the moment the remote's branch has it. The next change is made only then, so the server
+// is idle before each. In turn with the changes a file is pushed to a copy of the
+// repository directly, which is the part that the Git server and pkg/gitrepo take.
+func eventToCommit(b *testing.B, m *mirror, p *population) {
+	r := m.open(b)
+	direct := newDirectPush(b, m, p)
+	var events, pushes []time.Duration
+	for i := range latencyWarmUp + latencySamples {
+		number := i * 7919 % p.size
+		event, object := changeOnce(b, r, p, number)
+		push := direct.once(b.Context(), object)
+		if i >= latencyWarmUp {
+			events, pushes = append(events, event), append(pushes, push)
+		}
+	}
+	b.ReportMetric(milliseconds(quantile(events, 0.5)), "p50-ms")
+	b.ReportMetric(milliseconds(quantile(events, 0.99)), "p99-ms")
+	b.ReportMetric(milliseconds(quantile(pushes, 0.5)), "push-p50-ms")
+	b.ReportMetric(float64(quantile(events, 0.5))/float64(quantile(pushes, 0.5)), "p50/push")
+}
+
+// changeOnce makes one change and waits for it.
+func changeOnce(b *testing.B, r *repository, p *population, number int) (time.Duration, *corev1.ConfigMap) {
+	b.Helper()
+	from, began := r.tip(), time.Now()
+	object, err := p.update(b.Context(), number)
+	if err != nil {
+		b.Fatal(err)
+	}
+	at, err := r.arrived(b.Context(), from, object)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return at.Sub(began), object
+}
+
+// directPush changes a copy of the repository without the server.
+type directPush struct {
+	b      *testing.B
+	branch *gitrepo.Branch
+}
+
+func newDirectPush(b *testing.B, m *mirror, p *population) *directPush {
+	b.Helper()
+	name := fmt.Sprintf("direct-%d", p.size)
+	root := m.Env(devcluster.EnvGitRoot)
+	if err := os.CopyFS(filepath.Join(root, name+".git"), os.DirFS(m.repository)); err != nil {
+		b.Fatal(err)
+	}
+	remote := &gitrepo.Remote{URL: m.Env(devcluster.EnvGitURL) + "/" + name + ".git"}
+	b.Cleanup(remote.Close)
+	if err := remote.Check(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	branch, err := gitrepo.Load(b.Context(), remote, branchName, gitrepo.Options{ManagedFolders: []string{baseFolder}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &directPush{b: b, branch: branch}
+}
+
+// once returns how long it takes to commit and push a file as large as the object's.
+func (d *directPush) once(ctx context.Context, object *corev1.ConfigMap) time.Duration {
+	d.b.Helper()
+	began := time.Now()
+	signature := gitrepo.Signature{Name: "Bench", Email: "bench@example.com", When: began}
+	_, staged, err := d.branch.Stage(gitrepo.Commit{Author: signature, Committer: signature, Message: "Change a file\n", Changes: []gitrepo.Change{
+		{Path: filePath(object.Namespace, object.Name), Content: []byte(object.Data["write"] + "\n" + object.Data["server.properties"])},
+	}})
+	if err != nil || !staged {
+		d.b.Fatalf("staged: %v, error: %v", staged, err)
+	}
+	if _, err := d.branch.Push(ctx); err != nil {
+		d.b.Fatal(err)
+	}
+	return time.Since(began)
+}

@@ -1,0 +1,54 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+)
+
+// most is the largest population; the smaller ones are always measured.
+var most = flag.Int("objects", 20_000, "objects of the largest population, 20000 or more; the time to the commit is measured there too if it is 50000 or more")
+
+const (
+	few          = 200
+	idleObjects  = 2_000
+	moreObjects  = 5_000
+	seedObjects  = 10_000
+	largeObjects = 50_000
+)
+
+// BenchmarkMirror measures one server with a population that grows from one measurement to
+// the next, since making objects takes longer than measuring.
+func BenchmarkMirror(b *testing.B) {
+	s := newStage(b)
+	p := s.newPopulation(b, "shop")
+	m := s.newMirror(b, p.namespace, "shop")
+	p.grow(b, few)
+	m.watch(b)
+	m.settled(b, p)
+	measure := func(name string, objects int, run func(*testing.B)) {
+		b.Run(fmt.Sprintf("%s/objects=%d", name, objects), func(b *testing.B) {
+			if p.size < objects {
+				p.grow(b, objects)
+				m.settled(b, p)
+			}
+			for b.Loop() {
+				run(b)
+			}
+			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+		})
+	}
+	measure("EventToCommit", few, func(b *testing.B) { eventToCommit(b, m, p) })
+	measure("Idle", idleObjects, func(b *testing.B) { idle(b, m) })
+	measure("Sustained", idleObjects, func(b *testing.B) { sustained(b, m, p) })
+	measure("EventToCommit", moreObjects, func(b *testing.B) { eventToCommit(b, m, p) })
+	measure("Seed", seedObjects, func(b *testing.B) { seed(b, m, p) })
+	measure("SecondRun", seedObjects, func(b *testing.B) { secondRun(b, m) })
+	measure("Memory", *most, func(b *testing.B) { memory(b, m) })
+	if *most >= largeObjects {
+		measure("EventToCommit", *most, func(b *testing.B) { eventToCommit(b, m, p) })
+	}
+}

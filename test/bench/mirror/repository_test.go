@@ -1,0 +1,170 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// refInterval is how often the branch is looked at while something is awaited on it. That
+// is the precision of every time measured, and takes about one processor in a hundred.
+const refInterval = time.Millisecond
+
+// repository reads a bare repository beside its server.
+type repository struct {
+	folder string
+	// catalog is git, answering what an object of the repository holds.
+	catalog struct {
+		ask    io.Writer
+		answer *bufio.Reader
+	}
+}
+
+// open starts reading the repository, which must be there.
+func (m *mirror) open(b *testing.B) *repository {
+	b.Helper()
+	r := &repository{folder: m.repository}
+	command := exec.CommandContext(b.Context(), "git", "-C", r.folder, "cat-file", "--batch")
+	ask, err := command.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	answer, err := command.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.catalog.ask, r.catalog.answer = ask, bufio.NewReader(answer)
+	if err := command.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = ask.Close()
+		_ = command.Wait() // the benchmark's context ends it too
+	})
+	return r
+}
+
+// tip is the commit of the main branch; empty if there is none.
+func (r *repository) tip() string {
+	content, err := os.ReadFile(filepath.Join(r.folder, "refs", "heads", branchName))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(content))
+}
+
+// moved waits until the branch is elsewhere than at a commit, and returns where and when.
+func (r *repository) moved(ctx context.Context, from string) (tip string, at time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	ticker := time.NewTicker(refInterval)
+	defer ticker.Stop()
+	for {
+		if tip := r.tip(); tip != from && tip != "" {
+			return tip, time.Now(), nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return "", time.Time{}, fmt.Errorf("waiting for a push: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// content returns the file at a path of a commit, nil if there is none.
+func (r *repository) content(commit, path string) ([]byte, error) {
+	if _, err := fmt.Fprintf(r.catalog.ask, "%s:%s\n", commit, path); err != nil {
+		return nil, fmt.Errorf("asking git: %w", err)
+	}
+	line, err := r.catalog.answer.ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("reading git's answer: %w", err)
+	}
+	fields := strings.Fields(line)
+	if fields[len(fields)-1] == "missing" {
+		return nil, nil
+	}
+	size, err := strconv.Atoi(fields[len(fields)-1])
+	if err != nil {
+		return nil, fmt.Errorf("git answers %q: %w", line, err)
+	}
+	content := make([]byte, size+1)
+	_, err = io.ReadFull(r.catalog.answer, content)
+	return content[:size], err
+}
+
+// holds says whether a commit has a ConfigMap as it is.
+func (r *repository) holds(commit string, object *corev1.ConfigMap) (bool, error) {
+	content, err := r.content(commit, filePath(object.Namespace, object.Name))
+	return bytes.Contains(content, fmt.Appendf(nil, "write: %q\n", object.Data["write"])), err
+}
+
+func filePath(namespace, name string) string {
+	return baseFolder + "/core/v1/configmaps/" + namespace + "/" + name + ".yaml"
+}
+
+// arrived waits until the branch has a ConfigMap as it is and returns when that was. The
+// branch is read again only after it has moved.
+func (r *repository) arrived(ctx context.Context, from string, object *corev1.ConfigMap) (time.Time, error) {
+	for {
+		tip, at, err := r.moved(ctx, from)
+		if err != nil {
+			return at, err
+		}
+		held, err := r.holds(tip, object)
+		if held || err != nil {
+			return at, err
+		}
+		from = tip
+	}
+}
+
+// count returns what a git command that prints one number prints.
+func (r *repository) count(b *testing.B, arguments ...string) int {
+	b.Helper()
+	out := r.git(b, arguments...)
+	n, err := strconv.Atoi(strings.TrimSpace(out))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+func (r *repository) commits(b *testing.B) int {
+	b.Helper()
+	return r.count(b, "rev-list", "--count", branchName)
+}
+
+// files counts the files of a commit.
+func (r *repository) files(b *testing.B, commit string) int {
+	b.Helper()
+	return strings.Count(r.git(b, "ls-tree", "-r", "--name-only", commit), "\n")
+}
+
+func (r *repository) git(b *testing.B, arguments ...string) string {
+	b.Helper()
+	out, err := exec.CommandContext(b.Context(), "git", append([]string{"-C", r.folder}, arguments...)...).Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		b.Fatalf("git %s: %v: %s", arguments[0], err, exit.Stderr)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(out)
+}

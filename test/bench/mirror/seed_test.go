@@ -1,0 +1,99 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+)
+
+// seedRounds is how often a seed and what it is compared with are measured.
+const seedRounds = 3
+
+// seed measures the time from the making of a rule to the push that completes the branch,
+// beside the time kubectl takes to print all ConfigMaps of the cluster.
+func seed(b *testing.B, m *mirror, p *population) {
+	// Changes would go to both destinations.
+	m.remove(b)
+	var seeds, gets []time.Duration
+	for round := range seedRounds {
+		gets = append(gets, getAll(b, m))
+		next := m.newMirror(b, m.namespace, fmt.Sprintf("seed-%d", round))
+		seeds = append(seeds, next.seedOnce(b, p))
+		next.settled(b, p)
+		if round < seedRounds-1 {
+			next.remove(b)
+		}
+		*m = *next
+	}
+	b.ReportMetric(quantile(seeds, 0.5).Seconds(), "seed-s")
+	b.ReportMetric(quantile(gets, 0.5).Seconds(), "get-s")
+	b.ReportMetric(quantile(seeds, 0.5).Seconds()/quantile(gets, 0.5).Seconds(), "seed/get")
+}
+
+// getAll returns how long kubectl takes to print all ConfigMaps.
+func getAll(b *testing.B, m *mirror) time.Duration {
+	b.Helper()
+	command := m.Kubectl(m.Admin()).Command(b.Context(), "get", "configmaps", "-A", "-o", "yaml")
+	command.Stdout = io.Discard
+	began := time.Now()
+	if err := command.Run(); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(began)
+}
+
+// seedOnce makes the rule and returns how long it takes until the branch has a file for
+// every object.
+func (m *mirror) seedOnce(b *testing.B, p *population) time.Duration {
+	b.Helper()
+	began := time.Now()
+	m.watch(b)
+	r := &repository{folder: m.repository}
+	for tip := ""; ; {
+		next, at, err := r.moved(b.Context(), tip)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if r.files(b, next) >= p.size {
+			return at.Sub(began)
+		}
+		tip = next
+	}
+}
+
+// settled waits until the branch has a file for every object and the destination says that
+// nothing is on its way.
+func (m *mirror) settled(b *testing.B, p *population) {
+	b.Helper()
+	eventually(b, "the branch has every object", stateInterval, func(ctx context.Context) error {
+		record, err := m.record(ctx)
+		if err == nil && (record.State != "Up to date" || int(record.Files) != p.size) {
+			err = fmt.Errorf("state %q, %d files for %d objects", record.State, record.Files, p.size)
+		}
+		return err
+	})
+}
+
+// secondRun measures how long the server takes to start again and to find that nothing has
+// changed.
+func secondRun(b *testing.B, m *mirror) {
+	r := &repository{folder: m.repository}
+	before := r.commits(b)
+	record, err := m.record(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	m.stop(b)
+	began := time.Now()
+	m.start(b)
+	ready := time.Since(began)
+	m.compared(b, record.LastSeedTime)
+	b.ReportMetric(time.Since(began).Seconds(), "compared-s")
+	b.ReportMetric(ready.Seconds(), "ready-s")
+	b.ReportMetric(float64(r.commits(b)-before), "commits")
+}

@@ -1,0 +1,210 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+)
+
+const (
+	// deadline is more than anything that is waited for here takes on a busy machine.
+	deadline = 3 * time.Minute
+	// stateInterval is how often the server is asked how it is.
+	stateInterval = 50 * time.Millisecond
+
+	branchName = "main"
+	baseFolder = "clusters/bench"
+)
+
+// stage is a cluster with the server.
+type stage struct {
+	*devcluster.Cluster
+	core       kubernetes.Interface
+	slipstream versioned.Interface
+}
+
+func newStage(b *testing.B) *stage {
+	b.Helper()
+	s := &stage{Cluster: clustertest.Start(b, devcluster.Options{Server: true})}
+	config, err := s.Admin().RESTConfig()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if s.core, err = kubernetes.NewForConfig(config); err != nil {
+		b.Fatal(err)
+	}
+	if s.slipstream, err = versioned.NewForConfig(config); err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// stop stops the server, start starts it again.
+func (s *stage) stop(b *testing.B) {
+	b.Helper()
+	if err := s.StopServer(b.Context(), syscall.SIGTERM); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (s *stage) start(b *testing.B) {
+	b.Helper()
+	if err := s.StartServer(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// mirror is a repository, a destination on its main branch and a rule that selects the
+// ConfigMaps of the namespace, all of the same name.
+type mirror struct {
+	*stage
+	namespace, name string
+	// repository is the folder of the bare repository.
+	repository string
+}
+
+// newMirror makes the repository and the destination; nothing is mirrored before watch.
+func (s *stage) newMirror(b *testing.B, namespace, name string) *mirror {
+	b.Helper()
+	m := &mirror{stage: s, namespace: namespace, name: name, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), name+".git")}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	api := s.slipstream.ConfigbutlerV1alpha1()
+	_, err := api.GitRepoConfigs(namespace).Create(b.Context(), &v1alpha1.GitRepoConfig{ObjectMeta: meta, Spec: v1alpha1.GitRepoConfigSpec{
+		RepoURL: m.url(), AllowedBranches: []string{branchName},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, err = api.GitDestinations(namespace).Create(b.Context(), &v1alpha1.GitDestination{ObjectMeta: meta, Spec: v1alpha1.GitDestinationSpec{
+		RepoRef: v1alpha1.ObjectReference{Name: name}, Branch: branchName, BaseFolder: baseFolder,
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	m.reaches(b, "No rule refers to it")
+	return m
+}
+
+// url is where the server finds the repository.
+func (m *mirror) url() string { return m.Env(devcluster.EnvGitURL) + "/" + m.name + ".git" }
+
+// watch makes the rule.
+func (m *mirror) watch(b *testing.B) {
+	b.Helper()
+	rule := &v1alpha1.WatchRule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: m.name},
+		Spec: v1alpha1.WatchRuleSpec{
+			DestinationRef: v1alpha1.ObjectReference{Name: m.name},
+			Rules:          []v1alpha1.ResourceRule{{Name: "configmaps", Resources: []string{"configmaps"}}},
+		},
+	}
+	_, err := m.slipstream.ConfigbutlerV1alpha1().WatchRules(m.namespace).Create(b.Context(), rule, metav1.CreateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// remove takes away what newMirror and watch have made, the repository's content apart.
+func (m *mirror) remove(b *testing.B) {
+	b.Helper()
+	api := m.slipstream.ConfigbutlerV1alpha1()
+	// The destination goes first: without its rule it would remove its files.
+	for _, err := range []error{
+		api.GitDestinations(m.namespace).Delete(b.Context(), m.name, metav1.DeleteOptions{}),
+		api.WatchRules(m.namespace).Delete(b.Context(), m.name, metav1.DeleteOptions{}),
+		api.GitRepoConfigs(m.namespace).Delete(b.Context(), m.name, metav1.DeleteOptions{}),
+	} {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// record returns how far the destination has come.
+func (m *mirror) record(ctx context.Context) (v1alpha1.GitDestinationRecord, error) {
+	status, err := m.slipstream.ConfigbutlerV1alpha1().GitDestinationStatuses(m.namespace).Get(ctx, m.name, metav1.GetOptions{})
+	if err != nil {
+		return v1alpha1.GitDestinationRecord{}, err
+	}
+	return status.Status, nil
+}
+
+// reaches waits until the destination is in a state.
+func (m *mirror) reaches(b *testing.B, state string) {
+	b.Helper()
+	eventually(b, "the destination is: "+state, stateInterval, func(ctx context.Context) error {
+		record, err := m.record(ctx)
+		if err == nil && record.State != state {
+			err = fmt.Errorf("state %q", record.State)
+		}
+		return err
+	})
+}
+
+// restarted starts the server again on its data and waits until it has compared everything
+// with the branch anew.
+func (m *mirror) restarted(b *testing.B) {
+	b.Helper()
+	before, err := m.record(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	m.stop(b)
+	m.start(b)
+	m.compared(b, before.LastSeedTime)
+}
+
+// compared waits for a comparison after the one at the given time.
+func (m *mirror) compared(b *testing.B, before *metav1.Time) {
+	b.Helper()
+	eventually(b, "everything is compared", stateInterval, func(ctx context.Context) error {
+		record, err := m.record(ctx)
+		switch {
+		case err != nil:
+			return err
+		case record.LastSeedTime.Equal(before):
+			return fmt.Errorf("last compared %v", before)
+		case record.State != "Up to date":
+			return fmt.Errorf("state %q", record.State)
+		}
+		return nil
+	})
+}
+
+// eventually waits until check succeeds.
+func eventually(b *testing.B, what string, interval time.Duration, check func(ctx context.Context) error) {
+	b.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(b.Context(), interval, deadline, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		b.Fatalf("%s: %v (last: %v)", what, err, last)
+	}
+}
+
+// pause lets a time pass in which nothing is asked of anybody.
+func pause(b *testing.B, length time.Duration) {
+	b.Helper()
+	select {
+	case <-time.After(length):
+	case <-b.Context().Done():
+		b.Fatal(context.Cause(b.Context()))
+	}
+}

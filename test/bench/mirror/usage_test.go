@@ -1,0 +1,106 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+const (
+	// idleLength is how long a server is watched that has nothing to do.
+	idleLength = 10 * time.Second
+	idleRounds = 3
+)
+
+// idle measures what a server takes that was started some time ago and has nothing to do.
+func idle(b *testing.B, m *mirror) {
+	m.restarted(b)
+	server := m.server(b)
+	pause(b, idleLength)
+	var used []time.Duration
+	for range idleRounds {
+		before := server.cpu(b)
+		pause(b, idleLength)
+		used = append(used, server.cpu(b)-before)
+	}
+	b.ReportMetric(milliseconds(quantile(used, 0.5)), "cpu-ms/10s")
+	server.reportMemory(b)
+}
+
+// memory measures what a server holds that has been started with the population there, and
+// had to list it all.
+func memory(b *testing.B, m *mirror) {
+	m.restarted(b)
+	server := m.server(b)
+	pause(b, idleLength)
+	server.reportMemory(b)
+	b.ReportMetric(server.kibibytes(b, "VmHWM")/1024, "peak-MiB")
+}
+
+// process is the folder under /proc of a running process.
+type process string
+
+func (m *mirror) server(b *testing.B) process {
+	b.Helper()
+	return process(filepath.Join("/proc", m.Env(devcluster.EnvServerPIDs)))
+}
+
+// cpu returns the time for which the threads of the process have run.
+func (p process) cpu(b *testing.B) time.Duration {
+	b.Helper()
+	threads, err := filepath.Glob(filepath.Join(string(p), "task", "*", "schedstat"))
+	if err != nil || len(threads) == 0 {
+		b.Fatalf("%d threads below %s: %v", len(threads), p, err)
+	}
+	var sum time.Duration
+	for _, thread := range threads {
+		content, err := os.ReadFile(thread)
+		if err != nil {
+			b.Fatal(err)
+		}
+		running, _, _ := strings.Cut(string(content), " ")
+		nanoseconds, err := strconv.ParseInt(running, 10, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += time.Duration(nanoseconds)
+	}
+	return sum
+}
+
+// reportMemory reports the resident memory, and the part of it that no file backs: the rest
+// is the program's text and the stores' pages, which the kernel takes back when it needs them.
+func (p process) reportMemory(b *testing.B) {
+	b.Helper()
+	b.ReportMetric(p.kibibytes(b, "VmRSS")/1024, "rss-MiB")
+	b.ReportMetric(p.kibibytes(b, "RssAnon")/1024, "anon-MiB")
+}
+
+// kibibytes returns a figure of the process's status file.
+func (p process) kibibytes(b *testing.B, figure string) float64 {
+	b.Helper()
+	content, err := os.ReadFile(filepath.Join(string(p), "status"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(content)) {
+		if value, ok := strings.CutPrefix(line, figure+":"); ok {
+			var n float64
+			if _, err := fmt.Sscanf(value, "%f kB", &n); err != nil {
+				b.Fatalf("reading %s: %v", strings.TrimSpace(line), err)
+			}
+			return n
+		}
+	}
+	b.Fatalf("no %s in the status of %s", figure, p)
+	return 0
+}
