@@ -8,6 +8,7 @@ import (
 	"path"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -27,6 +28,10 @@ func (o Object) String() string {
 	return fmt.Sprintf("%s %s", path.Join(o.Group, o.Version, o.Resource), path.Join(o.Namespace, o.Name))
 }
 
+func (o Object) resource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource}
+}
+
 // Author is who made a change, as far as it is known.
 type Author struct {
 	// Name and Email are the Git author; both empty when nobody is known.
@@ -43,11 +48,12 @@ type Change struct {
 	// Destination is the GitDestination, UID the one it had: a destination created anew
 	// under an old name inherits nothing.
 	Destination types.NamespacedName `json:"destination"`
-	UID         types.UID            `json:"uid"`
+	UID         types.UID            `json:"-"`
 	// Path is the file, relative to the destination's base folder.
 	Path string `json:"path"`
-	// Content is the whole file; nil removes it.
-	Content []byte `json:"content,omitempty"`
+	// Content is the whole file; nil, with the operation Delete, removes it. An outbox row
+	// has it beside the rest.
+	Content []byte `json:"-"`
 
 	Operation       v1alpha1.Operation `json:"operation"`
 	Object          Object             `json:"object"`

@@ -102,7 +102,7 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 	if err != nil {
 		return true, nil // it is gone
 	}
-	v := verdictOf(c.ask(ctx, config))
+	v := verdictOf(c.ask(ctx, config), v1alpha1.ReasonRepositoryUnreachable)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}

@@ -36,31 +36,45 @@ type listError struct{ error }
 
 func (e listError) Unwrap() error { return e.error }
 
-// compare makes the comparisons that are due. An error of the cluster is noted with its
-// type and tried again later; an error of the branch is returned.
-func (w *worker) compare(ctx context.Context, active []*destination) error {
-	for _, d := range active {
-		for {
-			p := d.plan.Load()
-			next, ok := d.seeds.take(func(t schema.GroupVersionResource) bool { return w.services.running(p, t) })
-			if !ok {
-				break
-			}
-			err := (&comparison{worker: w, active: active, destination: d, plan: p, seed: next}).run(ctx)
-			var list listError
-			switch {
-			case errors.As(err, &list):
-				klog.FromContext(ctx).Info("Type cannot be compared", "destination", d.key, "type", next.resource, "reason", err.Error())
-				d.seeds.failed(next, err)
-			case err != nil:
-				d.seeds.failed(next, err)
-				return err
-			}
+// compareNext makes one comparison that is due, or, when there is none, sweeps. It returns
+// whether there may be another. An error of the cluster is noted with its type, to be tried
+// again later; an error of the branch is returned.
+func (w *worker) compareNext(ctx context.Context, members []member) (more bool, err error) {
+	for _, m := range members {
+		next, ok := m.seeds.take(func(t schema.GroupVersionResource) bool { return w.services.running(m.plan, t) })
+		if !ok {
+			continue
 		}
-		if err := w.sweep(ctx, active, d); err != nil {
-			d.seeds.sweepFailed()
-			return err
+		if m.destination.plan.Load() != m.plan {
+			// It may be the new plan that asks for it. The next cycle, for which the
+			// controller wakes the worker, goes by that.
+			m.seeds.putBack(next)
+			return false, nil
 		}
+		return true, w.compare(ctx, members, m, next)
+	}
+	for _, m := range members {
+		if err := w.sweep(ctx, members, m); err != nil {
+			m.seeds.sweepAgain()
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// compare makes one comparison.
+func (w *worker) compare(ctx context.Context, members []member, m member, next seed) error {
+	err := (&comparison{worker: w, members: members, member: m, seed: next}).run(ctx)
+	var list listError
+	switch {
+	case errors.As(err, &list):
+		klog.FromContext(ctx).Info("Type cannot be compared", "destination", m.key, "type", next.resource, "reason", err.Error())
+		m.seeds.failed(next, err)
+		w.services.changed()
+		return nil
+	case err != nil:
+		m.seeds.putBack(next)
+		return err
 	}
 	return nil
 }
@@ -71,11 +85,10 @@ func (w *worker) compare(ctx context.Context, active []*destination) error {
 // older than the lists it makes, and rows that come later are told apart by the
 // resourceVersion of the lists.
 type comparison struct {
-	worker      *worker
-	active      []*destination
-	destination *destination
-	plan        *destinationPlan
-	seed        seed
+	worker  *worker
+	members []member
+	member
+	seed seed
 
 	live    map[string]struct{}
 	changes []Change
@@ -101,8 +114,8 @@ func (c *comparison) run(ctx context.Context) error {
 	if err := c.flush(ctx); err != nil {
 		return err
 	}
-	c.destination.seeds.succeeded(c.seed, listed)
-	c.destination.record.compared(c.seed, held)
+	c.seeds.succeeded(c.seed, listed)
+	c.record.compared(c.seed, held)
 	c.worker.services.changed()
 	return nil
 }
@@ -152,7 +165,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 		return nil
 	}
 	return c.add(ctx, Change{
-		Destination: c.destination.key, UID: c.destination.uid, Path: r.path, Content: r.content,
+		Destination: c.key, UID: c.uid, Path: r.path, Content: r.content,
 		Operation: operation, Object: r.object, Time: time.Now().Truncate(time.Second),
 	})
 }
@@ -173,7 +186,7 @@ func (c *comparison) add(ctx context.Context, change Change) error {
 func (c *comparison) flush(ctx context.Context) error {
 	changes := c.changes
 	c.changes, c.bytes = nil, 0
-	return c.worker.pushSeed(ctx, c.active, c.destination, changes)
+	return c.worker.pushSeed(ctx, c.members, c.member, changes)
 }
 
 // orphans gathers the files that no listed object maps to and returns the number of those
@@ -233,18 +246,18 @@ func (d *destination) removal(file managedFile) Change {
 }
 
 // pushSeed pushes what a comparison found as one commit.
-func (w *worker) pushSeed(ctx context.Context, active []*destination, d *destination, changes []Change) error {
+func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	b := &batch{destination: d}
-	if err := w.stage(d, group{changes: changes}, true, &b.pushed); err != nil {
+	b := &batch{member: m}
+	if err := w.stage(m, group{changes: changes}, true, &b.pushed); err != nil {
 		return err
 	}
-	if err := w.push(ctx, active, []*batch{b}); err != nil {
+	if err := w.push(ctx, members, []*batch{b}); err != nil {
 		return err
 	}
-	d.record.orphansRemoved(b.pushed.removed)
+	m.record.orphansRemoved(b.pushed.removed)
 	return nil
 }
 
@@ -259,27 +272,29 @@ func (d *destination) sweepableAt(p *destinationPlan) time.Time {
 
 // sweep removes the files of types that are selected no more. It removes nothing while a
 // rule of the destination is not in force, or of a group that discovery could not ask.
-func (w *worker) sweep(ctx context.Context, active []*destination, d *destination) error {
-	p := d.plan.Load()
-	if p.held || time.Now().Before(d.sweepableAt(p)) || !d.seeds.takeSweep() {
+func (w *worker) sweep(ctx context.Context, members []member, m member) error {
+	p := m.plan
+	if p.held || time.Now().Before(m.sweepableAt(p)) || m.destination.plan.Load() != p || !m.seeds.takeSweep() {
 		return nil
 	}
 	selected := map[schema.GroupVersionResource]bool{}
-	for _, t := range p.selection.types() {
-		selected[t.Resource] = p.takes(t.Resource)
+	for _, t := range p.types() {
+		selected[t.Resource] = true
 	}
 	var changes []Change
 	held := 0
 	w.walk(p, "", func(file managedFile) {
-		t := schema.GroupVersionResource{Group: file.object.Group, Version: file.object.Version, Resource: file.object.Resource}
+		t := file.object.resource()
 		switch {
-		case selected[t] || p.uncertain(t.Group):
+		case selected[t]:
+		case p.uncertain(t.Group):
+			m.seeds.sweepWhenKnown()
 		case p.object.Spec.Prune == v1alpha1.PruneNever:
 			held++
 		default:
-			changes = append(changes, d.removal(file))
+			changes = append(changes, m.removal(file))
 		}
 	})
-	d.record.swept(held)
-	return w.pushSeed(ctx, active, d, changes)
+	m.record.swept(held)
+	return w.pushSeed(ctx, members, m, changes)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -85,12 +86,13 @@ func (s *conditionSet) settle() {
 	*s.conditions = slices.DeleteFunc(*s.conditions, func(c metav1.Condition) bool { return !slices.Contains(s.kept, c.Type) })
 }
 
-// destinationConditions are those of a GitDestination as it is now.
-func destinationConditions(d *destination, conditions []metav1.Condition) []metav1.Condition {
+// destinationConditions are those of a GitDestination as it is now. failure is what keeps
+// it back.
+func destinationConditions(d *destination, failure error, conditions []metav1.Condition) []metav1.Condition {
 	p := d.plan.Load()
 	conditions = slices.Clone(conditions)
 	set := conditionsFor(&conditions, p.object.Generation)
-	set.ready(d.verdict(p), "The folder holds what the rules select")
+	set.ready(d.verdict(p, failure), "The folder holds what the rules select")
 	set.access(p.verdict)
 	switch p.object.Spec.Secrets {
 	case v1alpha1.SecretsAsIs:
@@ -107,16 +109,15 @@ func destinationConditions(d *destination, conditions []metav1.Condition) []meta
 }
 
 // verdict says whether the destination holds what its rules select.
-func (d *destination) verdict(p *destinationPlan) verdict {
-	f := d.record.current()
+func (d *destination) verdict(p *destinationPlan, failure error) verdict {
 	switch {
 	case !p.verdict.ok():
 		return p.verdict
 	case p.object.Spec.Suspend:
 		return verdict{v1alpha1.ReasonSuspended, "spec.suspend is set; changes are kept and written when it is lifted"}
-	case f.failure != nil:
-		return verdictOf(f.failure)
-	case !f.served:
+	case failure != nil:
+		return verdictOf(failure, v1alpha1.ReasonPushFailed)
+	case !d.record.current().served:
 		return progressing("The branch is being read")
 	case d.seeds.outstanding():
 		return progressing("The cluster is being compared with the folder")
@@ -124,12 +125,12 @@ func (d *destination) verdict(p *destinationPlan) verdict {
 	return verdict{}
 }
 
-// ruleStatus is the status of a rule as it is now. watching tells how a type is watched for
-// the rule's destination.
-func ruleStatus(r *rulePlan, v verdict, generation int64, status v1alpha1.WatchRuleStatus) v1alpha1.WatchRuleStatus {
-	status.ObservedGeneration = generation
-	status.Conditions = slices.Clone(status.Conditions)
-	set := conditionsFor(&status.Conditions, generation)
+// ruleStatus brings the status of a rule to what is found now, and says whether that is new.
+func ruleStatus(r *rulePlan, v verdict, status *v1alpha1.WatchRuleStatus) bool {
+	before := *status
+	status.ObservedGeneration = r.generation
+	status.Conditions = slices.Clone(before.Conditions)
+	set := conditionsFor(&status.Conditions, r.generation)
 	set.ready(v, "Everything that the rule selects is watched")
 	set.access(r.verdict)
 	set.settle()
@@ -137,7 +138,7 @@ func ruleStatus(r *rulePlan, v verdict, generation int64, status v1alpha1.WatchR
 	for _, t := range r.types {
 		status.MatchedResourceTypes = append(status.MatchedResourceTypes, resourceType(t.Resource))
 	}
-	return status
+	return !equality.Semantic.DeepEqual(before, *status)
 }
 
 // selected is the verdict about what a rule selects, before anything is watched.

@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/manifest"
+	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // annotationMirror, with the value "false", leaves an object, or all objects of a
@@ -45,18 +47,29 @@ func newDestination(object *v1alpha1.GitDestination) *destination {
 	return &destination{key: nameOf(object), uid: object.UID, queue: newQueue(), seeds: newSeeds(), record: &record{}}
 }
 
-// known returns the blob that path has, or will have when everything on its way has been
-// pushed; sure is false while the branch has not been read.
-func (d *destination) known(p *destinationPlan, path string) (hash gitrepo.Hash, exists, sure bool) {
-	if hash, ok := d.queue.pending(path); ok {
-		return hash, !hash.IsZero(), true
+// known returns the blob that an object's path has, or will have when everything on its
+// way has been pushed. sure is false while that cannot be told: the branch has not been
+// read, or is being compared with the cluster, so that it may be about to change.
+func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.Hash, exists, sure bool) {
+	// This comes first: a comparison that is over by now has shown its result in the tree.
+	if d.seeds.comparing(object.resource()) {
+		return hash, false, false
+	}
+	if change, ok := d.queue.pending(object.path); ok && !d.seeds.superseded(object.object, change.resourceVersion) {
+		return change.hash, !change.hash.IsZero(), true
 	}
 	tree := d.tree.Load()
 	if tree == nil {
 		return hash, false, false
 	}
-	hash, exists = tree.Lookup(p.file(path))
+	hash, exists = tree.Lookup(p.file(object.path))
 	return hash, exists, true
+}
+
+// compareInstead lets a comparison do what a row cannot.
+func (d *destination) compareInstead(row Row) {
+	d.queue.withdrawn(row.Change.Path, row.Sequence)
+	d.seeds.invalidateNamespace(row.Change.Object.resource(), row.Change.Object.Namespace)
 }
 
 // file is the place in the repository of a path below the base folder.
@@ -91,6 +104,11 @@ func leftOut(object *unstructured.Unstructured, of namespaceLookup) bool {
 // was asked to write them as they are.
 func (p *destinationPlan) takes(t schema.GroupVersionResource) bool {
 	return t.GroupResource() != secretsResource || p.object.Spec.Secrets == v1alpha1.SecretsAsIs
+}
+
+// types returns the types whose objects the destination writes, in a stable order.
+func (p *destinationPlan) types() []source.Type {
+	return slices.DeleteFunc(p.selection.types(), func(t source.Type) bool { return !p.takes(t.Resource) })
 }
 
 // removable says whether files of a type and namespace may be removed.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,12 +75,18 @@ type mirror struct {
 
 	// replan asks for a new plan, publish for a look at what has to be reported.
 	replan, publish chan struct{}
+	// inForce is the plan by which rules are reported about.
+	inForce atomic.Pointer[plan]
+	// blocked is why changes cannot be made durable; nil or empty: they can.
+	blocked atomic.Pointer[error]
 
 	mu           sync.Mutex
 	destinations map[types.NamespacedName]*destination
 	workers      map[branchKey]*runningWorker
-	// recovered holds the rows of an earlier process until their destinations are known.
-	recovered map[types.NamespacedName][]Row
+	// recovered holds what an earlier process left in the outbox until the destinations are
+	// known, abandoned the destinations whose rows nobody wants any more.
+	recovered map[types.UID]*queue
+	abandoned map[types.UID]struct{}
 }
 
 // runningWorker is a worker's end as the mirror holds it.
@@ -121,7 +128,7 @@ func newMirror(config Config) (*mirror, error) {
 		repositories: &repositories{cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
-		watches: newWatchStates(), recovered: map[types.NamespacedName][]Row{},
+		watches: newWatchStates(), recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
 	}
 	m.checks = newChecks(m)
 	if m.catalogue, err = source.NewCatalogue(clients.Discovery, clients.Metadata, config.DiscoveryRefresh); err != nil {
@@ -135,8 +142,8 @@ func newMirror(config Config) (*mirror, error) {
 	m.services = &branchServices{
 		pushes: &pushLog{table: config.Store.Table("pushes")}, lister: source.NewLister(clients.Dynamic),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
-		remote: m.remote, running: m.running, changed: func() { signal(m.replan); signal(m.publish) },
-		slots: make(chan struct{}, config.Limits.Workers),
+		remote: m.remote, running: m.running, changed: func() { signal(m.publish) },
+		slots: make(chan struct{}, config.Limits.Workers), patience: remotePatience,
 	}
 	return m, m.listen()
 }
@@ -192,10 +199,10 @@ func (m *mirror) run(ctx context.Context) error {
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
-	group.StartWithContext(ctx, func(ctx context.Context) { m.services.outbox.Run(ctx, m.durable) })
+	group.StartWithContext(ctx, func(ctx context.Context) { m.services.outbox.Run(ctx, m.outboxEvents()) })
 	group.StartWithContext(ctx, m.streams.Run)
 	group.StartWithContext(ctx, m.checks.run)
-	group.StartWithContext(ctx, m.publishRecords)
+	group.StartWithContext(ctx, m.publishUntil)
 	m.planUntil(ctx, &group)
 	return nil
 }
@@ -203,13 +210,9 @@ func (m *mirror) run(ctx context.Context) error {
 // prepare waits until everything is known that a plan must not be made without: a rule or
 // a type that is not known yet must not be taken for one that is gone.
 func (m *mirror) prepare(ctx context.Context) error {
-	outbox, err := OpenOutbox(ctx, m.config.Store.Table("outbox"), func(row Row) {
-		m.recovered[row.Change.Destination] = append(m.recovered[row.Change.Destination], row)
-	})
-	if err != nil {
+	if err := m.recover(ctx); err != nil {
 		return err
 	}
-	m.services.outbox, m.router.outbox = outbox, outbox
 	for kind, synced := range m.informers.WaitForCacheSync(ctx.Done()) {
 		if !synced {
 			return fmt.Errorf("read the %s: %w", kind, context.Cause(ctx))
@@ -226,6 +229,25 @@ func (m *mirror) prepare(ctx context.Context) error {
 		m.services.identity.ClusterUID = string(system.UID)
 		return true, nil
 	})
+}
+
+// recover takes over what an earlier process left.
+func (m *mirror) recover(ctx context.Context) error {
+	last, err := m.services.pushes.last(ctx)
+	if err != nil {
+		return err
+	}
+	outbox, err := OpenOutbox(ctx, m.config.Store.Table("outbox"), last, func(row Row) {
+		q, ok := m.recovered[row.Change.UID]
+		if !ok {
+			q = newQueue()
+			m.recovered[row.Change.UID] = q
+		}
+		q.enqueued(row.Change.Path, pendingOf(row.Change, row.Sequence))
+		q.durable(row)
+	})
+	m.services.outbox, m.router.outbox = outbox, outbox
+	return err
 }
 
 // remote returns how a branch is reached now.
@@ -259,7 +281,7 @@ func (m *mirror) namespaceChanged(change source.NamespaceChange) {
 		if p == nil {
 			continue
 		}
-		for _, t := range p.selection.types() {
+		for _, t := range p.types() {
 			if t.Namespaced && p.selection.movedBy(t.Resource, change) {
 				d.seeds.invalidateNamespace(t.Resource, name)
 			}
@@ -276,15 +298,31 @@ func (m *mirror) wake(key branchKey) {
 	}
 }
 
-// durable is called for each row that the outbox has written.
-func (m *mirror) durable(row Row) {
+// outboxEvents are what the mirror does when the outbox has written something, or cannot.
+func (m *mirror) outboxEvents() OutboxEvents {
+	return OutboxEvents{
+		Durable: func(row Row) { m.take(row, func(d *destination) { d.queue.durable(row) }) },
+		TooLarge: func(row Row) {
+			m.take(row, func(d *destination) { d.compareInstead(row) })
+		},
+		Blocked: func(err error) {
+			m.blocked.Store(&err)
+			signal(m.publish)
+		},
+	}
+}
+
+// take lets the destination of a row know of it.
+func (m *mirror) take(row Row, tell func(*destination)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, ok := m.destinations[row.Change.Destination]
 	if !ok || d.uid != row.Change.UID {
+		m.abandoned[row.Change.UID] = struct{}{}
+		signal(m.replan)
 		return
 	}
-	d.queue.durable(row)
+	tell(d)
 	m.wake(d.plan.Load().branch)
 	signal(m.publish)
 }
@@ -294,16 +332,24 @@ type watchHandler mirror
 
 var _ source.Handler = (*watchHandler)(nil)
 
-// Listed asks every destination that takes the type for a comparison.
+// Listed asks every destination that takes the type for a comparison, which the watch has
+// to precede.
 func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
-	h.watches.update(watch, func(s *watchState) { s.listed = true })
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	var branches []branchKey
 	for _, d := range h.destinations {
-		d.seeds.invalidate(watch.Resource)
-		(*mirror)(h).wake(d.plan.Load().branch)
+		p := d.plan.Load()
+		if slices.ContainsFunc(p.selection.watches(watch.Resource), watch.Covers) {
+			d.seeds.invalidate(watch.Resource)
+			branches = append(branches, p.branch)
+		}
 	}
-	signal(h.replan)
+	h.watches.update(watch, func(s *watchState) { s.listed = true })
+	for _, branch := range branches {
+		(*mirror)(h).wake(branch)
+	}
+	signal(h.publish)
 }
 
 // Changed sends a change on to the outbox.
@@ -319,7 +365,6 @@ func (h *watchHandler) State(watch source.Watch, failure error) {
 			s.failure = failure.Error()
 		}
 	})
-	signal(h.replan)
 	signal(h.publish)
 }
 

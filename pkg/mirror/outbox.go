@@ -4,18 +4,21 @@
 package mirror
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -24,8 +27,8 @@ const (
 	// intakeLength bounds the changes that wait to be made durable. A full intake holds
 	// the watches back; it drops nothing.
 	intakeLength = 1024
-	// intakeBatch is the most rows written in one transaction: etcd's default --max-txn-ops.
-	intakeBatch = 128
+	// intakeBatch is the most rows written in one transaction.
+	intakeBatch = workstore.MaxAtomicRows
 )
 
 // Row is a change that is durable.
@@ -35,20 +38,33 @@ type Row struct {
 }
 
 // Outbox holds the changes that no remote has accepted yet, in the order in which they
-// were seen. Rows are keyed "namespace/name/sequence" of their destination.
+// were seen. Rows are keyed "uid/sequence" by the uid of their destination, so that one
+// made anew under an old name has nothing of the old one's.
 type Outbox struct {
 	table  *workstore.Table
 	intake chan Row
-
-	// mu makes the order of sequences the order of the intake.
-	mu   sync.Mutex
+	// turn is held by who hands a change over, and makes the order of sequences the order
+	// of the intake. It is a channel so that waiting for it can be given up.
+	turn chan struct{}
 	last uint64
 }
 
+// OutboxEvents is what Run tells its caller, always from one goroutine.
+type OutboxEvents struct {
+	// Durable is called for each row that has been written. Next may have returned it before.
+	Durable func(Row)
+	// TooLarge is called for a row that no store of this kind can hold. It is not durable.
+	TooLarge func(Row)
+	// Blocked is called with the error when rows cannot be written, and with nil when they
+	// can again.
+	Blocked func(error)
+}
+
 // OpenOutbox reads what an earlier process left and calls recovered for each row, oldest
-// first within a destination.
-func OpenOutbox(ctx context.Context, table *workstore.Table, recovered func(Row)) (*Outbox, error) {
-	o := &Outbox{table: table, intake: make(chan Row, intakeLength)}
+// first within a destination. New sequences follow those of the rows and the one given:
+// none is used twice, though its row is gone.
+func OpenOutbox(ctx context.Context, table *workstore.Table, last uint64, recovered func(Row)) (*Outbox, error) {
+	o := &Outbox{table: table, intake: make(chan Row, intakeLength), turn: make(chan struct{}, 1), last: last}
 	for stored, err := range table.Scan(ctx, "") {
 		if err != nil {
 			return nil, fmt.Errorf("read the outbox: %w", err)
@@ -65,10 +81,14 @@ func OpenOutbox(ctx context.Context, table *workstore.Table, recovered func(Row)
 
 // Enqueue hands a change over to be made durable. It calls sequenced with the change's
 // place in the order before anybody else can see the row, and blocks while the intake is
-// full.
+// full. After an error, which is that of ctx, there is no such row.
 func (o *Outbox) Enqueue(ctx context.Context, change Change, sequenced func(uint64)) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	o.last++
 	sequenced(o.last)
 	select {
@@ -79,21 +99,31 @@ func (o *Outbox) Enqueue(ctx context.Context, change Change, sequenced func(uint
 	}
 }
 
-// Run makes enqueued changes durable until ctx ends, writing at once what has gathered,
-// and calls durable for each row written. A store that fails is tried again for as long
-// as it takes: the intake fills up meanwhile and holds the watches back.
-func (o *Outbox) Run(ctx context.Context, durable func(Row)) {
+// Run makes enqueued changes durable until ctx ends, writing at once what has gathered. A
+// store that fails is tried again for as long as it takes: the intake fills up meanwhile
+// and holds the watches back.
+func (o *Outbox) Run(ctx context.Context, events OutboxEvents) {
 	for {
 		rows := o.gather(ctx)
 		if len(rows) == 0 {
 			return
 		}
-		if err := o.write(ctx, rows); err != nil {
-			return
+		stored := make([]workstore.Row, len(rows))
+		for i, row := range rows {
+			stored[i] = encodeRow(row)
 		}
-		failpoint.Reach("outbox-written")
-		for _, row := range rows {
-			durable(row)
+		err := o.write(ctx, stored, events)
+		switch {
+		case errors.Is(err, rpctypes.ErrRequestTooLarge):
+			err = o.writeEach(ctx, rows, stored, events)
+		case err == nil:
+			failpoint.Reach("outbox-written")
+			for _, row := range rows {
+				events.Durable(row)
+			}
+		}
+		if err != nil {
+			return
 		}
 	}
 }
@@ -118,23 +148,22 @@ func (o *Outbox) gather(ctx context.Context) []Row {
 	return rows
 }
 
-// write returns an error only when ctx ended.
-func (o *Outbox) write(ctx context.Context, rows []Row) error {
-	stored := make([]workstore.Row, len(rows))
-	for i, row := range rows {
-		value, err := json.Marshal(row.Change)
-		if err != nil {
-			return fmt.Errorf("encode an outbox row: %w", err)
-		}
-		stored[i] = workstore.Row{Key: rowKey(row.Change.Destination, row.Sequence), Value: value}
-	}
+// write returns an error only when ctx ended or a row is too large.
+func (o *Outbox) write(ctx context.Context, rows []workstore.Row, events OutboxEvents) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}
-	for {
-		err := o.table.Put(ctx, stored...)
-		if err == nil {
+	for failed := false; ; failed = true {
+		err := o.table.Put(ctx, rows...)
+		switch {
+		case err == nil && failed:
+			events.Blocked(nil)
 			return nil
+		case err == nil || errors.Is(err, rpctypes.ErrRequestTooLarge):
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
 		}
 		klog.FromContext(ctx).Error(err, "Changes wait because the outbox cannot be written", "changes", len(rows))
+		events.Blocked(fmt.Errorf("changes cannot be kept until they are pushed: %w", err))
 		select {
 		case <-time.After(backoff.Step()):
 		case <-ctx.Done():
@@ -143,9 +172,26 @@ func (o *Outbox) write(ctx context.Context, rows []Row) error {
 	}
 }
 
+// writeEach writes rows of which at least one is too large. It returns an error only when
+// ctx ended.
+func (o *Outbox) writeEach(ctx context.Context, rows []Row, stored []workstore.Row, events OutboxEvents) error {
+	for i, row := range rows {
+		err := o.write(ctx, stored[i:i+1], events)
+		switch {
+		case err == nil:
+			events.Durable(row)
+		case errors.Is(err, rpctypes.ErrRequestTooLarge):
+			events.TooLarge(row)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
 // Next returns a destination's oldest rows: at most limit of them, and no more once their
 // contents pass maxBytes.
-func (o *Outbox) Next(ctx context.Context, destination types.NamespacedName, limit, maxBytes int) ([]Row, error) {
+func (o *Outbox) Next(ctx context.Context, destination types.UID, limit, maxBytes int) ([]Row, error) {
 	var rows []Row
 	size := 0
 	for stored, err := range o.table.Scan(ctx, rowPrefix(destination)) {
@@ -169,31 +215,60 @@ func (o *Outbox) Next(ctx context.Context, destination types.NamespacedName, lim
 func (o *Outbox) Remove(ctx context.Context, rows []Row) error {
 	keys := make([]string, len(rows))
 	for i, row := range rows {
-		keys[i] = rowKey(row.Change.Destination, row.Sequence)
+		keys[i] = rowKey(row)
 	}
-	if err := o.table.Delete(ctx, keys...); err != nil {
-		return fmt.Errorf("remove rows from the outbox: %w", err)
-	}
-	return nil
+	return wrap("remove rows from the outbox", o.table.Delete(ctx, keys...))
 }
 
-func rowPrefix(destination types.NamespacedName) string {
-	return destination.Namespace + "/" + destination.Name + "/"
+// RemoveAll forgets all rows of a destination.
+func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
+	for {
+		var keys []string
+		for stored, err := range o.table.Scan(ctx, rowPrefix(destination)) {
+			if err != nil {
+				return fmt.Errorf("read the outbox: %w", err)
+			}
+			if keys = append(keys, stored.Key); len(keys) == intakeBatch {
+				break
+			}
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+		if err := o.table.Delete(ctx, keys...); err != nil {
+			return fmt.Errorf("remove rows from the outbox: %w", err)
+		}
+	}
 }
 
-func rowKey(destination types.NamespacedName, sequence uint64) string {
-	return fmt.Sprintf("%s%016x", rowPrefix(destination), sequence)
+func rowPrefix(destination types.UID) string { return string(destination) + "/" }
+
+func rowKey(row Row) string {
+	return fmt.Sprintf("%s%016x", rowPrefix(row.Change.UID), row.Sequence)
+}
+
+// encodeRow gives a row its stored form: one line of JSON about the change, and then the
+// content as it is.
+func encodeRow(row Row) workstore.Row {
+	// A Change has nothing that JSON cannot express.
+	head, _ := json.Marshal(row.Change)
+	return workstore.Row{Key: rowKey(row), Value: append(append(head, '\n'), row.Change.Content...)}
 }
 
 func decodeRow(stored workstore.Row) (Row, error) {
 	var row Row
-	sequence, err := strconv.ParseUint(stored.Key[strings.LastIndexByte(stored.Key, '/')+1:], 16, 64)
+	uid, place, _ := strings.Cut(stored.Key, "/")
+	sequence, err := strconv.ParseUint(place, 16, 64)
 	if err != nil {
 		return row, fmt.Errorf("outbox key %q: %w", stored.Key, err)
 	}
-	row.Sequence = sequence
-	if err := json.Unmarshal(stored.Value, &row.Change); err != nil {
+	head, content, _ := bytes.Cut(stored.Value, []byte("\n"))
+	if err := json.Unmarshal(head, &row.Change); err != nil {
 		return row, fmt.Errorf("decode outbox row %q: %w", stored.Key, err)
+	}
+	row.Sequence, row.Change.UID = sequence, types.UID(uid)
+	if row.Change.Operation != v1alpha1.OperationDelete {
+		row.Change.Content = content
 	}
 	return row, nil
 }

@@ -77,6 +77,11 @@ type destinationPlan struct {
 
 // rulePlan is one WatchRule or ClusterWatchRule.
 type rulePlan struct {
+	// uid and generation are those of the rule, destination is what it refers to.
+	uid         types.UID
+	generation  int64
+	destination types.NamespacedName
+
 	verdict   verdict
 	types     []source.Type
 	unmatched []source.Unmatched
@@ -229,9 +234,9 @@ func (p *plan) destinationFor(name types.NamespacedName, from string, cluster bo
 }
 
 func (p *plan) planRule(r *v1alpha1.WatchRule, in inputs) {
-	out := &rulePlan{}
+	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: resolveReference(r.Spec.DestinationRef, r.Namespace)}
 	p.rules[nameOf(r)] = out
-	d, v := p.destinationFor(resolveReference(r.Spec.DestinationRef, r.Namespace), r.Namespace, false, in.namespaces)
+	d, v := p.destinationFor(out.destination, r.Namespace, false, in.namespaces)
 	out.verdict = v
 	objects, err := selectorOrAll(r.Spec.ObjectSelector)
 	if err != nil {
@@ -245,10 +250,10 @@ func (p *plan) planRule(r *v1alpha1.WatchRule, in inputs) {
 }
 
 func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
-	out := &rulePlan{}
+	ref := r.Spec.DestinationRef
+	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
 	p.clusterRules[r.Name] = out
-	ref := types.NamespacedName{Namespace: r.Spec.DestinationRef.Namespace, Name: r.Spec.DestinationRef.Name}
-	d, v := p.destinationFor(ref, "", true, in.namespaces)
+	d, v := p.destinationFor(out.destination, "", true, in.namespaces)
 	out.verdict = v
 	for _, item := range r.Spec.Rules {
 		s := selector{objects: labels.Everything(), operations: operationsOf(item.Operations)}

@@ -6,16 +6,15 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
-	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -52,17 +51,24 @@ func (m *mirror) plan(ctx context.Context, group *wait.Group) error {
 		return err
 	}
 	next := newPlan(in)
-	if err := m.adopt(ctx, next); err != nil {
-		return err
-	}
-	m.staff(ctx, next, group)
-	watches := m.route(next)
+	watches := m.enforce(ctx, next, group)
+	m.inForce.Store(next)
+	signal(m.publish)
 	if err := m.streams.Set(ctx, watches); err != nil {
 		return fmt.Errorf("set the watches: %w", err)
 	}
 	m.watches.retain(watches)
-	signal(m.publish)
-	return m.writeRuleStatuses(ctx, in, next)
+	return m.dropRows(ctx)
+}
+
+// enforce puts a plan into force and returns the watches that it needs. Changes are routed
+// by the plan before a comparison that it asks for can begin: what happens after the list
+// of that comparison must not be routed by what was in force before.
+func (m *mirror) enforce(ctx context.Context, next *plan, group *wait.Group) []source.Watch {
+	m.adopt(next)
+	watches := m.route(next)
+	m.staff(ctx, next, group)
+	return watches
 }
 
 // inputs reads what the plan is made of.
@@ -90,99 +96,67 @@ func (m *mirror) inputs() (inputs, error) {
 }
 
 // adopt gives every destination its new plan, meets new ones and forgets those that are
-// gone, together with what waited for them.
-func (m *mirror) adopt(ctx context.Context, next *plan) error {
+// gone.
+func (m *mirror) adopt(next *plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for key, d := range m.destinations {
+		if p, ok := next.destinations[key]; !ok || p.object.UID != d.uid {
+			m.abandoned[d.uid] = struct{}{}
+			delete(m.destinations, key)
+		}
+	}
 	for key, p := range next.destinations {
 		d, ok := m.destinations[key]
-		if !ok || d.uid != p.object.UID {
-			if err := m.forgetDestination(ctx, key); err != nil {
-				return err
+		if !ok {
+			d = newDestination(p.object)
+			if left, ok := m.recovered[d.uid]; ok {
+				d.queue = left
 			}
-			d = m.meet(p.object)
+			delete(m.recovered, d.uid)
+			m.destinations[key] = d
 		}
 		d.replace(p)
 	}
-	for key := range m.destinations {
-		if _, ok := next.destinations[key]; !ok {
-			if err := m.forgetDestination(ctx, key); err != nil {
-				return err
-			}
-		}
-	}
-	return m.dropRecovered(ctx)
-}
-
-// meet begins to serve a destination, with the rows that an earlier process left for it.
-// The caller holds mu.
-func (m *mirror) meet(object *v1alpha1.GitDestination) *destination {
-	d := newDestination(object)
-	m.destinations[d.key] = d
-	rows := m.recovered[d.key]
-	m.recovered[d.key] = slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return row.Change.UID == d.uid })
-	for _, row := range rows {
-		if row.Change.UID == d.uid {
-			d.queue.enqueued(row.Sequence, row.Change.Path, blobOf(row.Change))
-			d.queue.durable(row)
-		}
-	}
-	return d
-}
-
-// forgetDestination ends a destination and removes what waits for it: nobody wants it any
-// more. Its files stay in Git. The caller holds mu.
-func (m *mirror) forgetDestination(ctx context.Context, key types.NamespacedName) error {
-	d, ok := m.destinations[key]
-	if !ok {
-		return nil
-	}
-	for {
-		rows, err := m.services.outbox.Next(ctx, key, intakeBatch, 1<<30)
-		if err != nil {
-			return err
-		}
-		rows = slices.DeleteFunc(rows, func(row Row) bool { return row.Change.UID != d.uid })
-		if len(rows) == 0 {
-			break
-		}
-		if err := m.services.outbox.Remove(ctx, rows); err != nil {
-			return err
-		}
-	}
-	delete(m.destinations, key)
-	return nil
-}
-
-// dropRecovered removes the rows of an earlier process whose destinations are gone. The
-// caller holds mu.
-func (m *mirror) dropRecovered(ctx context.Context) error {
-	for _, rows := range m.recovered {
-		if len(rows) == 0 {
-			continue
-		}
-		if err := m.services.outbox.Remove(ctx, rows); err != nil {
-			return err
-		}
+	for uid := range m.recovered {
+		m.abandoned[uid] = struct{}{}
 	}
 	clear(m.recovered)
+}
+
+// dropRows removes what waits for destinations that are gone: nobody wants it any more.
+// Their files stay in Git.
+func (m *mirror) dropRows(ctx context.Context) error {
+	m.mu.Lock()
+	abandoned := slices.Collect(maps.Keys(m.abandoned))
+	m.mu.Unlock()
+	for _, uid := range abandoned {
+		if err := m.services.outbox.RemoveAll(ctx, uid); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		delete(m.abandoned, uid)
+		m.mu.Unlock()
+	}
 	return nil
 }
 
-// replace gives a destination its new plan and finds out what that makes necessary.
+// replace gives a destination its new plan.
 func (d *destination) replace(p *destinationPlan) {
 	before := d.plan.Swap(p)
 	if before != nil && (before.branch != p.branch || before.object.Spec.BaseFolder != p.object.Spec.BaseFolder) {
 		d.tree.Store(nil) // the worker reads the new place and compares everything with it
+		d.seeds.invalidateAll()
 	}
 	if p.referred {
 		d.hadRules.Store(true)
 	}
-	if !p.verdict.ok() {
-		return
-	}
+}
+
+// demand asks for the comparisons that a plan makes necessary.
+func (d *destination) demand(p *destinationPlan) {
 	fingerprints := map[schema.GroupVersionResource]string{}
-	for _, t := range p.selection.types() {
+	for _, t := range p.types() {
 		fingerprints[t.Resource] = fmt.Sprintf("%s\n%s\n%s", p.object.Spec.Secrets, p.object.Spec.Prune, p.selection.fingerprint(t.Resource))
 	}
 	d.seeds.want(fingerprints)
@@ -199,20 +173,24 @@ func (m *mirror) staff(ctx context.Context, next *plan, group *wait.Group) {
 	}
 	var leaving []*runningWorker
 	for key, running := range m.workers {
-		if len(members[key]) == 0 {
+		if len(members[key]) == 0 || running.loses(next) {
 			leaving = append(leaving, running)
 			delete(m.workers, key)
 		}
 	}
 	m.mu.Unlock()
-	// A worker that stops may still ask the mirror something, and one that takes its place
-	// must not begin before.
+	// A destination must not be served by two workers at once: one that goes to another
+	// worker ends the first, which begins anew with what is left to it. One that stops may
+	// still ask the mirror something.
 	for _, running := range leaving {
 		running.stop()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, destinations := range members {
+		for _, d := range destinations {
+			d.demand(d.plan.Load())
+		}
 		running, ok := m.workers[key]
 		if !ok {
 			running = m.startWorker(ctx, key, group)
@@ -221,6 +199,14 @@ func (m *mirror) staff(ctx context.Context, next *plan, group *wait.Group) {
 		running.destinations.Store(&destinations)
 		signal(running.wake)
 	}
+}
+
+// loses says whether a destination of the worker goes to another one.
+func (w *worker) loses(next *plan) bool {
+	return slices.ContainsFunc(w.all(), func(d *destination) bool {
+		p, ok := next.destinations[d.key]
+		return ok && p.object.UID == d.uid && p.verdict.ok() && p.branch != w.key
+	})
 }
 
 // startWorker begins to serve a branch. The caller holds mu.
@@ -246,7 +232,7 @@ func (m *mirror) route(next *plan) []source.Watch {
 		if !p.verdict.ok() {
 			continue
 		}
-		for _, t := range p.selection.types() {
+		for _, t := range p.types() {
 			routes[t.Resource] = append(routes[t.Resource], m.destinations[key])
 			watches = append(watches, p.selection.watches(t.Resource)...)
 		}

@@ -5,8 +5,12 @@ package mirror
 
 import (
 	"context"
+	"errors"
+	"math"
 	"text/template"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/failpoint"
@@ -27,7 +31,7 @@ type Limits struct {
 
 // batch is what one push carries of one destination.
 type batch struct {
-	destination *destination
+	member
 	// rows are all that the push settles, superseded ones included.
 	rows   []Row
 	pushed pushed
@@ -41,116 +45,127 @@ type pushed struct {
 	written, removed int
 }
 
-// pushRows pushes the oldest rows, as many as one batch carries. It returns whether there
-// may be more to push at once.
-func (w *worker) pushRows(ctx context.Context, active []*destination) (more bool, err error) {
-	waiting := w.backlog(active)
-	if waiting.rows == 0 || w.gathering(active, waiting) {
-		return false, nil
+// pushWaiting pushes the rows that wait when it is called, less those held back.
+func (w *worker) pushWaiting(ctx context.Context, members []member) error {
+	for waiting := w.backlog(members).rows; waiting > 0 && !w.gathering(members); {
+		started := time.Now()
+		settled, err := w.pushRows(ctx, members)
+		if err != nil {
+			return err
+		}
+		waiting -= settled
+		w.gatherNext(members, settled, time.Since(started))
 	}
-	started := time.Now()
-	room := w.services.limits.MaxFiles
+	return nil
+}
+
+// pushRows pushes the oldest rows of every member, as many as one push carries, and returns
+// their number.
+func (w *worker) pushRows(ctx context.Context, members []member) (settled int, err error) {
+	room, commits := w.services.limits.MaxFiles, maxCommits(members[0])
 	var batches []*batch
-	for _, d := range active {
-		if room <= 0 {
+	w.first++
+	for i := range members {
+		// Each goes first in turn, so that none waits for as long as another is busy.
+		m := members[(w.first+i)%len(members)]
+		if room <= 0 || commits <= 0 {
 			break
 		}
-		rows, err := w.services.outbox.Next(ctx, d.key, min(room, maxCommits(d)), w.services.limits.MaxBytes)
+		rows, err := w.services.outbox.Next(ctx, m.uid, room, w.services.limits.MaxBytes)
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 		if len(rows) == 0 {
 			continue
 		}
-		b := &batch{destination: d, rows: rows}
-		if err := w.stageRows(b); err != nil {
-			return false, err
+		b := &batch{member: m}
+		if err := w.stageRows(b, rows, commits); err != nil {
+			return 0, err
 		}
-		room -= len(rows)
+		room -= len(b.rows)
+		commits -= b.pushed.commits
+		settled += len(b.rows)
 		batches = append(batches, b)
 	}
-	if err := w.push(ctx, active, batches); err != nil {
-		return false, err
-	}
-	return w.gatherNext(active, time.Since(started)), nil
+	return settled, w.push(ctx, members, batches)
 }
 
-func maxCommits(d *destination) int {
-	if policy := d.plan.Load().repository.Spec.Push; policy != nil && policy.MaxCommits != nil {
+// maxCommits is the most commits that one push carries. It is the same for all members: a
+// branch belongs to one repository configuration.
+func maxCommits(m member) int {
+	if policy := m.plan.repository.Spec.Push; policy != nil && policy.MaxCommits != nil {
 		return int(*policy.MaxCommits)
 	}
-	return 1 << 30
+	return math.MaxInt
 }
 
-func (w *worker) backlog(active []*destination) backlog {
-	var sum backlog
-	for _, d := range active {
-		one := d.queue.backlog()
-		sum.rows += one.rows
-		sum.bytes += one.bytes
-		if sum.oldest.IsZero() || !one.oldest.IsZero() && one.oldest.Before(sum.oldest) {
-			sum.oldest = one.oldest
-		}
+// maxWait is the longest that a row is held back.
+func (w *worker) maxWait(m member) time.Duration {
+	if policy := m.plan.repository.Spec.Push; policy != nil && policy.Interval != nil {
+		return policy.Interval.Duration
 	}
-	return sum
+	return w.services.limits.MaxWait
+}
+
+// full says whether enough waits for a push.
+func (w *worker) full(members []member) bool {
+	limits, waiting := w.services.limits, w.backlog(members)
+	return waiting.rows >= min(limits.MaxFiles, maxCommits(members[0])) || waiting.bytes >= limits.MaxBytes
 }
 
 // gathering says whether rows are held back for company. A change after a quiet spell is
 // pushed at once. While changes keep coming, the next push waits for as long as the last
 // one took, so that at most half of the time goes into pushing, and no longer than the
 // limits say.
-func (w *worker) gathering(active []*destination, waiting backlog) bool {
-	if w.gatherUntil.IsZero() {
-		return false
-	}
-	limits := w.services.limits
-	full := waiting.rows >= min(limits.MaxFiles, maxCommits(active[0])) || waiting.bytes >= limits.MaxBytes
-	if full || !time.Now().Before(w.gatherUntil) {
+func (w *worker) gathering(members []member) bool {
+	if !w.gatherUntil.IsZero() && (w.full(members) || !time.Now().Before(w.gatherUntil)) {
 		w.gatherUntil = time.Time{}
-		return false
 	}
-	return true
+	return !w.gatherUntil.IsZero()
 }
 
 // gatherNext decides, after a push that took some time, how long rows that came meanwhile
-// are held back. It returns true when they can go at once.
-func (w *worker) gatherNext(active []*destination, took time.Duration) bool {
-	w.gatherUntil = time.Time{}
-	waiting := w.backlog(active)
-	if waiting.rows == 0 {
-		return false
+// are held back.
+func (w *worker) gatherNext(members []member, settled int, took time.Duration) {
+	switch waiting := w.backlog(members).rows; {
+	case settled == 0:
+		// What was counted is being removed, since nobody wants it any more.
+		w.gatherUntil = time.Now().Add(retryMin)
+	case waiting > 0 && !w.full(members):
+		w.gatherUntil = time.Now().Add(min(took, w.maxWait(members[0])))
+	default:
+		w.gatherUntil = time.Time{}
 	}
-	if waiting.rows >= w.services.limits.MaxFiles || waiting.bytes >= w.services.limits.MaxBytes {
-		return true
-	}
-	longest := w.services.limits.MaxWait
-	if policy := active[0].plan.Load().repository.Spec.Push; policy != nil && policy.Interval != nil {
-		longest = policy.Interval.Duration
-	}
-	w.gatherUntil = time.Now().Add(min(took, longest))
-	return false
 }
 
-// stageRows makes commits of rows, less those that a comparison has superseded.
-func (w *worker) stageRows(b *batch) error {
-	d := b.destination
+// stageRows makes commits of rows, less those that are superseded, up to a number of
+// commits. The rows after those stay for the next push.
+func (w *worker) stageRows(b *batch, rows []Row, commits int) error {
 	var changes []Change
-	for _, row := range b.rows {
-		if row.Change.UID == d.uid && !d.seeds.superseded(row.Change) {
-			changes = append(changes, row.Change)
+	var place []int // of each change among the rows
+	for i, row := range rows {
+		if !b.seeds.superseded(row.Change.Object, row.Change.ResourceVersion) {
+			changes, place = append(changes, row.Change), append(place, i)
 		}
 	}
-	for _, g := range groupChanges(d.plan.Load().object.Spec.Granularity, changes) {
-		if err := w.stage(d, g, false, &b.pushed); err != nil {
+	staged := 0
+	for _, g := range groupChanges(b.plan.object.Spec.Granularity, changes) {
+		if b.pushed.commits >= commits {
+			b.rows = rows[:place[staged]]
+			return nil
+		}
+		if err := w.stage(b.member, g, false, &b.pushed); err != nil {
 			return err
 		}
+		staged += len(g.changes)
 	}
+	b.rows = rows
 	return nil
 }
 
 // stage makes a commit of the changes that change anything.
-func (w *worker) stage(d *destination, g group, seed bool, sum *pushed) error {
-	p := d.plan.Load()
+func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
+	p := m.plan
 	changes := w.effective(p, g.final())
 	if len(changes) == 0 {
 		return nil
@@ -159,7 +174,7 @@ func (w *worker) stage(d *destination, g group, seed bool, sum *pushed) error {
 	for i, change := range changes {
 		files[i] = gitrepo.Change{Path: p.file(change.Path), Content: change.Content}
 	}
-	message := newMessage(d.key, g.author, changes, seed)
+	message := newMessage(m.key, g.author, changes, seed)
 	text := message.text(messageTemplate(p.repository), w.services.identity.trailers(message, changes))
 	committer := committerOf(p.repository)
 	author := gitrepo.Signature{Name: g.author.Name, Email: g.author.Email}
@@ -214,38 +229,56 @@ func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
 }
 
 // push sends what is staged, after noting it, and removes the rows once the remote has
-// accepted it. After an error the branch has been rolled back and the rows are still there.
-func (w *worker) push(ctx context.Context, active []*destination, batches []*batch) error {
-	note := pushNote{Through: map[string]uint64{}}
+// accepted it. After an error the rows are still there.
+func (w *worker) push(ctx context.Context, members []member, batches []*batch) error {
+	note := pushNote{Through: map[types.UID]uint64{}}
 	for _, b := range batches {
 		if b.pushed.commits > 0 {
 			note.Tip = b.pushed.last
 		}
 		if n := len(b.rows); n > 0 {
-			note.Through[b.destination.key.String()] = b.rows[n-1].Sequence
+			note.Through[b.uid] = b.rows[n-1].Sequence
 		}
 	}
 	failpoint.Reach("commits-staged")
 	if !note.Tip.IsZero() {
-		if err := w.services.pushes.write(ctx, w.key, note); err != nil {
+		if err := w.send(ctx, note); err != nil {
 			return err
 		}
-		failpoint.Reach("push-noted")
-		if _, err := w.branch.Push(ctx); err != nil {
-			w.show(active)
-			return err
-		}
-		failpoint.Reach("pushed")
-		w.show(active)
+		w.remember(members)
+		w.show(members)
 	}
 	for _, b := range batches {
 		if err := w.forget(ctx, b.destination, b.rows); err != nil {
 			return err
 		}
-		b.destination.record.pushed(b.pushed)
+		b.record.pushed(b.pushed)
 	}
 	failpoint.Reach("rows-removed")
+	w.inDoubt = false
+	w.services.changed()
 	return nil
+}
+
+// send pushes what is staged, so that a process that dies meanwhile can be followed by one
+// that finds out whether the remote has accepted it.
+func (w *worker) send(ctx context.Context, note pushNote) error {
+	if err := w.services.pushes.write(ctx, w.key, note); err != nil {
+		return err
+	}
+	failpoint.Reach("push-noted")
+	w.inDoubt = true
+	err := w.patiently(ctx, "push", func(ctx context.Context) error {
+		_, err := w.branch.Push(ctx)
+		return err
+	})
+	if errors.Is(err, gitrepo.ErrMoved) {
+		w.inDoubt = false // the remote has refused it
+	}
+	if err == nil {
+		failpoint.Reach("pushed")
+	}
+	return err
 }
 
 // The committer where a GitRepoConfig names none.

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/url"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -24,8 +26,8 @@ type pushLog struct {
 type pushNote struct {
 	// Tip is the commit that the branch has if the push landed.
 	Tip gitrepo.Hash `json:"tip"`
-	// Through is the last sequence the push carries, by "namespace/name" of destination.
-	Through map[string]uint64 `json:"through"`
+	// Through is the last sequence that the push carries of each destination.
+	Through map[types.UID]uint64 `json:"through"`
 }
 
 func (p *pushLog) key(k branchKey) string {
@@ -44,15 +46,36 @@ func (p *pushLog) write(ctx context.Context, k branchKey, note pushNote) error {
 }
 
 func (p *pushLog) read(ctx context.Context, k branchKey) (pushNote, bool, error) {
-	var note pushNote
 	value, ok, err := p.table.Get(ctx, p.key(k))
 	if err != nil || !ok {
-		return note, false, wrap("read the note of a push", err)
+		return pushNote{}, false, wrap("read the note of a push", err)
 	}
-	if err := json.Unmarshal(value, &note); err != nil {
-		return note, false, fmt.Errorf("decode the note of a push: %w", err)
+	note, err := decodeNote(value)
+	return note, err == nil, err
+}
+
+func decodeNote(value []byte) (pushNote, error) {
+	var note pushNote
+	err := json.Unmarshal(value, &note)
+	return note, wrap("decode the note of a push", err)
+}
+
+// last returns the highest sequence of all notes.
+func (p *pushLog) last(ctx context.Context) (uint64, error) {
+	last := uint64(0)
+	for row, err := range p.table.Scan(ctx, "") {
+		if err != nil {
+			return 0, fmt.Errorf("read the notes of pushes: %w", err)
+		}
+		note, err := decodeNote(row.Value)
+		if err != nil {
+			return 0, err
+		}
+		for _, sequence := range note.Through {
+			last = max(last, sequence)
+		}
 	}
-	return note, true, nil
+	return last, nil
 }
 
 func (p *pushLog) clear(ctx context.Context, k branchKey) error {

@@ -15,36 +15,54 @@ import (
 type queue struct {
 	mu sync.Mutex
 	// latest is, per path, the newest change that is on its way.
-	latest map[string]latest
-	// rows and bytes count what is durable and not pushed.
-	rows  int
+	latest map[string]pendingChange
+	// rows are those that are durable and not pushed, oldest first; bytes is their size.
+	rows  []queuedRow
 	bytes int
-	// oldest is when the oldest durable row was seen; zero without rows.
-	oldest time.Time
+	// left is the sequence of the last row that has left. Rows leave in order, and one can
+	// leave before it has been counted.
+	left uint64
 }
 
-type latest struct {
+// pendingChange is what a change on its way will make of its path.
+type pendingChange struct {
 	sequence uint64
 	// hash is the blob's; zero for a removal.
-	hash gitrepo.Hash
+	hash            gitrepo.Hash
+	resourceVersion string
 }
 
-func newQueue() *queue { return &queue{latest: map[string]latest{}} }
+type queuedRow struct {
+	sequence uint64
+	bytes    int
+	time     time.Time
+}
 
-// pending returns the blob that the newest change on its way gives path (zero: removed).
-func (q *queue) pending(path string) (gitrepo.Hash, bool) {
+func newQueue() *queue { return &queue{latest: map[string]pendingChange{}} }
+
+// pending returns the newest change on its way to path.
+func (q *queue) pending(path string) (pendingChange, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	entry, ok := q.latest[path]
-	return entry.hash, ok
+	change, ok := q.latest[path]
+	return change, ok
 }
 
 // enqueued notes a change that is about to enter the outbox.
-func (q *queue) enqueued(sequence uint64, path string, hash gitrepo.Hash) {
+func (q *queue) enqueued(path string, change pendingChange) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.latest[path].sequence < sequence {
-		q.latest[path] = latest{sequence: sequence, hash: hash}
+	if q.latest[path].sequence < change.sequence {
+		q.latest[path] = change
+	}
+}
+
+// withdrawn notes that a change has not entered the outbox after all.
+func (q *queue) withdrawn(path string, sequence uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.latest[path].sequence == sequence {
+		delete(q.latest, path)
 	}
 }
 
@@ -52,40 +70,45 @@ func (q *queue) enqueued(sequence uint64, path string, hash gitrepo.Hash) {
 func (q *queue) durable(row Row) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.rows++
-	q.bytes += len(row.Change.Content)
-	if q.oldest.IsZero() {
-		q.oldest = row.Change.Time
+	if row.Sequence <= q.left {
+		return
 	}
+	q.rows = append(q.rows, queuedRow{sequence: row.Sequence, bytes: len(row.Change.Content), time: row.Change.Time})
+	q.bytes += len(row.Change.Content)
 }
 
-// removed notes rows that left the outbox; next is when the oldest of the remaining rows
-// was seen.
+// removed notes the oldest rows, which left the outbox.
 func (q *queue) removed(rows []Row) {
+	if len(rows) == 0 {
+		return
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, row := range rows {
-		q.rows--
-		q.bytes -= len(row.Change.Content)
 		if q.latest[row.Change.Path].sequence == row.Sequence {
 			delete(q.latest, row.Change.Path)
 		}
+		q.left = max(q.left, row.Sequence)
 	}
-	q.oldest = time.Time{}
-	if q.rows > 0 && len(rows) > 0 {
-		// Rows are in order of time, so what remains is younger than what left.
-		q.oldest = rows[len(rows)-1].Change.Time
+	for len(q.rows) > 0 && q.rows[0].sequence <= q.left {
+		q.bytes -= q.rows[0].bytes
+		q.rows = q.rows[1:]
 	}
 }
 
 // backlog is what waits to be pushed.
 type backlog struct {
 	rows, bytes int
-	oldest      time.Time
+	// oldest is when the oldest row was seen; zero without rows.
+	oldest time.Time
 }
 
 func (q *queue) backlog() backlog {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return backlog{rows: q.rows, bytes: q.bytes, oldest: q.oldest}
+	waiting := backlog{rows: len(q.rows), bytes: q.bytes}
+	if len(q.rows) > 0 {
+		waiting.oldest = q.rows[0].time
+	}
+	return waiting
 }

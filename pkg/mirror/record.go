@@ -15,8 +15,6 @@ import (
 type record struct {
 	mu sync.Mutex
 	facts
-	// changed says that something has happened since the last look.
-	changed bool
 }
 
 // facts is a copy of a record at one moment.
@@ -35,27 +33,10 @@ type facts struct {
 	served bool
 }
 
-// touch notes that the destination's state has changed.
-func (r *record) touch() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.changed = true
-}
-
 func (r *record) update(change func(*facts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(&r.facts)
-	r.changed = true
-}
-
-// take returns the facts, and whether anything has changed since the last call.
-func (r *record) take() (facts, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	changed := r.changed
-	r.changed = false
-	return r.facts, changed
 }
 
 // current returns the facts.
@@ -65,25 +46,24 @@ func (r *record) current() facts {
 	return r.facts
 }
 
-// failed notes an error that keeps the destination back.
+// failed notes an error that keeps the destination back. That another writer was faster
+// does not: it is tried again at once.
 func (r *record) failed(err error) {
 	r.update(func(f *facts) {
-		if errors.Is(err, gitrepo.ErrMoved) {
-			f.retries++
-			return // it is tried again at once
-		}
 		f.retries++
-		f.failure = err
+		if !errors.Is(err, gitrepo.ErrMoved) {
+			f.failure = err
+		}
 	})
 }
 
-// succeeded notes that nothing keeps the destination back.
-func (r *record) succeeded() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failure != nil || !r.served {
-		r.failure, r.served, r.changed = nil, true, true
-	}
+// succeeded notes that nothing keeps the destination back. It returns whether that is new.
+func (r *record) succeeded() (changed bool) {
+	r.update(func(f *facts) {
+		changed = f.failure != nil || !f.served
+		f.failure, f.served = nil, true
+	})
+	return changed
 }
 
 // pushed notes what the remote has accepted.

@@ -5,7 +5,10 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,111 +17,158 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// publishInterval is the least time between two reports about a destination.
-const publishInterval = time.Second
+const (
+	// publishInterval is the least time between two rounds of reports.
+	publishInterval = time.Second
+	// A round of which a part failed is followed by another after publishRetryMin,
+	// doubling up to publishRetryMax.
+	publishRetryMin = 2 * time.Second
+	publishRetryMax = time.Minute
+)
 
 func compareNames(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
 
-// publishRecords brings the GitDestinationStatuses and the conditions of GitDestinations
-// up to date whenever something has changed, until ctx ends.
-func (m *mirror) publishRecords(ctx context.Context) {
-	written := map[types.UID]*v1alpha1.GitDestinationStatus{}
+// publisher keeps the GitDestinationStatuses and the statuses of destinations and rules.
+type publisher struct {
+	*mirror
+	// written are the records as they were last written.
+	written map[types.UID]v1alpha1.GitDestinationRecord
+}
+
+// publishUntil brings what is reported up to date whenever something has changed, until
+// ctx ends.
+func (m *mirror) publishUntil(ctx context.Context) {
+	p := &publisher{mirror: m, written: map[types.UID]v1alpha1.GitDestinationRecord{}}
+	backoff := wait.Backoff{Duration: publishRetryMin, Factor: 2, Jitter: 0.1, Steps: 30, Cap: publishRetryMax}
+	retry := backoff
 	for {
-		select {
-		case <-m.publish:
-		case <-ctx.Done():
-			return
+		var again <-chan time.Time
+		if err := p.round(ctx); err != nil {
+			delay := retry.Step()
+			klog.FromContext(ctx).Error(err, "Reports could not all be written", "retryAfter", delay.Round(time.Millisecond))
+			again = time.After(delay)
+		} else {
+			retry = backoff
 		}
-		current := map[types.UID]*v1alpha1.GitDestinationStatus{}
-		for _, d := range m.allDestinations() {
-			record, err := m.report(ctx, d, written[d.uid])
-			if err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "Destination cannot be reported about", "destination", d.key)
-				signal(m.publish)
-				continue
-			}
-			current[d.uid] = record
-		}
-		written = current
 		select {
 		case <-time.After(publishInterval):
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// report writes what has changed about one destination and returns its record.
-func (m *mirror) report(ctx context.Context, d *destination, written *v1alpha1.GitDestinationStatus) (*v1alpha1.GitDestinationStatus, error) {
-	p := d.plan.Load()
-	record := newRecord(d, m.config.Identity.Instance, func(t schema.GroupVersionResource) (bool, string) { return m.watches.of(p, t) })
-	if written == nil || !equality.Semantic.DeepEqual(record.Status, written.Status) {
-		if err := m.config.Records.Write(ctx, record); err != nil {
-			return nil, fmt.Errorf("write the GitDestinationStatus: %w", err)
+		select {
+		case <-m.publish:
+		case <-again:
+		case <-ctx.Done():
+			return
 		}
 	}
-	return record, m.writeDestinationStatus(ctx, d)
 }
 
-func (m *mirror) writeDestinationStatus(ctx context.Context, d *destination) error {
-	object, err := m.informers.Configbutler().V1alpha1().GitDestinations().Lister().GitDestinations(d.key.Namespace).Get(d.key.Name)
-	if err != nil || object.UID != d.uid {
-		return nil // it is going
+// round writes what is new. What cannot be written keeps nothing else from being.
+func (p *publisher) round(ctx context.Context) error {
+	var errs []error
+	destinations := p.allDestinations()
+	for _, d := range destinations {
+		if err := p.report(ctx, d); err != nil {
+			errs = append(errs, fmt.Errorf("GitDestination %s: %w", d.key, err))
+		}
 	}
-	client := m.config.Slipstream.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
+	maps.DeleteFunc(p.written, func(uid types.UID, _ v1alpha1.GitDestinationRecord) bool {
+		return !slices.ContainsFunc(destinations, func(d *destination) bool { return d.uid == uid })
+	})
+	if now := p.inForce.Load(); now != nil {
+		errs = append(errs, p.writeRuleStatuses(ctx, now)...)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errors.Join(errs...)
+}
+
+// report writes what has changed about one destination.
+func (p *publisher) report(ctx context.Context, d *destination) error {
+	plan, failure := d.plan.Load(), p.failure(d)
+	record := newRecord(d, p.config.Identity.Instance, failure, func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) })
+	if written, ok := p.written[d.uid]; !ok || !equality.Semantic.DeepEqual(record.Status, written) {
+		if err := p.config.Records.Write(ctx, record); err != nil {
+			return fmt.Errorf("write the GitDestinationStatus: %w", err)
+		}
+		p.written[d.uid] = record.Status
+	}
+	return p.writeDestinationStatus(ctx, d, failure)
+}
+
+// failure is what keeps a destination back; nil if nothing does.
+func (m *mirror) failure(d *destination) error {
+	if blocked := m.blocked.Load(); blocked != nil && *blocked != nil {
+		return *blocked
+	}
+	return d.record.current().failure
+}
+
+func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, failure error) error {
+	object, err := p.informers.Configbutler().V1alpha1().GitDestinations().Lister().GitDestinations(d.key.Namespace).Get(d.key.Name)
+	if err != nil || object.UID != d.uid {
+		return nil //nolint:nilerr // it is going
+	}
+	client := p.config.Slipstream.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
 	return writeStatus(ctx, object, client.Get, client.UpdateStatus, func(object *v1alpha1.GitDestination) bool {
 		before := object.Status
 		object.Status.ObservedGeneration = d.plan.Load().object.Generation
-		object.Status.Conditions = destinationConditions(d, object.Status.Conditions)
+		object.Status.Conditions = destinationConditions(d, failure, object.Status.Conditions)
 		return !equality.Semantic.DeepEqual(before, object.Status)
 	})
 }
 
 // writeRuleStatuses brings the statuses of all rules up to date.
-func (m *mirror) writeRuleStatuses(ctx context.Context, in inputs, p *plan) error {
-	for _, rule := range in.rules {
-		rp := p.rules[nameOf(rule)]
-		v := m.ruleVerdict(rp, resolveReference(rule.Spec.DestinationRef, rule.Namespace))
-		client := m.config.Slipstream.ConfigbutlerV1alpha1().WatchRules(rule.Namespace)
-		if err := writeStatus(ctx, rule, client.Get, client.UpdateStatus, func(object *v1alpha1.WatchRule) bool {
-			before := object.Status
-			object.Status = ruleStatus(rp, v, rule.Generation, object.Status)
-			return !equality.Semantic.DeepEqual(before, object.Status)
-		}); err != nil {
-			return fmt.Errorf("write the status of WatchRule %s: %w", nameOf(rule), err)
+func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []error) {
+	api, lists := p.config.Slipstream.ConfigbutlerV1alpha1(), p.informers.Configbutler().V1alpha1()
+	for key, rp := range now.rules {
+		rule, err := lists.WatchRules().Lister().WatchRules(key.Namespace).Get(key.Name)
+		if err != nil || rule.UID != rp.uid {
+			continue // it is going
 		}
+		v, client := p.ruleVerdict(rp), api.WatchRules(key.Namespace)
+		err = writeStatus(ctx, rule, client.Get, client.UpdateStatus, func(object *v1alpha1.WatchRule) bool {
+			return ruleStatus(rp, v, &object.Status)
+		})
+		errs = append(errs, wrap(fmt.Sprintf("write the status of WatchRule %s", key), err))
 	}
-	for _, rule := range in.clusterRules {
-		rp := p.clusterRules[rule.Name]
-		v := m.ruleVerdict(rp, types.NamespacedName{Namespace: rule.Spec.DestinationRef.Namespace, Name: rule.Spec.DestinationRef.Name})
-		client := m.config.Slipstream.ConfigbutlerV1alpha1().ClusterWatchRules()
-		if err := writeStatus(ctx, rule, client.Get, client.UpdateStatus, func(object *v1alpha1.ClusterWatchRule) bool {
-			before := object.Status
-			object.Status = ruleStatus(rp, v, rule.Generation, object.Status)
-			return !equality.Semantic.DeepEqual(before, object.Status)
-		}); err != nil {
-			return fmt.Errorf("write the status of ClusterWatchRule %s: %w", rule.Name, err)
+	for name, rp := range now.clusterRules {
+		rule, err := lists.ClusterWatchRules().Lister().Get(name)
+		if err != nil || rule.UID != rp.uid {
+			continue // it is going
 		}
+		v, client := p.ruleVerdict(rp), api.ClusterWatchRules()
+		err = writeStatus(ctx, rule, client.Get, client.UpdateStatus, func(object *v1alpha1.ClusterWatchRule) bool {
+			return ruleStatus(rp, v, &object.Status)
+		})
+		errs = append(errs, wrap(fmt.Sprintf("write the status of ClusterWatchRule %s", name), err))
 	}
-	return nil
+	return errs
 }
 
-// ruleVerdict says whether everything that a rule selects is watched and compared.
-func (m *mirror) ruleVerdict(r *rulePlan, name types.NamespacedName) verdict {
+// ruleVerdict says whether everything that a rule selects, and its destination takes, is
+// watched and compared.
+func (m *mirror) ruleVerdict(r *rulePlan) verdict {
 	m.mu.Lock()
-	d := m.destinations[name]
+	d := m.destinations[r.destination]
 	m.mu.Unlock()
 	if v := r.selected(); !v.ok() || d == nil {
 		return v
 	}
 	p := d.plan.Load()
 	for _, t := range r.types {
+		if !p.takes(t.Resource) {
+			continue
+		}
 		ok, failure := m.watches.of(p, t.Resource)
 		switch {
 		case failure != "":

@@ -106,8 +106,8 @@ func credentials(secret *corev1.Secret, http bool) (gitrepo.Credentials, error) 
 	return c, nil
 }
 
-// verdictOf gives an error of a repository its reason.
-func verdictOf(err error) verdict {
+// verdictOf gives an error its reason: the one given where it is not the repository's.
+func verdictOf(err error, otherwise string) verdict {
 	var refusal *refusedError
 	var git *gitrepo.Error
 	switch {
@@ -118,7 +118,7 @@ func verdictOf(err error) verdict {
 	case errors.As(err, &git):
 		return verdict{reasonOfKind(git.Kind), git.Error()}
 	default:
-		return verdict{v1alpha1.ReasonRepositoryUnreachable, err.Error()}
+		return verdict{otherwise, err.Error()}
 	}
 }
 

@@ -37,6 +37,8 @@ type rendered struct {
 	revision string
 }
 
+func (r rendered) resource() schema.GroupVersionResource { return r.object.resource() }
+
 // render gives an object its canonical form and its path. A path does not depend on the
 // content, so objects that are gone need no content.
 func render(t schema.GroupVersionResource, object *unstructured.Unstructured, withContent bool) (rendered, error) {
@@ -70,22 +72,31 @@ func (r *router) changed(ctx context.Context, w source.Watch, change source.Chan
 	}
 	for _, d := range (*routes)[w.Resource] {
 		next, ok := r.next(d, w.Resource, change, object)
-		if !ok {
-			continue
-		}
-		sequenced := func(sequence uint64) { d.queue.enqueued(sequence, next.Path, blobOf(next)) }
-		if err := r.outbox.Enqueue(ctx, next, sequenced); err != nil {
-			return // the server is stopping; the next one compares everything
+		if ok && r.enqueue(ctx, d, next) != nil {
+			return // the watch is stopping; what takes its place compares everything
 		}
 	}
 }
 
-// blobOf returns the blob that a change gives its path; zero: none.
-func blobOf(change Change) gitrepo.Hash {
-	if change.Operation == v1alpha1.OperationDelete {
-		return gitrepo.Hash{}
+func (r *router) enqueue(ctx context.Context, d *destination, change Change) error {
+	var pending pendingChange
+	err := r.outbox.Enqueue(ctx, change, func(sequence uint64) {
+		pending = pendingOf(change, sequence)
+		d.queue.enqueued(change.Path, pending)
+	})
+	if err != nil {
+		d.queue.withdrawn(change.Path, pending.sequence)
 	}
-	return gitrepo.BlobHash(change.Content)
+	return err
+}
+
+// pendingOf is what a change will make of its path.
+func pendingOf(change Change, sequence uint64) pendingChange {
+	pending := pendingChange{sequence: sequence, resourceVersion: change.ResourceVersion}
+	if change.Operation != v1alpha1.OperationDelete {
+		pending.hash = gitrepo.BlobHash(change.Content)
+	}
+	return pending
 }
 
 // next is what a change means to one destination, if it means anything new.
@@ -95,9 +106,9 @@ func (r *router) next(d *destination, t schema.GroupVersionResource, change sour
 		return Change{}, false
 	}
 	ops := p.operations(t, change.Object, r.namespaces)
-	hash, exists, sure := d.known(p, object.path)
-	if !sure && ops == 0 {
-		return Change{}, false // the seed that follows the reading of the branch decides
+	hash, exists, sure := d.known(p, object)
+	if ops == 0 && !sure && d.tree.Load() == nil {
+		return Change{}, false // the comparison that follows the reading of the branch decides
 	}
 	next := Change{
 		Destination: d.key, UID: d.uid, Path: object.path, Object: object.object,
@@ -111,7 +122,7 @@ func (r *router) next(d *destination, t schema.GroupVersionResource, change sour
 	if sure && !exists || !sure && change.Operation == source.Create {
 		next.Operation = v1alpha1.OperationCreate
 	}
-	return next, (!exists || hash != object.hash) && ops.permits(next.Operation)
+	return next, (!sure || !exists || hash != object.hash) && ops.permits(next.Operation)
 }
 
 // permits says whether the set holds an operation.

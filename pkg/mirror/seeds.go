@@ -29,6 +29,8 @@ type seeds struct {
 	types map[schema.GroupVersionResource]*seedState
 	// sweep says that files of types that are selected no more have to be looked for.
 	sweep bool
+	// unknown says that a sweep left files alone whose types discovery could not ask for.
+	unknown bool
 }
 
 type seedState struct {
@@ -39,6 +41,8 @@ type seedState struct {
 	namespaces map[string]bool
 	notBefore  time.Time
 	delay      time.Duration
+	// comparing says that a comparison has been taken and has not come to its end.
+	comparing bool
 	// listed is the resourceVersion at which each scope was last compared.
 	listed  map[source.Watch]string
 	time    time.Time
@@ -65,7 +69,8 @@ func newSeeds() *seeds {
 func (s *seeds) want(fingerprints map[schema.GroupVersionResource]string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changed := false
+	changed := s.unknown
+	s.sweep, s.unknown = s.sweep || s.unknown, false
 	for t, fingerprint := range fingerprints {
 		state, ok := s.types[t]
 		if !ok {
@@ -100,10 +105,7 @@ func (s *seeds) invalidateNamespace(t schema.GroupVersionResource, namespace str
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state, ok := s.types[t]; ok && !state.whole {
-		if state.namespaces == nil {
-			state.namespaces = map[string]bool{}
-		}
-		state.namespaces[namespace] = true
+		state.ask([]string{namespace})
 	}
 }
 
@@ -118,7 +120,7 @@ func (s *seeds) invalidateAll() {
 }
 
 // take returns the next comparison whose watches are running, so that nothing falls
-// between the list and the watch. Who takes one says succeeded or failed.
+// between the list and the watch. Who takes one says succeeded, failed or putBack.
 func (s *seeds) take(running func(schema.GroupVersionResource) bool) (seed, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,50 +133,70 @@ func (s *seeds) take(running func(schema.GroupVersionResource) bool) (seed, bool
 		if !state.whole {
 			next.namespaces = slices.Sorted(maps.Keys(state.namespaces))
 		}
-		state.whole, state.namespaces = false, nil
+		state.whole, state.namespaces, state.comparing = false, nil, true
 		return next, true
 	}
 	return seed{}, false
 }
 
+// comparing says whether the files of a type may be about to change by a comparison.
+func (s *seeds) comparing(t schema.GroupVersionResource) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok := s.types[t]
+	return ok && state.comparing
+}
+
 // succeeded notes the resourceVersion at which each scope was listed.
 func (s *seeds) succeeded(done seed, listed map[source.Watch]string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	state, ok := s.types[done.resource]
-	if !ok {
-		return
-	}
-	if len(done.namespaces) == 0 {
-		clear(state.listed)
-	}
-	maps.Copy(state.listed, listed)
-	state.time, state.failure, state.delay = time.Now(), "", 0
+	s.finish(done, func(state *seedState) {
+		if len(done.namespaces) == 0 {
+			clear(state.listed)
+		}
+		maps.Copy(state.listed, listed)
+		state.time, state.failure, state.delay = time.Now(), "", 0
+	})
 }
 
-// failed asks for the comparison again, later.
+// failed asks for the comparison again, later: the cluster could not be asked.
 func (s *seeds) failed(done seed, err error) {
+	s.finish(done, func(state *seedState) {
+		state.delay = min(max(2*state.delay, seedRetry), seedRetryMax)
+		state.notBefore, state.failure = time.Now().Add(state.delay), err.Error()
+		state.ask(done.namespaces)
+	})
+}
+
+// putBack asks for the comparison again.
+func (s *seeds) putBack(taken seed) {
+	s.finish(taken, func(state *seedState) { state.ask(taken.namespaces) })
+}
+
+// finish ends a comparison that was taken.
+func (s *seeds) finish(done seed, note func(*seedState)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state, ok := s.types[done.resource]
-	if !ok {
-		return
-	}
-	state.delay = min(max(2*state.delay, seedRetry), seedRetryMax)
-	state.notBefore, state.failure = time.Now().Add(state.delay), err.Error()
-	if len(done.namespaces) == 0 {
-		state.whole = true
-		return
-	}
-	if state.namespaces == nil {
-		state.namespaces = map[string]bool{}
-	}
-	for _, namespace := range done.namespaces {
-		state.namespaces[namespace] = true
+	if state, ok := s.types[done.resource]; ok {
+		state.comparing = false
+		note(state)
 	}
 }
 
-// takeSweep returns whether a sweep is due; sweepFailed asks for it again.
+// ask asks for the comparison of some namespaces; none: of everything.
+func (s *seedState) ask(namespaces []string) {
+	if len(namespaces) == 0 {
+		s.whole = true
+		return
+	}
+	if s.namespaces == nil {
+		s.namespaces = map[string]bool{}
+	}
+	for _, namespace := range namespaces {
+		s.namespaces[namespace] = true
+	}
+}
+
+// takeSweep returns whether a sweep is due; sweepAgain asks for it again.
 func (s *seeds) takeSweep() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,27 +205,32 @@ func (s *seeds) takeSweep() bool {
 	return due
 }
 
-func (s *seeds) sweepFailed() {
+func (s *seeds) sweepAgain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep = true
 }
 
-// superseded says that a comparison made after the change has already brought Git to the
-// state of that time or later. Replaying the change would take the file back.
-func (s *seeds) superseded(change Change) bool {
-	if change.ResourceVersion == "" {
-		return false
-	}
+// sweepWhenKnown asks for a sweep by the next plan: this one does not know all types.
+func (s *seeds) sweepWhenKnown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := schema.GroupVersionResource{Group: change.Object.Group, Version: change.Object.Version, Resource: change.Object.Resource}
+	s.unknown = true
+}
+
+// superseded says that a change need not be made any more: a comparison made after it has
+// already brought Git to the state of that time or later, and the change would take the
+// file back; or its type is selected no more.
+func (s *seeds) superseded(object Object, resourceVersion string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := object.resource()
 	state, ok := s.types[t]
 	if !ok {
-		return false
+		return true
 	}
-	for _, w := range []source.Watch{{Resource: t}, {Resource: t, Namespace: change.Object.Namespace}} {
-		order, err := resourceversion.CompareResourceVersion(change.ResourceVersion, state.listed[w])
+	for _, w := range []source.Watch{{Resource: t}, {Resource: t, Namespace: object.Namespace}} {
+		order, err := resourceversion.CompareResourceVersion(resourceVersion, state.listed[w])
 		if err == nil && order <= 0 {
 			return true
 		}

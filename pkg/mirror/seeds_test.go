@@ -102,7 +102,7 @@ func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 		{change("dev", "99"), false}, // not listed
 		{change("shop", ""), false},
 	} {
-		if got := s.superseded(tc.change); got != tc.want {
+		if got := s.superseded(tc.change.Object, tc.change.ResourceVersion); got != tc.want {
 			t.Errorf("%+v: superseded %t, want %t", tc.change, got, tc.want)
 		}
 	}

@@ -148,12 +148,20 @@ func (s selection) fingerprint(t schema.GroupVersionResource) string {
 
 // movedBy says whether a change of a namespace takes objects of t in or out.
 func (s selection) movedBy(t schema.GroupVersionResource, change source.NamespaceChange) bool {
-	if annotated(change.Before) != annotated(change.After) {
-		return true
+	name := ""
+	for _, namespace := range []*source.Namespace{change.Before, change.After} {
+		if namespace != nil {
+			name = namespace.Name
+		}
 	}
 	return slices.ContainsFunc(s, func(sel selector) bool {
-		_, ok := sel.types[t]
-		return ok && sel.namespaces != nil && matches(sel.namespaces, change.Before) != matches(sel.namespaces, change.After)
+		if _, ok := sel.types[t]; !ok || sel.namespace != "" && sel.namespace != name {
+			return false
+		}
+		if annotated(change.Before) != annotated(change.After) {
+			return true
+		}
+		return sel.namespaces != nil && matches(sel.namespaces, change.Before) != matches(sel.namespaces, change.After)
 	})
 }
 

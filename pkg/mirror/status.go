@@ -16,19 +16,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/manifest"
 )
 
-// newRecord makes the GitDestinationStatus of a destination as it is now. watching tells
-// how each type is being watched.
-func newRecord(d *destination, instance string, watching func(schema.GroupVersionResource) (ok bool, message string)) *v1alpha1.GitDestinationStatus {
+// newRecord makes the GitDestinationStatus of a destination as it is now. failure is what
+// keeps it back, nil if nothing does; watching tells how each type is being watched.
+func newRecord(
+	d *destination, instance string, failure error, watching func(schema.GroupVersionResource) (ok bool, message string),
+) *v1alpha1.GitDestinationStatus {
 	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.backlog()
 	status := v1alpha1.GitDestinationRecord{
-		State: sentence(d), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
+		State: sentence(d, failure), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
 		PendingChanges: int64(waiting.rows), QueueDepth: int64(waiting.rows), OldestPendingTime: timeOrNil(waiting.oldest),
 		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld(), PushRetries: f.retries,
 		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
 		Attribution: v1alpha1.AttributionCounts{Unknown: f.unknown}, LeaseHolder: instance,
 	}
-	if f.failure != nil {
-		status.LastError = f.failure.Error()
+	if failure != nil {
+		status.LastError = failure.Error()
 	}
 	if !f.lastCommit.IsZero() {
 		status.LastCommit = &v1alpha1.CommitSummary{
@@ -67,15 +69,15 @@ func commitURL(p *destinationPlan, hash gitrepo.Hash) string {
 }
 
 // sentence says in one sentence how a destination is.
-func sentence(d *destination) string {
-	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.backlog()
+func sentence(d *destination, failure error) string {
+	p, waiting := d.plan.Load(), d.queue.backlog()
 	switch {
 	case !p.verdict.ok():
 		return "Not mirrored: " + p.verdict.message
 	case p.object.Spec.Suspend:
 		return fmt.Sprintf("Suspended, %s", pendingText(waiting.rows))
-	case f.failure != nil:
-		return "Retrying: " + f.failure.Error()
+	case failure != nil:
+		return "Retrying: " + failure.Error()
 	case !p.referred:
 		return "No rule refers to it"
 	case d.seeds.outstanding():

@@ -6,7 +6,6 @@ package mirror
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +23,14 @@ const (
 	// to retryMax, with a tenth of jitter.
 	retryMin = time.Second
 	retryMax = 5 * time.Minute
-	// movedRetry is the wait after another writer was faster.
-	movedRetry = 20 * time.Millisecond
+	// After another writer was faster the wait is movedRetryMin, growing up to
+	// movedRetryMax, and up to as much again by chance.
+	movedRetryMin = 10 * time.Millisecond
+	movedRetryMax = 500 * time.Millisecond
+	// remotePatience is how long a remote may take for one request before it counts as
+	// unreachable: one that accepts a connection and then says nothing would hold the
+	// branch, and its place among those that are written at once, for good.
+	remotePatience = 5 * time.Minute
 )
 
 // branchServices is what a worker needs of the rest of the mirror.
@@ -37,6 +42,8 @@ type branchServices struct {
 	limits   Limits
 	// remote returns how the branch is reached, with the credentials as they are now.
 	remote func(context.Context, branchKey) (*gitrepo.Remote, error)
+	// patience is how long the remote may take for one request.
+	patience time.Duration
 	// running says whether every watch that a destination needs for a type delivers.
 	running    func(*destinationPlan, schema.GroupVersionResource) bool
 	namespaces namespaceLookup
@@ -63,15 +70,37 @@ type worker struct {
 	wake, reset chan struct{}
 
 	// The rest belongs to run.
+	remote *gitrepo.Remote
 	branch *gitrepo.Branch
-	// stale says that the remote may not be where the branch believes it is.
-	stale bool
+	// stale says that the remote may not be where the branch believes it is, inDoubt that
+	// the push last noted may have landed although its rows are still there.
+	stale, inDoubt bool
+	// places are the folders that have been read, by the destination that they are for.
+	places map[*destination]place
 	// gatherUntil holds rows back for company; zero when the next row is pushed at once.
 	gatherUntil time.Time
+	// first is the place among the destinations of the one whose rows go first next time.
+	first int
+}
+
+// member is a destination with the plan by which one cycle serves it. The controller may
+// replace a destination's plan at any time; what is begun by one is ended by it.
+type member struct {
+	*destination
+	plan *destinationPlan
+}
+
+// place is a destination's folder as the worker has left it.
+type place struct {
+	folder string
+	hash   gitrepo.Hash
 }
 
 func newWorker(key branchKey, services *branchServices) *worker {
-	return &worker{key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1)}
+	return &worker{
+		key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1),
+		inDoubt: true, places: map[*destination]place{},
+	}
 }
 
 // signal leaves one token in a channel of length one.
@@ -87,19 +116,20 @@ func signal(channel chan struct{}) {
 func (w *worker) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("repository", w.key.repository.String(), "branch", w.key.branch)
 	ctx = klog.NewContext(ctx, logger)
-	backoff := newBackoff()
+	defer w.leave()
+	backoff, race := newBackoff(), newRace()
 	for ctx.Err() == nil {
 		again, err := w.cycle(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			backoff = newBackoff()
+			backoff, race = newBackoff(), newRace()
 			w.sleep(ctx, again, w.wake)
 		case errors.Is(err, gitrepo.ErrMoved):
 			w.stale = true
 			w.report(err)
-			w.sleep(ctx, time.Now().Add(wait.Jitter(movedRetry, 1)), nil)
+			w.sleep(ctx, time.Now().Add(race.Step()), nil)
 		default:
 			w.distrust(err)
 			delay := backoff.Step()
@@ -110,19 +140,36 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// distrust decides what is left of the branch after an error: after one of the network the
-// tip is looked up again, after any other the branch is read anew with the configuration
-// and the credentials of then.
+// leave gives up what the worker holds.
+func (w *worker) leave() {
+	if w.remote != nil {
+		w.remote.Close()
+	}
+}
+
+// distrust decides what is left of the branch after an error. Its tip is looked up again,
+// which also forgets what was staged. Where the configuration or the credentials may be the
+// reason they are read anew, and the branch with them.
 func (w *worker) distrust(err error) {
 	w.stale = true
 	var git *gitrepo.Error
-	if !errors.As(err, &git) || git.Kind != gitrepo.Unreachable {
+	if !errors.As(err, &git) {
+		return
+	}
+	switch git.Kind {
+	case gitrepo.Unauthorized, gitrepo.NotFound, gitrepo.Invalid, gitrepo.Protocol:
 		w.branch = nil
+	case gitrepo.Unreachable, gitrepo.Rejected:
 	}
 }
 
 func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: retryMin, Factor: 2, Jitter: 0.1, Steps: 30, Cap: retryMax}
+}
+
+// newRace is the backoff against other writers of the branch.
+func newRace() wait.Backoff {
+	return wait.Backoff{Duration: movedRetryMin, Factor: 1.5, Jitter: 1, Steps: 30, Cap: movedRetryMax}
 }
 
 // sleep waits for a time (zero: none), a reset, or a wake-up where one is given.
@@ -142,8 +189,8 @@ func (w *worker) sleep(ctx context.Context, until time.Time, wake <-chan struct{
 // cycle does what there is to do now and returns when it has to be called again at the
 // latest; zero: when woken.
 func (w *worker) cycle(ctx context.Context) (time.Time, error) {
-	active := w.active()
-	if len(active) == 0 {
+	members := w.members()
+	if len(members) == 0 {
 		return time.Time{}, nil
 	}
 	release, err := w.acquire(ctx)
@@ -151,19 +198,21 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	defer release()
-	if err := w.open(ctx, active); err != nil {
+	if err := w.open(ctx, members); err != nil {
 		return time.Time{}, err
 	}
+	// Rows come before a comparison, which would take their authors away; those that come
+	// meanwhile come after it, so that a comparison has its turn however many there are.
 	for more := true; more; {
-		if more, err = w.pushRows(ctx, active); err != nil {
+		if err := w.pushWaiting(ctx, members); err != nil {
+			return time.Time{}, err
+		}
+		if more, err = w.compareNext(ctx, members); err != nil {
 			return time.Time{}, err
 		}
 	}
-	if err := w.compare(ctx, active); err != nil {
-		return time.Time{}, err
-	}
-	w.settled(active)
-	return w.due(active), nil
+	w.settled(members)
+	return w.due(members), nil
 }
 
 // acquire takes one of the slots that all branches share.
@@ -176,163 +225,52 @@ func (w *worker) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// active returns the destinations that are written now.
-func (w *worker) active() []*destination {
-	all := w.destinations.Load()
-	if all == nil {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(*all), func(d *destination) bool { return !d.plan.Load().active() })
-}
-
-// open reads the branch, or reads on if the remote may have moved.
-func (w *worker) open(ctx context.Context, active []*destination) error {
-	switch {
-	case w.branch == nil:
-		return w.load(ctx, active)
-	case w.stale:
-		return w.refresh(ctx, active)
-	}
-	for _, d := range active {
-		if d.tree.Load() == nil {
-			// The destination is new on this branch, and its folder may not have been read.
-			return w.load(ctx, active)
-		}
+// all returns the destinations on the branch, also those that are not written now.
+func (w *worker) all() []*destination {
+	if all := w.destinations.Load(); all != nil {
+		return *all
 	}
 	return nil
 }
 
-func (w *worker) load(ctx context.Context, active []*destination) error {
-	remote, err := w.services.remote(ctx, w.key)
-	if err != nil {
-		return err
-	}
-	folders := make([]string, len(active))
-	for i, d := range active {
-		folders[i] = d.plan.Load().object.Spec.BaseFolder
-	}
-	// Check comes first, because some servers make a repository for the first who may write it.
-	if err := remote.Check(ctx); err != nil {
-		return err
-	}
-	branch, err := gitrepo.Load(ctx, remote, w.key.branch, gitrepo.Options{ManagedFolders: folders})
-	if err != nil {
-		return err
-	}
-	w.branch, w.stale = branch, false
-	if err := w.recoverPush(ctx, active); err != nil {
-		w.branch = nil
-		return err
-	}
-	for _, d := range active {
-		d.seeds.invalidateAll()
-	}
-	w.show(active)
-	return nil
-}
-
-// refresh follows a remote that has moved. What other writers did to a managed folder is
-// undone by comparing the folder with the cluster again.
-func (w *worker) refresh(ctx context.Context, active []*destination) error {
-	before := make([]gitrepo.Hash, len(active))
-	for i, d := range active {
-		before[i] = w.folderHash(d)
-	}
-	if err := w.branch.Refresh(ctx); err != nil {
-		return err
-	}
-	w.stale = false
-	if err := w.recoverPush(ctx, active); err != nil {
-		w.stale = true
-		return err
-	}
-	for i, d := range active {
-		if w.folderHash(d) != before[i] {
-			d.seeds.invalidateAll()
+// members returns the destinations that are written now.
+func (w *worker) members() []member {
+	var members []member
+	for _, d := range w.all() {
+		if p := d.plan.Load(); p.active() && p.branch == w.key {
+			members = append(members, member{destination: d, plan: p})
 		}
 	}
-	w.show(active)
-	return nil
+	return members
 }
 
-func (w *worker) folderHash(d *destination) gitrepo.Hash {
-	hash, _ := w.branch.Snapshot().FolderHash(d.plan.Load().object.Spec.BaseFolder)
-	return hash
-}
-
-// recoverPush finds out whether a push landed whose answer nobody heard: if so its rows are
-// done, and doing them again would write history twice.
-func (w *worker) recoverPush(ctx context.Context, active []*destination) error {
-	note, ok, err := w.services.pushes.read(ctx, w.key)
-	if err != nil || !ok {
-		return err
+// backlog is what waits of all members.
+func (w *worker) backlog(members []member) backlog {
+	var sum backlog
+	for _, m := range members {
+		one := m.queue.backlog()
+		sum.rows += one.rows
+		sum.bytes += one.bytes
 	}
-	landed, err := w.branch.Contains(ctx, note.Tip, containsDepth)
-	if err != nil {
-		return err
-	}
-	if landed {
-		for _, d := range active {
-			if err := w.removeThrough(ctx, d, note.Through[d.key.String()]); err != nil {
-				return err
-			}
-		}
-	}
-	return w.services.pushes.clear(ctx, w.key)
-}
-
-// containsDepth is how far back on the remote a push is looked for. Other writers would
-// have had to push more commits than that while this server was away.
-const containsDepth = 256
-
-// removeThrough removes a destination's rows up to and including a sequence.
-func (w *worker) removeThrough(ctx context.Context, d *destination, sequence uint64) error {
-	for sequence > 0 {
-		rows, err := w.services.outbox.Next(ctx, d.key, intakeBatch, 1<<30)
-		if err != nil {
-			return err
-		}
-		done := slices.DeleteFunc(rows, func(row Row) bool { return row.Sequence > sequence })
-		if len(done) == 0 {
-			return nil
-		}
-		if err := w.forget(ctx, d, done); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// forget removes rows that need no push any more.
-func (w *worker) forget(ctx context.Context, d *destination, rows []Row) error {
-	if err := w.services.outbox.Remove(ctx, rows); err != nil {
-		return err
-	}
-	d.queue.removed(rows)
-	return nil
-}
-
-// show makes the branch as it is now visible to the router.
-func (w *worker) show(active []*destination) {
-	tree := w.branch.Snapshot()
-	for _, d := range active {
-		d.tree.Store(tree)
-	}
+	return sum
 }
 
 // due returns when the worker has to look again if nobody wakes it; zero: never.
-func (w *worker) due(active []*destination) time.Time {
+func (w *worker) due(members []member) time.Time {
+	if w.backlog(members).rows > 0 && w.gatherUntil.IsZero() {
+		return time.Now()
+	}
 	due := w.gatherUntil
 	earlier := func(at time.Time) {
 		if !at.IsZero() && (due.IsZero() || at.Before(due)) {
 			due = at
 		}
 	}
-	for _, d := range active {
-		at, sweep := d.seeds.next()
+	for _, m := range members {
+		at, sweep := m.seeds.next()
 		earlier(at)
-		if p := d.plan.Load(); sweep && !p.held && time.Now().Before(d.sweepableAt(p)) {
-			earlier(d.sweepableAt(p))
+		if sweep && !m.plan.held && time.Now().Before(m.sweepableAt(m.plan)) {
+			earlier(m.sweepableAt(m.plan))
 		}
 	}
 	return due
@@ -340,14 +278,17 @@ func (w *worker) due(active []*destination) time.Time {
 
 // report shows an error in the records of all destinations of the branch.
 func (w *worker) report(err error) {
-	for _, d := range w.active() {
-		d.record.failed(err)
+	for _, m := range w.members() {
+		m.record.failed(err)
 	}
+	w.services.changed()
 }
 
 // settled shows that nothing keeps the destinations back.
-func (w *worker) settled(active []*destination) {
-	for _, d := range active {
-		d.record.succeeded()
+func (w *worker) settled(members []member) {
+	for _, m := range members {
+		if m.record.succeeded() {
+			w.services.changed()
+		}
 	}
 }

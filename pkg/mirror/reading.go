@@ -1,0 +1,173 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+)
+
+// containsDepth is how far back on the remote a push is looked for. Other writers would
+// have had to push more commits than that while this server was away.
+const containsDepth = 256
+
+// open reads the branch, or reads on if the remote may have moved.
+func (w *worker) open(ctx context.Context, members []member) error {
+	switch {
+	case w.branch == nil || !w.hasRead(members):
+		if err := w.load(ctx, members); err != nil {
+			return err
+		}
+	case w.stale:
+		if err := w.patiently(ctx, "refresh the branch", w.branch.Refresh); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	w.stale = true // until all of this is done
+	w.show(members)
+	if err := w.recoverPush(ctx); err != nil {
+		return err
+	}
+	w.inspect(members)
+	w.stale = false
+	return nil
+}
+
+// hasRead says whether the folders of all members are among those read.
+func (w *worker) hasRead(members []member) bool {
+	return !slices.ContainsFunc(members, func(m member) bool {
+		place, ok := w.places[m.destination]
+		return !ok || place.folder != m.plan.object.Spec.BaseFolder
+	})
+}
+
+func (w *worker) load(ctx context.Context, members []member) error {
+	remote, err := w.services.remote(ctx, w.key)
+	if err != nil {
+		return err
+	}
+	w.leave()
+	w.remote, w.branch = remote, nil
+	folders := make([]string, len(members))
+	for i, m := range members {
+		folders[i] = m.plan.object.Spec.BaseFolder
+	}
+	// Check comes first, because some servers make a repository for the first who may write it.
+	if err := w.patiently(ctx, "check the repository", remote.Check); err != nil {
+		return err
+	}
+	return w.patiently(ctx, "read the branch", func(ctx context.Context) error {
+		w.branch, err = gitrepo.Load(ctx, remote, w.key.branch, gitrepo.Options{ManagedFolders: folders})
+		return err
+	})
+}
+
+// patiently bounds what the remote may take for a request.
+func (w *worker) patiently(ctx context.Context, doing string, request func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, w.services.patience)
+	defer cancel()
+	err := request(bounded)
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		return &gitrepo.Error{Kind: gitrepo.Unreachable, Doing: doing, Message: fmt.Sprintf("the remote has not answered within %s", w.services.patience)}
+	}
+	return err
+}
+
+// inspect asks for a comparison of every folder that is not as the worker left it: it is
+// new here, or other people have changed it, which is to be undone.
+func (w *worker) inspect(members []member) {
+	for _, m := range members {
+		if before, ok := w.places[m.destination]; !ok || before != w.placeOf(m) {
+			m.seeds.invalidateAll()
+		}
+	}
+	w.remember(members)
+}
+
+// remember notes the members' folders as they are now.
+func (w *worker) remember(members []member) {
+	all := w.all()
+	maps.DeleteFunc(w.places, func(d *destination, _ place) bool { return !slices.Contains(all, d) })
+	for _, m := range members {
+		w.places[m.destination] = w.placeOf(m)
+	}
+}
+
+func (w *worker) placeOf(m member) place {
+	folder := m.plan.object.Spec.BaseFolder
+	hash, _ := w.branch.Snapshot().FolderHash(folder)
+	return place{folder: folder, hash: hash}
+}
+
+// show makes the branch as it is now visible to the router.
+func (w *worker) show(members []member) {
+	tree := w.branch.Snapshot()
+	for _, m := range members {
+		m.tree.Store(tree)
+	}
+}
+
+// recoverPush finds out whether a push landed whose answer nobody heard: if so its rows are
+// done, and doing them again would write history twice.
+func (w *worker) recoverPush(ctx context.Context) error {
+	if !w.inDoubt {
+		return nil
+	}
+	note, noted, err := w.services.pushes.read(ctx, w.key)
+	if err != nil {
+		return err
+	}
+	landed := false
+	if noted {
+		err := w.patiently(ctx, "look for a push", func(ctx context.Context) error {
+			landed, err = w.branch.Contains(ctx, note.Tip, containsDepth)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if landed {
+		for _, d := range w.all() {
+			if err := w.removeThrough(ctx, d, note.Through[d.uid]); err != nil {
+				return err
+			}
+		}
+	}
+	w.inDoubt = false
+	return nil
+}
+
+// removeThrough removes a destination's rows up to and including a sequence.
+func (w *worker) removeThrough(ctx context.Context, d *destination, sequence uint64) error {
+	for sequence > 0 {
+		rows, err := w.services.outbox.Next(ctx, d.uid, intakeBatch, 1<<30)
+		if err != nil {
+			return err
+		}
+		done := slices.DeleteFunc(rows, func(row Row) bool { return row.Sequence > sequence })
+		if len(done) == 0 {
+			return nil
+		}
+		if err := w.forget(ctx, d, done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget removes rows that need no push any more.
+func (w *worker) forget(ctx context.Context, d *destination, rows []Row) error {
+	if err := w.services.outbox.Remove(ctx, rows); err != nil {
+		return err
+	}
+	d.queue.removed(rows)
+	return nil
+}
