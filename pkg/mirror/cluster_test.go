@@ -1,0 +1,218 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// cluster is a source cluster in memory. It gives out consistent lists, and the changes
+// after them in order, as pkg/source does.
+type cluster struct {
+	mu         sync.Mutex
+	version    int
+	objects    map[Object]*unstructured.Unstructured
+	namespaces map[string]source.Namespace
+	feeds      map[source.Watch]*feed
+	// refuse holds the errors of the types that cannot be listed.
+	refuse map[schema.GroupVersionResource]error
+	// lists counts the lists that were asked for.
+	lists int
+	// listing, if set, is called for each list after the objects were chosen and before
+	// they are given out.
+	listing func(source.Watch)
+}
+
+var _ lister = &cluster{}
+
+// feed is one watch.
+type feed struct {
+	stop    context.CancelFunc
+	done    chan struct{}
+	changes chan source.Change
+}
+
+func newCluster() *cluster {
+	c := &cluster{
+		version: 100, objects: map[Object]*unstructured.Unstructured{}, namespaces: map[string]source.Namespace{},
+		feeds: map[source.Watch]*feed{}, refuse: map[schema.GroupVersionResource]error{},
+	}
+	for _, name := range []string{"shop", "dev"} {
+		c.namespaces[name] = source.Namespace{Name: name, Labels: labels.Set{"team": name}}
+	}
+	return c
+}
+
+// configMap names a ConfigMap of namespace shop.
+func configMap(name string) Object {
+	return Object{Version: "v1", Resource: "configmaps", Namespace: "shop", Name: name}
+}
+
+// put creates or updates an object of which value is the content.
+func (c *cluster) put(o Object, value string, change ...func(*unstructured.Unstructured)) {
+	object := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"value": value}}}
+	object.SetAPIVersion(o.resource().GroupVersion().String())
+	object.SetKind(strings.TrimSuffix(o.Resource, "s"))
+	object.SetNamespace(o.Namespace)
+	object.SetName(o.Name)
+	for _, change := range change {
+		change(object)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	operation := source.Update
+	if _, ok := c.objects[o]; !ok {
+		operation = source.Create
+	}
+	c.objects[o] = object
+	c.happened(operation, o, object)
+}
+
+func (c *cluster) remove(o Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if object, ok := c.objects[o]; ok {
+		delete(c.objects, o)
+		c.happened(source.Delete, o, object)
+	}
+}
+
+// happened tells the watches. The caller holds mu.
+func (c *cluster) happened(operation source.Operation, o Object, object *unstructured.Unstructured) {
+	c.version++
+	object.SetResourceVersion(strconv.Itoa(c.version))
+	for watch, feed := range c.feeds {
+		if watch.Covers(source.Watch{Resource: o.resource(), Namespace: o.Namespace}) {
+			feed.changes <- source.Change{Operation: operation, Object: object.DeepCopy()}
+		}
+	}
+}
+
+// List implements lister.
+func (c *cluster) List(ctx context.Context, watch source.Watch, each func(*unstructured.Unstructured) error) (string, error) {
+	c.mu.Lock()
+	c.lists++
+	err, version, listing := c.refuse[watch.Resource], strconv.Itoa(c.version), c.listing
+	var objects []*unstructured.Unstructured
+	for _, o := range slices.SortedFunc(maps.Keys(c.objects), func(a, b Object) int { return strings.Compare(a.String(), b.String()) }) {
+		if watch.Covers(source.Watch{Resource: o.resource(), Namespace: o.Namespace}) {
+			objects = append(objects, c.objects[o].DeepCopy())
+		}
+	}
+	c.mu.Unlock()
+	if listing != nil {
+		listing(watch)
+	}
+	for _, object := range objects {
+		if err == nil {
+			err = each(object)
+		}
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	return version, err
+}
+
+// follow makes the running watches those given, as source.Streams does.
+func (c *cluster) follow(ctx context.Context, handler source.Handler, watches ...source.Watch) {
+	c.unfollow(watches...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, watch := range watches {
+		if _, ok := c.feeds[watch]; !ok {
+			ctx, cancel := context.WithCancel(ctx)
+			f := &feed{stop: cancel, done: make(chan struct{}), changes: make(chan source.Change, 1<<14)}
+			c.feeds[watch] = f
+			go f.run(ctx, handler, watch, strconv.Itoa(c.version))
+		}
+	}
+}
+
+// unfollow ends the watches except for some.
+func (c *cluster) unfollow(except ...source.Watch) {
+	c.mu.Lock()
+	var ending []*feed
+	for watch, f := range c.feeds {
+		if !slices.Contains(except, watch) {
+			ending = append(ending, f)
+			delete(c.feeds, watch)
+		}
+	}
+	c.mu.Unlock()
+	for _, f := range ending {
+		f.stop()
+		<-f.done
+	}
+}
+
+func (f *feed) run(ctx context.Context, handler source.Handler, watch source.Watch, version string) {
+	defer close(f.done)
+	defer f.stop()
+	handler.Listed(ctx, watch, version)
+	handler.State(watch, nil)
+	for {
+		select {
+		case change := <-f.changes:
+			handler.Changed(ctx, watch, change)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// namespace is a namespaceLookup.
+func (c *cluster) namespace(name string) (source.Namespace, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	namespace, ok := c.namespaces[name]
+	return namespace, ok
+}
+
+// setNamespace changes a namespace and returns what has changed.
+func (c *cluster) setNamespace(after source.Namespace) source.NamespaceChange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.namespaces[after.Name]
+	c.namespaces[after.Name] = after
+	return source.NamespaceChange{Before: &before, After: &after}
+}
+
+// setRefused makes lists of a type fail, or not, with nil.
+func (c *cluster) setRefused(resource schema.GroupVersionResource, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refuse[resource] = err
+}
+
+// listed returns how often something was listed.
+func (c *cluster) listed() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lists
+}
+
+// rendered returns the blobs, by path, that objects have.
+func (c *cluster) rendered(selected func(Object) bool) map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	blobs := map[string]string{}
+	for o, object := range c.objects {
+		if r, err := render(o.resource(), object, true); err == nil && selected(o) {
+			blobs[r.path] = r.hash.String()
+		}
+	}
+	return blobs
+}

@@ -1,0 +1,232 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/test/devcluster/gitserver"
+)
+
+// errDead is what a process gets that has been killed.
+var errDead = errors.New("the process is dead")
+
+// life is that of a process: it can be made to die at one of the moments at which the
+// outside sees it, which are before and after each write to the store and each push.
+type life struct {
+	mu      sync.Mutex
+	dieAt   string
+	after   int
+	dead    bool
+	died    chan struct{}
+	kill    context.CancelFunc
+	reached map[string]int
+}
+
+// begin revives the process; kill cancels everything in it.
+func (l *life) begin(kill context.CancelFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead, l.dieAt, l.died, l.kill, l.reached = false, "", make(chan struct{}), kill, map[string]int{}
+}
+
+// arm lets the process die when a moment is reached for the nth time from now. The channel
+// is closed then.
+func (l *life) arm(moment string, n int) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dieAt, l.after = moment, n
+	return l.died
+}
+
+// reach returns an error when the process is dead.
+func (l *life) reach(moment string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reached[moment]++
+	if moment == l.dieAt && !l.dead {
+		if l.after--; l.after <= 0 {
+			l.dead = true
+			l.kill()
+			close(l.died)
+		}
+	}
+	if l.dead {
+		return errDead
+	}
+	return nil
+}
+
+// times returns how often a moment was reached.
+func (l *life) times(moment string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reached[moment]
+}
+
+// storeKV is a real store on disk that can fail.
+type storeKV struct {
+	clientv3.KV
+	life *life
+	// failure is what writes get.
+	failure atomic.Pointer[error]
+}
+
+func newStoreKV(t *testing.T, life *life) *storeKV {
+	t.Helper()
+	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "work.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &storeKV{KV: bolt.NewClient(context.WithoutCancel(t.Context()), engine).KV, life: life}
+}
+
+// fail makes writes fail, or not, with nil.
+func (s *storeKV) fail(err error) { s.failure.Store(&err) }
+
+func (s *storeKV) Txn(ctx context.Context) clientv3.Txn {
+	return &storeTxn{Txn: s.KV.Txn(ctx), store: s}
+}
+
+// storeTxn is a write that the process may not survive.
+type storeTxn struct {
+	clientv3.Txn
+	store  *storeKV
+	moment string
+}
+
+func (x *storeTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	x.moment = "delete"
+	if ops[0].IsPut() {
+		x.moment = "put"
+	}
+	x.moment += " " + strings.Split(string(ops[0].KeyBytes()), "/")[2]
+	x.Txn = x.Txn.Then(ops...)
+	return x
+}
+
+func (x *storeTxn) Commit() (*clientv3.TxnResponse, error) {
+	if failure := x.store.failure.Load(); failure != nil && *failure != nil {
+		return nil, *failure
+	}
+	if err := x.store.life.reach("before " + x.moment); err != nil {
+		return nil, err
+	}
+	response, err := x.Txn.Commit()
+	if dead := x.store.life.reach("after " + x.moment); dead != nil {
+		return nil, dead
+	}
+	return response, err
+}
+
+// gitFront is a real Git server behind a door that the test keeps.
+type gitFront struct {
+	url, root string
+	life      *life
+	git       http.Handler
+	// door, if set, sees every request before Git does and says whether it may pass.
+	door atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+	// loseAnswers is the number of pushes whose answers are lost.
+	loseAnswers atomic.Int32
+}
+
+func newGitFront(t *testing.T, life *life) *gitFront {
+	t.Helper()
+	f := &gitFront{root: t.TempDir(), life: life}
+	repositories, err := gitserver.NewRepositories(f.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.git, err = repositories.Handler(); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+// guard lets door decide about requests; nil: all pass.
+func (f *gitFront) guard(door func(http.ResponseWriter, *http.Request) bool) {
+	if door == nil {
+		f.door.Store(nil)
+		return
+	}
+	f.door.Store(&door)
+}
+
+// down makes the server break off every connection.
+func down(w http.ResponseWriter, _ *http.Request) bool { return breakOff(w) }
+
+func breakOff(w http.ResponseWriter) bool {
+	if hijacker, ok := w.(http.Hijacker); ok {
+		if connection, _, err := hijacker.Hijack(); err == nil {
+			_ = connection.Close()
+		}
+	}
+	return false
+}
+
+func (f *gitFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if door := f.door.Load(); door != nil && !(*door)(w, r) {
+		return
+	}
+	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
+		f.git.ServeHTTP(w, r)
+		return
+	}
+	// What has arrived is worked on, even if the client has gone.
+	body, err := io.ReadAll(r.Body)
+	if err != nil || f.life.reach("before push") != nil {
+		breakOff(w)
+		return
+	}
+	arrived := r.Clone(context.WithoutCancel(r.Context()))
+	arrived.Body, arrived.ContentLength, arrived.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	answer := httptest.NewRecorder()
+	f.git.ServeHTTP(answer, arrived)
+	if f.life.reach("after push") != nil || f.loseAnswers.Add(-1) >= 0 {
+		breakOff(w)
+		return
+	}
+	for key, values := range answer.Header() {
+		w.Header()[key] = values
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+// hook installs a hook of a repository; empty removes it.
+func (f *gitFront) hook(t *testing.T, repository, name, script string) {
+	t.Helper()
+	path := filepath.Join(f.root, repository, "hooks", name)
+	if script == "" {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // hooks are run
+		t.Fatal(err)
+	}
+}

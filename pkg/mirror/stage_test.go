@@ -1,0 +1,277 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// patience is how long anything in these tests may take.
+const patience = 20 * time.Second
+
+// eventually waits until check finds nothing wrong.
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	var wrong error
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		wrong = check()
+		return wrong == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", what, wrong)
+	}
+}
+
+// stage is a mirror with everything around it but an API server: a store on disk, a Git
+// server, and a cluster that the test changes.
+type stage struct {
+	t       *testing.T
+	cluster *cluster
+	life    *life
+	kv      *storeKV
+	git     *gitFront
+	in      inputs
+	limits  Limits
+	// secrets are those of the cluster that the server runs in.
+	secrets *fake.Clientset
+
+	// The rest is of the process that runs.
+	*mirror
+	ctx   context.Context //nolint:containedctx // the test is what runs in it
+	stop  func()
+	group *wait.Group
+}
+
+// newStage starts a mirror of the objects that the rule of world selects, the ConfigMaps of
+// namespace shop, to its destination, clusters/a on main. prepare may change that.
+func newStage(t *testing.T, prepare ...func(*stage)) *stage {
+	t.Helper()
+	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), secrets: fake.NewClientset()}
+	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
+	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4}
+	s.in.repositories[0].Spec.RepoURL = s.git.url + "/shop.git"
+	s.in.namespaces = s.cluster.namespace
+	for _, change := range prepare {
+		change(s)
+	}
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+// start begins the life of a process.
+func (s *stage) start() {
+	s.t.Helper()
+	logger := ktesting.NewLogger(s.t, ktesting.NewConfig(ktesting.Verbosity(1)))
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
+	store := workstore.New(s.kv, "/test")
+	m := &mirror{
+		config: Config{Store: store}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces},
+		repositories: &repositories{cluster: s.secrets, allowInsecure: true},
+		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
+		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
+		recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
+	}
+	m.services = &branchServices{
+		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
+		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
+		remote:   s.remote, patience: patience, running: m.running, changed: func() { signal(m.publish) },
+		slots: make(chan struct{}, s.limits.Workers),
+	}
+	s.life.begin(cancel)
+	if err := m.recover(ctx); err != nil {
+		s.t.Fatal(err)
+	}
+	s.mirror, s.ctx, s.group = m, ctx, &wait.Group{}
+	group := s.group
+	group.Start(func() { m.services.outbox.Run(ctx, m.outboxEvents()) })
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		s.cluster.unfollow()
+		group.Wait()
+	})
+	s.plan()
+}
+
+// plan puts what the objects of users say now into force.
+func (s *stage) plan() {
+	s.t.Helper()
+	watches := s.enforce(s.ctx, newPlan(s.in), s.group)
+	s.cluster.follow(s.ctx, (*watchHandler)(s.mirror), watches...)
+	s.watches.retain(watches)
+	if err := s.dropRows(s.ctx); err != nil && s.ctx.Err() == nil {
+		s.t.Error(err)
+	}
+}
+
+// remote is what the mirror does with the listers of informers.
+func (s *stage) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, error) {
+	for _, config := range s.in.repositories {
+		if nameOf(config) == key.repository {
+			return s.repositories.remote(ctx, config)
+		}
+	}
+	return nil, errors.New("no such GitRepoConfig")
+}
+
+// destination returns a destination of namespace shop as the mirror has it.
+func (s *stage) destination(name string) *destination {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.destinations[types.NamespacedName{Namespace: "shop", Name: name}]
+}
+
+// relabel changes a namespace and lets the mirror know.
+func (s *stage) relabel(namespace source.Namespace) {
+	s.namespaceChanged(s.cluster.setNamespace(namespace))
+}
+
+// run runs git in the repository of the destination.
+func (s *stage) run(arguments ...string) (string, error) {
+	command := exec.CommandContext(context.WithoutCancel(s.t.Context()), "git", arguments...)
+	command.Dir = filepath.Join(s.git.root, "shop.git")
+	command.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", arguments[0], err, out)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// mustRun runs git, which must not fail.
+func (s *stage) mustRun(arguments ...string) string {
+	s.t.Helper()
+	out, err := s.run(arguments...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+// files returns the blobs of a branch by path.
+func (s *stage) files(branch string) (map[string]string, error) {
+	files := map[string]string{}
+	out, err := s.run("ls-tree", "-r", "--format=%(objectname) %(path)", branch)
+	for line := range strings.Lines(out) {
+		hash, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+		files[path] = hash
+	}
+	if err != nil && strings.Contains(err.Error(), "Not a valid object name") {
+		err = nil // there is no such branch yet
+	}
+	return files, err
+}
+
+// holds waits until a folder of a branch holds exactly the files of the objects selected.
+func (s *stage) holds(branch, folder string, selected func(Object) bool) {
+	s.t.Helper()
+	eventually(s.t, "the files of "+branch+" "+folder, func() error {
+		files, err := s.files(branch)
+		if err != nil {
+			return err
+		}
+		got := map[string]string{}
+		for path, hash := range files {
+			if below, ok := strings.CutPrefix(path, folder+"/"); ok {
+				got[below] = hash
+			}
+		}
+		if want := s.cluster.rendered(selected); !maps.Equal(got, want) {
+			return fmt.Errorf("%d files for %d objects: %s", len(got), len(want), difference(got, want))
+		}
+		return nil
+	})
+}
+
+// difference names what two sets of files do not have in common.
+func difference(got, want map[string]string) string {
+	var lines []string
+	for path, hash := range want {
+		if got[path] != hash {
+			lines = append(lines, "lacks "+path)
+		}
+	}
+	for path := range got {
+		if _, ok := want[path]; !ok {
+			lines = append(lines, "has "+path)
+		}
+	}
+	return strings.Join(lines[:min(len(lines), 5)], ", ")
+}
+
+// mirrored waits until Git holds what the rule of world selects.
+func (s *stage) mirrored() {
+	s.t.Helper()
+	s.holds("main", "clusters/a", inShop)
+}
+
+// idle waits until nothing is on its way any more.
+func (s *stage) idle() {
+	s.t.Helper()
+	eventually(s.t, "idle", func() error {
+		for _, d := range s.allDestinations() {
+			if d.seeds.outstanding() || d.queue.backlog().rows > 0 || !d.record.current().served {
+				return fmt.Errorf("%s: %s", d.key, sentence(d, s.failure(d)))
+			}
+		}
+		return nil
+	})
+}
+
+func inShop(o Object) bool { return o.resource() == configMaps && o.Namespace == "shop" }
+
+// commits returns the subjects of a branch's commits, the oldest first.
+func (s *stage) commits(branch string) []string {
+	s.t.Helper()
+	return strings.Split(s.mustRun("log", "--reverse", "--format=%s", branch), "\n")
+}
+
+// perChange lets every change have its own commit.
+func perChange(s *stage) {
+	s.in.destinations[0].Spec.Granularity = v1alpha1.GranularityPerChange
+}
+
+func TestChangesReachGit(t *testing.T) {
+	s := newStage(t, perChange)
+	s.idle()
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.cluster.put(configMap("a"), "2")
+	s.mirrored()
+	s.cluster.put(configMap("a"), "2") // a change that is none
+	s.cluster.remove(configMap("a"))
+	s.mirrored()
+	s.idle()
+	want := "[CREATE] v1/configmaps shop/a, [UPDATE] v1/configmaps shop/a, [DELETE] v1/configmaps shop/a"
+	if got := strings.Join(s.commits("main"), ", "); got != want {
+		t.Errorf("commits: got %s, want %s", got, want)
+	}
+}
