@@ -24,7 +24,7 @@ type Server struct {
 // must return when its context is done.
 func (s *Server) AddBackground(name string, task func(ctx context.Context)) error {
 	return s.Generic.AddPostStartHook(name, func(hook genericapiserver.PostStartHookContext) error {
-		go task(hook)
+		go task(hook.Context)
 		return nil
 	})
 }

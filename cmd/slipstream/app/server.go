@@ -48,10 +48,9 @@ Git branches equal to the live objects that rules select.`,
 			if err := opts.Validate(); err != nil {
 				return err
 			}
-			return run(command.Context(), opts, apiserver.NewConfig(scheme, codecs))
+			return run(ctx, opts, apiserver.NewConfig(scheme, codecs))
 		},
 	}
-	command.SetContext(ctx)
 	addFlags(command, opts)
 	return command
 }

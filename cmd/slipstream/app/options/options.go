@@ -112,11 +112,15 @@ func New(codecs serializer.CodecFactory) *Options {
 	}
 }
 
+func init() {
+	// The libraries share one set of features in a process, which takes no more once it has become a flag.
+	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
+}
+
 // newComponents registers the libraries' version as the one that features follow. The server's own version must not:
 // features of the libraries would count as not invented yet.
 func newComponents() (basecompatibility.ComponentGlobalsRegistry, featuregate.MutableVersionedFeatureGate) {
 	features := utilfeature.DefaultMutableFeatureGate
-	utilruntime.Must(logsapi.AddFeatureGates(features))
 	components := basecompatibility.NewComponentGlobalsRegistry()
 	version := basecompatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", "")
 	utilruntime.Must(components.Register(basecompatibility.DefaultKubeComponent, version, features))

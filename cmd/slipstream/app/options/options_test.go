@@ -1,0 +1,123 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/apiserver"
+)
+
+// parse returns the options of a command line.
+func parse(t *testing.T, arguments ...string) *options.Options {
+	t.Helper()
+	opts := options.New(apiserver.NewCodecs(apiserver.NewScheme()))
+	flags := pflag.NewFlagSet("slipstream", pflag.ContinueOnError)
+	sets := opts.Flags()
+	for _, set := range sets.FlagSets {
+		flags.AddFlagSet(set)
+	}
+	if err := flags.Parse(arguments); err != nil {
+		t.Fatal(err)
+	}
+	return opts
+}
+
+func TestValidate(t *testing.T) {
+	tests := []struct {
+		name      string
+		arguments []string
+		// wants are parts of the error; none means that there is no error
+		wants []string
+	}{
+		{name: "the defaults"},
+		{name: "etcd", arguments: []string{"--storage-backend=etcd3", "--etcd-servers=http://127.0.0.1:2379"}},
+		{
+			name: "etcd without servers", arguments: []string{"--storage-backend=etcd3"},
+			wants: []string{"--etcd-servers must be specified"},
+		},
+		{
+			name: "etcd's servers with bbolt", arguments: []string{"--etcd-servers=http://127.0.0.1:2379"},
+			wants: []string{"--etcd-servers has no meaning with --storage-backend=bbolt"},
+		},
+		{
+			name: "an unknown backend", arguments: []string{"--storage-backend=sqlite"},
+			wants: []string{`--storage-backend="sqlite" must be bbolt or etcd3`},
+		},
+		{
+			name: "a relative folder", arguments: []string{"--data-dir=data"},
+			wants: []string{`--data-dir="data" must be an absolute path`},
+		},
+		{
+			name: "an unknown destination", arguments: []string{"--allow-destinations=loopback,everything"},
+			wants: []string{"--allow-destinations", "everything"},
+		},
+		{name: "known destinations", arguments: []string{"--allow-destinations=loopback,link-local,10.0.0.0/8,192.0.2.1"}},
+		{
+			name: "a namespace that cannot be", arguments: []string{"--namespace=Not/One"},
+			wants: []string{`--namespace="Not/One" is not a name of a namespace`},
+		},
+		{
+			name:      "times that do not fit",
+			arguments: []string{"--leader-elect-lease-duration=10s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=9s"},
+			wants: []string{
+				"--leader-elect-lease-duration=10s must be longer than --leader-elect-renew-deadline=10s",
+				"--leader-elect-renew-deadline=10s must be more than 1.2 times --leader-elect-retry-period=9s",
+			},
+		},
+		{name: "one replica without a Lease", arguments: []string{"--leader-elect=false"}},
+		{
+			name:      "several replicas without a Lease",
+			arguments: []string{"--leader-elect=false", "--storage-backend=etcd3", "--etcd-servers=http://127.0.0.1:2379"},
+			wants:     []string{"--leader-elect=false is only allowed with --storage-backend=bbolt"},
+		},
+		{
+			name: "batches of nothing", arguments: []string{"--git-batch-max-files=0", "--workers-max-global=-1"},
+			wants: []string{"--git-batch-max-files=0 must be at least 1", "--workers-max-global=-1 must be at least 1"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := parse(t, tt.arguments...).Validate()
+			if (err != nil) != (len(tt.wants) > 0) {
+				t.Fatalf("error = %v, want %q", err, tt.wants)
+			}
+			for _, want := range tt.wants {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in the error:\n%v", want, err)
+				}
+			}
+		})
+	}
+}
+
+func TestOneKubeconfigIsEnough(t *testing.T) {
+	opts := parse(t, "--kubeconfig=/a", "--authorization-kubeconfig=/b", "--namespace=elsewhere")
+	if err := opts.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	if got := opts.Recommended.Authentication.RemoteKubeConfigFile; got != "/a" {
+		t.Errorf("authentication asks %s, want /a", got)
+	}
+	if got := opts.Recommended.Authorization.RemoteKubeConfigFile; got != "/b" {
+		t.Errorf("authorization asks %s, want /b", got)
+	}
+	if got := opts.LeaderElection.ResourceNamespace; got != "elsewhere" {
+		t.Errorf("the Lease is in %s, want the server's namespace", got)
+	}
+	if opts.Recommended.SecureServing.ServerCert.GeneratedCert == nil {
+		t.Error("no certificate was generated")
+	}
+}
+
+func TestNamespaceComesFromThePod(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "from-the-pod")
+	if got := parse(t).Namespace; got != "from-the-pod" {
+		t.Errorf("namespace = %s, want from-the-pod", got)
+	}
+}

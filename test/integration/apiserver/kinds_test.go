@@ -1,0 +1,169 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"strings"
+	"testing"
+)
+
+func testDiscovery(t *testing.T, s *stage) {
+	out := s.kubectl(t, "api-resources", "--api-group=configbutler.ai", "-o", "wide", "--no-headers", "--sort-by=name")
+	writable := "create,delete,deletecollection,get,list,patch,update,watch"
+	want := [][]string{
+		{"clusterwatchrules", "cwr", "configbutler.ai/v1alpha1", "false", "ClusterWatchRule", writable, "slipstream"},
+		{"gitdestinations", "gd", "configbutler.ai/v1alpha1", "true", "GitDestination", writable, "slipstream"},
+		{"gitdestinationstatuses", "gds", "configbutler.ai/v1alpha1", "true", "GitDestinationStatus", "delete,deletecollection,get,list,watch", "slipstream"},
+		{"gitrepoconfigs", "grc", "configbutler.ai/v1alpha1", "true", "GitRepoConfig", writable, "slipstream"},
+		{"watchrules", "wr", "configbutler.ai/v1alpha1", "true", "WatchRule", writable, "slipstream"},
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != len(want) {
+		t.Fatalf("%d kinds, want %d:\n%s", len(lines), len(want), out)
+	}
+	for i, line := range lines {
+		if got := strings.Join(strings.Fields(line), " "); got != strings.Join(want[i], " ") {
+			t.Errorf("kind = %s\n want %s", got, strings.Join(want[i], " "))
+		}
+	}
+}
+
+func testLifeOfEveryKind(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "life")
+	for _, each := range []struct {
+		manifest, kind, name, header, change string
+	}{
+		{repositoryIn(namespace), "grc", "repo", "NAME URL READY REASON AGE", `{"spec":{"allowedBranches":["main","next"]}}`},
+		{destinationIn(namespace), "gd", "dest", "NAME REPOSITORY BRANCH FOLDER READY REASON AGE", `{"spec":{"suspend":true}}`},
+		{ruleIn(namespace), "wr", "rule", "NAME DESTINATION TYPES READY REASON AGE", `{"spec":{"destinationRef":{"name":"other"}}}`},
+		{clusterRuleFor(namespace), "cwr", namespace, "NAME DESTINATION TYPES READY REASON AGE", `{"spec":{"destinationRef":{"name":"other"}}}`},
+	} {
+		t.Run(each.kind, func(t *testing.T) {
+			at := []string{each.kind, each.name, "-n", namespace}
+			s.apply(t, each.manifest)
+			table := s.kubectl(t, append([]string{"get"}, at...)...)
+			header, _, _ := strings.Cut(table, "\n")
+			if got := strings.Join(strings.Fields(header), " "); got != each.header {
+				t.Errorf("columns = %s, want %s", got, each.header)
+			}
+			if got := s.jsonpath(t, "{.metadata.generation}", at...); got != "1" {
+				t.Errorf("generation of a new object = %s, want 1", got)
+			}
+			s.kubectl(t, append([]string{"patch", "--type=merge", "-p", each.change}, at...)...)
+			if got := s.jsonpath(t, "{.metadata.generation}", at...); got != "2" {
+				t.Errorf("generation after a change = %s, want 2", got)
+			}
+			s.kubectl(t, append(append([]string{"label"}, at...), "a=b")...)
+			if got := s.jsonpath(t, "{.metadata.generation}", at...); got != "2" {
+				t.Errorf("generation after a label = %s, want 2", got)
+			}
+			contains(t, s.kubectl(t, "get", "slipstream", "-A", "-o", "name"), "/"+each.name)
+			selected := []string{"get", each.kind, "-n", namespace, "-o", "name", "--field-selector"}
+			contains(t, s.kubectl(t, append(selected, "metadata.name="+each.name)...), "/"+each.name)
+			if out := s.kubectl(t, append(selected, "metadata.name=another")...); out != "" {
+				t.Errorf("a selector of another name finds %s", out)
+			}
+			s.kubectl(t, append([]string{"delete", "--timeout=30s"}, at...)...)
+		})
+	}
+}
+
+func testRecords(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "records")
+	s.apply(t, repositoryIn(namespace))
+	s.apply(t, destinationIn(namespace))
+	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=30s")
+	header, _, _ := strings.Cut(s.kubectl(t, "get", "gds", "-n", namespace), "\n")
+	if got, want := strings.Join(strings.Fields(header), " "), "NAME BRANCH FOLDER COMMIT AGE-OF-COMMIT PENDING OBJECTS STATE"; got != want {
+		t.Errorf("columns = %s, want %s", got, want)
+	}
+	if got := s.jsonpath(t, "{.metadata.ownerReferences[0].kind}", "gds", "dest", "-n", namespace); got != "GitDestination" {
+		t.Errorf("owner = %s, want GitDestination", got)
+	}
+	manifest := "{apiVersion: configbutler.ai/v1alpha1, kind: GitDestinationStatus, metadata: {name: forged, namespace: " + namespace + "}}"
+	if _, err := s.admin.Feed(t.Context(), manifest, "create", "-f", "-"); err == nil || !strings.Contains(err.Error(), "MethodNotAllowed") {
+		t.Errorf("creating a record: %v, want MethodNotAllowed", err)
+	}
+	if _, err := s.admin.Run(t.Context(), "label", "gds", "dest", "-n", namespace, "a=b"); err == nil || !strings.Contains(err.Error(), "MethodNotAllowed") {
+		t.Errorf("changing a record: %v, want MethodNotAllowed", err)
+	}
+	s.kubectl(t, "delete", "gds", "dest", "-n", namespace)
+}
+
+func testExplain(t *testing.T, s *stage) {
+	contains(t, s.kubectl(t, "explain", "gitdestination.spec"), "baseFolder\t<string>", "branch\t<string> -required-", "enum: Always, Never")
+	contains(t, s.kubectl(t, "explain", "gds.status.lastCommit"), "sha\t<string>")
+	contains(t, s.kubectl(t, "explain", "watchrule.spec.rules.resources"), "resources <[]string>")
+	contains(t, s.kubectl(t, "explain", "cwr", "--recursive"), "namespaceSelector")
+}
+
+func testFieldValidation(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "strict")
+	misspelt := strings.Replace(destinationIn(namespace), "branch: main", "branch: main, baseFloder: x", 1)
+	_, err := s.admin.Feed(t.Context(), misspelt, "apply", "-f", "-")
+	if err == nil || !strings.Contains(err.Error(), `unknown field "spec.baseFloder"`) {
+		t.Errorf("a misspelt field: %v, want it named", err)
+	}
+	s.apply(t, misspelt, "--validate=false")
+}
+
+func testServerSideApply(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "ssa")
+	s.apply(t, repositoryIn(namespace))
+	s.apply(t, ruleIn(namespace), "--server-side", "--field-manager=one")
+	another := strings.Replace(ruleIn(namespace), "name: some", "name: more", 1)
+	s.apply(t, another, "--server-side", "--field-manager=two")
+	if got := s.jsonpath(t, "{.spec.rules[*].name}", "wr", "rule", "-n", namespace); got != "some more" {
+		t.Errorf("rules = %s, want those of both managers", got)
+	}
+	conflicting := strings.Replace(ruleIn(namespace), "name: dest}", "name: theirs}", 1)
+	_, err := s.admin.Feed(t.Context(), conflicting, "apply", "-f", "-", "--server-side", "--field-manager=two")
+	if err == nil || !strings.Contains(err.Error(), `conflict with "one": .spec.destinationRef`) {
+		t.Errorf("taking another manager's field: %v, want a conflict", err)
+	}
+	s.apply(t, destinationIn(namespace)+"status: {observedGeneration: 99}\n", "--server-side", "--field-manager=one")
+	if got := s.jsonpath(t, "{.status.observedGeneration}", "gd", "dest", "-n", namespace); got == "99" {
+		t.Error("the main endpoint took a status")
+	}
+}
+
+func testDryRun(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "dry")
+	contains(t, s.apply(t, repositoryIn(namespace), "--dry-run=server"), "server dry run")
+	if out := s.kubectl(t, "get", "grc", "-n", namespace, "-o", "name"); out != "" {
+		t.Errorf("a dry run stored %s", out)
+	}
+}
+
+func testWait(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "waiting")
+	s.apply(t, ruleIn(namespace))
+	condition := `{"status":{"conditions":[{"type":"Shown","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+	s.kubectl(t, "patch", "wr", "rule", "-n", namespace, "--subresource=status", "--type=strategic", "-p", condition)
+	s.kubectl(t, "wait", "--for=condition=Shown", "wr/rule", "-n", namespace, "--timeout=20s")
+	deleted := make(chan error, 1)
+	go func() {
+		_, err := s.admin.Run(t.Context(), "wait", "--for=delete", "wr/rule", "-n", namespace, "--timeout=30s")
+		deleted <- err
+	}()
+	s.kubectl(t, "delete", "wr", "rule", "-n", namespace)
+	if err := <-deleted; err != nil {
+		t.Error(err)
+	}
+}
+
+func testInvalidInput(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "invalid")
+	for _, each := range []struct{ name, manifest, old, new, want string }{
+		{"a folder above the root", destinationIn(namespace), "clusters/invalid", "../elsewhere", "spec.baseFolder"},
+		{"an unknown scheme", repositoryIn(namespace), "https://", "gopher://", "spec.repoUrl"},
+		{"a rule that selects nothing", ruleIn(namespace), `[{name: some, apiGroups: [""], resources: [configmaps]}]`, "[]", "spec.rules"},
+		{"an unknown operation", ruleIn(namespace), "name: some", "name: some, operations: [READ]", "spec.rules[0].operations[0]"},
+	} {
+		manifest := strings.Replace(each.manifest, each.old, each.new, 1)
+		if _, err := s.admin.Feed(t.Context(), manifest, "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), each.want) {
+			t.Errorf("%s: %v, want an error about %s", each.name, err, each.want)
+		}
+	}
+}

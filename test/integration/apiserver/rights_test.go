@@ -1,0 +1,128 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+// ordinary is kubectl of a user without any rights, whose access reviews system:masters would skip.
+func (s *stage) ordinary(t *testing.T, name string) devcluster.Kubectl {
+	t.Helper()
+	user, err := s.User(name, "developers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Kubectl(user)
+}
+
+// grant allows a user verbs on resources of a namespace, and waits until the cluster knows.
+func (s *stage) grant(t *testing.T, user, namespace, role, verbs, resources string) {
+	t.Helper()
+	s.kubectl(t, "create", "role", role, "-n", namespace, "--verb="+verbs, "--resource="+resources)
+	s.kubectl(t, "create", "rolebinding", role, "-n", namespace, "--role="+role, "--user="+user)
+	verb, _, _ := strings.Cut(verbs, ",")
+	first, _, _ := strings.Cut(resources, ",")
+	eventually(t, "the grant to take effect", func(ctx context.Context) error {
+		out, err := s.admin.Run(ctx, "auth", "can-i", verb, first, "-n", namespace, "--as="+user)
+		if err != nil {
+			return fmt.Errorf("%s: %w", out, err)
+		}
+		return nil
+	})
+}
+
+func testRBAC(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "rbac")
+	s.apply(t, repositoryIn(namespace))
+	s.apply(t, ruleIn(namespace))
+	vera := s.ordinary(t, "vera")
+	requests := map[string][]string{
+		"get":    {"get", "wr", "rule", "-n", namespace},
+		"list":   {"get", "wr", "-n", namespace},
+		"watch":  {"get", "wr", "-n", namespace, "--watch-only", "--request-timeout=3s"},
+		"patch":  {"label", "wr", "rule", "-n", namespace, "a=b"},
+		"update": {"replace", "-n", namespace, "-f", "-"},
+		"create": {"create", "-n", namespace, "-f", "-"},
+		"delete": {"delete", "wr", "rule", "-n", namespace},
+	}
+	for verb, request := range requests {
+		_, err := vera.Feed(t.Context(), strings.Replace(ruleIn(namespace), "name: rule", "name: hers", 1), request...)
+		if err == nil || !strings.Contains(err.Error(), `User "vera" cannot`) {
+			t.Errorf("%s without any right: %v, want Forbidden", verb, err)
+		}
+	}
+	s.grant(t, "vera", namespace, "readers", "get,list,watch", "watchrules.configbutler.ai")
+	for _, verb := range []string{"get", "list"} {
+		eventually(t, verb, func(ctx context.Context) error {
+			_, err := vera.Run(ctx, requests[verb]...)
+			return err
+		})
+	}
+	if _, err := vera.Run(t.Context(), requests["delete"]...); err == nil {
+		t.Error("a reader deletes")
+	}
+	if _, err := vera.Run(t.Context(), "get", "grc", "-n", namespace); err == nil {
+		t.Error("a reader of rules reads repositories")
+	}
+}
+
+func testCallerRights(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "rights")
+	jane := s.ordinary(t, "jane")
+	s.grant(t, "jane", namespace, "rules", "get,list,create,update,patch,delete", "watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai")
+	s.grant(t, "jane", namespace, "configmaps", "list,watch", "configmaps")
+	refusals := []struct{ name, manifest, want string }{
+		{
+			"Secrets by name", strings.Replace(ruleIn(namespace), "configmaps", "secrets", 1),
+			`user "jane" cannot list and watch secrets in the namespace rights`,
+		},
+		{
+			"Secrets by a wildcard", strings.Replace(ruleIn(namespace), "configmaps", `"*"`, 1),
+			`user "jane" cannot list and watch * in the namespace rights`,
+		},
+		{
+			"Secrets by the preset", strings.Replace(ruleIn(namespace), ", resources: [configmaps]", "", 1),
+			`user "jane" cannot list and watch secrets in the namespace rights`,
+		},
+		{
+			"a type that is not served yet", strings.Replace(ruleIn(namespace), `[""], resources: [configmaps]`, `[later.io], resources: [things]`, 1),
+			`user "jane" cannot list and watch things.later.io in the namespace rights`,
+		},
+		{
+			"a Secret of a repository", strings.Replace(repositoryIn(namespace), "allowedBranches", "secretRef: {name: creds}, allowedBranches", 1),
+			`user "jane" cannot get secrets "creds" in the namespace rights`,
+		},
+	}
+	for _, each := range refusals {
+		for _, arguments := range [][]string{{"create", "-f", "-"}, {"create", "--dry-run=server", "-f", "-"}, {"apply", "--server-side", "-f", "-"}} {
+			_, err := jane.Feed(t.Context(), each.manifest, arguments...)
+			if err == nil || !strings.Contains(err.Error(), each.want) || !strings.Contains(err.Error(), "ask for a Role in the namespace rights") {
+				t.Errorf("%s, %v: %v\nwant a refusal with %s", each.name, arguments, err, each.want)
+			}
+		}
+	}
+	if _, err := jane.Feed(t.Context(), ruleIn(namespace), "apply", "-f", "-"); err != nil {
+		t.Errorf("a rule that she may have: %v", err)
+	}
+	if _, err := jane.Feed(t.Context(), strings.Replace(ruleIn(namespace), "[configmaps]", "[configmaps, secrets]", 1), "apply", "-f", "-"); err == nil {
+		t.Error("her rule was widened to Secrets")
+	}
+	warned := jane.Command(t.Context(), "label", "wr", "rule", "-n", namespace, "a=b")
+	if out, err := warned.CombinedOutput(); err != nil {
+		t.Errorf("labelling her rule: %v: %s", err, out)
+	}
+	unserved := s.admin.Command(t.Context(), "apply", "--dry-run=server", "-f", "-")
+	unserved.Stdin = strings.NewReader(strings.Replace(ruleIn(namespace), `[""], resources: [configmaps]`, `[later.io], resources: [things]`, 1))
+	out, err := unserved.CombinedOutput()
+	if err != nil {
+		t.Fatalf("a rule for a type that is not served: %v: %s", err, out)
+	}
+	contains(t, string(out), "Warning: spec.rules[0].resources: things: no such resource type; it will be followed when it appears")
+}
