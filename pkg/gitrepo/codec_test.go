@@ -4,9 +4,11 @@
 package gitrepo
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -159,6 +161,38 @@ func FuzzReadPack(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestAcknowledgements has the answers of servers with and without multi_ack, and those that repeat themselves.
+func TestAcknowledgements(t *testing.T) {
+	hash := strings.Repeat("1", 40)
+	packet := func(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
+	for name, test := range map[string]struct {
+		answer string
+		want   string
+		kind   Kind
+	}{
+		"nothing in common": {packet("NAK\n") + packet("\x01PACK"), packet("\x01PACK"), ""},
+		"in common":         {packet("ACK "+hash+"\n") + "PACK\x00\x00\x00\x02", "PACK\x00\x00\x00\x02", ""},
+		"said twice":        {packet("ACK "+hash+"\n") + packet("ACK "+hash+"\n") + "PACK\x00\x00\x00\x02", "PACK\x00\x00\x00\x02", ""},
+		"multi_ack_detailed": {
+			packet("ACK "+hash+" common\n") + packet("ACK "+hash+" ready\n") + packet("NAK\n") + packet("ACK "+hash+"\n") + "PACK\x00\x00\x00\x02",
+			"PACK\x00\x00\x00\x02", "",
+		},
+		"error":     {packet("ERR upload-pack: not our ref\n"), "", Rejected},
+		"cut short": {packet("NAK\n"), "", Unreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := bufio.NewReader(strings.NewReader(test.answer))
+			err := skipAcknowledgements(answer)
+			if (err != nil || test.kind != "") && kindOf(err) != test.kind {
+				t.Fatalf("error %v, want %s", err, test.kind)
+			}
+			if rest, _ := io.ReadAll(answer); string(rest) != test.want {
+				t.Errorf("left %q, want %q", rest, test.want)
+			}
+		})
+	}
 }
 
 func TestReadPackGivesUp(t *testing.T) {

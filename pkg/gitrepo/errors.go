@@ -18,17 +18,17 @@ var ErrMoved = errors.New("the remote branch has moved")
 type Kind string
 
 const (
-	// Unreachable: the remote did not answer, or said that it cannot now. Try again later.
+	// Unreachable says that the remote did not answer, or cannot now. Try again later.
 	Unreachable Kind = "Unreachable"
-	// Unauthorized: the remote, or we, did not accept who the other one says it is. Wait for other credentials.
+	// Unauthorized says that one side does not accept who the other says it is. Wait for other credentials.
 	Unauthorized Kind = "Unauthorized"
-	// NotFound: there is no such repository, or these credentials may not know of it.
+	// NotFound says that there is no such repository, or that these credentials may not know of it.
 	NotFound Kind = "NotFound"
-	// Rejected: the remote understood and refused, as hooks and protected branches do. Message says why.
+	// Rejected says that the remote understood and refused, as hooks and protected branches do. Message says why.
 	Rejected Kind = "Rejected"
-	// Protocol: the remote's answer is not what Git would say, or is more than this package takes.
+	// Protocol says that the remote's answer is not what Git would say, or is more than this package takes.
 	Protocol Kind = "Protocol"
-	// Invalid: the URL, the branch or the credentials cannot be used as they are; nothing was sent.
+	// Invalid says that the URL, the branch or the credentials cannot be used as they are; nothing was sent.
 	Invalid Kind = "Invalid"
 )
 
@@ -63,11 +63,6 @@ func refuse(kind Kind, format string, arguments ...any) error {
 	return &refusal{kind: kind, text: fmt.Sprintf(format, arguments...)}
 }
 
-// refuseAs gives an error a kind and keeps it in the chain.
-func refuseAs(kind Kind, err error) error {
-	return &Error{Kind: kind, Message: err.Error(), cause: err}
-}
-
 // failure makes the error that callers see. A cancelled context is told as such, whatever broke because of it.
 func (r *Remote) failure(ctx context.Context, doing string, err error) error {
 	if err == nil {
@@ -89,9 +84,8 @@ func kindOf(err error) Kind {
 	if errors.As(err, &refused) {
 		return refused.kind
 	}
-	var known *Error
-	if errors.As(err, &known) {
-		return known.Kind
+	if errors.Is(err, errIncomplete) || errors.Is(err, errTooLarge) {
+		return Protocol
 	}
 	return Unreachable
 }

@@ -111,13 +111,7 @@ func readFetched(answer *bufio.Reader, asked *packp.UploadRequest, limit int64) 
 	if err := skipAcknowledgements(answer); err != nil {
 		return objects{}, err
 	}
-	found, err := readPack(newDataReader(answer, asked.Capabilities, io.Discard), limit)
-	if err != nil {
-		return objects{}, err
-	}
-	// Read to the end, or the connection is not used again; what follows a pack is a few words at most.
-	_, _ = io.CopyN(io.Discard, answer, answerBuffer)
-	return found, nil
+	return readPack(newDataReader(answer, asked.Capabilities, io.Discard), limit)
 }
 
 // skipUntilFlush reads over the list of commits whose parents the server leaves out.

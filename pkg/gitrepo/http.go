@@ -122,11 +122,21 @@ func (s *httpSession) advertisement(ctx context.Context) (*packp.AdvRefs, error)
 }
 
 func (s *httpSession) request(ctx context.Context, parts ...[]byte) (io.ReadCloser, error) {
-	response, err := s.do(ctx, http.MethodPost, s.base+"/"+string(s.service), parts)
+	response, err := s.do(ctx, http.MethodPost, s.base+"/"+string(s.service), parts) //nolint:bodyclose // The caller closes it.
 	if err != nil {
 		return nil, err
 	}
-	return response.Body, nil
+	return drained{response.Body}, nil
+}
+
+// drained is an answer that is read to its end when it is closed, without which the connection is not used again. What
+// is left of an answer that was understood is a few bytes; of another no more than that is waited for.
+type drained struct{ io.ReadCloser }
+
+// Close ends the answer.
+func (d drained) Close() error {
+	_, _ = io.CopyN(io.Discard, d.ReadCloser, maxMessage)
+	return d.ReadCloser.Close()
 }
 
 func (s *httpSession) do(ctx context.Context, method, address string, parts [][]byte) (*http.Response, error) {

@@ -18,7 +18,7 @@ import (
 func noise(size int) string {
 	data := make([]byte, size)
 	for i := range data {
-		data[i] = byte(' ' + rand.IntN(90)) //nolint:gosec // Test data.
+		data[i] = byte(' ' + rand.IntN(90))
 	}
 	return string(data)
 }
@@ -26,9 +26,9 @@ func noise(size int) string {
 // TestRandomChangesMatchAWorkTree applies the same random changes to a branch and to a work tree of git's own and
 // compares the trees after every commit.
 func TestRandomChangesMatchAWorkTree(t *testing.T) {
-	seed := rand.Uint64() //nolint:gosec // Test data.
+	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Test data.
+	random := rand.New(rand.NewPCG(seed, 0))
 	r := newRepository(t)
 	w := r.clone()
 	remote := newRemote(t, r.serve(plain))

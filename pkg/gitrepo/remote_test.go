@@ -142,7 +142,7 @@ func TestKindsOfFailure(t *testing.T) {
 		"SHA-256":      {answer(200, advertisement, sha256Advertisement()), gitrepo.Protocol, "does not speak"},
 		"dumb server":  {answer(200, "text/plain", "# refs"), gitrepo.Protocol, "text/plain"},
 		"teapot":       {answer(418, "text/plain", "short and stout"), gitrepo.Rejected, "short and stout"},
-		"endless loop": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), 302) }, gitrepo.Protocol, "too often"},
+		"endless loop": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }, gitrepo.Protocol, "too often"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(test.handler)
@@ -187,17 +187,16 @@ func TestRedirects(t *testing.T) {
 	var leaked atomic.Int64
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { leaked.Add(1) }))
 	defer elsewhere.Close()
-	target := r.serve(guarded(authorization))
 	base := filepath.Base(r.path)
 	home := r.serve(func(next http.Handler) http.Handler {
 		return guarded(authorization)(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 			switch {
 			case strings.HasPrefix(request.URL.Path, "/renamed/"):
-				http.Redirect(response, request, "/"+base+strings.TrimPrefix(request.URL.Path, "/renamed")+"?"+request.URL.RawQuery, 301)
+				http.Redirect(response, request, "/"+base+strings.TrimPrefix(request.URL.Path, "/renamed")+"?"+request.URL.RawQuery, http.StatusMovedPermanently)
 			case strings.HasPrefix(request.URL.Path, "/away/"):
-				http.Redirect(response, request, elsewhere.URL+request.URL.Path, 302)
+				http.Redirect(response, request, elsewhere.URL+request.URL.Path, http.StatusFound)
 			case request.Method == http.MethodPost && strings.HasPrefix(request.URL.Path, "/later/"):
-				http.Redirect(response, request, elsewhere.URL+request.URL.Path, 307)
+				http.Redirect(response, request, elsewhere.URL+request.URL.Path, http.StatusTemporaryRedirect)
 			case strings.HasPrefix(request.URL.Path, "/later/"):
 				request.URL.Path = "/" + base + strings.TrimPrefix(request.URL.Path, "/later")
 				next.ServeHTTP(response, request)
@@ -207,7 +206,6 @@ func TestRedirects(t *testing.T) {
 		}))
 	})
 	home = strings.TrimSuffix(home, "/"+base)
-	_ = target
 	remoteAt := func(url string) *gitrepo.Remote {
 		remote := newRemote(t, url)
 		remote.Credentials.BearerToken = "t0ken"
@@ -259,6 +257,29 @@ func TestHTTPS(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	r := newRepository(t)
+	var dialed atomic.Int64
+	remote := newRemote(t, r.serve(plain))
+	remote.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialed.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	branch := load(t, remote, gitrepo.Options{})
+	w := r.clone()
+	for i := range 5 {
+		stage(t, branch, set("a", fmt.Sprint(i)))
+		push(t, branch)
+		w.git("pull", "--quiet", "origin", "main")
+		w.write("b", fmt.Sprint(i))
+		w.push("theirs")
+		refreshed(t, r, branch)
+	}
+	if dialed.Load() != 1 {
+		t.Errorf("%d connections for operations one after the other", dialed.Load())
 	}
 }
 

@@ -34,7 +34,7 @@ type sshServer struct {
 	serving  sync.WaitGroup
 }
 
-const sshPassword = "s3cret" //nolint:gosec // Test data.
+const sshPassword = "s3cret"
 
 func newSSHServer(t *testing.T, client ssh.PublicKey) *sshServer {
 	t.Helper()
