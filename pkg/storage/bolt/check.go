@@ -19,7 +19,7 @@ const checkTimeout = 2 * time.Second
 func (e *Engine) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	if err := e.readable(ctx); err != nil {
+	if err := e.usable(ctx); err != nil {
 		return err
 	}
 	if err := e.commit(ctx, probe{}, 0); err != nil && !errors.Is(err, errProbed) {

@@ -45,7 +45,8 @@ func NewClient(ctx context.Context, e *Engine) *kubernetes.Client {
 		maintenanceClient{MaintenanceClient: pb.NewMaintenanceClient(noConnection{}), engine: e}, c)
 	c.Auth = clientv3.NewAuthFromAuthClient(pb.NewAuthClient(noConnection{}), c)
 	c.Cluster = clientv3.NewClusterFromClusterClient(pb.NewClusterClient(noConnection{}), c)
-	context.AfterFunc(c.Ctx(), func() { _ = c.Lease.Close() }) // It always succeeds, and may be called again.
+	// Close always succeeds, and may be called again.
+	context.AfterFunc(c.Ctx(), func() { _ = c.Lease.Close() }) //nolint:contextcheck // The client has a context of its own.
 	announceFeatures(ctx, c)
 	client := &kubernetes.Client{Client: c}
 	client.Kubernetes = client

@@ -42,17 +42,16 @@ type request struct {
 }
 
 // commit queues a change and waits until it is on disk or refused. When ctx ends
-// first the outcome is unknown, as it is with etcd.
+// first the outcome is unknown, as it is with etcd, and the change is the
+// committer's: only after a nil error may the caller read it.
 func (e *Engine) commit(ctx context.Context, change mutation, size int) error {
 	if size > e.options.MaxRequestBytes {
 		return rpctypes.ErrRequestTooLarge
 	}
-	r := &request{mutation: change, size: size, done: make(chan struct{})}
-	select {
-	case <-e.stop:
-		return ErrClosed
-	default:
+	if err := e.usable(ctx); err != nil {
+		return err
 	}
+	r := &request{mutation: change, size: size, done: make(chan struct{})}
 	select {
 	case e.queue <- r:
 	case <-e.stop:

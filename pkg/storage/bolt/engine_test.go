@@ -376,3 +376,37 @@ func TestCallerThatGaveUp(t *testing.T) {
 		t.Errorf("put %v, range %v", putErr, rangeErr)
 	}
 }
+
+// TestCallersThatGiveUp end their requests at any time: the engine goes on, and a
+// request that was answered was done.
+func TestCallersThatGiveUp(t *testing.T) {
+	const callers, each = 8, 200
+	e := openEngine(t, bolt.Options{})
+	var group errgroup.Group
+	answered := make([]int64, callers)
+	for c := range callers {
+		group.Go(func() error {
+			for i := range each {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Duration(i)*time.Microsecond, cancel)
+				_, err := e.Put(ctx, &pb.PutRequest{Key: fmt.Appendf(nil, "/%d/%d", c, i)})
+				cancel()
+				switch {
+				case err == nil:
+					answered[c]++
+				case !errors.Is(err, context.Canceled):
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for c, n := range answered {
+		if got := countOf(t, e, fmt.Sprintf("/%d/", c), 0); got < n {
+			t.Errorf("caller %d had %d writes answered, the store has %d", c, n, got)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func (e *Engine) KeepAlive(ctx context.Context, id int64) (*pb.LeaseKeepAliveRes
 // TimeToLive tells the seconds that a lease has left, -1 if there is no such
 // lease, and its keys if the request asks for them.
 func (e *Engine) TimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest) (*pb.LeaseTimeToLiveResponse, error) {
-	if err := e.readable(ctx); err != nil {
+	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
 	response := &pb.LeaseTimeToLiveResponse{ID: r.ID, TTL: -1}
@@ -82,7 +82,7 @@ func (e *Engine) TimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest) (
 
 // Leases lists the leases there are.
 func (e *Engine) Leases(ctx context.Context) (*pb.LeaseLeasesResponse, error) {
-	if err := e.readable(ctx); err != nil {
+	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
 	response := &pb.LeaseLeasesResponse{Header: e.header(e.Revision())}

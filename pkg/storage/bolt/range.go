@@ -21,7 +21,7 @@ func (e *Engine) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeRespon
 	if err := checkRange(r); err != nil {
 		return nil, err
 	}
-	if err := e.readable(ctx); err != nil {
+	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
 	var response *pb.RangeResponse
@@ -37,8 +37,8 @@ func (e *Engine) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeRespon
 	return response, nil
 }
 
-// readable tells whether a read is worth starting.
-func (e *Engine) readable(ctx context.Context) error {
+// usable tells whether a request is worth starting.
+func (e *Engine) usable(ctx context.Context) error {
 	select {
 	case <-e.stop:
 		return ErrClosed

@@ -56,7 +56,7 @@ func (s *rangeStream) Recv() (*pb.RangeStreamResponse, error) {
 	if s.finished {
 		return nil, io.EOF
 	}
-	if err := s.engine.readable(s.ctx); err != nil {
+	if err := s.engine.usable(s.ctx); err != nil {
 		return nil, err
 	}
 	var p page

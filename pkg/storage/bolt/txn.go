@@ -20,20 +20,26 @@ func (e *Engine) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, er
 	if err := checkTxn(r); err != nil {
 		return nil, err
 	}
-	var response *pb.TxnResponse
-	var err error
+	run := e.writeTxn
 	if isReadOnly(r) {
-		response, err = e.readTxn(ctx, r)
-	} else {
-		change := &txn{request: r}
-		err = e.commit(ctx, change, txnSize(r))
-		response = change.response
+		run = e.readTxn
 	}
+	response, err := run(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	e.completeTxn(response, r)
 	return response, nil
+}
+
+// writeTxn runs a transaction in the committer. After an error the change may still
+// be on its way through it, and is not to be looked at.
+func (e *Engine) writeTxn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+	change := &txn{request: r}
+	if err := e.commit(ctx, change, txnSize(r)); err != nil {
+		return nil, err
+	}
+	return change.response, nil
 }
 
 // Put sets one key.
@@ -62,7 +68,7 @@ func (e *Engine) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest) (*pb
 
 // readTxn runs a transaction that writes nothing, past the committer.
 func (e *Engine) readTxn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
-	if err := e.readable(ctx); err != nil {
+	if err := e.usable(ctx); err != nil {
 		return nil, err
 	}
 	var response *pb.TxnResponse
