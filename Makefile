@@ -12,6 +12,8 @@ SIGNAL ?= TERM
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # What a package of tests may take, the first compilation not counted.
 TEST_TIMEOUT ?= 15m
+# How many objects the benchmarks mirror at most.
+OBJECTS ?= 20000
 
 .DEFAULT_GOAL := help
 
@@ -62,8 +64,12 @@ test-integration: control-plane ## Run the tests on a real control plane, one pa
 	go test $(RACE) -timeout $(TEST_TIMEOUT) -p 1 ./test/...
 
 .PHONY: bench
-bench: control-plane ## Run the benchmarks.
-	go test -run '^$$' -bench . -benchmem -timeout 60m ./test/bench/...
+bench: control-plane ## Run the benchmarks (minutes) and print their figures beside the targets; OBJECTS of the largest population.
+	go run ./test/bench -objects '$(OBJECTS)'
+
+.PHONY: bench-check
+bench-check: control-plane ## The same, and fail when a target is missed.
+	go run ./test/bench -objects '$(OBJECTS)' -check
 
 ##@ Try
 

@@ -23,26 +23,38 @@ const (
 	latencySamples = 300
 )
 
-// eventToCommit measures how long a change takes from the moment its writer sends it to
-// the moment the remote's branch has it. The next change is made only then, so the server
-// is idle before each. In turn with the changes a file is pushed to a copy of the
-// repository directly, which is the part that the Git server and pkg/gitrepo take.
-func eventToCommit(b *testing.B, m *mirror, p *population) {
-	r := m.open(b)
-	direct := newDirectPush(b, m, p)
+// latency measures how long a change takes from the moment its writer sends it to the
+// moment the remote's branch has it. The next change is made only then, so the server is
+// idle before each. In turn with the changes a file is pushed to a copy of the repository
+// directly, which is the part that the Git server and pkg/gitrepo take.
+type latency struct {
+	*mirror
+	*population
+	// first is the median of the first, smallest population; zero before that.
+	first time.Duration
+}
+
+func (l *latency) run(b *testing.B) {
+	r := l.open(b)
+	direct := newDirectPush(b, l.mirror, l.size)
 	var events, pushes []time.Duration
 	for i := range latencyWarmUp + latencySamples {
-		number := i * 7919 % p.size
-		event, object := changeOnce(b, r, p, number)
+		event, object := changeOnce(b, r, l.population, i*7919%l.size)
 		push := direct.once(b.Context(), object)
 		if i >= latencyWarmUp {
 			events, pushes = append(events, event), append(pushes, push)
 		}
 	}
-	b.ReportMetric(milliseconds(quantile(events, 0.5)), "p50-ms")
+	median := quantile(events, 0.5)
+	b.ReportMetric(milliseconds(median), "p50-ms")
 	b.ReportMetric(milliseconds(quantile(events, 0.99)), "p99-ms")
 	b.ReportMetric(milliseconds(quantile(pushes, 0.5)), "push-p50-ms")
-	b.ReportMetric(float64(quantile(events, 0.5))/float64(quantile(pushes, 0.5)), "p50/push")
+	b.ReportMetric(ratio(median, quantile(pushes, 0.5)), "p50/push")
+	if l.first == 0 {
+		l.first = median
+		return
+	}
+	b.ReportMetric(ratio(median, l.first), "p50/first")
 }
 
 // changeOnce makes one change and waits for it.
@@ -66,9 +78,9 @@ type directPush struct {
 	branch *gitrepo.Branch
 }
 
-func newDirectPush(b *testing.B, m *mirror, p *population) *directPush {
+func newDirectPush(b *testing.B, m *mirror, objects int) *directPush {
 	b.Helper()
-	name := fmt.Sprintf("direct-%d", p.size)
+	name := fmt.Sprintf("direct-%d", objects)
 	root := m.Env(devcluster.EnvGitRoot)
 	if err := os.CopyFS(filepath.Join(root, name+".git"), os.DirFS(m.repository)); err != nil {
 		b.Fatal(err)

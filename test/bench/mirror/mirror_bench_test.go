@@ -41,14 +41,15 @@ func BenchmarkMirror(b *testing.B) {
 			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
 		})
 	}
-	measure("EventToCommit", few, func(b *testing.B) { eventToCommit(b, m, p) })
+	latency := &latency{mirror: m, population: p}
+	measure("EventToCommit", few, latency.run)
 	measure("Idle", idleObjects, func(b *testing.B) { idle(b, m) })
 	measure("Sustained", idleObjects, func(b *testing.B) { sustained(b, m, p) })
-	measure("EventToCommit", moreObjects, func(b *testing.B) { eventToCommit(b, m, p) })
+	measure("EventToCommit", moreObjects, latency.run)
 	measure("Seed", seedObjects, func(b *testing.B) { seed(b, m, p) })
 	measure("SecondRun", seedObjects, func(b *testing.B) { secondRun(b, m) })
 	measure("Memory", *most, func(b *testing.B) { memory(b, m) })
 	if *most >= largeObjects {
-		measure("EventToCommit", *most, func(b *testing.B) { eventToCommit(b, m, p) })
+		measure("EventToCommit", *most, latency.run)
 	}
 }

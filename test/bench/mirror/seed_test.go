@@ -32,7 +32,7 @@ func seed(b *testing.B, m *mirror, p *population) {
 	}
 	b.ReportMetric(quantile(seeds, 0.5).Seconds(), "seed-s")
 	b.ReportMetric(quantile(gets, 0.5).Seconds(), "get-s")
-	b.ReportMetric(quantile(seeds, 0.5).Seconds()/quantile(gets, 0.5).Seconds(), "seed/get")
+	b.ReportMetric(ratio(quantile(seeds, 0.5), quantile(gets, 0.5)), "seed/get")
 }
 
 // getAll returns how long kubectl takes to print all ConfigMaps.

@@ -16,3 +16,5 @@ func quantile(samples []time.Duration, share float64) time.Duration {
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }

@@ -1,0 +1,99 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench runs the benchmarks and prints one table of what has a target, and all
+// figures below it.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// timeout is more than the benchmarks of one folder take, compilation included.
+const timeout = "60m"
+
+// errMissed says that a target was missed.
+var errMissed = errors.New("a target was missed")
+
+// settings are what the flags say.
+type settings struct {
+	bench   string
+	objects int
+	raw     string
+	check   bool
+}
+
+func main() {
+	var s settings
+	flag.StringVar(&s.bench, "bench", ".", "regular expression of the benchmarks to run, as that of go test")
+	flag.IntVar(&s.objects, "objects", 20_000, "objects of the mirror's largest population")
+	flag.StringVar(&s.raw, "raw", "bin/bench.txt", "file that gets what go test prints, as benchstat reads it")
+	flag.BoolVar(&s.check, "check", false, "fail when a target is missed")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := s.run(ctx, os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs the benchmarks, shows their progress, and prints the table.
+func (s *settings) run(ctx context.Context, out, progress io.Writer) error {
+	var raw bytes.Buffer
+	both := io.MultiWriter(&raw, progress)
+	failed := errors.Join(
+		s.goTest(ctx, both, "./test/bench/gitrepo"),
+		s.goTest(ctx, both, "./test/bench/mirror", "-objects", strconv.Itoa(s.objects)),
+	)
+	if err := save(s.raw, raw.Bytes()); err != nil {
+		return err
+	}
+	results, err := parse(&raw)
+	if err != nil {
+		return err
+	}
+	verdicts := judge(results, targets)
+	if err := printTable(out, verdicts, results); err != nil {
+		return err
+	}
+	if s.check && missed(verdicts) {
+		failed = errors.Join(failed, errMissed)
+	}
+	return failed
+}
+
+// goTest runs the benchmarks of one folder. The arguments are those of its own flags.
+func (s *settings) goTest(ctx context.Context, out io.Writer, folder string, arguments ...string) error {
+	all := append([]string{"test", "-run", "^$", "-bench", s.bench, "-timeout", timeout, folder}, arguments...)
+	command := exec.CommandContext(ctx, "go", all...)
+	// An interrupt lets the benchmarks end what they started.
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.Stdout, command.Stderr = out, out
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("running the benchmarks of %s: %w", folder, err)
+	}
+	return nil
+}
+
+func save(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("making the folder of the raw figures: %w", err)
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		return fmt.Errorf("saving the raw figures: %w", err)
+	}
+	return nil
+}

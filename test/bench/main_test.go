@@ -1,0 +1,98 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// output is what go test prints: progress, results and the rest.
+var output = strings.ReplaceAll(`goos: linux
+BenchmarkCommit/files=1000/changed=200
+BenchmarkCommit/files=1000/changed=200-P     5   123456 ns/op   0.25 build/native
+    print.go:225: starting etcd ...
+BenchmarkCommit/files=50000/changed=200-P    5   123456 ns/op   0.5 build/native
+BenchmarkMirror/Seed/objects=10000-P         1   8.118 get-s   2.144 seed-s
+--- FAIL: BenchmarkMirror/Idle
+PASS
+`, "-P", processors())
+
+func TestTable(t *testing.T) {
+	results, err := parse(strings.NewReader(output))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := judge(results, []target{
+		atMost("building", "^Commit/", "build/native", 0.4),
+		atMost("building the small one", "^Commit/files=1000/", "build/native", 0.4),
+		atLeast("slowness", "^Mirror/Seed/", "get-s", 8),
+		atMost("nothing", "^Nothing$", "get-s", 8),
+	})
+	var table strings.Builder
+	if err := printTable(&table, verdicts, results); err != nil {
+		t.Fatal(err)
+	}
+	want := `TARGET                  MEASURED     WANTED  
+building                0.25 to 0.5  <= 0.4  MISSED
+building the small one  0.25         <= 0.4  met
+slowness                8.12         >= 8    met
+nothing                 -            <= 8    not measured
+
+BENCHMARK                       FIGURES
+Commit/files=1000/changed=200   123456 ns/op, 0.25 build/native
+Commit/files=50000/changed=200  123456 ns/op, 0.5 build/native
+Mirror/Seed/objects=10000       8.12 get-s, 2.14 seed-s
+`
+	if got := table.String(); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if !missed(verdicts) || missed(verdicts[1:]) {
+		t.Errorf("missed: %v, without the first: %v", missed(verdicts), missed(verdicts[1:]))
+	}
+}
+
+func TestParseRefusesBrokenResults(t *testing.T) {
+	if _, err := parse(strings.NewReader("BenchmarkX 1 many ns/op\n")); err == nil {
+		t.Error("a result without a number is taken")
+	}
+}
+
+// TestTargetsTellSizesApart holds the expressions to the benchmarks that they are for.
+func TestTargetsTellSizesApart(t *testing.T) {
+	matches := func(what, name string) bool {
+		for _, each := range targets {
+			if each.what == what {
+				return each.benchmarks.MatchString(name)
+			}
+		}
+		t.Fatalf("no target %q", what)
+		return false
+	}
+	const all, largest = "build and push / fast-import + git push", "the same, 50 000 files, 1000 commits"
+	for name, want := range map[string]string{
+		"Commit/files=1000/commits=1000/changed=1":  all,
+		"Commit/files=50000/commits=100/changed=10": all,
+		"Commit/files=50000/commits=20/changed=200": all,
+		"Commit/files=50000/commits=1/changed=1":    all,
+		"Commit/files=50000/commits=1000/changed=1": largest,
+	} {
+		if matches(all, name) != (want == all) || matches(largest, name) != (want == largest) {
+			t.Errorf("%s: want it under %q only", name, want)
+		}
+	}
+}
+
+func TestTargetsAreDistinct(t *testing.T) {
+	seen := map[string]*regexp.Regexp{}
+	for _, each := range targets {
+		key := fmt.Sprint(each.benchmarks, " ", each.unit)
+		if seen[key] != nil {
+			t.Errorf("two targets for %s", key)
+		}
+		seen[key] = each.benchmarks
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "regexp"
+
+// target is what a figure should be.
+type target struct {
+	// what says it to people.
+	what string
+	// benchmarks are the names of those that measure it, and unit is the figure's.
+	benchmarks *regexp.Regexp
+	unit       string
+	// limit is the highest value, or with atLeast the lowest.
+	limit   float64
+	atLeast bool
+}
+
+// targets are in the order in which they are printed.
+var targets = []target{
+	atMost("build a commit / git fast-import", "^Commit/", "build/native", 0.4),
+	atMost("build and push / fast-import + git push", "^Commit/(files=1000/|files=50000/commits=1?\\d\\d?/)", "build+push/native", 0.6),
+	atMost("the same, 50 000 files, 1000 commits", "^Commit/files=50000/commits=1000/", "build+push/native", 0.75),
+	atMost("build one commit a change / fast-import", "^Commit/.*/changed=1$", "build/native", 1/1.5),
+	atMost("the same, one folder of 10 000 files", "^FlatFolder/", "build/native", 1.0/3),
+	atMost("pack bytes a commit in that folder", "^FlatFolder/", "packB/commit", 10<<10),
+	atMost("build time, 50 000 files / 1000 files", "^Size$", "50k/1k", 1.3),
+	atMost("start on 50 000 files / blobless git fetch", "^Start$", "start/native", 1.2),
+	atMost("memory of a branch of 50 000 files, MiB", "^Start$", "heapMiB", 40),
+
+	atMost("change to pushed commit, median, ms", "^Mirror/EventToCommit/", "p50-ms", 100),
+	atMost("change to pushed commit, 99 %, ms", "^Mirror/EventToCommit/", "p99-ms", 400),
+	atMost("the median with more objects / with 200", "^Mirror/EventToCommit/", "p50/first", 1.3),
+	atMost("seed of 10 000 ConfigMaps / kubectl get", "^Mirror/Seed/", "seed/get", 3),
+	atMost("commits of a second run", "^Mirror/SecondRun/", "commits", 0),
+	atLeast("writes a second / without the server", "^Mirror/Sustained/", "writes/alone", 0.8),
+	atLeast("changes a second, mirrored", "^Mirror/Sustained/", "mirrored/s", 1000),
+	atMost("idle with 2000 objects, CPU ms in 10 s", "^Mirror/Idle/", "cpu-ms/10s", 20),
+	atMost("idle with 2000 objects, resident MiB", "^Mirror/Idle/", "rss-MiB", 90),
+	atMost("resident with the largest population, MiB", "^Mirror/Memory/", "rss-MiB", 300),
+}
+
+func atMost(what, benchmarks, unit string, limit float64) target {
+	return target{what: what, benchmarks: regexp.MustCompile(benchmarks), unit: unit, limit: limit}
+}
+
+func atLeast(what, benchmarks, unit string, limit float64) target {
+	t := atMost(what, benchmarks, unit, limit)
+	t.atLeast = true
+	return t
+}
+
+// meets says whether a value is as it should be.
+func (t target) meets(value float64) bool {
+	if t.atLeast {
+		return value >= t.limit
+	}
+	return value <= t.limit
+}
+
+// verdict is a target and the figures that were measured for it.
+type verdict struct {
+	target
+	// values are empty when none of the benchmarks ran.
+	values []float64
+}
+
+// judge finds the figures of each target.
+func judge(results []result, targets []target) []verdict {
+	verdicts := make([]verdict, len(targets))
+	for i, t := range targets {
+		verdicts[i].target = t
+		for _, r := range results {
+			if !t.benchmarks.MatchString(r.name) {
+				continue
+			}
+			for _, m := range r.metrics {
+				if m.unit == t.unit {
+					verdicts[i].values = append(verdicts[i].values, m.value)
+				}
+			}
+		}
+	}
+	return verdicts
+}
+
+// met says whether all figures are as they should be.
+func (v verdict) met() bool {
+	for _, value := range v.values {
+		if !v.meets(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// missed says whether any target was missed.
+func missed(verdicts []verdict) bool {
+	for _, v := range verdicts {
+		if !v.met() {
+			return true
+		}
+	}
+	return false
+}
