@@ -9,7 +9,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -288,4 +290,32 @@ func TestManyCommitsInAFlatFolder(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestSnapshotsAreReadWhileTheBranchChanges(t *testing.T) {
+	r := newRepository(t)
+	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
+	var changes []gitrepo.Change
+	for i := range 500 {
+		changes = append(changes, set(fmt.Sprintf("d%d/%d.yaml", i%10, i), "x"))
+	}
+	stage(t, branch, changes...)
+	var readers sync.WaitGroup
+	for i := range 50 {
+		snapshot := branch.Snapshot()
+		want := 500 - i
+		readers.Go(func() {
+			for range 5 {
+				if got := snapshot.Len(""); got != want {
+					t.Errorf("%d files, want %d", got, want)
+				}
+				snapshot.Lookup("d3/3.yaml")
+			}
+		})
+		stage(t, branch, remove(fmt.Sprintf("d%d/%d.yaml", i%10, i)), set("d3/499.x", strconv.Itoa(i)), remove("d3/499.x"))
+		if i%10 == 0 {
+			push(t, branch)
+		}
+	}
+	readers.Wait()
 }

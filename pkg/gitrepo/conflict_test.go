@@ -375,31 +375,3 @@ func (r repository) isThin(pack []byte) bool {
 	r.t.Helper()
 	return !indexes(r.t, pack)
 }
-
-func TestSnapshotsAreReadWhileTheBranchChanges(t *testing.T) {
-	r := newRepository(t)
-	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
-	var changes []gitrepo.Change
-	for i := range 500 {
-		changes = append(changes, set(fmt.Sprintf("d%d/%d.yaml", i%10, i), "x"))
-	}
-	stage(t, branch, changes...)
-	var readers sync.WaitGroup
-	for i := range 50 {
-		snapshot := branch.Snapshot()
-		want := 500 - i
-		readers.Go(func() {
-			for range 5 {
-				if got := snapshot.Len(""); got != want {
-					t.Errorf("%d files, want %d", got, want)
-				}
-				snapshot.Lookup("d3/3.yaml")
-			}
-		})
-		stage(t, branch, remove(fmt.Sprintf("d%d/%d.yaml", i%10, i)), set("d3/499.x", strconv.Itoa(i)), remove("d3/499.x"))
-		if i%10 == 0 {
-			push(t, branch)
-		}
-	}
-	readers.Wait()
-}
