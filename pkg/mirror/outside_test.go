@@ -84,7 +84,13 @@ type storeKV struct {
 	clientv3.KV
 	life *life
 	// failure is what writes get.
-	failure atomic.Pointer[error]
+	failure atomic.Pointer[storeFailure]
+}
+
+// storeFailure is the error of the writes at a moment, or of all.
+type storeFailure struct {
+	moment string
+	err    error
 }
 
 func newStoreKV(t *testing.T, life *life) *storeKV {
@@ -102,7 +108,10 @@ func newStoreKV(t *testing.T, life *life) *storeKV {
 }
 
 // fail makes writes fail, or not, with nil.
-func (s *storeKV) fail(err error) { s.failure.Store(&err) }
+func (s *storeKV) fail(err error) { s.failAt("", err) }
+
+// failAt makes the writes of a moment fail.
+func (s *storeKV) failAt(moment string, err error) { s.failure.Store(&storeFailure{moment, err}) }
 
 func (s *storeKV) Txn(ctx context.Context) clientv3.Txn {
 	return &storeTxn{Txn: s.KV.Txn(ctx), store: s}
@@ -126,8 +135,8 @@ func (x *storeTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 }
 
 func (x *storeTxn) Commit() (*clientv3.TxnResponse, error) {
-	if failure := x.store.failure.Load(); failure != nil && *failure != nil {
-		return nil, *failure
+	if f := x.store.failure.Load(); f != nil && f.err != nil && (f.moment == "" || f.moment == x.moment) {
+		return nil, f.err
 	}
 	if err := x.store.life.reach("before " + x.moment); err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
@@ -59,6 +60,8 @@ type stage struct {
 	git     *gitFront
 	in      inputs
 	limits  Limits
+	// patience is how long a remote may take for a request.
+	patience time.Duration
 	// secrets are those of the cluster that the server runs in.
 	secrets *fake.Clientset
 
@@ -73,7 +76,7 @@ type stage struct {
 // namespace shop, to its destination, clusters/a on main. prepare may change that.
 func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Helper()
-	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), secrets: fake.NewClientset()}
+	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, secrets: fake.NewClientset()}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4}
 	s.in.repositories[0].Spec.RepoURL = s.git.url + "/shop.git"
@@ -102,7 +105,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
-		remote:   s.remote, patience: patience, running: m.running, changed: func() { signal(m.publish) },
+		remote:   s.remote, patience: s.patience, running: m.running, changed: func() { signal(m.publish) },
 		slots: make(chan struct{}, s.limits.Workers),
 	}
 	s.life.begin(cancel)
@@ -244,6 +247,19 @@ func (s *stage) idle() {
 		}
 		return nil
 	})
+}
+
+// watching tells how the types of a destination are being watched.
+func (s *stage) watching(d *destination) func(schema.GroupVersionResource) (bool, string) {
+	return func(t schema.GroupVersionResource) (bool, string) { return s.watches.of(d.plan.Load(), t) }
+}
+
+func writeFile(folder, path, content string) error {
+	path = filepath.Join(folder, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(content), 0o600)
 }
 
 func inShop(o Object) bool { return o.resource() == configMaps && o.Namespace == "shop" }

@@ -1,0 +1,183 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+)
+
+// The process dies once at every moment that the outside sees, in the middle of changes,
+// and is followed by another.
+func TestDeathAtEveryMoment(t *testing.T) {
+	for _, moment := range []string{
+		"before put outbox", "after put outbox", "before put pushes", "after put pushes",
+		"before push", "after push", "before delete outbox", "after delete outbox",
+	} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, perChange)
+			s.cluster.put(configMap("old"), "1")
+			s.mirrored()
+			s.idle()
+			died := s.life.arm(moment, 2)
+			for i := range 10 {
+				s.cluster.put(configMap("a"), fmt.Sprint(i))
+				s.cluster.put(configMap(fmt.Sprint(i)), "1")
+				s.mirroredOrDead(configMap(fmt.Sprint(i)), died)
+			}
+			s.cluster.remove(configMap("old"))
+			<-died
+			s.stop()
+			s.cluster.put(configMap("while dead"), "1")
+			s.cluster.remove(configMap("3"))
+			s.start()
+			s.mirrored()
+			s.idle()
+			s.eachChangeOnce(configMap("a"))
+		})
+	}
+}
+
+// mirroredOrDead waits for the file of an object, or until the process has died.
+func (s *stage) mirroredOrDead(o Object, died <-chan struct{}) {
+	s.t.Helper()
+	eventually(s.t, o.String(), func() error {
+		select {
+		case <-died:
+			return nil
+		default:
+		}
+		_, err := s.run("cat-file", "-e", "main:clusters/a/core/v1/configmaps/shop/"+o.Name+".yaml")
+		return err
+	})
+}
+
+func TestRestartMakesNoCommit(t *testing.T) {
+	s := newStage(t)
+	for i := range 20 {
+		s.cluster.put(configMap(fmt.Sprint(i)), "1")
+	}
+	s.mirrored()
+	s.idle()
+	tip := s.mustRun("rev-parse", "main")
+	for range 2 {
+		s.stop()
+		s.start()
+		s.idle()
+	}
+	if got := s.mustRun("rev-parse", "main"); got != tip {
+		t.Errorf("commits after a restart:\n%s", s.mustRun("log", tip+"..main"))
+	}
+}
+
+// The first push of a process must not be mistaken for the last one of the process before:
+// rows of changes that come before the branch has been read are no part of that.
+func TestChangesBeforeTheBranchIsReadKeepTheirCommits(t *testing.T) {
+	s := newStage(t, perChange)
+	s.idle()
+	for i := range 3 {
+		s.cluster.put(configMap(fmt.Sprint(i)), "1")
+	}
+	s.mirrored()
+	s.idle()
+	s.stop()
+	s.cluster.setRefused(configMaps, errors.New("later"))
+	s.git.guard(down)
+	s.start()
+	for i := range 3 {
+		s.cluster.put(configMap(fmt.Sprint(i)), "2")
+	}
+	eventually(t, "rows", func() error {
+		if n := s.record("main").PendingChanges; n != 3 {
+			return fmt.Errorf("%d rows wait, want 3", n)
+		}
+		return nil
+	})
+	s.git.guard(nil)
+	s.mirrored()
+	s.cluster.setRefused(configMaps, nil)
+	if got := strings.Join(s.commits("main")[3:], ", "); strings.Count(got, "[UPDATE]") != 3 {
+		t.Errorf("commits: %s", got)
+	}
+}
+
+func TestBurstIntoAWorkerThatIsHeld(t *testing.T) {
+	s := newStage(t)
+	s.idle()
+	s.git.guard(down)
+	for i := range 5000 {
+		s.cluster.put(configMap(fmt.Sprint(i%2500)), fmt.Sprint(i))
+	}
+	eventually(t, "rows", func() error {
+		if n := s.record("main").PendingChanges; n != 5000 {
+			return fmt.Errorf("%d rows wait, want 5000", n)
+		}
+		return nil
+	})
+	s.git.guard(nil)
+	s.mirrored()
+	s.idle()
+	if n := len(s.commits("main")); n > 5000/200+1 {
+		t.Errorf("%d commits for 5000 changes by nobody known, 200 a push", n)
+	}
+}
+
+func TestStoreThatIsFull(t *testing.T) {
+	s := newStage(t)
+	s.idle()
+	s.cluster.put(configMap("before"), "1")
+	s.mirrored()
+	s.idle()
+	s.kv.fail(fmt.Errorf("write: %w", bolt.ErrDiskFull))
+	s.cluster.put(configMap("a"), "1")
+	eventually(t, "the reason", func() error {
+		if ready := s.ready("main"); !strings.Contains(ready.Message, bolt.ErrDiskFull.Error()) {
+			return fmt.Errorf("message %q", ready.Message)
+		}
+		return nil
+	})
+	for i := range 3000 { // more than what is held in memory: the watch has to wait
+		s.cluster.put(configMap(fmt.Sprint(i)), "1")
+	}
+	s.kv.fail(nil)
+	s.mirrored()
+	s.idle()
+	s.waitReady("main", "Succeeded")
+}
+
+// A store that fails when a push is noted, or when its rows are removed, holds the push up
+// or lets it be found again; it never makes it twice.
+func TestStoreThatFailsWhilePushing(t *testing.T) {
+	for _, moment := range []string{"put pushes", "delete outbox"} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, perChange)
+			s.idle()
+			s.kv.failAt(moment, bolt.ErrDiskFull)
+			for i := range 5 {
+				s.cluster.put(configMap("a"), fmt.Sprint(i))
+			}
+			s.waitReady("main", "PushFailed")
+			s.kv.failAt("", nil)
+			s.mirrored()
+			s.idle()
+			s.eachChangeOnce(configMap("a"))
+		})
+	}
+}
+
+// An object that no row can hold must not keep the others waiting.
+func TestObjectLargerThanAnyRow(t *testing.T) {
+	s := newStage(t)
+	s.idle()
+	s.cluster.put(configMap("large"), strings.Repeat("x y ", 1<<19))
+	s.cluster.put(configMap("small"), "1")
+	s.mirrored()
+	s.idle()
+}

@@ -1,0 +1,335 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// onBranch adds a destination to a branch, with a rule that selects the ConfigMaps of
+// namespace shop too.
+func onBranch(name, branch, folder string) func(*stage) {
+	return func(s *stage) {
+		d := newTestDestination("shop", name, folder)
+		d.Spec.Branch = branch
+		s.in.repositories[0].Spec.AllowedBranches = []string{"*"}
+		s.in.destinations = append(s.in.destinations, d)
+		rule := s.in.rules[0].DeepCopy()
+		rule.Name, rule.Spec.DestinationRef.Name = name, name
+		s.in.rules = append(s.in.rules, rule)
+	}
+}
+
+// ready is the condition Ready of a destination as it would be written now.
+func (s *stage) ready(name string) metav1.Condition {
+	d := s.destination(name)
+	for _, condition := range destinationConditions(d, s.failure(d), nil) {
+		if condition.Type == v1alpha1.ConditionReady {
+			return condition
+		}
+	}
+	s.t.Fatalf("destination %s has no condition Ready", name)
+	return metav1.Condition{}
+}
+
+func (s *stage) record(name string) v1alpha1.GitDestinationRecord {
+	d := s.destination(name)
+	return newRecord(d, "one", s.failure(d), s.watching(d)).Status
+}
+
+// waitReady waits for a condition Ready with the reason.
+func (s *stage) waitReady(name, reason string) metav1.Condition {
+	s.t.Helper()
+	var ready metav1.Condition
+	eventually(s.t, "Ready with "+reason, func() error {
+		if ready = s.ready(name); ready.Reason != reason {
+			return fmt.Errorf("%s: %s", ready.Reason, ready.Message)
+		}
+		return nil
+	})
+	return ready
+}
+
+func TestRemoteDownInMidBurst(t *testing.T) {
+	s := newStage(t)
+	s.idle()
+	for i := range 50 {
+		if i == 25 {
+			s.git.guard(down)
+		}
+		s.cluster.put(configMap(fmt.Sprint(i)), "1")
+	}
+	s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
+	record := s.record("main")
+	if record.PendingChanges == 0 || record.OldestPendingTime == nil || !strings.HasPrefix(record.State, "Retrying: ") || record.LastError == "" {
+		t.Errorf("record %+v", record)
+	}
+	lists := s.cluster.listed()
+	s.git.guard(nil)
+	s.mirrored() // with no event and nobody to wake the worker
+	s.waitReady("main", v1alpha1.ReasonSucceeded)
+	if record := s.record("main"); record.PendingChanges != 0 || record.OldestPendingTime != nil || record.LastError != "" || record.PushRetries == 0 {
+		t.Errorf("record %+v", record)
+	}
+	if again := s.cluster.listed() - lists; again != 0 {
+		t.Errorf("the cluster was listed %d times although nobody else has written", again)
+	}
+}
+
+func TestRemoteDownAtTheStart(t *testing.T) {
+	s := newStage(t, func(s *stage) {
+		s.git.guard(down)
+		s.cluster.put(configMap("before"), "1")
+	})
+	s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
+	s.cluster.put(configMap("after"), "1")
+	s.cluster.put(configMap("gone"), "1")
+	s.cluster.remove(configMap("gone"))
+	s.git.guard(nil)
+	s.mirrored()
+}
+
+func TestRemoteThatSaysNothing(t *testing.T) {
+	var silent atomic.Bool
+	s := newStage(t, func(s *stage) { s.patience = time.Second })
+	s.idle()
+	silent.Store(true)
+	s.git.guard(func(_ http.ResponseWriter, r *http.Request) bool {
+		if silent.Load() {
+			<-r.Context().Done()
+		}
+		return true
+	})
+	s.cluster.put(configMap("a"), "1")
+	ready := s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
+	if !strings.Contains(ready.Message, "has not answered within 1s") {
+		t.Errorf("message %q", ready.Message)
+	}
+	silent.Store(false)
+	s.mirrored()
+}
+
+func TestHookThatRefuses(t *testing.T) {
+	s := newStage(t, onBranch("other", "other", "b"))
+	s.idle()
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.git.hook(t, "shop.git", "update", `case "$1" in */main) echo "main is frozen until Monday" >&2; exit 1;; esac`)
+	s.cluster.put(configMap("b"), "1")
+	ready := s.waitReady("main", v1alpha1.ReasonPushRejected)
+	if !strings.Contains(ready.Message, "main is frozen until Monday") || !strings.Contains(s.record("main").LastError, "main is frozen until Monday") {
+		t.Errorf("message %q, last error %q", ready.Message, s.record("main").LastError)
+	}
+	s.holds("other", "b", inShop)
+	s.waitReady("other", v1alpha1.ReasonSucceeded)
+	s.git.hook(t, "shop.git", "update", "")
+	s.mirrored()
+	s.waitReady("main", v1alpha1.ReasonSucceeded)
+}
+
+// otherWriter commits a file to main of a clone and pushes until it lands.
+type otherWriter struct {
+	*stage
+	clone string
+}
+
+func (s *stage) otherWriter() *otherWriter {
+	clone := s.t.TempDir()
+	s.mustRun("clone", "--quiet", "--branch=main", ".", clone)
+	return &otherWriter{stage: s, clone: clone}
+}
+
+func (o *otherWriter) git(arguments ...string) error {
+	_, err := o.run(append([]string{"-C", o.clone}, arguments...)...)
+	return err
+}
+
+// edit lets change edit the clone, brought up to date, and pushes the result.
+func (o *otherWriter) edit(message string, change func() error) error {
+	for {
+		for _, step := range []func() error{
+			func() error { return o.git("fetch", "--quiet") },
+			func() error { return o.git("reset", "--quiet", "--hard", "origin/main") },
+			change,
+			func() error { return o.git("add", "--all") },
+			func() error { return o.git("commit", "--quiet", "--allow-empty", "--message="+message) },
+		} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		err := o.git("push", "--quiet", "origin", "HEAD:main")
+		if err == nil || !strings.Contains(err.Error(), "rejected") && !strings.Contains(err.Error(), "failed to update ref") &&
+			!strings.Contains(err.Error(), "cannot lock ref") {
+			return err
+		}
+	}
+}
+
+func (o *otherWriter) write(path, content string) func() error {
+	return func() error { return writeFile(o.clone, path, content) }
+}
+
+func TestAnotherWriterPushesAllTheTime(t *testing.T) {
+	s := newStage(t, perChange)
+	s.idle()
+	s.cluster.put(configMap("first"), "1")
+	s.mirrored()
+	other := s.otherWriter()
+	ctx, stop := context.WithCancel(t.Context())
+	theirs := 0
+	var group sync.WaitGroup
+	group.Go(func() {
+		for ctx.Err() == nil {
+			theirs++
+			if err := other.edit(fmt.Sprintf("theirs %d", theirs), other.write("theirs", fmt.Sprint(theirs))); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for i := range 10 {
+		s.cluster.put(configMap(fmt.Sprint(i)), "1")
+		s.mirroredOne(configMap(fmt.Sprint(i)))
+	}
+	stop()
+	group.Wait()
+	s.mirrored()
+	if merges := s.mustRun("rev-list", "--min-parents=2", "main"); merges != "" {
+		t.Errorf("merges: %s", merges)
+	}
+	subjects := s.commits("main")
+	for i := range theirs {
+		if !slices.Contains(subjects, fmt.Sprintf("theirs %d", i+1)) {
+			t.Errorf("their commit %d of %d is lost", i+1, theirs)
+		}
+	}
+	if got, want := len(subjects), 1+10+theirs; got != want {
+		t.Errorf("%d commits, want %d", got, want)
+	}
+	if s.record("main").PushRetries == 0 {
+		t.Error("nobody ever was faster: nothing was tested")
+	}
+}
+
+// mirroredOne waits for the file of one object.
+func (s *stage) mirroredOne(o Object) {
+	s.t.Helper()
+	want := s.cluster.rendered(func(other Object) bool { return other == o })
+	eventually(s.t, o.String(), func() error {
+		files, err := s.files("main")
+		for path, hash := range want {
+			if files["clusters/a/"+path] != hash {
+				return fmt.Errorf("%s is not there", path)
+			}
+		}
+		return err
+	})
+}
+
+func TestHistoryIsRewritten(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.cluster.put(configMap("b"), "1")
+	s.mirrored()
+	s.idle()
+	s.mustRun("update-ref", "refs/heads/main", s.mustRun("rev-list", "--max-parents=0", "main"))
+	s.cluster.put(configMap("c"), "1")
+	s.mirrored()
+	root := s.mustRun("commit-tree", "-m", "anew", s.mustRun("rev-parse", "main^{tree}"))
+	s.mustRun("update-ref", "refs/heads/main", root)
+	s.cluster.put(configMap("d"), "1")
+	s.mirrored()
+	if got := s.mustRun("rev-list", "--max-parents=0", "main"); got != root {
+		t.Errorf("the branch no longer begins with %s: somebody's push was undone", root)
+	}
+	s.mustRun("update-ref", "-d", "refs/heads/main")
+	s.cluster.put(configMap("e"), "1")
+	s.mirrored()
+}
+
+func TestAnswerOfAPushIsLost(t *testing.T) {
+	s := newStage(t, perChange)
+	s.idle()
+	s.git.loseAnswers.Store(1)
+	for i := range 5 {
+		s.cluster.put(configMap("a"), fmt.Sprint(i))
+	}
+	s.mirrored()
+	s.idle()
+	if s.record("main").PushRetries == 0 {
+		t.Fatal("no answer was lost")
+	}
+	s.eachChangeOnce(configMap("a"))
+}
+
+// eachChangeOnce fails if the history gives a file a content that it had before.
+func (s *stage) eachChangeOnce(o Object) {
+	s.t.Helper()
+	path := ""
+	for path = range s.cluster.rendered(func(other Object) bool { return other == o }) {
+	}
+	var seen []string
+	for line := range strings.Lines(s.mustRun("log", "--reverse", "--format=", "--raw", "--no-abbrev", "main", "--", "clusters/a/"+path)) {
+		blob := strings.Fields(line)[3]
+		if slices.Contains(seen, blob) {
+			s.t.Errorf("%s: the file came to %s twice:\n%s", o, blob, s.mustRun("log", "--reverse", "-p", "main"))
+		}
+		seen = append(seen, blob)
+	}
+}
+
+func TestForeignEditsAreUndone(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "1")
+	s.cluster.put(configMap("b"), "1")
+	s.mirrored()
+	other := s.otherWriter()
+	if err := other.edit("edit", func() error {
+		for path, content := range map[string]string{
+			"clusters/a/core/v1/configmaps/shop/a.yaml":     "edited",
+			"clusters/a/core/v1/configmaps/shop/added.yaml": "added",
+			"clusters/a/README.md":                          "ours",
+			"theirs/core/v1/configmaps/shop/x.yaml":         "ours",
+		} {
+			if err := writeFile(other.clone, path, content); err != nil {
+				return err
+			}
+		}
+		return other.git("rm", "--quiet", "clusters/a/core/v1/configmaps/shop/b.yaml")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.cluster.put(configMap("c"), "1") // finds that the branch has moved
+	eventually(t, "the edits are undone", func() error {
+		files, err := s.files("main")
+		for path, hash := range s.cluster.rendered(inShop) {
+			if files["clusters/a/"+path] != hash {
+				return fmt.Errorf("%s is not as it was", path)
+			}
+		}
+		if _, ok := files["clusters/a/core/v1/configmaps/shop/added.yaml"]; ok {
+			return fmt.Errorf("the added file is still there")
+		}
+		for _, path := range []string{"clusters/a/README.md", "theirs/core/v1/configmaps/shop/x.yaml"} {
+			if _, ok := files[path]; !ok {
+				t.Fatalf("%s, which is not ours, is gone", path)
+			}
+		}
+		return err
+	})
+}
