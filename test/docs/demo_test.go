@@ -5,13 +5,12 @@ package docs
 
 import (
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -40,12 +39,11 @@ func TestDemoAndTour(t *testing.T) {
 
 	r.follow(t, shellBlocks(t, moduleRoot(t), "README.md"))
 
-	pids := r.serverPIDs(t)
+	address := r.serverAddress(t)
 	r.demo(t, "down")
-	for _, pid := range pids {
-		if err := syscall.Kill(pid, 0); err == nil {
-			t.Errorf("the server's process %d has not ended", pid)
-		}
+	if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
+		_ = connection.Close()
+		t.Errorf("the server still listens on %s", address)
 	}
 	if _, err := os.Stat(filepath.Join(r.folder, ".dev", "demo")); !os.IsNotExist(err) {
 		t.Errorf("the demo's folder is still there: %v", err)
@@ -135,23 +133,12 @@ func (r *reader) wantTree(t *testing.T) {
 	}
 }
 
-// serverPIDs are the processes of the demo's server.
-func (r *reader) serverPIDs(t *testing.T) []int {
+// serverAddress is where the demo's server listens.
+func (r *reader) serverAddress(t *testing.T) string {
 	t.Helper()
-	out, err := r.run(t.Context(), `(. .dev/demo/env && echo "$SERVER_PIDS")`)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	out, err := r.run(t.Context(), `(. .dev/demo/env && printf %s "${SERVER_URL#https://}")`)
+	if err != nil || out == "" {
+		t.Fatalf("finding the demo's server: %v\n%s", err, out)
 	}
-	var pids []int
-	for _, field := range strings.Fields(out) {
-		pid, err := strconv.Atoi(field)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pids = append(pids, pid)
-	}
-	if len(pids) == 0 {
-		t.Fatal("the demo's server has no process")
-	}
-	return pids
+	return out
 }
