@@ -72,8 +72,8 @@ require_programs() {
 
 # start_cluster leaves a cluster with the server running in dir, whatever was there.
 start_cluster() {
-  if [[ -f ${dir}/env ]] && (load_env && kubectl get --raw /readyz) > /dev/null 2>&1; then
-    (load_env && kubectl get --raw /apis/configbutler.ai/v1alpha1) > /dev/null 2>&1 || bin/dev start-server --dir "${dir}"
+  if answers /readyz; then
+    answers /apis/configbutler.ai/v1alpha1 || bin/dev start-server --dir "${dir}"
     return
   fi
   if [[ -e ${dir}/cluster.json ]]; then
@@ -81,8 +81,11 @@ start_cluster() {
     bin/dev down --dir "${dir}"
   fi
   say "Starting a cluster in ${dir}: etcd, kube-apiserver, kube-controller-manager, a Git server, slipstream"
-  bin/dev up --dir "${dir}" > /dev/null || fail "the cluster did not start; the lines above say why. make demo-down removes what is left"
+  bin/dev up --dir "${dir}" > /dev/null || fail "the cluster did not start; the lines above say why. Mend that and run make demo again"
 }
+
+# answers tells whether the cluster in dir, if there is one, serves a path.
+answers() { [[ -f ${dir}/env ]] && (load_env && kubectl get --raw "$1" --request-timeout=10s) > /dev/null 2>&1; }
 
 load_env() {
   # shellcheck source=/dev/null
