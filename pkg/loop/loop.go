@@ -49,8 +49,9 @@ type Runner interface {
 
 // Lease says when this process leads.
 type Lease struct {
-	// Lock is the Lease object and the identity of this process. Nil means that this process always leads.
-	Lock resourcelock.Interface
+	// NewLock returns the Lease object with the identity of this process, anew with each call: a lock remembers what it
+	// has read and has one user. Nil means that this process always leads.
+	NewLock func() resourcelock.Interface
 	// Duration, RenewDeadline and RetryPeriod are those of leaderelection.LeaderElectionConfig.
 	Duration      time.Duration
 	RenewDeadline time.Duration
@@ -66,7 +67,7 @@ type Loop struct {
 // New returns a loop over runners. The error says which time of the lease does not fit the others.
 func New(lease Lease, runners ...Runner) (*Loop, error) {
 	l := &Loop{lease: lease, runners: runners}
-	if lease.Lock == nil {
+	if lease.NewLock == nil {
 		return l, nil
 	}
 	if _, err := leaderelection.NewLeaderElector(l.election(nil)); err != nil {
@@ -114,7 +115,7 @@ var (
 
 // term waits for leadership, runs the controllers, and gives the Lease back once they have stopped.
 func (l *Loop) term(ctx context.Context) error {
-	if l.lease.Lock == nil {
+	if l.lease.NewLock == nil {
 		return l.lead(ctx, ctx)
 	}
 	// The election outlives ctx: cancelling it releases the Lease, which must wait for the runners.
@@ -147,13 +148,13 @@ func (l *Loop) term(ctx context.Context) error {
 // released is closed when another process gives the Lease back, or never. ctx ends the looking.
 func (l *Loop) released(ctx context.Context) <-chan struct{} {
 	freed := make(chan struct{})
-	led := false
+	lock, led := l.lease.NewLock(), false
 	look := func(ctx context.Context) (bool, error) {
-		record, _, err := l.lease.Lock.Get(ctx)
+		record, _, err := lock.Get(ctx)
 		if err != nil {
 			return false, nil //nolint:nilerr // The elector meets the same trouble and reports it.
 		}
-		led = led || record.HolderIdentity != "" && record.HolderIdentity != l.lease.Lock.Identity()
+		led = led || record.HolderIdentity != "" && record.HolderIdentity != lock.Identity()
 		return led && record.HolderIdentity == "", nil
 	}
 	go func() {
@@ -167,7 +168,7 @@ func (l *Loop) released(ctx context.Context) <-chan struct{} {
 // election hands the context of a won election to elected; that context ends with the leadership.
 func (l *Loop) election(elected chan<- context.Context) leaderelection.LeaderElectionConfig {
 	return leaderelection.LeaderElectionConfig{
-		Lock:          l.lease.Lock,
+		Lock:          l.lease.NewLock(),
 		LeaseDuration: l.lease.Duration,
 		RenewDeadline: l.lease.RenewDeadline,
 		RetryPeriod:   l.lease.RetryPeriod,

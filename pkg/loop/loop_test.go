@@ -63,10 +63,12 @@ func (r *recorder) Run(ctx context.Context) error {
 // shortLease is quick enough for a test and obeys the rules of the elector.
 func shortLease(client *fake.Clientset, identity string) Lease {
 	return Lease{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
-			Client:     client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		NewLock: func() resourcelock.Interface {
+			return &resourcelock.LeaseLock{
+				LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaseName},
+				Client:     client.CoordinationV1(),
+				LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+			}
 		},
 		Duration:      2 * time.Second,
 		RenewDeadline: time.Second,

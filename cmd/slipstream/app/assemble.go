@@ -112,10 +112,12 @@ func newLease(opts *options.Options, config *rest.Config, identity string) (loop
 		return loop.Lease{}, fmt.Errorf("making a client for the leader election: %w", err)
 	}
 	return loop.Lease{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: election.ResourceNamespace, Name: election.ResourceName},
-			Client:     client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		NewLock: func() resourcelock.Interface {
+			return &resourcelock.LeaseLock{
+				LeaseMeta:  metav1.ObjectMeta{Namespace: election.ResourceNamespace, Name: election.ResourceName},
+				Client:     client.CoordinationV1(),
+				LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+			}
 		},
 		Duration:      election.LeaseDuration.Duration,
 		RenewDeadline: election.RenewDeadline.Duration,
