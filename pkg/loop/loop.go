@@ -131,13 +131,16 @@ func (l *Loop) term(ctx context.Context) error {
 		defer close(over)
 		elector.Run(election)
 	}()
+	waiting, stopWaiting := context.WithCancel(election)
+	defer stopWaiting()
 	err = errLeaseLost
 	select {
 	case <-ctx.Done():
 	case <-over:
-	case <-l.released(election):
+	case <-l.released(waiting):
 		err = errReleased
 	case leading := <-elected:
+		stopWaiting()
 		err = l.lead(ctx, leading)
 	}
 	release()

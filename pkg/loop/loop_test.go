@@ -169,12 +169,14 @@ func TestAReleasedLeaseIsTakenBeforeTheRetryPeriod(t *testing.T) {
 		lease.Duration, lease.RenewDeadline, lease.RetryPeriod = 3*time.Minute, 2*time.Minute, time.Minute
 		return lease
 	}
+	var counting atomic.Bool
+	looked := lookedUp(client, &counting)
 	first, second := newRecorder(), newRecorder()
 	close(first.drain)
 	close(second.drain)
 	over, stop := start(t, slow("a"), first)
 	await(t, first.started, "the first leader")
-	looked := lookedUp(client)
+	counting.Store(true)
 	start(t, slow("b"), second)
 	await(t, looked, "the second replica to look at the lease")
 	stop()
@@ -182,12 +184,13 @@ func TestAReleasedLeaseIsTakenBeforeTheRetryPeriod(t *testing.T) {
 	await(t, second.started, "the second leader") // patience is shorter than the retry period
 }
 
-// lookedUp is closed when the lease has been read twice more: by an elector, and by the one that waits for its release.
-func lookedUp(client *fake.Clientset) <-chan struct{} {
+// lookedUp is closed when the lease has been read twice while counting: by an elector, and by the one that waits for its
+// release.
+func lookedUp(client *fake.Clientset, counting *atomic.Bool) <-chan struct{} {
 	done := make(chan struct{})
 	var reads atomic.Int32
 	client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if reads.Add(1) == 2 {
+		if counting.Load() && reads.Add(1) == 2 {
 			close(done)
 		}
 		return false, nil, nil
