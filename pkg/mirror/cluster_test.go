@@ -30,9 +30,9 @@ type cluster struct {
 	refuse map[schema.GroupVersionResource]error
 	// lists counts the lists that were asked for.
 	lists int
-	// listing, if set, is called for each list after the objects were chosen and before
-	// they are given out.
-	listing func(source.Watch)
+	// before and after, if set, are called once, before the next list is read and between
+	// its being read and given out.
+	before, after func()
 }
 
 var _ lister = &cluster{}
@@ -103,8 +103,15 @@ func (c *cluster) happened(operation source.Operation, o Object, object *unstruc
 // List implements lister.
 func (c *cluster) List(ctx context.Context, watch source.Watch, each func(*unstructured.Unstructured) error) (string, error) {
 	c.mu.Lock()
+	before, after := c.before, c.after
+	c.before, c.after = nil, nil
 	c.lists++
-	err, version, listing := c.refuse[watch.Resource], strconv.Itoa(c.version), c.listing
+	c.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	c.mu.Lock()
+	err, version := c.refuse[watch.Resource], strconv.Itoa(c.version)
 	var objects []*unstructured.Unstructured
 	for _, o := range slices.SortedFunc(maps.Keys(c.objects), func(a, b Object) int { return strings.Compare(a.String(), b.String()) }) {
 		if watch.Covers(source.Watch{Resource: o.resource(), Namespace: o.Namespace}) {
@@ -112,8 +119,8 @@ func (c *cluster) List(ctx context.Context, watch source.Watch, each func(*unstr
 		}
 	}
 	c.mu.Unlock()
-	if listing != nil {
-		listing(watch)
+	if after != nil {
+		after()
 	}
 	for _, object := range objects {
 		if err == nil {
@@ -195,6 +202,24 @@ func (c *cluster) setRefused(resource schema.GroupVersionResource, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refuse[resource] = err
+}
+
+func (c *cluster) beforeList(call func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before = call
+}
+
+func (c *cluster) afterList(call func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.after = call
+}
+
+func (c *cluster) get(o Object) *unstructured.Unstructured {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.objects[o].DeepCopy()
 }
 
 // listed returns how often something was listed.

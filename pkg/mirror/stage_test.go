@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,8 @@ type stage struct {
 	limits  Limits
 	// patience is how long a remote may take for a request.
 	patience time.Duration
+	// changed is called by the worker when something has changed that is reported.
+	changed atomic.Pointer[func()]
 	// secrets are those of the cluster that the server runs in.
 	secrets *fake.Clientset
 
@@ -105,7 +108,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
-		remote:   s.remote, patience: s.patience, running: m.running, changed: func() { signal(m.publish) },
+		remote:   s.remote, patience: s.patience, running: m.running, changed: s.tell,
 		slots: make(chan struct{}, s.limits.Workers),
 	}
 	s.life.begin(cancel)
@@ -121,6 +124,15 @@ func (s *stage) start() {
 		group.Wait()
 	})
 	s.plan()
+}
+
+// onChange calls a function whenever the worker has something to report.
+func (s *stage) onChange(call func()) { s.changed.Store(&call) }
+
+func (s *stage) tell() {
+	if call := s.changed.Load(); call != nil {
+		(*call)()
+	}
 }
 
 // plan puts what the objects of users say now into force.

@@ -1,0 +1,199 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// whileComparing calls change in the middle of the next list, between what it reads and
+// what it gives out.
+func (s *stage) whileComparing(change func()) {
+	s.cluster.afterList(change)
+}
+
+// compareAgain lets everything be compared as it is when a watch starts anew.
+func (s *stage) compareAgain() {
+	handler := (*watchHandler)(s.mirror)
+	handler.Listed(s.ctx, source.Watch{Resource: configMaps, Namespace: "shop"}, "")
+}
+
+// What a comparison has read is not in the branch yet: an event that undoes it seems to
+// bring nothing new.
+func TestChangesWhileTheClusterIsCompared(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, unseen, during func(*cluster)
+	}{
+		"back to what the branch has": {
+			before: func(c *cluster) { c.put(configMap("a"), "1") },
+			unseen: func(c *cluster) { c.put(configMap("a"), "2") },
+			during: func(c *cluster) { c.put(configMap("a"), "1") },
+		},
+		"gone as it is in the branch": {
+			before: func(*cluster) {},
+			unseen: func(c *cluster) { c.put(configMap("a"), "1") },
+			during: func(c *cluster) { c.remove(configMap("a")) },
+		},
+		"there again as it is in the branch": {
+			before: func(c *cluster) { c.put(configMap("a"), "1") },
+			unseen: func(c *cluster) { c.remove(configMap("a")) },
+			during: func(c *cluster) { c.put(configMap("a"), "1") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			tc.before(s.cluster)
+			s.mirrored()
+			s.idle()
+			s.stop()
+			tc.unseen(s.cluster)
+			s.whileComparing(func() { tc.during(s.cluster) })
+			s.start()
+			s.mirrored()
+			s.idle()
+			s.mirrored()
+		})
+	}
+}
+
+// A row that waits is superseded by a comparison that saw a later state. An event that
+// brings the row's content back must not be taken for one that the row answers.
+func TestRowSupersededByAComparison(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "0")
+	s.mirrored()
+	s.idle()
+	d, watch := s.destination("main"), source.Watch{Resource: configMaps, Namespace: "shop"}
+	// After the rows have been looked at and before the list is read there is a row for
+	// "1". The watch is cut, so that nobody hears of "2".
+	s.cluster.beforeList(func() {
+		s.cluster.put(configMap("a"), "1")
+		eventually(t, "the row", func() error {
+			if d.queue.backlog().rows == 0 {
+				return errors.New("it is not there")
+			}
+			return nil
+		})
+		s.cluster.unfollow()
+		s.cluster.put(configMap("a"), "2")
+	})
+	// After the comparison and before the row is dropped "1" comes back.
+	var again atomic.Bool
+	s.onChange(func() {
+		if !d.seeds.comparing(configMaps) && d.queue.backlog().rows > 0 && again.CompareAndSwap(false, true) {
+			s.cluster.put(configMap("a"), "1")
+			(*watchHandler)(s.mirror).Changed(s.ctx, watch, source.Change{Operation: source.Update, Object: s.cluster.get(configMap("a"))})
+		}
+	})
+	s.compareAgain()
+	eventually(t, "the second row", func() error {
+		if !again.Load() {
+			return errors.New("the comparison is not over")
+		}
+		return nil
+	})
+	s.mirrored()
+}
+
+// A change that the outbox did not take must not be remembered as one on its way.
+func TestChangeThatWasNotTaken(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.idle()
+	s.kv.fail(errors.New("no"))
+	for i := range 2 * intakeLength { // the watch ends while a change waits for its turn
+		s.cluster.put(configMap("a"), fmt.Sprint("x", i))
+	}
+	eventually(t, "a full intake", func() error {
+		if len(s.services.outbox.intake) < intakeLength {
+			return errors.New("it has room")
+		}
+		return nil
+	})
+	s.cluster.unfollow()
+	last, _ := s.destination("main").queue.pending("core/v1/configmaps/shop/a.yaml")
+	s.kv.fail(nil)
+	s.plan()
+	s.mirrored()
+	s.idle()
+	if now, ok := s.destination("main").queue.pending("core/v1/configmaps/shop/a.yaml"); ok {
+		t.Errorf("change %d is on its way for good (%d before)", now.sequence, last.sequence)
+	}
+}
+
+func TestTypeThatCannotBeListedDeletesNothing(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "1")
+	s.cluster.put(configMap("b"), "1")
+	s.mirrored()
+	s.idle()
+	s.stop()
+	s.cluster.setRefused(configMaps, errors.New("forbidden by somebody"))
+	s.cluster.remove(configMap("b"))
+	s.start()
+	eventually(t, "the reason", func() error {
+		if watches := s.record("main").Watches; len(watches) != 1 || !strings.Contains(watches[0].Message, "forbidden by somebody") {
+			return fmt.Errorf("watches %+v", watches)
+		}
+		return nil
+	})
+	if files, err := s.files("main"); err != nil || len(files) != 2 {
+		t.Errorf("files %v, %v", files, err)
+	}
+	s.cluster.setRefused(configMaps, nil)
+	s.mirrored()
+}
+
+// A group that discovery could not ask is not taken for one that is gone; when it can be
+// asked again what is left of it goes.
+func TestTypesThatDiscoveryCannotTell(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.idle()
+	other := s.otherWriter()
+	if err := other.edit("leftover", other.write("clusters/a/example.com/v1/widgets/shop/w.yaml", "x")); err != nil {
+		t.Fatal(err)
+	}
+	s.stop()
+	var uncertain atomic.Bool
+	uncertain.Store(true)
+	s.in.uncertain = func(group string) bool { return group == "example.com" && uncertain.Load() }
+	s.start()
+	s.cluster.put(configMap("b"), "1")
+	s.mirroredOne(configMap("b"))
+	s.idle()
+	if files, _ := s.files("main"); len(files) != 3 {
+		t.Errorf("files %v", files)
+	}
+	uncertain.Store(false)
+	s.plan()
+	s.mirrored()
+}
+
+// Comparisons and watches of many types and namespaces take each other's locks.
+func TestWatchesStartWhileComparisonsAreChosen(t *testing.T) {
+	s := newStage(t)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 200 {
+				s.compareAgain()
+			}
+		})
+	}
+	group.Wait()
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.idle()
+}
