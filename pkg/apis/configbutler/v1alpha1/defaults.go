@@ -10,14 +10,14 @@ func addDefaultingFuncs(scheme *runtime.Scheme) error {
 }
 
 // SetDefaults_GitRepoConfigSpec spells out the access policy that a missing one means.
-func SetDefaults_GitRepoConfigSpec(spec *GitRepoConfigSpec) {
+func SetDefaults_GitRepoConfigSpec(spec *GitRepoConfigSpec) { //nolint:staticcheck // the name that the generator looks for
 	if spec.AccessPolicy == nil {
 		spec.AccessPolicy = &AccessPolicy{}
 	}
 }
 
 // SetDefaults_GitDestinationSpec spells out the access policy that a missing one means.
-func SetDefaults_GitDestinationSpec(spec *GitDestinationSpec) {
+func SetDefaults_GitDestinationSpec(spec *GitDestinationSpec) { //nolint:staticcheck // the name that the generator looks for
 	if spec.AccessPolicy == nil {
 		spec.AccessPolicy = &AccessPolicy{}
 	}

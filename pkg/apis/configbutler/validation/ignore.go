@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -54,7 +54,7 @@ func validateIgnoreTarget(target configbutler.IgnoreTarget, fldPath *field.Path)
 	if target.Kind != "" && !kindName.MatchString(target.Kind) {
 		errs = append(errs, field.Invalid(fldPath.Child("kind"), target.Kind, "must be a kind such as Deployment, or empty for every kind"))
 	}
-	return append(errs, invalidUnless(path.IsValidPathSegmentName(target.Name), target.Name, fldPath.Child("name"))...)
+	return append(errs, invalidUnless(content.IsPathSegmentName(target.Name), target.Name, fldPath.Child("name"))...)
 }
 
 func validateFieldPointer(pointer string, path *field.Path) field.ErrorList {
