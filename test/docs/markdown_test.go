@@ -100,10 +100,10 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			if strings.Contains(target, "://") {
 				continue
 			}
-			path, anchor, _ := strings.Cut(target, "#")
+			below, anchor, _ := strings.Cut(target, "#")
 			file := filepath.Join(root, page)
-			if path != "" {
-				file = filepath.Join(root, filepath.Dir(page), path)
+			if below != "" {
+				file = filepath.Join(root, filepath.Dir(page), below)
 			}
 			if _, err := os.Stat(file); err != nil {
 				t.Errorf("%s: the link %s leads nowhere: %v", page, target, err)
@@ -111,6 +111,20 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 			if anchor != "" && !anchors(t, file)[anchor] {
 				t.Errorf("%s: the link %s names no heading", page, target)
+			}
+		}
+	}
+}
+
+// path is a file or folder of the repository that a page names.
+var path = regexp.MustCompile("`((?:cmd|pkg|hack|test|artifacts|docs)/[A-Za-z0-9_./-]+)`")
+
+func TestNamedFilesExist(t *testing.T) {
+	root := moduleRoot(t)
+	for _, page := range pages(t, root) {
+		for _, match := range path.FindAllStringSubmatch(readFile(t, filepath.Join(root, page)), -1) {
+			if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
+				t.Errorf("%s names a file that is not there: %v", page, err)
 			}
 		}
 	}

@@ -109,7 +109,8 @@ func TestManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubectl("wait", "--for=condition=Ready", "--timeout=60s", "-n", "shop",
-		"gitrepoconfig/production", "gitdestination/production", "watchrule/granted", "clusterwatchrule/granted")
+		"gitrepoconfig/production", "gitdestination/production", "watchrule/granted", "clusterwatchrule/granted",
+		"watchrule/workloads", "watchrule/claims", "clusterwatchrule/platform")
 }
 
 // inOrder puts what others need before them.
