@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,7 +116,8 @@ func (c *comparison) run(ctx context.Context) error {
 		return err
 	}
 	c.seeds.succeeded(c.seed, listed)
-	c.record.compared(c.seed, held)
+	c.record.holdOnly(c.looksAt, held)
+	c.record.compared()
 	c.worker.services.changed()
 	return nil
 }
@@ -189,27 +191,27 @@ func (c *comparison) flush(ctx context.Context) error {
 	return c.worker.pushSeed(ctx, c.members, c.member, changes)
 }
 
-// orphans gathers the files that no listed object maps to and returns the number of those
-// that are kept because the destination does not prune.
-func (c *comparison) orphans() (held int, err error) {
+// looksAt says whether the comparison decides about an object.
+func (c *comparison) looksAt(o Object) bool {
+	return o.resource() == c.seed.resource && (len(c.seed.namespaces) == 0 || slices.Contains(c.seed.namespaces, o.Namespace))
+}
+
+// orphans gathers the files that no listed object maps to and returns those that are kept
+// because the destination does not prune.
+func (c *comparison) orphans() (held []managedFile, err error) {
 	t := c.seed.resource
 	folder, err := manifest.Folder{Group: t.Group, Version: t.Version, Resource: t.Resource}.Path()
 	if err != nil {
-		return 0, fmt.Errorf("folder of %s: %w", t, err)
-	}
-	inScope := map[string]bool{}
-	for _, namespace := range c.seed.namespaces {
-		inScope[namespace] = true
+		return nil, fmt.Errorf("folder of %s: %w", t, err)
 	}
 	c.worker.walk(c.plan, folder, func(file managedFile) {
-		if _, live := c.live[file.path]; live || len(inScope) > 0 && !inScope[file.object.Namespace] {
-			return
-		}
+		_, live := c.live[file.path]
 		switch {
-		case c.plan.removable(t, file.object.Namespace, c.worker.services.namespaces):
-			c.changes = append(c.changes, c.destination.removal(file))
-		case c.plan.object.Spec.Prune == v1alpha1.PruneNever:
-			held++
+		case live || !c.looksAt(file.object) || !c.plan.selection.removable(t, file.object.Namespace, c.worker.services.namespaces):
+		case c.plan.prunes():
+			c.changes = append(c.changes, c.removal(file))
+		default:
+			held = append(held, file)
 		}
 	})
 	return held, nil
@@ -221,17 +223,22 @@ type managedFile struct {
 	object Object
 }
 
+// parseManaged reads a path below the base folder.
+func parseManaged(below string) (managedFile, bool) {
+	folder, ok := manifest.ManagedPath(below)
+	return managedFile{path: below, object: Object{
+		Group: folder.Group, Version: folder.Version, Resource: folder.Resource, Namespace: folder.Namespace,
+		Name: strings.TrimSuffix(path.Base(below), ".yaml"),
+	}}, ok
+}
+
 // walk visits the managed files in a folder below the base folder.
 func (w *worker) walk(p *destinationPlan, folder string, visit func(managedFile)) {
 	base := p.object.Spec.BaseFolder
 	// The walk has no errors of its own.
 	_ = w.branch.Snapshot().Walk(p.file(folder), func(file string, _ gitrepo.Hash) error {
-		below := strings.TrimPrefix(strings.TrimPrefix(file, base), "/")
-		if folder, ok := manifest.ManagedPath(below); ok {
-			visit(managedFile{path: below, object: Object{
-				Group: folder.Group, Version: folder.Version, Resource: folder.Resource, Namespace: folder.Namespace,
-				Name: strings.TrimSuffix(path.Base(below), ".yaml"),
-			}})
+		if managed, ok := parseManaged(strings.TrimPrefix(strings.TrimPrefix(file, base), "/")); ok {
+			visit(managed)
 		}
 		return nil
 	})
@@ -281,20 +288,20 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	for _, t := range p.types() {
 		selected[t.Resource] = true
 	}
+	lookedAt := func(o Object) bool { return !selected[o.resource()] }
 	var changes []Change
-	held := 0
+	var held []managedFile
 	w.walk(p, "", func(file managedFile) {
-		t := file.object.resource()
 		switch {
-		case selected[t]:
-		case p.uncertain(t.Group):
+		case !lookedAt(file.object):
+		case p.uncertain(file.object.Group):
 			m.seeds.sweepWhenKnown()
-		case p.object.Spec.Prune == v1alpha1.PruneNever:
-			held++
-		default:
+		case p.prunes():
 			changes = append(changes, m.removal(file))
+		default:
+			held = append(held, file)
 		}
 	})
-	m.record.swept(held)
+	m.record.holdOnly(lookedAt, held)
 	return w.pushSeed(ctx, members, m, changes)
 }

@@ -111,10 +111,8 @@ func (p *destinationPlan) types() []source.Type {
 	return slices.DeleteFunc(p.selection.types(), func(t source.Type) bool { return !p.takes(t.Resource) })
 }
 
-// removable says whether files of a type and namespace may be removed.
-func (p *destinationPlan) removable(t schema.GroupVersionResource, namespace string, of namespaceLookup) bool {
-	return p.object.Spec.Prune != v1alpha1.PruneNever && p.selection.removable(t, namespace, of)
-}
+// prunes says whether files that no object maps to are removed.
+func (p *destinationPlan) prunes() bool { return p.object.Spec.Prune != v1alpha1.PruneNever }
 
 // active says whether the destination is written now.
 func (p *destinationPlan) active() bool {

@@ -148,6 +148,9 @@ func (d *destination) replace(p *destinationPlan) {
 		d.tree.Store(nil) // the worker reads the new place and compares everything with it
 		d.seeds.invalidateAll()
 	}
+	if before != nil && before.prunes() != p.prunes() {
+		d.seeds.sweepAgain()
+	}
 	if p.referred {
 		d.hadRules.Store(true)
 	}

@@ -10,6 +10,7 @@ import (
 	"text/template"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -43,6 +44,8 @@ type pushed struct {
 	subject          string
 	commits          int
 	written, removed int
+	// files is how many more files there are of each type.
+	files map[schema.GroupVersionResource]int64
 }
 
 // pushWaiting pushes the rows that wait when it is called, less those held back.
@@ -219,12 +222,19 @@ func (w *worker) effective(p *destinationPlan, changes []Change) []Change {
 func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
 	s.last, s.subject = hash, subject
 	s.commits++
+	if s.files == nil {
+		s.files = map[schema.GroupVersionResource]int64{}
+	}
 	for _, change := range changes {
-		if change.Operation == v1alpha1.OperationDelete {
+		switch change.Operation {
+		case v1alpha1.OperationDelete:
 			s.removed++
-		} else {
-			s.written++
+			s.files[change.Object.resource()]--
+			continue
+		case v1alpha1.OperationCreate:
+			s.files[change.Object.resource()]++
 		}
+		s.written++
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 )
 
@@ -16,19 +18,18 @@ import (
 // have had to push more commits than that while this server was away.
 const containsDepth = 256
 
-// open reads the branch, or reads on if the remote may have moved.
+// open reads the branch, or reads on if the remote may have moved, and finds out what that
+// makes necessary.
 func (w *worker) open(ctx context.Context, members []member) error {
+	var err error
 	switch {
 	case w.branch == nil || !w.hasRead(members):
-		if err := w.load(ctx, members); err != nil {
-			return err
-		}
+		err = w.load(ctx, members)
 	case w.stale:
-		if err := w.patiently(ctx, "refresh the branch", w.branch.Refresh); err != nil {
-			return err
-		}
-	default:
-		return nil
+		err = w.patiently(ctx, "refresh the branch", w.branch.Refresh)
+	}
+	if err != nil {
+		return err
 	}
 	w.stale = true // until all of this is done
 	w.show(members)
@@ -84,9 +85,13 @@ func (w *worker) patiently(ctx context.Context, doing string, request func(conte
 // new here, or other people have changed it, which is to be undone.
 func (w *worker) inspect(members []member) {
 	for _, m := range members {
-		if before, ok := w.places[m.destination]; !ok || before != w.placeOf(m) {
-			m.seeds.invalidateAll()
+		if before, ok := w.places[m.destination]; ok && before == w.placeOf(m) {
+			continue
 		}
+		m.seeds.invalidateAll()
+		files := map[schema.GroupVersionResource]int64{}
+		w.walk(m.plan, "", func(file managedFile) { files[file.object.resource()]++ })
+		m.record.counted(files)
 	}
 	w.remember(members)
 }

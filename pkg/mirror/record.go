@@ -5,16 +5,21 @@ package mirror
 
 import (
 	"errors"
+	"maps"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 )
 
-// record gathers what a GitDestinationStatus tells and the tree does not.
+// record gathers what a GitDestinationStatus tells.
 type record struct {
 	mu sync.Mutex
 	facts
+	// held are the paths of the files that no object maps to and that are kept.
+	held map[string]struct{}
 }
 
 // facts is a copy of a record at one moment.
@@ -25,8 +30,10 @@ type facts struct {
 	retries     int64
 	unknown     int64 // changes that nobody is known for
 
+	// files are the managed files by type. The map is not changed, but replaced.
+	files          map[schema.GroupVersionResource]int64
 	orphansRemoved int64
-	held           map[string]int64 // by type; "" for swept types
+	orphansHeld    int64
 	compared       time.Time
 	failure        error
 	// served says that the branch has been read and written without an error.
@@ -43,7 +50,9 @@ func (r *record) update(change func(*facts)) {
 func (r *record) current() facts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.facts
+	now := r.facts
+	now.orphansHeld = int64(len(r.held))
+	return now
 }
 
 // failed notes an error that keeps the destination back. That another writer was faster
@@ -66,51 +75,69 @@ func (r *record) succeeded() (changed bool) {
 	return changed
 }
 
+// counted notes how many managed files there are of each type.
+func (r *record) counted(files map[schema.GroupVersionResource]int64) {
+	r.update(func(f *facts) { f.files = files })
+}
+
 // pushed notes what the remote has accepted.
 func (r *record) pushed(p pushed) {
+	if p.commits == 0 {
+		return
+	}
 	r.update(func(f *facts) {
-		if p.commits == 0 {
-			return
-		}
 		f.lastCommit, f.lastSubject, f.lastPush = p.last, p.subject, time.Now()
 		f.unknown += int64(p.written + p.removed)
-	})
-}
-
-// compared notes a comparison, and the orphans that it found and that are kept.
-func (r *record) compared(of seed, held int) {
-	r.update(func(f *facts) {
-		f.compared = time.Now()
-		f.setHeld(of.resource.String(), held)
-	})
-}
-
-// swept notes the files of types that are selected no more and that are kept.
-func (r *record) swept(held int) {
-	r.update(func(f *facts) { f.setHeld("", held) })
-}
-
-// setHeld replaces the map rather than changing it: copies of facts share it.
-func (f *facts) setHeld(t string, held int) {
-	next := map[string]int64{t: int64(held)}
-	for other, n := range f.held {
-		if other != t {
-			next[other] = n
+		files := maps.Clone(f.files)
+		if files == nil {
+			files = map[schema.GroupVersionResource]int64{}
 		}
-	}
-	f.held = next
+		for t, more := range p.files {
+			files[t] += more
+		}
+		f.files = files
+	})
 }
 
-// orphansHeld is the number of files that no object maps to and that are kept.
-func (f facts) orphansHeld() int64 {
-	var sum int64
-	for _, n := range f.held {
-		sum += n
-	}
-	return sum
+// compared notes a comparison.
+func (r *record) compared() {
+	r.update(func(f *facts) { f.compared = time.Now() })
 }
 
 // orphansRemoved notes files that were removed because no object mapped to them.
 func (r *record) orphansRemoved(n int) {
 	r.update(func(f *facts) { f.orphansRemoved += int64(n) })
+}
+
+// hold notes a file that no object maps to and that is kept.
+func (r *record) hold(path string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held == nil {
+		r.held = map[string]struct{}{}
+	}
+	r.held[path] = struct{}{}
+}
+
+// release notes that an object maps to a path.
+func (r *record) release(path string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.held, path)
+}
+
+// holdOnly makes the files held, of those looked at, the ones given.
+func (r *record) holdOnly(lookedAt func(Object) bool, held []managedFile) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.held, func(path string, _ struct{}) bool {
+		file, ok := parseManaged(path)
+		return !ok || lookedAt(file.object)
+	})
+	if len(held) > 0 && r.held == nil {
+		r.held = make(map[string]struct{}, len(held))
+	}
+	for _, file := range held {
+		r.held[file.path] = struct{}{}
+	}
 }

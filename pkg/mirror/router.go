@@ -116,8 +116,13 @@ func (r *router) next(d *destination, t schema.GroupVersionResource, change sour
 	}
 	if ops == 0 || change.Operation == source.Delete {
 		next.Operation = v1alpha1.OperationDelete
-		return next, (exists || !sure) && p.removable(t, object.object.Namespace, r.namespaces)
+		orphan := (exists || !sure) && p.selection.removable(t, object.object.Namespace, r.namespaces)
+		if orphan && !p.prunes() {
+			d.record.hold(object.path)
+		}
+		return next, orphan && p.prunes()
 	}
+	d.record.release(object.path)
 	next.Content, next.Operation = object.content, v1alpha1.OperationUpdate
 	if sure && !exists || !sure && change.Operation == source.Create {
 		next.Operation = v1alpha1.OperationCreate

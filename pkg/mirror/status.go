@@ -13,7 +13,6 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/manifest"
 )
 
 // newRecord makes the GitDestinationStatus of a destination as it is now. failure is what
@@ -25,7 +24,7 @@ func newRecord(
 	status := v1alpha1.GitDestinationRecord{
 		State: sentence(d, failure), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
 		PendingChanges: int64(waiting.rows), QueueDepth: int64(waiting.rows), OldestPendingTime: timeOrNil(waiting.oldest),
-		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld(), PushRetries: f.retries,
+		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld, PushRetries: f.retries,
 		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
 		Attribution: v1alpha1.AttributionCounts{Unknown: f.unknown}, LeaseHolder: instance,
 	}
@@ -37,12 +36,11 @@ func newRecord(
 			SHA: f.lastCommit.String(), Time: metav1.NewTime(f.lastPush.Truncate(time.Second)), Message: f.lastSubject, URL: commitURL(p, f.lastCommit),
 		}
 	}
-	counts := countFiles(d.tree.Load(), p)
-	for _, n := range counts {
+	for _, n := range f.files {
 		status.Files += n
 	}
 	status.Objects = max(status.Files-status.OrphansHeld, 0)
-	status.Watches = watchReports(d, counts, watching)
+	status.Watches = watchReports(d, f.files, watching)
 	return &v1alpha1.GitDestinationStatus{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.key.Namespace, Name: d.key.Name,
@@ -94,22 +92,6 @@ func pendingText(n int) string {
 		return "1 change waits"
 	}
 	return fmt.Sprintf("%d changes wait", n)
-}
-
-// countFiles counts the managed files of a destination by type.
-func countFiles(tree *gitrepo.Tree, p *destinationPlan) map[schema.GroupVersionResource]int64 {
-	counts := map[schema.GroupVersionResource]int64{}
-	if tree == nil {
-		return counts
-	}
-	base := p.object.Spec.BaseFolder
-	_ = tree.Walk(base, func(file string, _ gitrepo.Hash) error { // visit never fails
-		if location, ok := manifest.ManagedPath(strings.TrimPrefix(strings.TrimPrefix(file, base), "/")); ok {
-			counts[schema.GroupVersionResource{Group: location.Group, Version: location.Version, Resource: location.Resource}]++
-		}
-		return nil
-	})
-	return counts
 }
 
 func watchReports(d *destination, counts map[schema.GroupVersionResource]int64, watching func(schema.GroupVersionResource) (bool, string)) []v1alpha1.ResourceTypeWatch {
