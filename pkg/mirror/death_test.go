@@ -20,7 +20,6 @@ func TestDeathAtEveryMoment(t *testing.T) {
 		"before push", "after push", "before delete outbox", "after delete outbox",
 	} {
 		t.Run(moment, func(t *testing.T) {
-			t.Parallel()
 			s := newStage(t, perChange)
 			s.cluster.put(configMap("old"), "1")
 			s.mirrored()
@@ -156,7 +155,6 @@ func TestStoreThatIsFull(t *testing.T) {
 func TestStoreThatFailsWhilePushing(t *testing.T) {
 	for _, moment := range []string{"put pushes", "delete outbox"} {
 		t.Run(moment, func(t *testing.T) {
-			t.Parallel()
 			s := newStage(t, perChange)
 			s.idle()
 			s.kv.failAt(moment, bolt.ErrDiskFull)

@@ -49,7 +49,6 @@ func TestChangesWhileTheClusterIsCompared(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := newStage(t)
 			tc.before(s.cluster)
 			s.mirrored()

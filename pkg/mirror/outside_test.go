@@ -225,6 +225,17 @@ func (f *gitFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes())
 }
 
+// require lets nobody in without this name and password.
+func (f *gitFront) require(name, password string) {
+	f.guard(func(w http.ResponseWriter, r *http.Request) bool {
+		if gotName, gotPassword, ok := r.BasicAuth(); ok && gotName == name && gotPassword == password {
+			return true
+		}
+		http.Error(w, "who are you? "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+		return false
+	})
+}
+
 // hook installs a hook of a repository; empty removes it.
 func (f *gitFront) hook(t *testing.T, repository, name, script string) {
 	t.Helper()

@@ -79,6 +79,7 @@ type stage struct {
 // namespace shop, to its destination, clusters/a on main. prepare may change that.
 func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Helper()
+	t.Parallel() // most of the time is spent waiting
 	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, secrets: fake.NewClientset()}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4}
@@ -215,7 +216,8 @@ func (s *stage) holds(branch, folder string, selected func(Object) bool) {
 		}
 		got := map[string]string{}
 		for path, hash := range files {
-			if below, ok := strings.CutPrefix(path, folder+"/"); ok {
+			below, inside := strings.CutPrefix(path, folder+"/")
+			if _, managed := parseManaged(below); inside && managed {
 				got[below] = hash
 			}
 		}
