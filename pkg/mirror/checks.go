@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -84,6 +85,8 @@ func (c *checks) next(ctx context.Context) bool {
 	ready, err := c.check(ctx, name)
 	switch {
 	case ctx.Err() != nil:
+	case apierrors.IsNotFound(err):
+		c.queue.Forget(name)
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "GitRepoConfig cannot be checked", "repository", name)
 		c.queue.AddRateLimited(name)
@@ -96,11 +99,12 @@ func (c *checks) next(ctx context.Context) bool {
 	return true
 }
 
-// check asks the remote and writes what it says. An error is one of this server's API.
+// check asks the remote and writes what it says. An error is one of this server's API;
+// NotFound says that the configuration is gone.
 func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bool, err error) {
 	config, err := c.mirror.informers.Configbutler().V1alpha1().GitRepoConfigs().Lister().GitRepoConfigs(name.Namespace).Get(name.Name)
 	if err != nil {
-		return true, nil // it is gone
+		return false, fmt.Errorf("read the configuration: %w", err)
 	}
 	v := verdictOf(c.ask(ctx, config), v1alpha1.ReasonRepositoryUnreachable)
 	if ctx.Err() != nil {

@@ -148,6 +148,7 @@ func (c *comparison) scopes() []source.Watch {
 
 // visit compares one object with its file.
 func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructured) error {
+	objectsScanned.Inc()
 	ops := c.plan.operations(c.seed.resource, object, c.worker.services.namespaces)
 	if ops == 0 {
 		return nil

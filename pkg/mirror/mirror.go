@@ -224,7 +224,7 @@ func (m *mirror) prepare(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		system, err := m.cluster.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil || m.catalogue.Snapshot() == nil {
-			return false, nil // the source cluster does not answer yet
+			return false, nil //nolint:nilerr // the source cluster does not answer yet
 		}
 		m.services.identity.ClusterUID = string(system.UID)
 		return true, nil

@@ -246,7 +246,7 @@ func (f *gitFront) hook(t *testing.T, repository, name, script string) {
 		}
 		return
 	}
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil { //nolint:gosec // hooks are run
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }

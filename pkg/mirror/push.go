@@ -44,6 +44,7 @@ type pushed struct {
 	subject          string
 	commits          int
 	written, removed int
+	bytes            int
 	// files is how many more files there are of each type.
 	files map[schema.GroupVersionResource]int64
 }
@@ -235,6 +236,7 @@ func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
 			s.files[change.Object.resource()]++
 		}
 		s.written++
+		s.bytes += len(change.Content)
 	}
 }
 
@@ -263,6 +265,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 			return err
 		}
 		b.record.pushed(b.pushed)
+		count(b.pushed)
 	}
 	failpoint.Reach("rows-removed")
 	w.inDoubt = false
@@ -287,8 +290,17 @@ func (w *worker) send(ctx context.Context, note pushNote) error {
 	}
 	if err == nil {
 		failpoint.Reach("pushed")
+		commitBatches.Inc()
 	}
 	return err
+}
+
+// count adds what a remote has accepted to the metrics.
+func count(p pushed) {
+	commits.Add(float64(p.commits))
+	commitBytes.Add(float64(p.bytes))
+	objectsWritten.Add(float64(p.written))
+	filesDeleted.Add(float64(p.removed))
 }
 
 // The committer where a GitRepoConfig names none.

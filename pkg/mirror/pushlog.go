@@ -78,10 +78,6 @@ func (p *pushLog) last(ctx context.Context) (uint64, error) {
 	return last, nil
 }
 
-func (p *pushLog) clear(ctx context.Context, k branchKey) error {
-	return wrap("remove the note of a push", p.table.Delete(ctx, p.key(k)))
-}
-
 // wrap says what was being done when err happened; nil stays nil.
 func wrap(doing string, err error) error {
 	if err == nil {

@@ -48,9 +48,10 @@ func (m *mirror) publishUntil(ctx context.Context) {
 	p := &publisher{mirror: m, written: map[types.UID]v1alpha1.GitDestinationRecord{}}
 	backoff := wait.Backoff{Duration: publishRetryMin, Factor: 2, Jitter: 0.1, Steps: 30, Cap: publishRetryMax}
 	retry := backoff
+	defer queueDepth.Set(0)
 	for {
 		var again <-chan time.Time
-		if err := p.round(ctx); err != nil {
+		if err := p.round(ctx); err != nil && ctx.Err() == nil {
 			delay := retry.Step()
 			klog.FromContext(ctx).Error(err, "Reports could not all be written", "retryAfter", delay.Round(time.Millisecond))
 			again = time.After(delay)
@@ -74,20 +75,19 @@ func (m *mirror) publishUntil(ctx context.Context) {
 // round writes what is new. What cannot be written keeps nothing else from being.
 func (p *publisher) round(ctx context.Context) error {
 	var errs []error
-	destinations := p.allDestinations()
+	destinations, waiting := p.allDestinations(), 0
 	for _, d := range destinations {
+		waiting += d.queue.backlog().rows
 		if err := p.report(ctx, d); err != nil {
 			errs = append(errs, fmt.Errorf("GitDestination %s: %w", d.key, err))
 		}
 	}
+	queueDepth.Set(float64(waiting))
 	maps.DeleteFunc(p.written, func(uid types.UID, _ v1alpha1.GitDestinationRecord) bool {
 		return !slices.ContainsFunc(destinations, func(d *destination) bool { return d.uid == uid })
 	})
 	if now := p.inForce.Load(); now != nil {
 		errs = append(errs, p.writeRuleStatuses(ctx, now)...)
-	}
-	if ctx.Err() != nil {
-		return nil
 	}
 	return errors.Join(errs...)
 }

@@ -219,7 +219,11 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 func (w *worker) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case w.services.slots <- struct{}{}:
-		return func() { <-w.services.slots }, nil
+		activeWorkers.Inc()
+		return func() {
+			activeWorkers.Dec()
+			<-w.services.slots
+		}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -278,6 +282,7 @@ func (w *worker) due(members []member) time.Time {
 
 // report shows an error in the records of all destinations of the branch.
 func (w *worker) report(err error) {
+	pushRetries.Inc()
 	for _, m := range w.members() {
 		m.record.failed(err)
 	}

@@ -1,0 +1,36 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// The metrics have no labels: there is no bound on how many branches, destinations and
+// types there are. What is wrong with one of them is told by its record.
+var (
+	objectsScanned = newCounter("objects_scanned_total", "Objects of the cluster that were compared with a branch.")
+	objectsWritten = newCounter("objects_written_total", "Files written for objects, in commits that remotes have accepted.")
+	filesDeleted   = newCounter("files_deleted_total", "Files removed, in commits that remotes have accepted.")
+	commits        = newCounter("commits_total", "Commits that remotes have accepted.")
+	commitBytes    = newCounter("commit_bytes_total", "Size of the files in commits that remotes have accepted, in bytes, before compression.")
+	commitBatches  = newCounter("commit_batches_total", "Pushes that remotes have accepted.")
+	pushRetries    = newCounter("push_retries_total", "Times that a branch had to be tried again, because the remote failed or another writer was faster.")
+	activeWorkers  = newGauge("repo_branch_active_workers", "Branches that are being read, compared or written.")
+	queueDepth     = newGauge("repo_branch_queue_depth", "Changes of all branches that no remote has accepted yet.")
+)
+
+func newCounter(name, help string) *metrics.Counter {
+	return metrics.NewCounter(&metrics.CounterOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+}
+
+func newGauge(name, help string) *metrics.Gauge {
+	return metrics.NewGauge(&metrics.GaugeOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+}
+
+func init() {
+	legacyregistry.MustRegister(
+		objectsScanned, objectsWritten, filesDeleted, commits, commitBytes, commitBatches, pushRetries, activeWorkers, queueDepth)
+}
