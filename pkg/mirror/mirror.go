@@ -143,7 +143,7 @@ func newMirror(config Config) (*mirror, error) {
 		pushes: &pushLog{table: config.Store.Table("pushes")}, lister: source.NewLister(clients.Dynamic),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
 		remote: m.remote, running: m.running, changed: func() { signal(m.publish) },
-		slots: make(chan struct{}, config.Limits.Workers), patience: remotePatience,
+		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), patience: remotePatience,
 	}
 	return m, m.listen()
 }

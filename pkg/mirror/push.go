@@ -26,8 +26,10 @@ type Limits struct {
 	MaxBytes int
 	// MaxWait (--git-batch-max-wait-sec, 20 s) is the longest that a change waits for others.
 	MaxWait time.Duration
-	// Workers (--workers-max-global, 24) is how many branches are written at once.
-	Workers int
+	// Workers (--workers-max-global, 24) is how many branches are written at once,
+	// WorkersPerRepository (--workers-max-per-repo, 5) how many of one repository URL.
+	Workers              int
+	WorkersPerRepository int
 }
 
 // batch is what one push carries of one destination.
@@ -66,16 +68,16 @@ func (w *worker) pushWaiting(ctx context.Context, members []member) error {
 // pushRows pushes the oldest rows of every member, as many as one push carries, and returns
 // their number.
 func (w *worker) pushRows(ctx context.Context, members []member) (settled int, err error) {
-	room, commits := w.services.limits.MaxFiles, maxCommits(members[0])
+	room, size, commits := w.services.limits.MaxFiles, w.services.limits.MaxBytes, maxCommits(members[0])
 	var batches []*batch
 	w.first++
 	for i := range members {
 		// Each goes first in turn, so that none waits for as long as another is busy.
 		m := members[(w.first+i)%len(members)]
-		if room <= 0 || commits <= 0 {
+		if room <= 0 || size <= 0 || commits <= 0 {
 			break
 		}
-		rows, err := w.services.outbox.Next(ctx, m.uid, room, w.services.limits.MaxBytes)
+		rows, err := w.services.outbox.Next(ctx, m.uid, room, size)
 		if err != nil {
 			return 0, err
 		}
@@ -87,6 +89,9 @@ func (w *worker) pushRows(ctx context.Context, members []member) (settled int, e
 			return 0, err
 		}
 		room -= len(b.rows)
+		for _, row := range b.rows {
+			size -= len(row.Change.Content)
+		}
 		commits -= b.pushed.commits
 		settled += len(b.rows)
 		batches = append(batches, b)

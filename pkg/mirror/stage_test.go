@@ -82,7 +82,7 @@ func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Parallel() // most of the time is spent waiting
 	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, secrets: fake.NewClientset()}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
-	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4}
+	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
 	s.in.repositories[0].Spec.RepoURL = s.git.url + "/shop.git"
 	s.in.namespaces = s.cluster.namespace
 	for _, change := range prepare {
@@ -110,7 +110,7 @@ func (s *stage) start() {
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
 		remote:   s.remote, patience: s.patience, running: m.running, changed: s.tell,
-		slots: make(chan struct{}, s.limits.Workers),
+		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}
 	s.life.begin(cancel)
 	if err := m.recover(ctx); err != nil {

@@ -49,8 +49,7 @@ type branchServices struct {
 	namespaces namespaceLookup
 	// changed is called when something that conditions tell has changed.
 	changed func()
-	// slots bounds the branches that are written at once.
-	slots chan struct{}
+	slots   *slots
 }
 
 // lister lists the objects that a watch covers.
@@ -193,7 +192,7 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	if len(members) == 0 {
 		return time.Time{}, nil
 	}
-	release, err := w.acquire(ctx)
+	release, err := w.services.slots.acquire(ctx, w.key.url)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -213,20 +212,6 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	}
 	w.settled(members)
 	return w.due(members), nil
-}
-
-// acquire takes one of the slots that all branches share.
-func (w *worker) acquire(ctx context.Context) (release func(), err error) {
-	select {
-	case w.services.slots <- struct{}{}:
-		activeWorkers.Inc()
-		return func() {
-			activeWorkers.Dec()
-			<-w.services.slots
-		}, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // all returns the destinations on the branch, also those that are not written now.

@@ -21,8 +21,9 @@ type MirrorOptions struct {
 	BatchMaxFiles       int
 	BatchMaxBytesMiB    int
 	BatchMaxWaitSeconds int
-	// WorkersMaxGlobal is how many branches are written at once.
-	WorkersMaxGlobal int
+	// WorkersMaxGlobal is how many branches are written at once, WorkersMaxPerRepo how many of one repository.
+	WorkersMaxGlobal  int
+	WorkersMaxPerRepo int
 	// DiscoveryRefresh is how often discovery is asked without cause.
 	DiscoveryRefresh time.Duration
 	// DiscoveryExclude are types, as resource.group, that only a rule which names them selects.
@@ -34,7 +35,7 @@ type MirrorOptions struct {
 func newMirrorOptions() *MirrorOptions {
 	return &MirrorOptions{
 		BatchMaxFiles: 200, BatchMaxBytesMiB: 1, BatchMaxWaitSeconds: 20,
-		WorkersMaxGlobal: 24, DiscoveryRefresh: 5 * time.Minute,
+		WorkersMaxGlobal: 24, WorkersMaxPerRepo: 5, DiscoveryRefresh: 5 * time.Minute,
 	}
 }
 
@@ -44,6 +45,7 @@ func (o *MirrorOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.BatchMaxWaitSeconds, "git-batch-max-wait-sec", o.BatchMaxWaitSeconds,
 		"Longest time, in seconds, that a change waits for others while changes keep coming. After a quiet spell changes are pushed at once.")
 	flags.IntVar(&o.WorkersMaxGlobal, "workers-max-global", o.WorkersMaxGlobal, "Most branches that are written at once.")
+	flags.IntVar(&o.WorkersMaxPerRepo, "workers-max-per-repo", o.WorkersMaxPerRepo, "Most branches of one repository that are written at once.")
 	flags.DurationVar(&o.DiscoveryRefresh, "discovery-refresh", o.DiscoveryRefresh, "How often the cluster's resource types are looked up without cause; changes of them are followed at once.")
 	flags.StringSliceVar(&o.DiscoveryExclude, "discovery-exclude", o.DiscoveryExclude,
 		"Resource types that neither * nor the preset mean, as resource or resource.group; a rule that names one selects it all the same. Repeat or separate with commas.")
@@ -54,7 +56,7 @@ func (o *MirrorOptions) validate() []error {
 	var errs []error
 	for name, value := range map[string]int{
 		"git-batch-max-files": o.BatchMaxFiles, "git-batch-max-bytes-mib": o.BatchMaxBytesMiB,
-		"git-batch-max-wait-sec": o.BatchMaxWaitSeconds, "workers-max-global": o.WorkersMaxGlobal,
+		"git-batch-max-wait-sec": o.BatchMaxWaitSeconds, "workers-max-global": o.WorkersMaxGlobal, "workers-max-per-repo": o.WorkersMaxPerRepo,
 	} {
 		if value < 1 {
 			errs = append(errs, fmt.Errorf("--%s=%d must be at least 1", name, value))
@@ -84,6 +86,7 @@ func (o *MirrorOptions) Limits() mirror.Limits {
 	return mirror.Limits{
 		MaxFiles: o.BatchMaxFiles, MaxBytes: o.BatchMaxBytesMiB << 20,
 		MaxWait: time.Duration(o.BatchMaxWaitSeconds) * time.Second, Workers: o.WorkersMaxGlobal,
+		WorkersPerRepository: o.WorkersMaxPerRepo,
 	}
 }
 
