@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,8 +27,8 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	switch {
 	case w.branch == nil || !w.hasRead(members):
 		err = w.load(ctx, members)
-	case w.stale:
-		err = w.patiently(ctx, "refresh the branch", w.branch.Refresh)
+	case w.stale, !time.Now().Before(w.lookAt):
+		err = w.refresh(ctx, members)
 	}
 	if err != nil {
 		return err
@@ -38,6 +40,23 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	}
 	w.inspect(members)
 	w.stale = false
+	return nil
+}
+
+// refresh follows the remote. Where the credentials are not those in use, which may have
+// been taken back, the branch is read anew with those of now.
+func (w *worker) refresh(ctx context.Context, members []member) error {
+	remote, err := w.services.remote(ctx, w.key)
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(remote.Credentials, w.remote.Credentials) {
+		return w.load(ctx, members)
+	}
+	if err := w.patiently(ctx, "refresh the branch", w.branch.Refresh); err != nil {
+		return err
+	}
+	w.lookAt = time.Now().Add(w.services.lookInterval)
 	return nil
 }
 
@@ -64,6 +83,7 @@ func (w *worker) load(ctx context.Context, members []member) error {
 	if err := w.patiently(ctx, "check the repository", remote.Check); err != nil {
 		return err
 	}
+	w.lookAt = time.Now().Add(w.services.lookInterval)
 	return w.patiently(ctx, "read the branch", func(ctx context.Context) error {
 		w.branch, err = gitrepo.Load(ctx, remote, w.key.branch, gitrepo.Options{ManagedFolders: folders})
 		return err

@@ -63,6 +63,8 @@ type stage struct {
 	limits  Limits
 	// patience is how long a remote may take for a request.
 	patience time.Duration
+	// lookInterval is how often the remote is looked at without cause.
+	lookInterval time.Duration
 	// changed is called by the worker when something has changed that is reported.
 	changed atomic.Pointer[func()]
 	// secrets are those of the cluster that the server runs in.
@@ -80,7 +82,7 @@ type stage struct {
 func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Helper()
 	t.Parallel() // most of the time is spent waiting
-	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, secrets: fake.NewClientset()}
+	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, secrets: fake.NewClientset()}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
 	s.in.repositories[0].Spec.RepoURL = s.git.url + "/shop.git"
@@ -109,7 +111,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
-		remote:   s.remote, patience: s.patience, running: m.running, changed: s.tell,
+		remote:   s.remote, patience: s.patience, lookInterval: s.lookInterval, running: m.running, changed: s.tell,
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}
 	s.life.begin(cancel)

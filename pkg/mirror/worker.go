@@ -30,7 +30,9 @@ const (
 	// remotePatience is how long a remote may take for one request before it counts as
 	// unreachable: one that accepts a connection and then says nothing would hold the
 	// branch, and its place among those that are written at once, for good.
-	remotePatience = 5 * time.Minute
+	remotePatience = 2 * time.Minute
+	// lookInterval is how often a remote is looked at without cause.
+	lookInterval = time.Minute
 )
 
 // branchServices is what a worker needs of the rest of the mirror.
@@ -44,6 +46,8 @@ type branchServices struct {
 	remote func(context.Context, branchKey) (*gitrepo.Remote, error)
 	// patience is how long the remote may take for one request.
 	patience time.Duration
+	// lookInterval is how often the remote is looked at without cause.
+	lookInterval time.Duration
 	// running says whether every watch that a destination needs for a type delivers.
 	running    func(*destinationPlan, schema.GroupVersionResource) bool
 	namespaces namespaceLookup
@@ -74,6 +78,9 @@ type worker struct {
 	// stale says that the remote may not be where the branch believes it is, inDoubt that
 	// the push last noted may have landed although its rows are still there.
 	stale, inDoubt bool
+	// lookAt is when the remote is looked at although nothing is known to have changed:
+	// other people may have changed a folder, or the credentials may have been taken back.
+	lookAt time.Time
 	// places are the folders that have been read, by the destination that they are for.
 	places map[*destination]place
 	// gatherUntil holds rows back for company; zero when the next row is pushed at once.
@@ -255,6 +262,7 @@ func (w *worker) due(members []member) time.Time {
 			due = at
 		}
 	}
+	earlier(w.lookAt)
 	for _, m := range members {
 		at, sweep := m.seeds.next()
 		earlier(at)
