@@ -6,6 +6,8 @@ package mirror
 import (
 	"cmp"
 	"fmt"
+	"net"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -198,7 +200,7 @@ func (p *plan) refuseOverlaps() {
 	type place struct{ url, branch string }
 	taken := map[place][]*destinationPlan{}
 	for _, d := range ordered {
-		at := place{d.branch.url, d.branch.branch}
+		at := place{canonicalURL(d.branch.url), d.branch.branch}
 		i := slices.IndexFunc(taken[at], func(other *destinationPlan) bool {
 			return manifest.FoldersOverlap(other.object.Spec.BaseFolder, d.object.Spec.BaseFolder)
 		})
@@ -211,6 +213,22 @@ func (p *plan) refuseOverlaps() {
 		taken[at] = append(taken[at], d)
 	}
 }
+
+// canonicalURL is the same for the usual ways to write the address of one repository.
+// Other names of one host cannot be told from other hosts.
+func canonicalURL(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" {
+		return strings.TrimSuffix(strings.TrimRight(address, "/"), ".git") // user@host:path
+	}
+	host := strings.ToLower(parsed.Hostname())
+	if port := parsed.Port(); port != "" && port != defaultPorts[parsed.Scheme] {
+		host = net.JoinHostPort(host, port)
+	}
+	return parsed.Scheme + "://" + host + strings.TrimSuffix(path.Clean("/"+parsed.Path), ".git")
+}
+
+var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22"}
 
 // destinationFor finds what a rule refers to and whether it may. cluster says that the rule
 // is a ClusterWatchRule; from is the namespace of a WatchRule.

@@ -121,6 +121,23 @@ func TestDestinationVerdicts(t *testing.T) {
 	}
 }
 
+func TestOneRepositoryHasOneCanonicalURL(t *testing.T) {
+	for _, tc := range []struct{ a, b string }{
+		{"https://git.example.com/team/repo.git", "https://GIT.example.com:443//team/repo/"},
+		{"ssh://git@git.example.com/team/repo", "ssh://other@git.example.com:22/team/repo.git"},
+		{"git@git.example.com:team/repo.git", "git@git.example.com:team/repo/"},
+	} {
+		if canonicalURL(tc.a) != canonicalURL(tc.b) {
+			t.Errorf("%s and %s differ: %s, %s", tc.a, tc.b, canonicalURL(tc.a), canonicalURL(tc.b))
+		}
+	}
+	for _, other := range []string{"https://git.example.com/team/Repo", "https://git.example.com:8443/team/repo", "http://git.example.com/team/repo"} {
+		if canonicalURL(other) == canonicalURL("https://git.example.com/team/repo") {
+			t.Errorf("%s is taken for another repository", other)
+		}
+	}
+}
+
 func TestRuleVerdicts(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
