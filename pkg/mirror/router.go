@@ -127,7 +127,7 @@ func (r *router) next(d *destination, t schema.GroupVersionResource, change sour
 	if sure && !exists || !sure && change.Operation == source.Create {
 		next.Operation = v1alpha1.OperationCreate
 	}
-	return next, (!sure || !exists || hash != object.hash) && ops.permits(next.Operation)
+	return next, (!sure || !exists || hash != object.hash) && ops.permits(v1alpha1.Operation(change.Operation))
 }
 
 // permits says whether the set holds an operation.
