@@ -79,8 +79,11 @@ func newMessage(destination types.NamespacedName, author Author, changes []Chang
 }
 
 func (m Message) subject() string {
-	if len(m.Changes) == 1 {
+	if len(m.Changes) == 1 && m.Operation != operationSeed {
 		return fmt.Sprintf("[%s] %s", m.Operation, m.Changes[0].Object)
+	}
+	if len(m.Changes) == 1 {
+		return fmt.Sprintf("[%s] %s %s", m.Operation, m.Changes[0].Operation, m.Changes[0].Object)
 	}
 	count := map[v1alpha1.Operation]int{}
 	for _, change := range m.Changes {
