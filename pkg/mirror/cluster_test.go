@@ -21,9 +21,11 @@ import (
 // cluster is a source cluster in memory. It gives out consistent lists, and the changes
 // after them in order, as pkg/source does.
 type cluster struct {
-	mu         sync.Mutex
-	version    int
-	objects    map[Object]*unstructured.Unstructured
+	mu      sync.Mutex
+	version int
+	objects map[Object]*unstructured.Unstructured
+	// files are the objects as they are to be in Git.
+	files      map[Object]rendered
 	namespaces map[string]source.Namespace
 	feeds      map[source.Watch]*feed
 	// refuse holds the errors of the types that cannot be listed.
@@ -46,7 +48,7 @@ type feed struct {
 
 func newCluster() *cluster {
 	c := &cluster{
-		version: 100, objects: map[Object]*unstructured.Unstructured{}, namespaces: map[string]source.Namespace{},
+		version: 100, objects: map[Object]*unstructured.Unstructured{}, files: map[Object]rendered{}, namespaces: map[string]source.Namespace{},
 		feeds: map[source.Watch]*feed{}, refuse: map[schema.GroupVersionResource]error{},
 	}
 	for _, name := range []string{"shop", "dev"} {
@@ -70,8 +72,13 @@ func (c *cluster) put(o Object, value string, change ...func(*unstructured.Unstr
 	for _, change := range change {
 		change(object)
 	}
+	file, err := render(o.resource(), object, true)
+	if err != nil {
+		panic(err) // no test has such an object
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.files[o] = file
 	operation := source.Update
 	if _, ok := c.objects[o]; !ok {
 		operation = source.Create
@@ -234,9 +241,9 @@ func (c *cluster) rendered(selected func(Object) bool) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	blobs := map[string]string{}
-	for o, object := range c.objects {
-		if r, err := render(o.resource(), object, true); err == nil && selected(o) {
-			blobs[r.path] = r.hash.String()
+	for o := range c.objects {
+		if selected(o) {
+			blobs[c.files[o].path] = c.files[o].hash.String()
 		}
 	}
 	return blobs

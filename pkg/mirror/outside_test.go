@@ -113,6 +113,11 @@ func (s *storeKV) fail(err error) { s.failAt("", err) }
 // failAt makes the writes of a moment fail.
 func (s *storeKV) failAt(moment string, err error) { s.failure.Store(&storeFailure{moment, err}) }
 
+func (s *storeKV) failing() bool {
+	f := s.failure.Load()
+	return f != nil && f.err != nil
+}
+
 func (s *storeKV) Txn(ctx context.Context) clientv3.Txn {
 	return &storeTxn{Txn: s.KV.Txn(ctx), store: s}
 }

@@ -28,7 +28,7 @@ func secret(name string) Object {
 // byClusterRule lets a ClusterWatchRule select the ConfigMaps of the namespaces of team shop
 // instead of the rule of world.
 func byClusterRule(s *stage) {
-	s.in.rules = nil
+	s.in.rules = s.in.rules[1:]
 	s.in.destinations[0].Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: true}
 	s.in.clusterRules = []*v1alpha1.ClusterWatchRule{{
 		ObjectMeta: metav1.ObjectMeta{Name: "all"},

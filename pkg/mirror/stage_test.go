@@ -144,7 +144,7 @@ func (s *stage) plan() {
 	watches := s.enforce(s.ctx, newPlan(s.in), s.group)
 	s.cluster.follow(s.ctx, (*watchHandler)(s.mirror), watches...)
 	s.watches.retain(watches)
-	if err := s.dropRows(s.ctx); err != nil && s.ctx.Err() == nil {
+	if err := s.dropRows(s.ctx); err != nil && s.ctx.Err() == nil && !s.kv.failing() {
 		s.t.Error(err)
 	}
 }

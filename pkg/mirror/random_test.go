@@ -1,0 +1,244 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+)
+
+// seedVariable repeats a run of TestAnythingAtAnyTime; roundsVariable makes it longer.
+const (
+	seedVariable   = "MIRROR_TEST_SEED"
+	roundsVariable = "MIRROR_TEST_ROUNDS"
+)
+
+// chaos does to a stage whatever can happen to it.
+type chaos struct {
+	*stage
+	random *rand.Rand
+	other  *otherWriter
+	edits  int
+}
+
+// Everything that can go wrong does, at random and at once, on top of changes. When it has
+// stopped, every folder holds exactly what its rules select.
+func TestAnythingAtAnyTime(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv(seedVariable); text != "" {
+		seed, _ = strconv.ParseUint(text, 10, 64)
+	}
+	rounds := 60
+	if text := os.Getenv(roundsVariable); text != "" {
+		rounds, _ = strconv.Atoi(text)
+	}
+	t.Logf("%s=%d", seedVariable, seed)
+	c := &chaos{random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a run has to be repeatable
+	c.stage = newStage(t, onBranch("b", "main", "b"), onBranch("c", "third", "c"), byClusterRule, func(s *stage) {
+		s.lookInterval = 200 * time.Millisecond
+	})
+	c.cluster.put(configMap("first"), "1")
+	c.mirrored()
+	c.other = c.otherWriter()
+	for range rounds {
+		for range c.random.IntN(20) {
+			c.change()
+		}
+		c.trouble()
+	}
+	c.calm()
+	for _, d := range c.in.destinations {
+		c.holds(d.Spec.Branch, d.Spec.BaseFolder, c.selects(d))
+	}
+	c.idle()
+	for _, d := range c.in.destinations {
+		c.holds(d.Spec.Branch, d.Spec.BaseFolder, c.selects(d))
+		if r := c.record(d.Name); r.PendingChanges != 0 || r.OldestPendingTime != nil || r.Files != r.Objects {
+			t.Errorf("%s: %+v", d.Name, r)
+		}
+	}
+	c.restart()
+	tip := c.mustRun("rev-parse", "main", "third")
+	c.idle()
+	if again := c.mustRun("rev-parse", "main", "third"); again != tip {
+		t.Errorf("commits after a restart:\n%s", c.mustRun("log", "--stat", "-3", "main", "third"))
+	}
+}
+
+// selects says which objects a destination holds. The cluster is locked meanwhile.
+func (c *chaos) selects(d *v1alpha1.GitDestination) func(Object) bool {
+	labelled := c.in.rules
+	return func(o Object) bool {
+		if o.resource() != configMaps {
+			return false
+		}
+		if d.Name == "main" {
+			return c.cluster.namespaces[o.Namespace].Labels["team"] == "shop"
+		}
+		i := slices.IndexFunc(labelled, func(r *v1alpha1.WatchRule) bool { return r.Spec.DestinationRef.Name == d.Name })
+		if i < 0 || o.Namespace != "shop" {
+			return false
+		}
+		return labelled[i].Spec.ObjectSelector == nil || c.cluster.objects[o].GetLabels()["x"] == "y"
+	}
+}
+
+// change changes an object.
+func (c *chaos) change() {
+	o := configMap(fmt.Sprint(c.random.IntN(12)))
+	o.Namespace = []string{"shop", "shop", "dev"}[c.random.IntN(3)]
+	if c.random.IntN(4) == 0 {
+		c.cluster.remove(o)
+		return
+	}
+	mark := map[string]string{"x": []string{"y", "z"}[c.random.IntN(2)]}
+	c.cluster.put(o, fmt.Sprint(c.random.IntN(4)), func(object *unstructured.Unstructured) { object.SetLabels(mark) })
+}
+
+// trouble does one thing beside changes of objects.
+func (c *chaos) trouble() {
+	things := []func(){
+		func() { c.git.guard(down) },
+		func() { c.git.guard(nil) },
+		func() { c.git.guard(nil) },
+		func() {
+			c.git.guard(func(w http.ResponseWriter, _ *http.Request) bool {
+				http.Error(w, "no", http.StatusForbidden)
+				return false
+			})
+		},
+		func() { c.git.loseAnswers.Store(1) },
+		func() { c.kv.fail(bolt.ErrDiskFull) },
+		func() { c.kv.fail(nil) },
+		func() { c.kv.fail(nil) },
+		func() { c.cluster.setRefused(configMaps, errors.New("no")) },
+		func() { c.cluster.setRefused(configMaps, nil) },
+		func() { c.cluster.unfollow(); c.plan() },
+		c.restart, c.die, c.editRule, c.relabelSomething, c.editDestination, c.foreignEdit, c.rewrite, c.mirroredSome,
+	}
+	things[c.random.IntN(len(things))]()
+}
+
+func (c *chaos) restart() {
+	c.stop()
+	c.start()
+}
+
+func (c *chaos) die() {
+	moments := []string{"put outbox", "put pushes", "push", "delete outbox"}
+	moment := []string{"before ", "after "}[c.random.IntN(2)] + moments[c.random.IntN(len(moments))]
+	died := c.life.arm(moment, 1+c.random.IntN(3))
+	for range 10 {
+		c.change()
+	}
+	select {
+	case <-died:
+	case <-time.After(100 * time.Millisecond):
+	}
+	c.restart()
+}
+
+func (c *chaos) editRule() {
+	i := c.random.IntN(len(c.in.rules))
+	rule := c.in.rules[i].DeepCopy()
+	if rule.Spec.ObjectSelector == nil {
+		rule.Spec.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"x": "y"}}
+	} else {
+		rule.Spec.ObjectSelector = nil
+	}
+	c.replan(func(in *inputs) { in.rules = slices.Replace(slices.Clone(in.rules), i, i+1, rule) })
+}
+
+func (c *chaos) relabelSomething() {
+	name := []string{"shop", "dev"}[c.random.IntN(2)]
+	team := []string{"shop", "dev"}[c.random.IntN(2)]
+	c.relabel(source.Namespace{Name: name, Labels: labels.Set{"team": team}})
+}
+
+func (c *chaos) editDestination() {
+	i := c.random.IntN(len(c.in.destinations))
+	d := c.in.destinations[i].DeepCopy()
+	switch c.random.IntN(4) {
+	case 0:
+		d.Spec.Suspend = !d.Spec.Suspend
+	case 1:
+		d.UID = types.UID(fmt.Sprint(d.Name, c.random.IntN(1000)))
+	case 2:
+		d.Spec.BaseFolder = fmt.Sprint(d.Name, c.random.IntN(2))
+	case 3:
+		d.Spec.Branch = []string{"main", "third"}[c.random.IntN(2)]
+	}
+	c.replan(func(in *inputs) { in.destinations = slices.Replace(slices.Clone(in.destinations), i, i+1, d) })
+}
+
+func (c *chaos) foreignEdit() {
+	c.edits++
+	folder := c.in.destinations[c.random.IntN(len(c.in.destinations))].Spec.BaseFolder
+	path := fmt.Sprintf("%s/core/v1/configmaps/shop/%d.yaml", folder, c.random.IntN(15))
+	if err := c.other.edit("foreign", c.other.write(path, fmt.Sprint("foreign ", c.edits))); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// rewrite takes the last commit back.
+func (c *chaos) rewrite() {
+	if before, err := c.run("rev-parse", "--verify", "--quiet", "main^"); err == nil {
+		c.mustRun("update-ref", "refs/heads/main", before)
+	}
+}
+
+func (c *chaos) mirroredSome() {
+	select {
+	case <-time.After(time.Duration(c.random.IntN(200)) * time.Millisecond):
+	case <-c.t.Context().Done():
+	}
+}
+
+// calm takes all trouble away and lets everybody look at the branches once more.
+func (c *chaos) calm() {
+	c.git.guard(nil)
+	c.git.loseAnswers.Store(0)
+	c.kv.fail(nil)
+	c.cluster.setRefused(configMaps, nil)
+	c.replan(func(in *inputs) {
+		in.destinations = slices.Clone(in.destinations)
+		for i := range in.destinations {
+			in.destinations[i] = in.destinations[i].DeepCopy()
+			in.destinations[i].Spec.Suspend = false
+		}
+	})
+	// What waits for its time need not: the repository has become ready, and the watches
+	// have begun anew.
+	c.retryBranches(types.NamespacedName{Namespace: "shop", Name: "repo"})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range c.destinations {
+		d.seeds.hurry()
+	}
+}
+
+// hurry lets comparisons that failed be made again at once.
+func (s *seeds) hurry() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, state := range s.types {
+		state.notBefore = time.Time{}
+	}
+}
