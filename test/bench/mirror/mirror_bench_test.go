@@ -24,8 +24,8 @@ const (
 // the next, since making objects takes longer than measuring.
 func BenchmarkMirror(b *testing.B) {
 	s := newStage(b)
-	p := s.newPopulation(b, "shop")
-	m := s.newMirror(b, p.namespace, "shop")
+	p := &population{core: s.core}
+	m := s.newMirror(b, "shop")
 	p.grow(b, few)
 	m.watch(b)
 	m.settled(b, p)

@@ -23,22 +23,18 @@ const writers = 8
 // settings make an object about 1 KiB, as a ConfigMap with one file in it is.
 var settings = strings.Repeat("server.connections.limit = 100 # per address\n", 20)
 
-// population is the ConfigMaps of one namespace, numbered from 0. Each holds the number of
-// the write that made it what it is.
-type population struct {
-	core      kubernetes.Interface
-	namespace string
-	size      int
-	writes    atomic.Int64
-}
+// perNamespace is how many objects a namespace of the population has.
+const perNamespace = 100
 
-func (s *stage) newPopulation(b *testing.B, namespace string) *population {
-	b.Helper()
-	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if _, err := s.core.CoreV1().Namespaces().Create(b.Context(), object, metav1.CreateOptions{}); err != nil {
-		b.Fatal(err)
-	}
-	return &population{core: s.core, namespace: namespace}
+// populated are the labels of the namespaces of a population.
+var populated = map[string]string{"bench": "population"}
+
+// population is ConfigMaps, numbered from 0, in namespaces of perNamespace each. Each holds
+// the number of the write that made it what it is.
+type population struct {
+	core   kubernetes.Interface
+	size   int
+	writes atomic.Int64
 }
 
 // grow makes objects until there are that many.
@@ -48,8 +44,11 @@ func (p *population) grow(b *testing.B, size int) {
 	group.SetLimit(writers)
 	for ; p.size < size; p.size++ {
 		object := p.next(p.size)
+		if p.size%perNamespace == 0 {
+			createNamespace(b, p.core, object.Namespace, populated)
+		}
 		group.Go(func() error {
-			_, err := p.core.CoreV1().ConfigMaps(p.namespace).Create(ctx, object, metav1.CreateOptions{})
+			_, err := p.core.CoreV1().ConfigMaps(object.Namespace).Create(ctx, object, metav1.CreateOptions{})
 			return err
 		})
 	}
@@ -58,17 +57,26 @@ func (p *population) grow(b *testing.B, size int) {
 	}
 }
 
-// next is an object as its next write makes it.
-func (p *population) next(number int) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name(number), Labels: map[string]string{"app": "shop"}},
-		Data:       map[string]string{"write": strconv.FormatInt(p.writes.Add(1), 10), "server.properties": settings},
+func createNamespace(b *testing.B, core kubernetes.Interface, name string, labels map[string]string) {
+	b.Helper()
+	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+	if _, err := core.CoreV1().Namespaces().Create(b.Context(), object, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
 	}
 }
 
-func name(number int) string { return fmt.Sprintf("settings-%06d", number) }
+// next is an object as its next write makes it.
+func (p *population) next(number int) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: fmt.Sprintf("shop-%04d", number/perNamespace), Name: fmt.Sprintf("settings-%06d", number), Labels: map[string]string{"app": "shop"},
+		},
+		Data: map[string]string{"write": strconv.FormatInt(p.writes.Add(1), 10), "server.properties": settings},
+	}
+}
 
 // update writes an object and returns it as it is then.
 func (p *population) update(ctx context.Context, number int) (*corev1.ConfigMap, error) {
-	return p.core.CoreV1().ConfigMaps(p.namespace).Update(ctx, p.next(number), metav1.UpdateOptions{})
+	object := p.next(number)
+	return p.core.CoreV1().ConfigMaps(object.Namespace).Update(ctx, object, metav1.UpdateOptions{})
 }

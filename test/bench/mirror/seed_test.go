@@ -22,7 +22,7 @@ func seed(b *testing.B, m *mirror, p *population) {
 	var seeds, gets []time.Duration
 	for round := range seedRounds {
 		gets = append(gets, getAll(b, m))
-		next := m.newMirror(b, m.namespace, fmt.Sprintf("seed-%d", round))
+		next := m.newMirror(b, fmt.Sprintf("seed-%d", round))
 		seeds = append(seeds, next.seedOnce(b, p))
 		next.settled(b, p)
 		if round < seedRounds-1 {

@@ -29,6 +29,8 @@ const (
 
 	branchName = "main"
 	baseFolder = "clusters/bench"
+	// namespace holds the objects that say what is mirrored where.
+	namespace = "mirrors"
 )
 
 // stage is a cluster with the server.
@@ -51,6 +53,7 @@ func newStage(b *testing.B) *stage {
 	if s.slipstream, err = versioned.NewForConfig(config); err != nil {
 		b.Fatal(err)
 	}
+	createNamespace(b, s.core, namespace, nil)
 	return s
 }
 
@@ -70,18 +73,18 @@ func (s *stage) start(b *testing.B) {
 }
 
 // mirror is a repository, a destination on its main branch and a rule that selects the
-// ConfigMaps of the namespace, all of the same name.
+// ConfigMaps of the population, all of the same name.
 type mirror struct {
 	*stage
-	namespace, name string
+	name string
 	// repository is the folder of the bare repository.
 	repository string
 }
 
 // newMirror makes the repository and the destination; nothing is mirrored before watch.
-func (s *stage) newMirror(b *testing.B, namespace, name string) *mirror {
+func (s *stage) newMirror(b *testing.B, name string) *mirror {
 	b.Helper()
-	m := &mirror{stage: s, namespace: namespace, name: name, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), name+".git")}
+	m := &mirror{stage: s, name: name, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), name+".git")}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	api := s.slipstream.ConfigbutlerV1alpha1()
 	_, err := api.GitRepoConfigs(namespace).Create(b.Context(), &v1alpha1.GitRepoConfig{ObjectMeta: meta, Spec: v1alpha1.GitRepoConfigSpec{
@@ -92,6 +95,7 @@ func (s *stage) newMirror(b *testing.B, namespace, name string) *mirror {
 	}
 	_, err = api.GitDestinations(namespace).Create(b.Context(), &v1alpha1.GitDestination{ObjectMeta: meta, Spec: v1alpha1.GitDestinationSpec{
 		RepoRef: v1alpha1.ObjectReference{Name: name}, Branch: branchName, BaseFolder: baseFolder,
+		AccessPolicy: &v1alpha1.AccessPolicy{AllowClusterRules: true},
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		b.Fatal(err)
@@ -106,14 +110,17 @@ func (m *mirror) url() string { return m.Env(devcluster.EnvGitURL) + "/" + m.nam
 // watch makes the rule.
 func (m *mirror) watch(b *testing.B) {
 	b.Helper()
-	rule := &v1alpha1.WatchRule{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: m.name},
-		Spec: v1alpha1.WatchRuleSpec{
-			DestinationRef: v1alpha1.ObjectReference{Name: m.name},
-			Rules:          []v1alpha1.ResourceRule{{Name: "configmaps", Resources: []string{"configmaps"}}},
+	rule := &v1alpha1.ClusterWatchRule{
+		ObjectMeta: metav1.ObjectMeta{Name: m.name},
+		Spec: v1alpha1.ClusterWatchRuleSpec{
+			DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: namespace, Name: m.name},
+			Rules: []v1alpha1.ClusterResourceRule{{
+				ResourceRule: v1alpha1.ResourceRule{Name: "configmaps", Resources: []string{"configmaps"}},
+				Scope:        v1alpha1.ScopeNamespaced, NamespaceSelector: &metav1.LabelSelector{MatchLabels: populated},
+			}},
 		},
 	}
-	_, err := m.slipstream.ConfigbutlerV1alpha1().WatchRules(m.namespace).Create(b.Context(), rule, metav1.CreateOptions{})
+	_, err := m.slipstream.ConfigbutlerV1alpha1().ClusterWatchRules().Create(b.Context(), rule, metav1.CreateOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -125,9 +132,9 @@ func (m *mirror) remove(b *testing.B) {
 	api := m.slipstream.ConfigbutlerV1alpha1()
 	// The destination goes first: without its rule it would remove its files.
 	for _, err := range []error{
-		api.GitDestinations(m.namespace).Delete(b.Context(), m.name, metav1.DeleteOptions{}),
-		api.WatchRules(m.namespace).Delete(b.Context(), m.name, metav1.DeleteOptions{}),
-		api.GitRepoConfigs(m.namespace).Delete(b.Context(), m.name, metav1.DeleteOptions{}),
+		api.GitDestinations(namespace).Delete(b.Context(), m.name, metav1.DeleteOptions{}),
+		api.ClusterWatchRules().Delete(b.Context(), m.name, metav1.DeleteOptions{}),
+		api.GitRepoConfigs(namespace).Delete(b.Context(), m.name, metav1.DeleteOptions{}),
 	} {
 		if err != nil {
 			b.Fatal(err)
@@ -137,7 +144,7 @@ func (m *mirror) remove(b *testing.B) {
 
 // record returns how far the destination has come.
 func (m *mirror) record(ctx context.Context) (v1alpha1.GitDestinationRecord, error) {
-	status, err := m.slipstream.ConfigbutlerV1alpha1().GitDestinationStatuses(m.namespace).Get(ctx, m.name, metav1.GetOptions{})
+	status, err := m.slipstream.ConfigbutlerV1alpha1().GitDestinationStatuses(namespace).Get(ctx, m.name, metav1.GetOptions{})
 	if err != nil {
 		return v1alpha1.GitDestinationRecord{}, err
 	}

@@ -4,7 +4,6 @@
 package mirror
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"time"
@@ -24,41 +23,44 @@ const (
 
 // sustained lets writers change objects as fast as they can, in turn without the server and
 // with it, and measures what the server costs them and how long it takes, after the
-// last write, until the branch has all.
+// last write, until the branch has all. The writers take what they get of the processors, so
+// the processor time that a write costs everybody says the same as their rate, and is
+// not disturbed by what else the machine does.
 func sustained(b *testing.B, m *mirror, p *population) {
 	r := m.open(b)
 	commits := r.commits(b)
 	var alone, beside burst
-	var drained time.Duration
 	for range sustainedRounds {
 		m.stop(b)
-		alone.add(p.burst(b))
+		alone.add(p.burst(b, func(burst) time.Time { return time.Time{} }))
 		m.start(b)
 		m.settled(b, p)
 
-		with := p.burst(b)
-		at, err := r.arrivedNow(b.Context(), with.last)
-		if err != nil {
-			b.Fatal(err)
-		}
+		server := m.server(b)
+		before := server.cpu(b)
+		with := p.burst(b, func(u burst) time.Time { return u.arrived(b, r) })
+		with.server = server.cpu(b) - before
 		m.settled(b, p)
 		with.verify(b, r)
 		beside.add(with)
-		drained += max(at.Sub(with.ended), 0)
 	}
 	b.ReportMetric(alone.rate(), "alone-writes/s")
 	b.ReportMetric(beside.rate(), "writes/s")
 	b.ReportMetric(beside.rate()/alone.rate(), "writes/alone")
-	b.ReportMetric(float64(beside.writes)/(beside.took+drained).Seconds(), "mirrored/s")
-	b.ReportMetric((drained / sustainedRounds).Seconds(), "drain-s")
+	b.ReportMetric(beside.cost(beside.everybody)/alone.cost(alone.everybody), "cpu/alone")
+	b.ReportMetric(beside.cost(beside.server), "server-ms/change")
+	b.ReportMetric(float64(beside.writes)/(beside.took+beside.drained).Seconds(), "mirrored/s")
+	b.ReportMetric((beside.drained / sustainedRounds).Seconds(), "drain-s")
 	b.ReportMetric(float64(r.commits(b)-commits)/sustainedRounds, "commits")
 }
 
 // burst is what writers did in a time.
 type burst struct {
 	writes int
-	took   time.Duration
-	ended  time.Time
+	// took is how long the writers wrote, drained how long the branch took after that.
+	took, drained time.Duration
+	// everybody and server are the processor time that it took, until the branch had all.
+	everybody, server time.Duration
 	// last is the newest write of all, newest that of each object.
 	last   *corev1.ConfigMap
 	newest map[string]*corev1.ConfigMap
@@ -67,16 +69,23 @@ type burst struct {
 func (u *burst) add(other burst) {
 	u.writes += other.writes
 	u.took += other.took
+	u.drained += other.drained
+	u.everybody += other.everybody
+	u.server += other.server
 }
 
 func (u *burst) rate() float64 { return float64(u.writes) / u.took.Seconds() }
 
-// burst changes objects for sustainedLength. Each writer has objects of its own.
-func (p *population) burst(b *testing.B) burst {
+// cost is the milliseconds of processor time for each write.
+func (u *burst) cost(used time.Duration) float64 { return milliseconds(used) / float64(u.writes) }
+
+// burst changes objects for sustainedLength, each writer its own, and then waits for
+// arrived, which returns when the branch had everything.
+func (p *population) burst(b *testing.B, arrived func(burst) time.Time) burst {
 	b.Helper()
 	sum := burst{newest: map[string]*corev1.ConfigMap{}}
 	var mu sync.Mutex
-	began := time.Now()
+	before, began := everybody(b), time.Now()
 	group, ctx := errgroup.WithContext(b.Context())
 	for writer := range writers {
 		group.Go(func() error {
@@ -95,8 +104,10 @@ func (p *population) burst(b *testing.B) burst {
 	if err := group.Wait(); err != nil {
 		b.Fatal(err)
 	}
-	sum.ended = time.Now()
-	sum.took = sum.ended.Sub(began)
+	ended := time.Now()
+	sum.took = ended.Sub(began)
+	sum.drained = max(arrived(sum).Sub(ended), 0)
+	sum.everybody = everybody(b) - before
 	return sum
 }
 
@@ -124,13 +135,17 @@ func (u *burst) verify(b *testing.B, r *repository) {
 	}
 }
 
-// arrivedNow is like arrived for an object that the branch may have already: the time is
-// then that of the call.
-func (r *repository) arrivedNow(ctx context.Context, object *corev1.ConfigMap) (time.Time, error) {
-	tip, now := r.tip(), time.Now()
-	held, err := r.holds(tip, object)
-	if held || err != nil {
-		return now, err
+// arrived waits until the branch has the last write and returns when that was: not after
+// the call if the branch has it already.
+func (u *burst) arrived(b *testing.B, r *repository) time.Time {
+	b.Helper()
+	tip, at := r.tip(), time.Now()
+	held, err := r.holds(tip, u.last)
+	if err == nil && !held {
+		at, err = r.arrived(b.Context(), tip, u.last)
 	}
-	return r.arrived(ctx, tip, object)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return at
 }

@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,6 +74,49 @@ func (p process) cpu(b *testing.B) time.Duration {
 			b.Fatal(err)
 		}
 		sum += time.Duration(nanoseconds)
+	}
+	return sum
+}
+
+// clockTick is the unit of times in /proc/PID/stat: USER_HZ, which is 100 on all
+// architectures that Linux and Go have in common.
+const clockTick = 10 * time.Millisecond
+
+// everybody returns the processor time that this process and its children have used: the
+// control plane, the Git server with the git commands that it ran, and the server.
+func everybody(b *testing.B) time.Duration {
+	b.Helper()
+	folders, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		b.Fatal(err)
+	}
+	own := strconv.Itoa(os.Getpid())
+	var ticks int64
+	for _, folder := range folders {
+		content, err := os.ReadFile(filepath.Join(folder, "stat"))
+		if err != nil {
+			continue // it has ended
+		}
+		// What comes before the last parenthesis may contain anything.
+		fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
+		if fields[1] == own || filepath.Base(folder) == own {
+			ticks += ticksOf(b, fields[11:15])
+		}
+	}
+	return time.Duration(ticks) * clockTick
+}
+
+// ticksOf adds the times in user and kernel mode of a process and of its children that it
+// has waited for.
+func ticksOf(b *testing.B, times []string) int64 {
+	b.Helper()
+	var sum int64
+	for _, each := range times {
+		n, err := strconv.ParseInt(each, 10, 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += n
 	}
 	return sum
 }
