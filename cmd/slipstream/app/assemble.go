@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -32,9 +33,13 @@ func assemble(
 		return nil, err
 	}
 	rules := &resolver{policy: opts.Mirror.Policy()}
-	err := opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (_ callerrights.Resolver, err error) {
+	err := opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
+		references, err := newReferences(generic.LoopbackClientConfig)
+		if err != nil {
+			return nil, err
+		}
 		rules.catalogue, err = newCatalogue(generic.ClientConfig, opts.Mirror.DiscoveryRefresh)
-		return rules, err
+		return callerrights.NewInitializer(rules, references), err
 	})
 	if err != nil {
 		return nil, err

@@ -256,9 +256,10 @@ func (o *Options) ApplyComponents() error {
 }
 
 // ApplyTo configures everything of the server but its storage, which must have been chosen before. The options must be
-// complete and valid. newResolver makes what tells the meaning of rules, once the connection to the cluster is known.
+// complete and valid. newInitializer makes what gives admission its knowledge of rules, once the connections to the
+// cluster and to the server itself are known.
 func (o *Options) ApplyTo(
-	config *apiserver.Config, newResolver func(*genericapiserver.RecommendedConfig) (callerrights.Resolver, error),
+	config *apiserver.Config, newInitializer func(*genericapiserver.RecommendedConfig) (admission.PluginInitializer, error),
 ) error {
 	if err := o.Server.ApplyTo(&config.Generic.Config); err != nil {
 		return fmt.Errorf("applying the generic options: %w", err)
@@ -267,11 +268,11 @@ func (o *Options) ApplyTo(
 	recommended := *o.Recommended
 	recommended.Etcd = nil
 	recommended.ExtraAdmissionInitializers = func(generic *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
-		resolver, err := newResolver(generic)
+		initializer, err := newInitializer(generic)
 		if err != nil {
 			return nil, err
 		}
-		return []admission.PluginInitializer{callerrights.NewInitializer(resolver)}, nil
+		return []admission.PluginInitializer{initializer}, nil
 	}
 	if err := recommended.ApplyTo(config.Generic); err != nil {
 		return fmt.Errorf("applying the options of the API server: %w", err)

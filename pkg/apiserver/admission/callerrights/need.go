@@ -16,9 +16,14 @@ type need struct {
 	group, resource string
 	// name is empty for all objects of the type.
 	name string
+	// cause says in a clause what the permission is for.
+	cause string
 	// remedy is what the caller can do without the permission.
 	remedy string
 }
+
+// onBehalf is the cause of what the server does for whoever wrote the object.
+const onBehalf = "which the server would do on their behalf"
 
 // String reads like "list and watch secrets in the namespace shop".
 func (n need) String() string {
@@ -44,8 +49,8 @@ func (n need) subject() string {
 // refusal says to a user what is missing and what to do about it.
 func (n need) refusal(user string) error {
 	return fmt.Errorf(
-		"user %q cannot %s, which the server would do on their behalf: ask for a %s that allows %s on resource %q in API group %q, %s",
-		user, n, n.kindOfRole(), strings.Join(n.verbs, " and "), n.resource, n.group, n.remedy)
+		"user %q cannot %s, %s: ask for a %s that allows %s on resource %q in API group %q, %s",
+		user, n, n.cause, n.kindOfRole(), strings.Join(n.verbs, " and "), n.resource, n.group, n.remedy)
 }
 
 // kindOfRole is what grants the permission.

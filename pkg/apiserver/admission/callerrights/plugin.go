@@ -5,7 +5,9 @@
 //
 // The server reads the cluster with an account of its own, which may read more than the people who tell it what to
 // read. So whoever creates a rule, or changes its spec, must be allowed to list and watch what it selects, and whoever
-// names a Secret must be allowed to get it. Deletions, status and metadata are left to RBAC on our own kinds.
+// names a Secret must be allowed to get it. Whoever says where a destination or a repository leads must be allowed to
+// read what the rules that are there already send to it. Deletions, status and metadata are left to RBAC on our own
+// kinds.
 package callerrights
 
 import (
@@ -15,6 +17,7 @@ import (
 	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -29,13 +32,14 @@ type Plugin struct {
 	*admission.Handler
 	authorizer authorizer.Authorizer
 	resolver   Resolver
+	references References
 }
 
 var (
 	_ admission.ValidationInterface     = &Plugin{}
 	_ initializer.WantsAuthorizer       = &Plugin{}
 	_ admission.InitializationValidator = &Plugin{}
-	_ wantsResolver                     = &Plugin{}
+	_ wantsSources                      = &Plugin{}
 )
 
 // Register offers the plugin under its name.
@@ -43,35 +47,40 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// New returns a plugin that still has to be given its authorizer and its resolver.
+// New returns a plugin that still has to be given its authorizer, its resolver and its references.
 func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// wantsResolver is a plugin that NewInitializer initializes.
-type wantsResolver interface {
-	setResolver(resolver Resolver)
+// wantsSources is a plugin that NewInitializer initializes.
+type wantsSources interface {
+	setSources(resolver Resolver, references References)
 }
 
-// resolverInitializer gives plugins the resolver.
-type resolverInitializer struct{ resolver Resolver }
-
-// NewInitializer lets the plugin resolve rules as the controllers do.
-func NewInitializer(resolver Resolver) admission.PluginInitializer {
-	return resolverInitializer{resolver}
+// sourcesInitializer gives plugins what they know the rules from.
+type sourcesInitializer struct {
+	resolver   Resolver
+	references References
 }
 
-// Initialize gives plugin the resolver when it wants one.
-func (i resolverInitializer) Initialize(plugin admission.Interface) {
-	if wants, ok := plugin.(wantsResolver); ok {
-		wants.setResolver(i.resolver)
+// NewInitializer lets the plugin resolve rules as the controllers do, and find those that are there.
+func NewInitializer(resolver Resolver, references References) admission.PluginInitializer {
+	return sourcesInitializer{resolver, references}
+}
+
+// Initialize gives plugin the sources when it wants them.
+func (i sourcesInitializer) Initialize(plugin admission.Interface) {
+	if wants, ok := plugin.(wantsSources); ok {
+		wants.setSources(i.resolver, i.references)
 	}
 }
 
 // SetAuthorizer sets the authorizer that decides for the server's own requests too.
 func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
-func (p *Plugin) setResolver(resolver Resolver) { p.resolver = resolver }
+func (p *Plugin) setSources(resolver Resolver, references References) {
+	p.resolver, p.references = resolver, references
+}
 
 // ValidateInitialization says what the plugin has not been given.
 func (p *Plugin) ValidateInitialization() error {
@@ -81,26 +90,25 @@ func (p *Plugin) ValidateInitialization() error {
 	if p.resolver == nil {
 		return errors.New(PluginName + " needs a resolver")
 	}
+	if p.references == nil {
+		return errors.New(PluginName + " needs references")
+	}
 	return nil
 }
 
 // Validate refuses an object that would make the server do what the caller may not. A rule that selects types which are
-// not served is admitted with a warning.
+// not served is admitted with a warning. When the rules cannot be listed, the client is asked to try again.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetSubresource() != "" || !changesSpec(a.GetObject(), a.GetOldObject()) {
+	if a.GetSubresource() != "" {
 		return nil
 	}
-	wanted := p.wantedBy(a.GetObject())
-	var refusals []error
-	for _, n := range wanted.needs {
-		missing, err := p.missing(ctx, a, n)
-		if err != nil {
-			return apierrors.NewInternalError(fmt.Errorf("asking whether %q may %s: %w", a.GetUserInfo().GetName(), n, err))
-		}
-		if len(missing) > 0 {
-			n.verbs = missing
-			refusals = append(refusals, n.refusal(a.GetUserInfo().GetName()))
-		}
+	wanted, err := p.wantedBy(ctx, change{obj: a.GetObject(), old: a.GetOldObject()})
+	if err != nil {
+		return tryAgain(err)
+	}
+	refusals, err := p.refusals(ctx, a, wanted.needs)
+	if err != nil {
+		return apierrors.NewInternalError(err)
 	}
 	if len(refusals) > 0 {
 		return admission.NewForbidden(a, errors.Join(refusals...))
@@ -109,6 +117,39 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		warning.AddWarning(ctx, "", text)
 	}
 	return nil
+}
+
+// retryAfterSeconds is when a client should try again.
+const retryAfterSeconds = 1
+
+// tryAgain is for what may be found out later.
+func tryAgain(err error) error {
+	status := apierrors.NewServiceUnavailable(fmt.Sprintf("finding out what the caller must be allowed to read: %v", err))
+	status.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
+	return status
+}
+
+// mostRefusals keeps an answer short. A shared destination may be fed from every namespace.
+const mostRefusals = 10
+
+// refusals say what of needs the caller is not allowed; the first ones, when it is much.
+func (p *Plugin) refusals(ctx context.Context, a admission.Attributes, needs []need) ([]error, error) {
+	var refusals []error
+	for _, n := range needs {
+		missing, err := p.missing(ctx, a, n)
+		if err != nil {
+			return nil, fmt.Errorf("asking whether %q may %s: %w", a.GetUserInfo().GetName(), n, err)
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		n.verbs = missing
+		refusals = append(refusals, n.refusal(a.GetUserInfo().GetName()))
+		if len(refusals) == mostRefusals {
+			break
+		}
+	}
+	return refusals, nil
 }
 
 // missing are the verbs of n that the caller is not allowed.

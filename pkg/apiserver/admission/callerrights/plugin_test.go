@@ -107,9 +107,17 @@ func (w *warnings) AddWarning(_, text string) { w.texts = append(w.texts, text) 
 // plugin is ready for use.
 func plugin(t *testing.T, r *rbac, resolver callerrights.Resolver) *callerrights.Plugin {
 	t.Helper()
+	return pluginAmong(t, r, resolver, existing{})
+}
+
+// pluginAmong is ready for use where there are objects already.
+func pluginAmong(
+	t *testing.T, r *rbac, resolver callerrights.Resolver, references callerrights.References,
+) *callerrights.Plugin {
+	t.Helper()
 	p := callerrights.New()
 	p.SetAuthorizer(authorizer.AuthorizerFunc(r.Authorize))
-	callerrights.NewInitializer(resolver).Initialize(p)
+	callerrights.NewInitializer(resolver, references).Initialize(p)
 	if err := p.ValidateInitialization(); err != nil {
 		t.Fatal(err)
 	}
@@ -432,5 +440,9 @@ func TestAPluginMustBeInitialized(t *testing.T) {
 	p.SetAuthorizer(authorizer.AuthorizerFunc((&rbac{}).Authorize))
 	if p.ValidateInitialization() == nil {
 		t.Error("a plugin without types is accepted")
+	}
+	callerrights.NewInitializer(cluster(), nil).Initialize(p)
+	if p.ValidateInitialization() == nil {
+		t.Error("a plugin without references is accepted")
 	}
 }

@@ -4,6 +4,7 @@
 package callerrights
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,41 +29,59 @@ type wanted struct {
 	warnings []string
 }
 
-// wantedBy asks nothing for kinds that make the server do nothing on their own.
-func (p *Plugin) wantedBy(obj runtime.Object) wanted {
-	switch o := obj.(type) {
+// change is an object that is written, and what it was before, or nil.
+type change struct{ obj, old runtime.Object }
+
+// wantedBy asks nothing for kinds that make the server do nothing, and for changes that make it do nothing new.
+func (p *Plugin) wantedBy(ctx context.Context, c change) (wanted, error) {
+	switch o := c.obj.(type) {
 	case *configbutler.GitRepoConfig:
-		return wanted{needs: secretsOf(o)}
+		return p.wantedByRepository(ctx, o, c.old)
+	case *configbutler.GitDestination:
+		needs, err := p.redirectedByDestination(ctx, o, c.old)
+		return wanted{needs: needs}, err
 	case *configbutler.WatchRule:
-		r := reading{resolver: p.resolver, namespace: o.Namespace}
-		for i, rule := range o.Spec.Rules {
-			r.add(rule, configbutler.ScopeNamespaced, field.NewPath("spec", "rules").Index(i))
+		before, ok := c.old.(*configbutler.WatchRule)
+		if ok && equality.Semantic.DeepEqual(o.Spec, before.Spec) {
+			return wanted{}, nil
 		}
-		return r.wanted
+		return p.readByRule(o), nil
 	case *configbutler.ClusterWatchRule:
-		r := reading{resolver: p.resolver}
-		for i, rule := range o.Spec.Rules {
-			r.add(rule.ResourceRule, rule.Scope, field.NewPath("spec", "rules").Index(i))
+		before, ok := c.old.(*configbutler.ClusterWatchRule)
+		if ok && equality.Semantic.DeepEqual(o.Spec, before.Spec) {
+			return wanted{}, nil
 		}
-		return r.wanted
+		return p.readByClusterRule(o), nil
 	}
-	return wanted{}
+	return wanted{}, nil
 }
 
-// changesSpec says whether an object is new or wants something else than old.
-func changesSpec(obj, old runtime.Object) bool {
-	switch o := obj.(type) {
-	case *configbutler.GitRepoConfig:
-		before, ok := old.(*configbutler.GitRepoConfig)
-		return !ok || !equality.Semantic.DeepEqual(o.Spec, before.Spec)
-	case *configbutler.WatchRule:
-		before, ok := old.(*configbutler.WatchRule)
-		return !ok || !equality.Semantic.DeepEqual(o.Spec, before.Spec)
-	case *configbutler.ClusterWatchRule:
-		before, ok := old.(*configbutler.ClusterWatchRule)
-		return !ok || !equality.Semantic.DeepEqual(o.Spec, before.Spec)
+// wantedByRepository are the Secrets that a repository names, and what it sends elsewhere.
+func (p *Plugin) wantedByRepository(ctx context.Context, o *configbutler.GitRepoConfig, old runtime.Object) (wanted, error) {
+	before, ok := old.(*configbutler.GitRepoConfig)
+	if ok && equality.Semantic.DeepEqual(o.Spec, before.Spec) {
+		return wanted{}, nil
 	}
-	return false
+	redirected, err := p.redirectedByRepository(ctx, o, before)
+	return wanted{needs: append(secretsOf(o), redirected...)}, err
+}
+
+// readByRule is what the server reads for a rule, in its namespace.
+func (p *Plugin) readByRule(rule *configbutler.WatchRule) wanted {
+	r := reading{resolver: p.resolver, namespace: rule.Namespace}
+	for i, selected := range rule.Spec.Rules {
+		r.add(selected, configbutler.ScopeNamespaced, field.NewPath("spec", "rules").Index(i))
+	}
+	return r.wanted
+}
+
+// readByClusterRule is what the server reads for a rule, in the whole cluster.
+func (p *Plugin) readByClusterRule(rule *configbutler.ClusterWatchRule) wanted {
+	r := reading{resolver: p.resolver}
+	for i, selected := range rule.Spec.Rules {
+		r.add(selected.ResourceRule, selected.Scope, field.NewPath("spec", "rules").Index(i))
+	}
+	return r.wanted
 }
 
 // secretsOf are the Secrets that a repository names. Any change of its spec needs them: a new URL alone would send their
@@ -72,7 +91,7 @@ func secretsOf(repository *configbutler.GitRepoConfig) []need {
 	add := func(name string, path *field.Path) {
 		needs = append(needs, need{
 			verbs: []string{"get"}, namespace: repository.Namespace, resource: "secrets", name: name,
-			remedy: fmt.Sprintf("or let %s name a Secret that you may read", path),
+			cause: onBehalf, remedy: fmt.Sprintf("or let %s name a Secret that you may read", path),
 		})
 	}
 	if ref := repository.Spec.SecretRef; ref != nil {
@@ -172,6 +191,7 @@ func (r *reading) need(resource schema.GroupResource, remedy string) {
 		return
 	}
 	r.wanted.needs = append(r.wanted.needs, need{
-		verbs: readVerbs, namespace: r.namespace, group: resource.Group, resource: resource.Resource, remedy: remedy,
+		verbs: readVerbs, namespace: r.namespace, group: resource.Group, resource: resource.Resource,
+		cause: onBehalf, remedy: remedy,
 	})
 }

@@ -1,0 +1,260 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package callerrights_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+)
+
+// existing is what is in storage, or the fault of a list by its name.
+type existing struct {
+	rules        []configbutler.WatchRule
+	clusterRules []configbutler.ClusterWatchRule
+	destinations []configbutler.GitDestination
+	fails        string
+}
+
+func (e existing) fault(list string) error {
+	if e.fails == list {
+		return errors.New("no storage")
+	}
+	return nil
+}
+
+func (e existing) WatchRules(context.Context) ([]configbutler.WatchRule, error) {
+	return e.rules, e.fault("rules")
+}
+
+func (e existing) ClusterWatchRules(context.Context) ([]configbutler.ClusterWatchRule, error) {
+	return e.clusterRules, e.fault("clusterRules")
+}
+
+func (e existing) GitDestinations(context.Context) ([]configbutler.GitDestination, error) {
+	return append([]configbutler.GitDestination{}, e.destinations...), e.fault("destinations")
+}
+
+// goal is the destination shop/main, which writes to the repository shop/repo.
+func goal(change ...func(*configbutler.GitDestination)) *configbutler.GitDestination {
+	destination := &configbutler.GitDestination{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "main"},
+		Spec: configbutler.GitDestinationSpec{
+			RepoRef: configbutler.ObjectReference{Name: "repo"}, Branch: "main", Secrets: configbutler.SecretsEncrypt,
+		},
+	}
+	for _, apply := range change {
+		apply(destination)
+	}
+	return destination
+}
+
+func plainly(d *configbutler.GitDestination) { d.Spec.Secrets = configbutler.SecretsAsIs }
+func without(d *configbutler.GitDestination) { d.Spec.Secrets = configbutler.SecretsOmit }
+func mine(d *configbutler.GitDestination)    { d.Spec.RepoRef.Name = "mine" }
+
+// fed has rules of several namespaces, and of the cluster, that refer to shop/main, and others that do not.
+func fed() existing {
+	rule := func(namespace, name string, to configbutler.ObjectReference, selected ...string) configbutler.WatchRule {
+		return configbutler.WatchRule{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec: configbutler.WatchRuleSpec{
+				DestinationRef: to, Rules: []configbutler.ResourceRule{{APIGroups: groups(""), Resources: selected}},
+			},
+		}
+	}
+	nodes := clusterRule(configbutler.ClusterResourceRule{
+		Scope: configbutler.ScopeCluster, ResourceRule: configbutler.ResourceRule{Resources: resources("nodes")},
+	})
+	nodes.Spec.DestinationRef = configbutler.NamespacedObjectReference{Namespace: "shop", Name: "main"}
+	elsewhere := nodes.DeepCopy()
+	elsewhere.Spec.DestinationRef.Namespace = "bank"
+	elsewhere.Spec.Rules[0].Resources = resources("persistentvolumes")
+	return existing{
+		rules: []configbutler.WatchRule{
+			rule("shop", "admin", configbutler.ObjectReference{Name: "main"}, "configmaps", "secrets"),
+			rule("shop", "again", configbutler.ObjectReference{Name: "main", Namespace: "shop"}, "secrets"),
+			rule("bank", "far", configbutler.ObjectReference{Name: "main", Namespace: "shop"}, "configmaps"),
+			rule("bank", "own", configbutler.ObjectReference{Name: "main"}, "pods"),
+			rule("shop", "other", configbutler.ObjectReference{Name: "other"}, "pods"),
+		},
+		clusterRules: []configbutler.ClusterWatchRule{*nodes, *elsewhere},
+		destinations: []configbutler.GitDestination{
+			*goal(),
+			*goal(func(d *configbutler.GitDestination) { d.Name, d.Spec.RepoRef.Name = "other", "elsewhere" }),
+			*goal(func(d *configbutler.GitDestination) { d.Namespace = "bank" }),
+		},
+	}
+}
+
+// fromEverywhere is what the rules of fed send to shop/main.
+var fromEverywhere = []string{"configmaps shop", "secrets shop", "configmaps bank", "nodes"}
+
+func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
+	at := func(url, secret string) *configbutler.GitRepoConfig {
+		repository := repository(secret, "")
+		repository.Spec.RepoURL = url
+		return repository
+	}
+	omitting := fed()
+	without(&omitting.destinations[0])
+	across := fed()
+	across.destinations = []configbutler.GitDestination{*goal(func(d *configbutler.GitDestination) {
+		d.Namespace, d.Name, d.Spec.RepoRef.Namespace = "bank", "main", "shop"
+	})}
+	tests := []struct {
+		name     string
+		obj, old runtime.Object
+		existing existing
+		asks     []string
+	}{
+		{name: "a destination that rules wait for", obj: goal(), existing: fed(), asks: fromEverywhere},
+		{name: "without Secrets", obj: goal(without), existing: fed(), asks: []string{"configmaps shop", "configmaps bank", "nodes"}},
+		{name: "a destination of another name", obj: goal(func(d *configbutler.GitDestination) { d.Name = "new" }), existing: fed()},
+		{name: "a destination that no rule refers to", obj: goal(plainly), existing: existing{}},
+		{name: "Secrets plainly", obj: goal(plainly), old: goal(), existing: fed(), asks: fromEverywhere},
+		{name: "another repository", obj: goal(mine), old: goal(), existing: fed(), asks: fromEverywhere},
+		{
+			name: "the repository of that name in another namespace", existing: fed(), asks: fromEverywhere,
+			obj: goal(func(d *configbutler.GitDestination) { d.Spec.RepoRef.Namespace = "mine" }), old: goal(),
+		},
+		{
+			name: "another branch", existing: fed(), asks: fromEverywhere,
+			obj: goal(func(d *configbutler.GitDestination) { d.Spec.Branch = "mine" }), old: goal(),
+		},
+		{
+			name: "another recipient", existing: fed(), asks: fromEverywhere,
+			obj: goal(func(d *configbutler.GitDestination) {
+				d.Spec.Encryption = &configbutler.Encryption{AgeRecipients: []string{"age1mine"}}
+			}), old: goal(),
+		},
+		{
+			name: "the same repository, spelled out", existing: fed(),
+			obj: goal(func(d *configbutler.GitDestination) { d.Spec.RepoRef.Namespace = "shop" }), old: goal(),
+		},
+		{
+			name: "what leads nowhere else", existing: existing{fails: "rules"},
+			obj: goal(func(d *configbutler.GitDestination) {
+				d.Spec.Suspend, d.Spec.Prune, d.Spec.BaseFolder = true, configbutler.PruneNever, "a"
+				d.Labels = map[string]string{"a": "b"}
+			}), old: goal(),
+		},
+		{name: "a repository that a destination waits for", obj: at("u", ""), existing: fed(), asks: fromEverywhere},
+		{name: "a repository elsewhere", obj: at("mine", ""), old: at("u", ""), existing: fed(), asks: fromEverywhere},
+		{
+			name: "a repository with another Secret", existing: fed(),
+			obj: at("u", "creds"), old: at("u", ""), asks: append([]string{"get secrets shop/creds"}, fromEverywhere...),
+		},
+		{
+			name: "a repository that gets no Secrets", existing: omitting,
+			obj: at("mine", ""), old: at("u", ""), asks: []string{"configmaps shop", "configmaps bank", "nodes"},
+		},
+		{
+			name: "a repository of a destination in another namespace", existing: across,
+			obj: at("mine", ""), old: at("u", ""), asks: []string{"pods bank", "persistentvolumes.*"},
+		},
+		{name: "a repository that no destination refers to", obj: at("u", ""), existing: existing{rules: fed().rules, fails: "rules"}},
+		{
+			name: "a repository where it was", existing: existing{fails: "destinations"},
+			obj: func() runtime.Object {
+				repository := at("u", "")
+				repository.Spec.AllowedBranches = []string{"more"}
+				return repository
+			}(), old: at("u", ""),
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			operation := admission.Create
+			if tt.old != nil {
+				operation = admission.Update
+			}
+			want := requests(tt.asks)
+			caller := &rbac{allowed: want}
+			asked := request(tt.obj, tt.old, operation, "")
+			if err := pluginAmong(t, caller, cluster(), tt.existing).Validate(t.Context(), asked, nil); err != nil {
+				t.Errorf("refused although everything that it needs is allowed: %v", err)
+			}
+			if diff := cmp.Diff(want, caller.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+			for i, permission := range want {
+				some := &rbac{allowed: append(append([]string{}, want[:i]...), want[i+1:]...)}
+				err := pluginAmong(t, some, cluster(), tt.existing).Validate(t.Context(), asked, nil)
+				if !apierrors.IsForbidden(err) {
+					t.Errorf("without %q: %v, want Forbidden", permission, err)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingIsRedirectedUnseen(t *testing.T) {
+	for _, list := range []string{"rules", "clusterRules", "destinations"} {
+		t.Run(list, func(t *testing.T) {
+			references := fed()
+			references.fails = list
+			caller := &rbac{allowed: requests(fromEverywhere)}
+			err := pluginAmong(t, caller, cluster(), references).
+				Validate(t.Context(), request(repository("", ""), nil, admission.Create, ""), nil)
+			if seconds, retry := apierrors.SuggestsClientDelay(err); !apierrors.IsServiceUnavailable(err) || !retry || seconds < 1 {
+				t.Errorf("error = %v, want one that asks to try again", err)
+			}
+		})
+	}
+}
+
+func TestRefusalOfARedirectionNamesTheRule(t *testing.T) {
+	allowed := requests([]string{"configmaps shop", "configmaps bank"})
+	refusal := func(obj runtime.Object) string {
+		err := pluginAmong(t, &rbac{allowed: allowed}, cluster(), fed()).
+			Validate(t.Context(), request(obj, nil, admission.Create, ""), nil)
+		if !apierrors.IsForbidden(err) {
+			t.Fatalf("error = %v, want Forbidden", err)
+		}
+		return err.Error()
+	}
+	for kind, obj := range map[string]runtime.Object{"GitDestination": goal(), "GitRepoConfig": repository("", "")} {
+		t.Run(kind, func(t *testing.T) {
+			got := refusal(obj)
+			for _, want := range []string{
+				`user "jane" cannot list and watch secrets in the namespace shop, which WatchRule shop/admin sends to ` +
+					`GitDestination shop/main: ask for a Role in the namespace shop that allows list and watch on resource ` +
+					`"secrets" in API group "", or use a ` + kind + ` of another name`,
+				`user "jane" cannot list and watch nodes in the whole cluster, which ClusterWatchRule rule sends to ` +
+					`GitDestination shop/main: ask for a ClusterRole`,
+			} {
+				if !strings.Contains(got, want) {
+					t.Errorf("refusal = %s\nwant in it %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestARefusalStaysShort(t *testing.T) {
+	const namespaces, most = 200, 10
+	var many existing
+	for i := range namespaces {
+		rule := watchRule(configbutler.ResourceRule{APIGroups: groups(""), Resources: resources("secrets")})
+		rule.Namespace = fmt.Sprintf("team-%d", i)
+		rule.Spec.DestinationRef = configbutler.ObjectReference{Namespace: "shop", Name: "main"}
+		many.rules = append(many.rules, *rule)
+	}
+	err := pluginAmong(t, &rbac{}, cluster(), many).Validate(t.Context(), request(goal(), nil, admission.Create, ""), nil)
+	if !apierrors.IsForbidden(err) || strings.Count(err.Error(), "cannot list and watch") != most {
+		t.Errorf("refusal = %v\nwant %d permissions in it", err, most)
+	}
+}
