@@ -138,7 +138,7 @@ func watched(t *testing.T, s *stage) {
 }
 
 func access(t *testing.T, s *stage) {
-	s.newMirror(t, "access")
+	m := s.newMirror(t, "access")
 	user, err := s.User("jane", "dev")
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func access(t *testing.T, s *stage) {
 	if _, err := jane.Run(t.Context(), "get", "gitdestinations", "-n", "access"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		t.Errorf("an ordinary user may list: %v", err)
 	}
-	s.kubectl(t, "create", "role", "rules", "-n", "access", "--verb=*", "--resource=watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai")
+	s.kubectl(t, "create", "role", "rules", "-n", "access", "--verb=*", "--resource=watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai,gitdestinations.configbutler.ai")
 	s.kubectl(t, "create", "rolebinding", "rules", "-n", "access", "--role=rules", "--user=jane")
 	s.kubectl(t, "create", "role", "config", "-n", "access", "--verb=get,list,watch", "--resource=configmaps")
 	s.kubectl(t, "create", "rolebinding", "config", "-n", "access", "--role=config", "--user=jane")
@@ -180,6 +180,47 @@ spec: {repoUrl: 'https://git.example.com/x.git', allowedBranches: [main], secret
 `); !strings.Contains(why, "token") {
 		t.Errorf("a repository with a Secret that she may not read: %s", why)
 	}
+	redirection(t, m, jane)
+}
+
+// redirection has jane, who may write everything but read no Secrets, try to get those that a rule of the
+// administrator's sends to a shared destination.
+func redirection(t *testing.T, m *mirror, jane devcluster.Kubectl) {
+	m.watch(t, "admin", "configmaps", "secrets")
+	destination := func(name, field string) string {
+		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitDestination\nmetadata: {name: %s, namespace: access}\nspec: {repoRef: {name: main}, branch: main, %s}\n", name, field)
+	}
+	patch := func(object, spec string) error {
+		_, err := jane.Run(t.Context(), "patch", object, "-n", "access", "--type=merge", "-p", `{"spec":`+spec+`}`)
+		return err
+	}
+	refused := func(what string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), "secrets in the namespace access, which WatchRule access/admin sends to GitDestination access/main") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	admitted := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("Secrets plainly", patch("gitdestination/main", `{"secrets":"AsIs"}`))
+	refused("another repository", patch("gitdestination/main", `{"repoRef":{"name":"mine"}}`))
+	refused("another URL", patch("gitrepoconfig/main", `{"repoUrl":"https://git.example.com/mine.git"}`))
+	admitted("suspending it", patch("gitdestination/main", `{"suspend":true}`))
+	admitted("keeping orphans", patch("gitdestination/main", `{"prune":"Never","suspend":false}`))
+
+	_, err := jane.Feed(t.Context(), destination("mine", "baseFolder: mine, secrets: Omit"), "apply", "-f", "-")
+	admitted("a destination of her own", err)
+	admitted("her rule, to her destination", patch("watchrule/mine", `{"destinationRef":{"name":"mine"}}`))
+
+	if _, err := jane.Run(t.Context(), "delete", "gitdestination/main", "-n", "access"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = jane.Feed(t.Context(), destination("main", "secrets: AsIs"), "apply", "-f", "-")
+	refused("the destination again", err)
 }
 
 func TestNamespacesGoWithAndWithoutTheServer(t *testing.T) {
