@@ -264,13 +264,15 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		}
 		w.remember(members)
 		w.show(members)
+		for _, b := range batches {
+			b.record.pushed(b.pushed)
+			count(b.pushed)
+		}
 	}
 	for _, b := range batches {
 		if err := w.forget(ctx, b.destination, b.rows); err != nil {
 			return err
 		}
-		b.record.pushed(b.pushed)
-		count(b.pushed)
 	}
 	failpoint.Reach("rows-removed")
 	w.inDoubt = false
