@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -24,10 +25,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 )
 
-// seedVariable repeats a run of TestAnythingAtAnyTime; roundsVariable makes it longer.
+// seedVariable repeats a run of TestAnythingAtAnyTime; phasesVariable makes it longer.
 const (
 	seedVariable   = "MIRROR_TEST_SEED"
-	roundsVariable = "MIRROR_TEST_ROUNDS"
+	phasesVariable = "MIRROR_TEST_PHASES"
 )
 
 // chaos does to a stage whatever can happen to it.
@@ -38,47 +39,82 @@ type chaos struct {
 	edits  int
 }
 
-// Everything that can go wrong does, at random and at once, on top of changes. When it has
-// stopped, every folder holds exactly what its rules select.
+// Everything that can go wrong does, at random and at once, beside changes that never stop.
+// Whenever that has calmed down, every folder holds exactly what its rules select. In every
+// other phase the process lives on, so that no restart mends what was lost.
 func TestAnythingAtAnyTime(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed, phases := uint64(time.Now().UnixNano()), 4
 	if text := os.Getenv(seedVariable); text != "" {
 		seed, _ = strconv.ParseUint(text, 10, 64)
 	}
-	rounds := 60
-	if text := os.Getenv(roundsVariable); text != "" {
-		rounds, _ = strconv.Atoi(text)
+	if text := os.Getenv(phasesVariable); text != "" {
+		phases, _ = strconv.Atoi(text)
 	}
 	t.Logf("%s=%d", seedVariable, seed)
-	c := &chaos{random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a run has to be repeatable
+	c := &chaos{random: newRandom(seed)}
 	c.stage = newStage(t, onBranch("b", "main", "b"), onBranch("c", "third", "c"), byClusterRule, func(s *stage) {
 		s.lookInterval = 200 * time.Millisecond
 	})
 	c.cluster.put(configMap("first"), "1")
 	c.mirrored()
 	c.other = c.otherWriter()
-	for range rounds {
-		for range c.random.IntN(20) {
-			c.change()
+	for phase := range phases {
+		calm := c.changing(newRandom(seed + uint64(phase)))
+		for range 20 {
+			c.trouble(phase%2 == 1)
+			c.pause()
 		}
-		c.trouble()
-	}
-	c.calm()
-	for _, d := range c.in.destinations {
-		c.holds(d.Spec.Branch, d.Spec.BaseFolder, c.selects(d))
-	}
-	c.idle()
-	for _, d := range c.in.destinations {
-		c.holds(d.Spec.Branch, d.Spec.BaseFolder, c.selects(d))
-		if r := c.record(d.Name); r.PendingChanges != 0 || r.OldestPendingTime != nil || r.Files != r.Objects {
-			t.Errorf("%s: %+v", d.Name, r)
-		}
+		calm()
+		c.calm()
+		c.verify()
 	}
 	c.restart()
 	tip := c.mustRun("rev-parse", "main", "third")
 	c.idle()
 	if again := c.mustRun("rev-parse", "main", "third"); again != tip {
 		t.Errorf("commits after a restart:\n%s", c.mustRun("log", "--stat", "-3", "main", "third"))
+	}
+}
+
+func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) } //nolint:gosec // a run has to be repeatable
+
+// changing changes objects until it is told to stop.
+func (c *chaos) changing(random *rand.Rand) (stop func()) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			c.change(random)
+			select {
+			case <-time.After(time.Duration(random.IntN(3)) * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// verify waits until every folder holds what it should.
+func (c *chaos) verify() {
+	c.t.Helper()
+	for range 2 { // and still does when nothing is on its way any more
+		for _, d := range c.in.destinations {
+			c.holds(d.Spec.Branch, d.Spec.BaseFolder, c.selects(d))
+		}
+		c.idle()
+	}
+	for _, d := range c.in.destinations {
+		eventually(c.t, "the record of "+d.Name, func() error {
+			r := c.record(d.Name)
+			if r.PendingChanges != 0 || r.OldestPendingTime != nil || r.Files != r.Objects || int(r.Files) != len(c.cluster.rendered(c.selects(d))) {
+				return fmt.Errorf("%+v", r)
+			}
+			return nil
+		})
 	}
 }
 
@@ -101,19 +137,19 @@ func (c *chaos) selects(d *v1alpha1.GitDestination) func(Object) bool {
 }
 
 // change changes an object.
-func (c *chaos) change() {
-	o := configMap(fmt.Sprint(c.random.IntN(12)))
-	o.Namespace = []string{"shop", "shop", "dev"}[c.random.IntN(3)]
-	if c.random.IntN(4) == 0 {
+func (c *chaos) change(random *rand.Rand) {
+	o := configMap(fmt.Sprint(random.IntN(12)))
+	o.Namespace = []string{"shop", "shop", "dev"}[random.IntN(3)]
+	if random.IntN(4) == 0 {
 		c.cluster.remove(o)
 		return
 	}
-	mark := map[string]string{"x": []string{"y", "z"}[c.random.IntN(2)]}
-	c.cluster.put(o, fmt.Sprint(c.random.IntN(4)), func(object *unstructured.Unstructured) { object.SetLabels(mark) })
+	mark := map[string]string{"x": []string{"y", "z"}[random.IntN(2)]}
+	c.cluster.put(o, fmt.Sprint(random.IntN(3)), func(object *unstructured.Unstructured) { object.SetLabels(mark) })
 }
 
 // trouble does one thing beside changes of objects.
-func (c *chaos) trouble() {
+func (c *chaos) trouble(deadly bool) {
 	things := []func(){
 		func() { c.git.guard(down) },
 		func() { c.git.guard(nil) },
@@ -131,9 +167,28 @@ func (c *chaos) trouble() {
 		func() { c.cluster.setRefused(configMaps, errors.New("no")) },
 		func() { c.cluster.setRefused(configMaps, nil) },
 		func() { c.cluster.unfollow(); c.plan() },
-		c.restart, c.die, c.editRule, c.relabelSomething, c.editDestination, c.foreignEdit, c.rewrite, c.mirroredSome,
+		c.slowList, c.editRule, c.relabelSomething, c.editDestination, c.foreignEdit, c.rewrite, c.hurry,
+	}
+	if deadly {
+		things = append(things, c.restart, c.die)
 	}
 	things[c.random.IntN(len(things))]()
+}
+
+// pause lets the mirror come some of the way.
+func (c *chaos) pause() {
+	select {
+	case <-time.After(time.Duration(c.random.IntN(40)) * time.Millisecond):
+	case <-c.t.Context().Done():
+	}
+}
+
+// slowList lets the next list be old when it is given out.
+func (c *chaos) slowList() {
+	wait := time.Duration(c.random.IntN(30)) * time.Millisecond
+	c.cluster.afterList(func() { <-time.After(wait) })
+	c.cluster.unfollow()
+	c.plan()
 }
 
 func (c *chaos) restart() {
@@ -145,9 +200,6 @@ func (c *chaos) die() {
 	moments := []string{"put outbox", "put pushes", "push", "delete outbox"}
 	moment := []string{"before ", "after "}[c.random.IntN(2)] + moments[c.random.IntN(len(moments))]
 	died := c.life.arm(moment, 1+c.random.IntN(3))
-	for range 10 {
-		c.change()
-	}
 	select {
 	case <-died:
 	case <-time.After(100 * time.Millisecond):
@@ -204,13 +256,6 @@ func (c *chaos) rewrite() {
 	}
 }
 
-func (c *chaos) mirroredSome() {
-	select {
-	case <-time.After(time.Duration(c.random.IntN(200)) * time.Millisecond):
-	case <-c.t.Context().Done():
-	}
-}
-
 // calm takes all trouble away and lets everybody look at the branches once more.
 func (c *chaos) calm() {
 	c.git.guard(nil)
@@ -224,21 +269,18 @@ func (c *chaos) calm() {
 			in.destinations[i].Spec.Suspend = false
 		}
 	})
-	// What waits for its time need not: the repository has become ready, and the watches
-	// have begun anew.
-	c.retryBranches(types.NamespacedName{Namespace: "shop", Name: "repo"})
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, d := range c.destinations {
-		d.seeds.hurry()
-	}
+	c.hurry()
 }
 
-// hurry lets comparisons that failed be made again at once.
-func (s *seeds) hurry() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, state := range s.types {
-		state.notBefore = time.Time{}
+// hurry lets nothing wait for its time: the repository has become ready, and what kept the
+// lists from being made is gone.
+func (c *chaos) hurry() {
+	c.retryBranches(types.NamespacedName{Namespace: "shop", Name: "repo"})
+	for _, d := range c.allDestinations() {
+		d.seeds.mu.Lock()
+		for _, state := range d.seeds.types {
+			state.notBefore = time.Time{}
+		}
+		d.seeds.mu.Unlock()
 	}
 }
