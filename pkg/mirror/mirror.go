@@ -143,7 +143,7 @@ func newMirror(config Config) (*mirror, error) {
 		pushes: &pushLog{table: config.Store.Table("pushes")}, lister: source.NewLister(clients.Dynamic),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
 		remote: m.remote, running: m.running, changed: func() { signal(m.publish) },
-		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), patience: remotePatience, lookInterval: lookInterval,
+		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), patience: remotePatience, retry: retryMin, lookInterval: lookInterval,
 	}
 	return m, m.listen()
 }

@@ -43,20 +43,26 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	return nil
 }
 
-// refresh follows the remote. Where the credentials are not those in use, which may have
-// been taken back, the branch is read anew with those of now.
+// refresh follows the remote. It also asks for the credentials, unless another writer was
+// merely faster: where they are not those in use, which may have been taken back, the
+// branch is read anew with those of now.
 func (w *worker) refresh(ctx context.Context, members []member) error {
-	remote, err := w.services.remote(ctx, w.key)
-	if err != nil {
-		return err
-	}
-	if !reflect.DeepEqual(remote.Credentials, w.remote.Credentials) {
-		return w.load(ctx, members)
+	look := !time.Now().Before(w.lookAt)
+	if look {
+		remote, err := w.services.remote(ctx, w.key)
+		if err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(remote.Credentials, w.remote.Credentials) {
+			return w.load(ctx, members)
+		}
 	}
 	if err := w.patiently(ctx, "refresh the branch", w.branch.Refresh); err != nil {
 		return err
 	}
-	w.lookAt = time.Now().Add(w.services.lookInterval)
+	if look {
+		w.lookAt = time.Now().Add(w.services.lookInterval)
+	}
 	return nil
 }
 

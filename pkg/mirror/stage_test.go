@@ -38,11 +38,15 @@ func TestMain(m *testing.M) {
 // patience is how long anything in these tests may take.
 const patience = 20 * time.Second
 
-// eventually waits until check finds nothing wrong.
+// eventually waits until check finds nothing wrong. It looks less and less often, so that
+// looking takes little of the time.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	var wrong error
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	pauses := wait.Backoff{Duration: 2 * time.Millisecond, Factor: 1.2, Steps: 100, Cap: 200 * time.Millisecond}
+	err := pauses.DelayFunc().Until(ctx, true, true, func(context.Context) (bool, error) {
 		wrong = check()
 		return wrong == nil, nil
 	})
@@ -111,7 +115,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
-		remote:   s.remote, patience: s.patience, lookInterval: s.lookInterval, running: m.running, changed: s.tell,
+		remote:   s.remote, patience: s.patience, retry: 10 * time.Millisecond, lookInterval: s.lookInterval, running: m.running, changed: s.tell,
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}
 	s.life.begin(cancel)

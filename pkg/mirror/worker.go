@@ -46,6 +46,8 @@ type branchServices struct {
 	remote func(context.Context, branchKey) (*gitrepo.Remote, error)
 	// patience is how long the remote may take for one request.
 	patience time.Duration
+	// retry is the wait after a first error.
+	retry time.Duration
 	// lookInterval is how often the remote is looked at without cause.
 	lookInterval time.Duration
 	// running says whether every watch that a destination needs for a type delivers.
@@ -123,14 +125,14 @@ func (w *worker) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("repository", w.key.repository.String(), "branch", w.key.branch)
 	ctx = klog.NewContext(ctx, logger)
 	defer w.leave()
-	backoff, race := newBackoff(), newRace()
+	backoff, race := newBackoff(w.services.retry), newRace()
 	for ctx.Err() == nil {
 		again, err := w.cycle(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			backoff, race = newBackoff(), newRace()
+			backoff, race = newBackoff(w.services.retry), newRace()
 			w.sleep(ctx, again, w.wake)
 		case errors.Is(err, gitrepo.ErrMoved):
 			w.stale = true
@@ -154,10 +156,10 @@ func (w *worker) leave() {
 }
 
 // distrust decides what is left of the branch after an error. Its tip is looked up again,
-// which also forgets what was staged. Where the configuration or the credentials may be the
-// reason they are read anew, and the branch with them.
+// with the credentials of then, which also forgets what was staged. Where the remote did not
+// take us for who we are, or did not speak as Git does, the branch is read anew.
 func (w *worker) distrust(err error) {
-	w.stale = true
+	w.stale, w.lookAt = true, time.Time{}
 	var git *gitrepo.Error
 	if !errors.As(err, &git) {
 		return
@@ -169,8 +171,8 @@ func (w *worker) distrust(err error) {
 	}
 }
 
-func newBackoff() wait.Backoff {
-	return wait.Backoff{Duration: retryMin, Factor: 2, Jitter: 0.1, Steps: 30, Cap: retryMax}
+func newBackoff(first time.Duration) wait.Backoff {
+	return wait.Backoff{Duration: first, Factor: 2, Jitter: 0.1, Steps: 30, Cap: retryMax}
 }
 
 // newRace is the backoff against other writers of the branch.
