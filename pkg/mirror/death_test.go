@@ -170,6 +170,32 @@ func TestStoreThatFailsWhilePushing(t *testing.T) {
 	}
 }
 
+// Rows whose writing seemed to fail are written again; until then nobody may take them.
+func TestStoreWhoseAnswersAreLost(t *testing.T) {
+	s := newStage(t, perChange)
+	s.idle()
+	s.kv.loseAnswers("put outbox", errors.New("timeout"))
+	for i := range 5 {
+		s.cluster.put(configMap("a"), fmt.Sprint(i))
+	}
+	eventually(t, "rows", func() error {
+		n, err := s.services.outbox.table.Count(t.Context(), "")
+		if n == 0 {
+			return errors.Join(err, errors.New("there are none"))
+		}
+		return err
+	})
+	s.compareAgain() // wakes the worker
+	s.idle()
+	s.kv.fail(nil)
+	s.mirrored()
+	s.idle()
+	s.eachChangeOnce(configMap("a"))
+	if n, err := s.services.outbox.table.Count(t.Context(), ""); n != 0 || err != nil {
+		t.Errorf("%d rows are left, %v", n, err)
+	}
+}
+
 // An object that no row can hold must not keep the others waiting.
 func TestObjectLargerThanAnyRow(t *testing.T) {
 	s := newStage(t)

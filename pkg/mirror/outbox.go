@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -47,11 +48,15 @@ type Outbox struct {
 	// of the intake. It is a channel so that waiting for it can be given up.
 	turn chan struct{}
 	last uint64
+	// written is the last sequence that is known to be in the store. Later rows may be there
+	// already, but are going to be written again: who pushed and removed one meanwhile
+	// would find it back.
+	written atomic.Uint64
 }
 
 // OutboxEvents is what Run tells its caller, always from one goroutine.
 type OutboxEvents struct {
-	// Durable is called for each row that has been written. Next may have returned it before.
+	// Durable is called for each row that has been written. Next may return it before.
 	Durable func(Row)
 	// TooLarge is called for a row that no store of this kind can hold. It is not durable.
 	TooLarge func(Row)
@@ -76,6 +81,7 @@ func OpenOutbox(ctx context.Context, table *workstore.Table, last uint64, recove
 		o.last = max(o.last, row.Sequence)
 		recovered(row)
 	}
+	o.written.Store(o.last)
 	return o, nil
 }
 
@@ -118,6 +124,7 @@ func (o *Outbox) Run(ctx context.Context, events OutboxEvents) {
 			err = o.writeEach(ctx, rows, stored, events)
 		case err == nil:
 			failpoint.Reach("outbox-written")
+			o.written.Store(rows[len(rows)-1].Sequence)
 			for _, row := range rows {
 				events.Durable(row)
 			}
@@ -179,6 +186,7 @@ func (o *Outbox) writeEach(ctx context.Context, rows []Row, stored []workstore.R
 		err := o.write(ctx, stored[i:i+1], events)
 		switch {
 		case err == nil:
+			o.written.Store(row.Sequence)
 			events.Durable(row)
 		case errors.Is(err, rpctypes.ErrRequestTooLarge):
 			events.TooLarge(row)
@@ -193,7 +201,7 @@ func (o *Outbox) writeEach(ctx context.Context, rows []Row, stored []workstore.R
 // contents pass maxBytes.
 func (o *Outbox) Next(ctx context.Context, destination types.UID, limit, maxBytes int) ([]Row, error) {
 	var rows []Row
-	size := 0
+	size, written := 0, o.written.Load()
 	for stored, err := range o.table.Scan(ctx, rowPrefix(destination)) {
 		if err != nil {
 			return nil, fmt.Errorf("read the outbox: %w", err)
@@ -201,6 +209,9 @@ func (o *Outbox) Next(ctx context.Context, destination types.UID, limit, maxByte
 		row, err := decodeRow(stored)
 		if err != nil {
 			return nil, err
+		}
+		if row.Sequence > written {
+			break
 		}
 		rows = append(rows, row)
 		size += len(row.Change.Content)

@@ -91,6 +91,8 @@ type storeKV struct {
 type storeFailure struct {
 	moment string
 	err    error
+	// done says that what is written is there all the same.
+	done bool
 }
 
 func newStoreKV(t *testing.T, life *life) *storeKV {
@@ -111,7 +113,12 @@ func newStoreKV(t *testing.T, life *life) *storeKV {
 func (s *storeKV) fail(err error) { s.failAt("", err) }
 
 // failAt makes the writes of a moment fail.
-func (s *storeKV) failAt(moment string, err error) { s.failure.Store(&storeFailure{moment, err}) }
+func (s *storeKV) failAt(moment string, err error) { s.failure.Store(&storeFailure{moment: moment, err: err}) }
+
+// loseAnswers makes writes of a moment fail although they are made.
+func (s *storeKV) loseAnswers(moment string, err error) {
+	s.failure.Store(&storeFailure{moment: moment, err: err, done: true})
+}
 
 func (s *storeKV) failing() bool {
 	f := s.failure.Load()
@@ -141,6 +148,9 @@ func (x *storeTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 
 func (x *storeTxn) Commit() (*clientv3.TxnResponse, error) {
 	if f := x.store.failure.Load(); f != nil && f.err != nil && (f.moment == "" || f.moment == x.moment) {
+		if f.done {
+			_, _ = x.Txn.Commit()
+		}
 		return nil, f.err
 	}
 	if err := x.store.life.reach("before " + x.moment); err != nil {
