@@ -273,17 +273,20 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 	p.clusterRules[r.Name] = out
 	d, v := p.destinationFor(out.destination, "", true, in.namespaces)
 	out.verdict = v
-	for _, item := range r.Spec.Rules {
-		s := selector{objects: labels.Everything(), operations: operationsOf(item.Operations)}
-		if item.NamespaceSelector != nil {
-			namespaces, err := metav1.LabelSelectorAsSelector(item.NamespaceSelector)
-			if err != nil {
-				out.verdict = verdict{v1alpha1.ReasonNoMatchingTypes, fmt.Sprintf("spec.rules[%s].namespaceSelector: %v", item.Name, err)}
-				continue
-			}
-			s.namespaces = namespaces
+	selectors := make([]selector, len(r.Spec.Rules))
+	for i, item := range r.Spec.Rules {
+		selectors[i] = selector{objects: labels.Everything(), operations: operationsOf(item.Operations)}
+		selectors[i].types = out.resolve(in, item.ResourceRule, item.Scope)
+		if item.NamespaceSelector == nil {
+			continue
 		}
-		s.types = out.resolve(in, item.ResourceRule, item.Scope)
+		namespaces, err := metav1.LabelSelectorAsSelector(item.NamespaceSelector)
+		if err != nil {
+			out.verdict = verdict{v1alpha1.ReasonNoMatchingTypes, fmt.Sprintf("spec.rules[%s].namespaceSelector: %v", item.Name, err)}
+		}
+		selectors[i].namespaces = namespaces
+	}
+	for _, s := range selectors { // all of a rule is in force, or nothing
 		out.attach(d, s)
 	}
 	out.settle(d)
