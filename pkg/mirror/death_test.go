@@ -174,26 +174,37 @@ func TestStoreThatFailsWhilePushing(t *testing.T) {
 func TestStoreWhoseAnswersAreLost(t *testing.T) {
 	s := newStage(t, perChange)
 	s.idle()
+	s.git.guard(down)
+	s.cluster.put(configMap("b"), "1")
+	rows := func(want func(int64) bool) {
+		t.Helper()
+		eventually(t, "rows", func() error {
+			n, err := s.services.outbox.table.Count(t.Context(), "")
+			if !want(n) {
+				return fmt.Errorf("there are %d, %v", n, err)
+			}
+			return err
+		})
+	}
+	rows(func(n int64) bool { return n == 1 })
 	s.kv.loseAnswers("put outbox", errors.New("timeout"))
 	for i := range 5 {
 		s.cluster.put(configMap("a"), fmt.Sprint(i))
 	}
-	eventually(t, "rows", func() error {
-		n, err := s.services.outbox.table.Count(t.Context(), "")
-		if n == 0 {
-			return errors.Join(err, errors.New("there are none"))
+	rows(func(n int64) bool { return n > 1 })
+	s.git.guard(nil)
+	s.mirroredOne(configMap("b"))
+	attempts := s.kv.failures.Load()
+	eventually(t, "another attempt", func() error {
+		if s.kv.failures.Load() < attempts+2 {
+			return errors.New("none")
 		}
-		return err
+		return nil
 	})
-	s.compareAgain() // wakes the worker
-	s.idle()
 	s.kv.fail(nil)
 	s.mirrored()
-	s.idle()
+	rows(func(n int64) bool { return n == 0 })
 	s.eachChangeOnce(configMap("a"))
-	if n, err := s.services.outbox.table.Count(t.Context(), ""); n != 0 || err != nil {
-		t.Errorf("%d rows are left, %v", n, err)
-	}
 }
 
 // An object that no row can hold must not keep the others waiting.

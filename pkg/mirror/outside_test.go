@@ -84,7 +84,8 @@ type storeKV struct {
 	clientv3.KV
 	life *life
 	// failure is what writes get.
-	failure atomic.Pointer[storeFailure]
+	failure  atomic.Pointer[storeFailure]
+	failures atomic.Int32
 }
 
 // storeFailure is the error of the writes at a moment, or of all.
@@ -113,7 +114,9 @@ func newStoreKV(t *testing.T, life *life) *storeKV {
 func (s *storeKV) fail(err error) { s.failAt("", err) }
 
 // failAt makes the writes of a moment fail.
-func (s *storeKV) failAt(moment string, err error) { s.failure.Store(&storeFailure{moment: moment, err: err}) }
+func (s *storeKV) failAt(moment string, err error) {
+	s.failure.Store(&storeFailure{moment: moment, err: err})
+}
 
 // loseAnswers makes writes of a moment fail although they are made.
 func (s *storeKV) loseAnswers(moment string, err error) {
@@ -148,6 +151,7 @@ func (x *storeTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 
 func (x *storeTxn) Commit() (*clientv3.TxnResponse, error) {
 	if f := x.store.failure.Load(); f != nil && f.err != nil && (f.moment == "" || f.moment == x.moment) {
+		x.store.failures.Add(1)
 		if f.done {
 			_, _ = x.Txn.Commit()
 		}
