@@ -124,19 +124,22 @@ func (s *seeds) invalidateAll() {
 func (s *seeds) take(running func(schema.GroupVersionResource) bool) (seed, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range slices.SortedFunc(maps.Keys(s.types), compareResources) {
-		state := s.types[t]
-		if !state.needed() || time.Now().Before(state.notBefore) || !running(t) {
-			continue
+	var due []schema.GroupVersionResource
+	for t, state := range s.types {
+		if state.needed() && !time.Now().Before(state.notBefore) && running(t) {
+			due = append(due, t)
 		}
-		next := seed{resource: t}
-		if !state.whole {
-			next.namespaces = slices.Sorted(maps.Keys(state.namespaces))
-		}
-		state.whole, state.namespaces, state.comparing = false, nil, true
-		return next, true
 	}
-	return seed{}, false
+	if len(due) == 0 {
+		return seed{}, false
+	}
+	next := seed{resource: slices.MinFunc(due, compareResources)}
+	state := s.types[next.resource]
+	if !state.whole {
+		next.namespaces = slices.Sorted(maps.Keys(state.namespaces))
+	}
+	state.whole, state.namespaces, state.comparing = false, nil, true
+	return next, true
 }
 
 // comparing says whether the files of a type may be about to change by a comparison.
