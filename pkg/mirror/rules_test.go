@@ -212,10 +212,10 @@ func TestOperations(t *testing.T) {
 					if _, ok := files[path("goes")]; !ok {
 						got += "delete "
 					}
-					if got = strings.TrimSpace(got); got != tc.want || err != nil {
-						return fmt.Errorf("%s, want %s, %w", got, tc.want, err)
+					if got = strings.TrimSpace(got); err == nil && got != tc.want {
+						err = fmt.Errorf("%s, want %s", got, tc.want)
 					}
-					return nil
+					return err
 				})
 			}
 			s.cluster.put(configMap("new"), "1")
