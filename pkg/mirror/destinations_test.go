@@ -70,6 +70,24 @@ func TestSuspendOneOfSeveral(t *testing.T) {
 	s.mirrored()
 }
 
+// The branch is read again, without the folder of a destination that is suspended.
+func TestResumeAfterTheBranchWasReadAgain(t *testing.T) {
+	s := newStage(t, onBranch("other", "main", "b"))
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.holds("main", "b", inShop)
+	s.idle()
+	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Suspend = true })
+	moved := s.in.destinations[1].DeepCopy()
+	moved.Spec.BaseFolder = "c"
+	s.replan(func(in *inputs) { in.destinations[1] = moved })
+	s.holds("main", "c", inShop)
+	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Suspend = false })
+	s.cluster.put(configMap("b"), "1")
+	s.mirrored()
+	s.holds("main", "c", inShop)
+}
+
 func TestDestinationGoesWithRowsPending(t *testing.T) {
 	s := newStage(t, onBranch("other", "main", "b"))
 	s.cluster.put(configMap("a"), "1")

@@ -69,8 +69,7 @@ func (w *worker) refresh(ctx context.Context, members []member) error {
 // hasRead says whether the folders of all members are among those read.
 func (w *worker) hasRead(members []member) bool {
 	return !slices.ContainsFunc(members, func(m member) bool {
-		place, ok := w.places[m.destination]
-		return !ok || place.folder != m.plan.object.Spec.BaseFolder
+		return !slices.Contains(w.folders, m.plan.object.Spec.BaseFolder)
 	})
 }
 
@@ -92,6 +91,7 @@ func (w *worker) load(ctx context.Context, members []member) error {
 	w.lookAt = time.Now().Add(w.services.lookInterval)
 	return w.patiently(ctx, "read the branch", func(ctx context.Context) error {
 		w.branch, err = gitrepo.Load(ctx, remote, w.key.branch, gitrepo.Options{ManagedFolders: folders})
+		w.folders = folders
 		return err
 	})
 }

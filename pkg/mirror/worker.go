@@ -83,8 +83,10 @@ type worker struct {
 	// lookAt is when the remote is looked at although nothing is known to have changed:
 	// other people may have changed a folder, or the credentials may have been taken back.
 	lookAt time.Time
-	// places are the folders that have been read, by the destination that they are for.
-	places map[*destination]place
+	// folders are those of the branch that have been read, for the members of then; places
+	// tell how each destination's folder was left when it was last among the members.
+	folders []string
+	places  map[*destination]place
 	// gatherUntil holds rows back for company; zero when the next row is pushed at once.
 	gatherUntil time.Time
 	// first is the place among the destinations of the one whose rows go first next time.
