@@ -23,7 +23,7 @@ func progressing(message string) verdict {
 }
 
 // conditionSet brings the conditions of one object to what is found now: those set stay
-// or are added, the others of the types it was made for go.
+// or are added, the others of the mirror go.
 type conditionSet struct {
 	conditions *[]metav1.Condition
 	generation int64
@@ -81,9 +81,17 @@ func (s *conditionSet) access(v verdict) {
 	s.set(v1alpha1.ConditionAccessDenied, false, v1alpha1.ReasonAccessGranted, "")
 }
 
-// settle removes the conditions that were not set.
+// settle removes the conditions of the mirror's that were not set; those of others stay.
 func (s *conditionSet) settle() {
-	*s.conditions = slices.DeleteFunc(*s.conditions, func(c metav1.Condition) bool { return !slices.Contains(s.kept, c.Type) })
+	*s.conditions = slices.DeleteFunc(*s.conditions, func(c metav1.Condition) bool {
+		return slices.Contains(ownConditions, c.Type) && !slices.Contains(s.kept, c.Type)
+	})
+}
+
+// ownConditions are the types that the mirror sets.
+var ownConditions = []string{
+	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
+	v1alpha1.ConditionAccessDenied, v1alpha1.ConditionSecretsEncrypted,
 }
 
 // destinationConditions are those of a GitDestination as it is now. failure is what keeps
