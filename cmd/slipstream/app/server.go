@@ -52,6 +52,7 @@ Git branches equal to the live objects that rules select.`,
 		},
 	}
 	addFlags(command, opts)
+	addCommands(command, newStoreCommand())
 	return command
 }
 
