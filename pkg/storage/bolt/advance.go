@@ -1,0 +1,42 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt
+
+import (
+	"context"
+	"fmt"
+)
+
+// Advance makes a revision the current one and compacts everything up to it, for a
+// store whose content came from elsewhere: what is written next gets a revision
+// above all that were handed out there, and a watch from one of those hears that
+// it is compacted instead of missing what happened in between. It fails if the
+// store is beyond the revision already.
+func (e *Engine) Advance(ctx context.Context, revision int64) error {
+	if err := e.commit(ctx, advance{revision: revision}, 0); err != nil {
+		return fmt.Errorf("advancing to revision %d: %w", revision, err)
+	}
+	if err := e.dropHistory(ctx); err != nil {
+		return fmt.Errorf("dropping history before revision %d: %w", revision, err)
+	}
+	return nil
+}
+
+// advance moves the current and the oldest readable revision.
+type advance struct {
+	revision int64
+}
+
+func (a advance) check(w *writer) error {
+	if a.revision < w.revision {
+		return fmt.Errorf("the store is at revision %d, and revisions never go back", w.revision)
+	}
+	return nil
+}
+
+func (a advance) write(w *writer) error {
+	w.revision, w.compacted = a.revision, a.revision
+	w.changed = true
+	return nil
+}
