@@ -5,6 +5,7 @@ go 1.26.0
 godebug default=go1.26
 
 require (
+	filippo.io/age v1.3.1
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/go-git/go-git/v5 v5.19.3
 	github.com/go-logr/logr v1.4.3
@@ -36,6 +37,7 @@ require (
 
 require (
 	cel.dev/expr v0.25.1 // indirect
+	filippo.io/hpke v0.4.0 // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

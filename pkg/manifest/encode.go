@@ -45,27 +45,39 @@ type encoder struct {
 
 // mapping writes fields at a column, first those named, then the others in order.
 func (e *encoder) mapping(fields map[string]any, column int, first []string) error {
-	for _, key := range first {
-		if value, present := fields[key]; present {
-			if err := e.entry(key, value, column); err != nil {
-				return err
-			}
-		}
-	}
 	bottom := len(e.keys)
-	for key := range fields {
-		if !slices.Contains(first, key) {
-			e.keys = append(e.keys, key)
-		}
-	}
-	keys := e.keys[bottom:]
-	slices.Sort(keys)
-	for _, key := range keys {
+	e.keys = appendKeys(e.keys, fields, first)
+	for _, key := range e.keys[bottom:] {
 		if err := e.entry(key, fields[key], column); err != nil {
 			return err
 		}
 	}
 	e.keys = e.keys[:bottom]
+	return nil
+}
+
+// appendKeys appends the keys of a mapping in the order of the file.
+func appendKeys(keys []string, fields map[string]any, first []string) []string {
+	for _, key := range first {
+		if _, present := fields[key]; present {
+			keys = append(keys, key)
+		}
+	}
+	rest := len(keys)
+	for key := range fields {
+		if !slices.Contains(first, key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys[rest:])
+	return keys
+}
+
+// orderOf returns the keys that lead the mapping which is the value of a key.
+func orderOf(key string, atRoot bool) []string {
+	if atRoot && key == "metadata" {
+		return metadataOrder
+	}
 	return nil
 }
 
@@ -87,11 +99,7 @@ func (e *encoder) entryValue(key string, value any, column int) error {
 			break
 		}
 		e.out = append(e.out, '\n')
-		var first []string
-		if column == 0 && key == "metadata" {
-			first = metadataOrder
-		}
-		return e.mapping(value, column+indentStep, first)
+		return e.mapping(value, column+indentStep, orderOf(key, column == 0))
 	case []any:
 		if len(value) == 0 {
 			break

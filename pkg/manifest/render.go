@@ -16,12 +16,19 @@ import (
 // apiVersion or kind, and on values that JSON cannot carry: strings that are not UTF-8, infinite numbers, and Go types
 // that unstructured objects do not hold.
 func Render(obj *unstructured.Unstructured) ([]byte, error) {
-	if obj == nil || textAt(obj.Object, "apiVersion") == "" || textAt(obj.Object, "kind") == "" {
-		return nil, errors.New("rendering object: apiVersion and kind are required")
+	if err := checkTyped(obj); err != nil {
+		return nil, err
 	}
 	content, err := encode(withoutRuntime(obj.Object))
 	if err != nil {
 		return nil, fmt.Errorf("rendering %s %s/%s: %w", obj.GetKind(), obj.GetNamespace(), obj.GetName(), err)
 	}
 	return content, nil
+}
+
+func checkTyped(obj *unstructured.Unstructured) error {
+	if obj == nil || textAt(obj.Object, "apiVersion") == "" || textAt(obj.Object, "kind") == "" {
+		return errors.New("rendering object: apiVersion and kind are required")
+	}
+	return nil
 }

@@ -106,17 +106,25 @@ func cacheFolder(module, version string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding the user's cache: %w", err)
 	}
+	pins, err := pinsKey(module)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(root, "slipstream", "controlplane", version+"-"+pins), nil
+}
+
+// pinsKey names what a module builds on this kind of machine.
+func pinsKey(module string) (string, error) {
 	hash := sha256.New()
 	for _, name := range pinFiles {
 		content, err := os.ReadFile(filepath.Join(module, name))
 		if err != nil {
-			return "", fmt.Errorf("reading the pins of the control plane: %w", err)
+			return "", fmt.Errorf("reading the pins of %s: %w", filepath.Base(module), err)
 		}
 		// A hash never fails to take bytes.
 		_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(content), content)
 	}
-	key := fmt.Sprintf("%s-%s-%s-%x", version, runtime.GOOS, runtime.GOARCH, hash.Sum(nil)[:6])
-	return filepath.Join(root, "slipstream", "controlplane", key), nil
+	return fmt.Sprintf("%s-%s-%x", runtime.GOOS, runtime.GOARCH, hash.Sum(nil)[:6]), nil
 }
 
 // complete reports whether folder holds a build.

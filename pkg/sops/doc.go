@@ -1,0 +1,27 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sops answers how an object is written as a file that SOPS opens with a private key of age.
+//
+// # The file
+//
+// It is the object's canonical YAML (pkg/manifest) in which every value below a key data or stringData is encrypted,
+// followed by the block sops: the key of the file, encrypted for each recipient; the rule that says what is encrypted; and
+// a code that covers all values, encrypted or not, in their order. Names and other metadata stay readable. SOPS, Flux
+// and KSOPS open it without a configuration file of their own.
+//
+// # The same object, the same file
+//
+// Encryption is usually random, so that the file of an unchanged object would be another one each time, and whoever
+// compares would have to remember what was written. Here everything that has to be unpredictable, the keys and the
+// nonces, is drawn from a seed that only the server has and from all that the file says:
+//
+//	HMAC-SHA256(seed, recipients and canonical YAML)  expanded by HKDF, with a name for each use
+//
+// So an object gives the same bytes for the same recipients, wherever and whenever it is written, and comparing hashes
+// of files is enough. Two objects that differ in anything have nothing in common. Who reads a repository learns that a
+// file came back to what it was, and nothing else. Who gets hold of the seed opens no file with it, since the keys
+// depend on the content as well, but can find out whether a guess of a whole file is right.
+//
+// Nothing in the file tells when it was written, which Git does: lastmodified is always the same.
+package sops

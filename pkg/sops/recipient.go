@@ -1,0 +1,72 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sops
+
+import (
+	"crypto/ecdh"
+	"errors"
+	"fmt"
+	"strings"
+
+	"filippo.io/age"
+)
+
+// CheckRecipient says what is wrong with a public key of age: those with the prefix age1 for X25519 are allowed, not
+// keys of SSH, of plugins, or hybrid ones.
+func CheckRecipient(text string) error {
+	_, err := parseRecipient(text)
+	return err
+}
+
+// recipient is whom a file is written for.
+type recipient struct {
+	text string
+	key  *ecdh.PublicKey
+}
+
+const (
+	recipientPrefix = "age1"
+	// A key of 32 bytes takes 52 characters of 5 bits; 6 more are a checksum.
+	keyCharacters    = 52
+	recipientLength  = len(recipientPrefix) + keyCharacters + 6
+	bech32Characters = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+)
+
+func parseRecipient(text string) (recipient, error) {
+	// The library checks the checksum; the length tells keys for X25519 from those of plugins, upper case from lower.
+	if _, err := age.ParseX25519Recipient(text); err != nil || len(text) != recipientLength || !strings.HasPrefix(text, recipientPrefix) {
+		return recipient{}, fmt.Errorf("%q is no public key of age (age1 and 58 characters)", text)
+	}
+	key, err := ecdh.X25519().NewPublicKey(decodeKey(text[len(recipientPrefix) : len(recipientPrefix)+keyCharacters]))
+	if err != nil {
+		return recipient{}, fmt.Errorf("read the public key %s: %w", text, err)
+	}
+	return recipient{text: text, key: key}, checkOrder(text, key)
+}
+
+// decodeKey gathers the bits of characters that have passed the check.
+func decodeKey(characters string) []byte {
+	var key []byte
+	bits, held := uint32(0), 0
+	for _, c := range []byte(characters) {
+		bits, held = bits<<5|uint32(strings.IndexByte(bech32Characters, c)), held+5
+		if held >= 8 {
+			held -= 8
+			key = append(key, byte(bits>>held))
+		}
+	}
+	return key
+}
+
+// checkOrder refuses the few keys for which everybody could open what is encrypted.
+func checkOrder(text string, key *ecdh.PublicKey) error {
+	any32, err := ecdh.X25519().NewPrivateKey([]byte("thirty-two bytes, whatever these"))
+	if err != nil {
+		return fmt.Errorf("make a private key: %w", err)
+	}
+	if _, err := any32.ECDH(key); err != nil {
+		return errors.New(text + " is no public key of age: it protects nothing")
+	}
+	return nil
+}
