@@ -139,6 +139,9 @@ func (c *checks) ask(ctx context.Context, config *v1alpha1.GitRepoConfig) error 
 		return err
 	}
 	defer remote.Close()
+	if _, err := c.mirror.repositories.signer(ctx, config); err != nil {
+		return err
+	}
 	return remote.Check(ctx)
 }
 

@@ -191,7 +191,9 @@ func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 		author = committer
 	}
 	author.When, committer.When = changes[len(changes)-1].Time, time.Now()
-	hash, staged, err := w.branch.Stage(gitrepo.Commit{Author: author, Committer: committer, Message: text, Changes: files})
+	hash, staged, err := w.branch.Stage(gitrepo.Commit{
+		Author: author, Committer: committer, Message: text, Changes: files, Sign: w.sign,
+	})
 	if err != nil {
 		return wrap("make a commit", err)
 	}

@@ -43,14 +43,17 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	return nil
 }
 
-// refresh follows the remote. It also asks for the credentials, unless another writer was
-// merely faster: where they are not those in use, which may have been taken back, the
-// branch is read anew with those of now.
+// refresh follows the remote. It also asks for the credentials and the signing key, unless
+// another writer was merely faster: where the credentials are not those in use, which may
+// have been taken back, the branch is read anew with those of now.
 func (w *worker) refresh(ctx context.Context, members []member) error {
 	look := !time.Now().Before(w.lookAt)
 	if look {
 		remote, err := w.services.remote(ctx, w.key)
 		if err != nil {
+			return err
+		}
+		if w.sign, err = w.services.signer(ctx, members[0].plan.repository); err != nil {
 			return err
 		}
 		if !reflect.DeepEqual(remote.Credentials, w.remote.Credentials) {
@@ -80,6 +83,9 @@ func (w *worker) load(ctx context.Context, members []member) error {
 	}
 	w.leave()
 	w.remote, w.branch = remote, nil
+	if w.sign, err = w.services.signer(ctx, members[0].plan.repository); err != nil {
+		return err
+	}
 	folders := make([]string, len(members))
 	for i, m := range members {
 		folders[i] = m.plan.object.Spec.BaseFolder

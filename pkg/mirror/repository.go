@@ -46,17 +46,26 @@ func (r *repositories) remote(ctx context.Context, config *v1alpha1.GitRepoConfi
 	if config.Spec.SecretRef == nil {
 		return remote, nil
 	}
-	secret, err := r.cluster.CoreV1().Secrets(config.Namespace).Get(ctx, config.Spec.SecretRef.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, refused(v1alpha1.ReasonSecretNotFound, "there is no Secret %s/%s (spec.secretRef)", config.Namespace, config.Spec.SecretRef.Name)
-	case err != nil:
-		return nil, fmt.Errorf("read the Secret of spec.secretRef: %w", err)
+	secret, err := r.secret(ctx, config, config.Spec.SecretRef.Name, "spec.secretRef")
+	if err != nil {
+		return nil, err
 	}
 	if remote.Credentials, err = credentials(secret, strings.HasPrefix(address, "http")); err != nil {
 		return nil, err
 	}
 	return remote, nil
+}
+
+// secret reads the Secret that a field of the configuration names.
+func (r *repositories) secret(ctx context.Context, config *v1alpha1.GitRepoConfig, name, field string) (*corev1.Secret, error) {
+	secret, err := r.cluster.CoreV1().Secrets(config.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, refused(v1alpha1.ReasonSecretNotFound, "there is no Secret %s/%s (%s)", config.Namespace, name, field)
+	case err != nil:
+		return nil, fmt.Errorf("read the Secret of %s: %w", field, err)
+	}
+	return secret, nil
 }
 
 // The keys that Secrets for Git use: this project's first, then those of Flux and Argo CD.
@@ -73,12 +82,8 @@ var (
 // credentials reads a Secret for a URL that is http(s) or SSH.
 func credentials(secret *corev1.Secret, http bool) (gitrepo.Credentials, error) {
 	first := func(keys []string) []byte {
-		for _, key := range keys {
-			if value := secret.Data[key]; len(value) > 0 {
-				return value
-			}
-		}
-		return nil
+		_, value := firstOf(secret, keys)
+		return value
 	}
 	lacks := func(what string) error {
 		return refused(v1alpha1.ReasonSecretInvalid, "Secret %s/%s needs %s", secret.Namespace, secret.Name, what)
@@ -104,6 +109,16 @@ func credentials(secret *corev1.Secret, http bool) (gitrepo.Credentials, error) 
 		return c, lacks("both tls.crt and tls.key, or neither")
 	}
 	return c, nil
+}
+
+// firstOf returns the first of the keys that a Secret has, and its value.
+func firstOf(secret *corev1.Secret, keys []string) (string, []byte) {
+	for _, key := range keys {
+		if value := secret.Data[key]; len(value) > 0 {
+			return key, value
+		}
+	}
+	return "", nil
 }
 
 // verdictOf gives an error its reason: the one given where it is not the repository's.

@@ -115,7 +115,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
-		remote:   s.remote, patience: s.patience, retry: 10 * time.Millisecond, lookInterval: s.lookInterval, running: m.running, changed: s.tell,
+		remote:   s.remote, signer: m.repositories.signer, patience: s.patience, retry: 10 * time.Millisecond, lookInterval: s.lookInterval, running: m.running, changed: s.tell,
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}
 	s.life.begin(cancel)

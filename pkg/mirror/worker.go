@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/signature"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -44,6 +46,8 @@ type branchServices struct {
 	limits   Limits
 	// remote returns how the branch is reached, with the credentials as they are now.
 	remote func(context.Context, branchKey) (*gitrepo.Remote, error)
+	// signer returns what signs commits, by the key as it is now; nil when they are not signed.
+	signer func(context.Context, *v1alpha1.GitRepoConfig) (signature.Signer, error)
 	// patience is how long the remote may take for one request.
 	patience time.Duration
 	// retry is the wait after a first error.
@@ -77,6 +81,8 @@ type worker struct {
 	// The rest belongs to run.
 	remote *gitrepo.Remote
 	branch *gitrepo.Branch
+	// sign is nil when the configuration asks for no signatures.
+	sign signature.Signer
 	// stale says that the remote may not be where the branch believes it is, inDoubt that
 	// the push last noted may have landed although its rows are still there.
 	stale, inDoubt bool

@@ -533,7 +533,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitSigning(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the key, in this namespace: ssh-privatekey for SSH, private.asc for OpenPGP, and passphrase if the key has one.",
+							Description: "secretRef names the Secret with the key, in this namespace: ssh-privatekey (or identity) for SSH, git.asc for OpenPGP, and passphrase if the key has one.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
 						},

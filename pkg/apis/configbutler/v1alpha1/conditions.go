@@ -40,6 +40,8 @@ const (
 	ReasonSecretNotFound = "SecretNotFound"
 	// ReasonSecretInvalid says that the Secret lacks a key or holds something unusable.
 	ReasonSecretInvalid = "SecretInvalid"
+	// ReasonSigningKeyUnusable says that the key in the Secret cannot sign commits: it is none, it is locked, it has expired.
+	ReasonSigningKeyUnusable = "SigningKeyUnusable"
 	// ReasonURLRefused says that the server's settings do not allow the URL.
 	ReasonURLRefused = "URLRefused"
 	// ReasonRepositoryUnreachable says that the remote does not answer.

@@ -115,7 +115,7 @@ type CommitIdentity struct {
 
 // CommitSigning says how commits are signed.
 type CommitSigning struct {
-	// secretRef names the Secret with the key, in this namespace: ssh-privatekey for SSH, private.asc for OpenPGP,
+	// secretRef names the Secret with the key, in this namespace: ssh-privatekey (or identity) for SSH, git.asc for OpenPGP,
 	// and passphrase if the key has one.
 	SecretRef SecretReference `json:"secretRef"`
 	// format is SSH or OpenPGP. Defaults to SSH.

@@ -14,7 +14,7 @@ import (
 //
 // CommitSigning says how commits are signed.
 type CommitSigningApplyConfiguration struct {
-	// secretRef names the Secret with the key, in this namespace: ssh-privatekey for SSH, private.asc for OpenPGP,
+	// secretRef names the Secret with the key, in this namespace: ssh-privatekey (or identity) for SSH, git.asc for OpenPGP,
 	// and passphrase if the key has one.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 	// format is SSH or OpenPGP. Defaults to SSH.
