@@ -35,13 +35,13 @@ type cacheOptions struct {
 	transformer            *breakableTransformer
 }
 
-func newCache(t testing.TB, o cacheOptions) *cachedFixture {
+func (b backend) newCache(t testing.TB, o cacheOptions) *cachedFixture {
 	t.Helper()
 	fixture := fixtureOptions{prefix: "/registry", transformer: identity.NewEncryptCheckTransformer()}
 	if o.transformer != nil {
 		fixture.transformer = o.transformer
 	}
-	store := newStore(t, fixture)
+	store := b.newStore(t, fixture)
 	watchCache, err := cacher.NewCacherFromConfig(o.config(store))
 	if err != nil {
 		t.Fatal(err)
@@ -138,14 +138,14 @@ func (s settledCreate) Create(ctx context.Context, key string, obj, out runtime.
 	return s.Get(ctx, key, seen, newPod())
 }
 
-func onCache(test storeTest) func(*testing.T) { return onCacheWith(cacheOptions{}, test) }
+func (b backend) onCache(test storeTest) func(*testing.T) { return b.onCacheWith(cacheOptions{}, test) }
 
-func onCacheWith(o cacheOptions, test storeTest) func(*testing.T) {
-	return func(t *testing.T) { test(t.Context(), t, newCache(t, o)) }
+func (b backend) onCacheWith(o cacheOptions, test storeTest) func(*testing.T) {
+	return func(t *testing.T) { test(t.Context(), t, b.newCache(t, o)) }
 }
 
-func onSettledCache(test storeTest) func(*testing.T) {
-	return func(t *testing.T) { test(t.Context(), t, settledCreate{newCache(t, cacheOptions{})}) }
+func (b backend) onSettledCache(test storeTest) func(*testing.T) {
+	return func(t *testing.T) { test(t.Context(), t, settledCreate{b.newCache(t, cacheOptions{})}) }
 }
 
 // noStorageCheck and noCallCheck: the cache passes writes on as they are, and
@@ -153,95 +153,95 @@ func onSettledCache(test storeTest) func(*testing.T) {
 func noStorageCheck(context.Context, *testing.T, string) {}
 func noCallCheck(*testing.T, uint64, uint64)             {}
 
-// cachedTests is upstream's suite on the watch cache, as upstream runs it on etcd.
-func cachedTests() map[string]func(*testing.T) {
+// cachedTests is upstream's suite on the watch cache, as upstream runs it.
+func (b backend) cachedTests() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
 		"RunTestCreate": func(t *testing.T) {
-			storagetesting.RunTestCreate(t.Context(), t, newCache(t, cacheOptions{}), noStorageCheck)
+			storagetesting.RunTestCreate(t.Context(), t, b.newCache(t, cacheOptions{}), noStorageCheck)
 		},
-		"RunTestCreateWithTTL":                              onCache(storagetesting.RunTestCreateWithTTL),
-		"RunTestCreateWithKeyExist":                         onCache(storagetesting.RunTestCreateWithKeyExist),
-		"RunTestGet":                                        onCache(storagetesting.RunTestGet),
-		"RunTestUnconditionalDelete":                        onCache(storagetesting.RunTestUnconditionalDelete),
-		"RunTestConditionalDelete":                          onCache(storagetesting.RunTestConditionalDelete),
-		"RunTestDeleteWithSuggestion":                       onCache(storagetesting.RunTestDeleteWithSuggestion),
-		"RunTestDeleteWithSuggestionAndConflict":            onCache(storagetesting.RunTestDeleteWithSuggestionAndConflict),
-		"RunTestDeleteWithSuggestionOfDeletedObject":        onCache(storagetesting.RunTestDeleteWithSuggestionOfDeletedObject),
-		"RunTestValidateDeletionWithSuggestion":             onCache(storagetesting.RunTestValidateDeletionWithSuggestion),
-		"RunTestValidateDeletionWithOnlySuggestionValid":    onCache(storagetesting.RunTestValidateDeletionWithOnlySuggestionValid),
-		"RunTestDeleteWithConflict":                         onCache(storagetesting.RunTestDeleteWithConflict),
-		"RunTestPreconditionalDeleteWithSuggestion":         onCache(storagetesting.RunTestPreconditionalDeleteWithSuggestion),
-		"RunTestPreconditionalDeleteWithOnlySuggestionPass": onCache(storagetesting.RunTestPreconditionalDeleteWithOnlySuggestionPass),
+		"RunTestCreateWithTTL":                              b.onCache(storagetesting.RunTestCreateWithTTL),
+		"RunTestCreateWithKeyExist":                         b.onCache(storagetesting.RunTestCreateWithKeyExist),
+		"RunTestGet":                                        b.onCache(storagetesting.RunTestGet),
+		"RunTestUnconditionalDelete":                        b.onCache(storagetesting.RunTestUnconditionalDelete),
+		"RunTestConditionalDelete":                          b.onCache(storagetesting.RunTestConditionalDelete),
+		"RunTestDeleteWithSuggestion":                       b.onCache(storagetesting.RunTestDeleteWithSuggestion),
+		"RunTestDeleteWithSuggestionAndConflict":            b.onCache(storagetesting.RunTestDeleteWithSuggestionAndConflict),
+		"RunTestDeleteWithSuggestionOfDeletedObject":        b.onCache(storagetesting.RunTestDeleteWithSuggestionOfDeletedObject),
+		"RunTestValidateDeletionWithSuggestion":             b.onCache(storagetesting.RunTestValidateDeletionWithSuggestion),
+		"RunTestValidateDeletionWithOnlySuggestionValid":    b.onCache(storagetesting.RunTestValidateDeletionWithOnlySuggestionValid),
+		"RunTestDeleteWithConflict":                         b.onCache(storagetesting.RunTestDeleteWithConflict),
+		"RunTestPreconditionalDeleteWithSuggestion":         b.onCache(storagetesting.RunTestPreconditionalDeleteWithSuggestion),
+		"RunTestPreconditionalDeleteWithOnlySuggestionPass": b.onCache(storagetesting.RunTestPreconditionalDeleteWithOnlySuggestionPass),
 		"RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError": deletingCorrupt(func(t *testing.T) {
 			transformer := &breakableTransformer{Transformer: identity.NewEncryptCheckTransformer()}
-			f := newCache(t, cacheOptions{transformer: transformer})
+			f := b.newCache(t, cacheOptions{transformer: transformer})
 			storagetesting.RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError(t.Context(), t, f, transformer.broken.Store)
 		}),
-		"RunTestDeleteExpectedTransformOrDecodeError": deletingCorrupt(testCachedDeleteCorrupt),
+		"RunTestDeleteExpectedTransformOrDecodeError": deletingCorrupt(b.testCachedDeleteCorrupt),
 		"RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError": deletingCorrupt(func(t *testing.T) {
-			storagetesting.RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError(t.Context(), t, newCache(t, cacheOptions{}))
+			storagetesting.RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError(t.Context(), t, b.newCache(t, cacheOptions{}))
 		}),
-		"RunTestListPaging":             onCache(storagetesting.RunTestListPaging),
-		"RunTestGetListRecursivePrefix": onCache(storagetesting.RunTestGetListRecursivePrefix),
-		"RunTestKeySchema":              onCache(storagetesting.RunTestKeySchema),
-		"RunTestNamespaceScopedList":    onCacheWith(cacheOptions{indexed: true}, storagetesting.RunTestNamespaceScopedList),
+		"RunTestListPaging":             b.onCache(storagetesting.RunTestListPaging),
+		"RunTestGetListRecursivePrefix": b.onCache(storagetesting.RunTestGetListRecursivePrefix),
+		"RunTestKeySchema":              b.onCache(storagetesting.RunTestKeySchema),
+		"RunTestNamespaceScopedList":    b.onCacheWith(cacheOptions{indexed: true}, storagetesting.RunTestNamespaceScopedList),
 		"RunTestGetListNonRecursive": withGates(features.ListFromCacheSnapshot, func(t *testing.T) {
-			f := newCache(t, cacheOptions{})
+			f := b.newCache(t, cacheOptions{})
 			storagetesting.RunTestGetListNonRecursive(t.Context(), t, f.store.increaseRevision, f)
 		}),
 		"RunTestList": withGates(features.ListFromCacheSnapshot, func(t *testing.T) {
-			f := newCache(t, cacheOptions{})
+			f := b.newCache(t, cacheOptions{})
 			storagetesting.RunTestList(t.Context(), t, f, f.compact, true, f.store.lists)
 		}),
 		"RunTestConsistentList": withGates(features.ListFromCacheSnapshot, func(t *testing.T) {
-			f := newCache(t, cacheOptions{})
+			f := b.newCache(t, cacheOptions{})
 			snapshots := gateEnabled(features.ListFromCacheSnapshot)
 			storagetesting.RunTestConsistentList(t.Context(), t, f, f.store.increaseRevision, true, true, snapshots)
 		}),
 		"RunTestCompactRevision": func(t *testing.T) {
 			setGate(t, features.ListFromCacheSnapshot, true)
-			f := newCache(t, cacheOptions{})
+			f := b.newCache(t, cacheOptions{})
 			storagetesting.RunTestCompactRevision(t.Context(), t, f, f.store.increaseRevision, f.compact)
 		},
 		"RunTestListContinuation": func(t *testing.T) {
-			storagetesting.RunTestListContinuation(t.Context(), t, newCache(t, cacheOptions{}), noCallCheck)
+			storagetesting.RunTestListContinuation(t.Context(), t, b.newCache(t, cacheOptions{}), noCallCheck)
 		},
 		"RunTestListPaginationRareObject": func(t *testing.T) {
-			storagetesting.RunTestListPaginationRareObject(t.Context(), t, newCache(t, cacheOptions{}), noCallCheck)
+			storagetesting.RunTestListPaginationRareObject(t.Context(), t, b.newCache(t, cacheOptions{}), noCallCheck)
 		},
 		"RunTestListContinuationWithFilter": func(t *testing.T) {
-			storagetesting.RunTestListContinuationWithFilter(t.Context(), t, newCache(t, cacheOptions{}), noCallCheck)
+			storagetesting.RunTestListContinuationWithFilter(t.Context(), t, b.newCache(t, cacheOptions{}), noCallCheck)
 		},
-		"RunTestGuaranteedUpdateWithTTL":                   onCache(storagetesting.RunTestGuaranteedUpdateWithTTL),
-		"RunTestGuaranteedUpdateWithConflict":              onCache(storagetesting.RunTestGuaranteedUpdateWithConflict),
-		"RunTestGuaranteedUpdateWithSuggestionAndConflict": onCache(storagetesting.RunTestGuaranteedUpdateWithSuggestionAndConflict),
+		"RunTestGuaranteedUpdateWithTTL":                   b.onCache(storagetesting.RunTestGuaranteedUpdateWithTTL),
+		"RunTestGuaranteedUpdateWithConflict":              b.onCache(storagetesting.RunTestGuaranteedUpdateWithConflict),
+		"RunTestGuaranteedUpdateWithSuggestionAndConflict": b.onCache(storagetesting.RunTestGuaranteedUpdateWithSuggestionAndConflict),
 		"RunTestStats": withGates(features.SizeBasedListCostEstimate, func(t *testing.T) {
-			f := newCache(t, cacheOptions{})
+			f := b.newCache(t, cacheOptions{})
 			sized := gateEnabled(features.SizeBasedListCostEstimate)
 			storagetesting.RunTestStats(t.Context(), t, f, f.store.codec, f.store.transformer, sized)
 		}),
 
-		"RunTestWatch":                              onCache(storagetesting.RunTestWatch),
-		"RunTestDeleteTriggerWatch":                 onCache(storagetesting.RunTestDeleteTriggerWatch),
-		"RunTestWatchFromNonZero":                   onCache(storagetesting.RunTestWatchFromNonZero),
-		"RunTestDelayedWatchDelivery":               onCache(storagetesting.RunTestDelayedWatchDelivery),
-		"RunTestWatcherTimeout":                     onCache(storagetesting.RunTestWatcherTimeout),
-		"RunTestWatchDeleteEventObjectHaveLatestRV": onCache(storagetesting.RunTestWatchDeleteEventObjectHaveLatestRV),
-		"RunTestWatchInitializationSignal":          onCache(storagetesting.RunTestWatchInitializationSignal),
-		"RunTestClusterScopedWatch":                 onCacheWith(cacheOptions{clusterScoped: true, indexed: true}, storagetesting.RunTestClusterScopedWatch),
-		"RunTestNamespaceScopedWatch":               onCacheWith(cacheOptions{indexed: true}, storagetesting.RunTestNamespaceScopedWatch),
+		"RunTestWatch":                              b.onCache(storagetesting.RunTestWatch),
+		"RunTestDeleteTriggerWatch":                 b.onCache(storagetesting.RunTestDeleteTriggerWatch),
+		"RunTestWatchFromNonZero":                   b.onCache(storagetesting.RunTestWatchFromNonZero),
+		"RunTestDelayedWatchDelivery":               b.onCache(storagetesting.RunTestDelayedWatchDelivery),
+		"RunTestWatcherTimeout":                     b.onCache(storagetesting.RunTestWatcherTimeout),
+		"RunTestWatchDeleteEventObjectHaveLatestRV": b.onCache(storagetesting.RunTestWatchDeleteEventObjectHaveLatestRV),
+		"RunTestWatchInitializationSignal":          b.onCache(storagetesting.RunTestWatchInitializationSignal),
+		"RunTestClusterScopedWatch":                 b.onCacheWith(cacheOptions{clusterScoped: true, indexed: true}, storagetesting.RunTestClusterScopedWatch),
+		"RunTestNamespaceScopedWatch":               b.onCacheWith(cacheOptions{indexed: true}, storagetesting.RunTestNamespaceScopedWatch),
 		"RunTestWatchFromZero": func(t *testing.T) {
 			// Without a compaction: upstream's needs a private hook of the cache.
-			storagetesting.RunTestWatchFromZero(t.Context(), t, newCache(t, cacheOptions{}), nil)
+			storagetesting.RunTestWatchFromZero(t.Context(), t, b.newCache(t, cacheOptions{}), nil)
 		},
 		"RunTestWatchDispatchBookmarkEvents": func(t *testing.T) {
-			storagetesting.RunTestWatchDispatchBookmarkEvents(t.Context(), t, newCache(t, cacheOptions{}), true)
+			storagetesting.RunTestWatchDispatchBookmarkEvents(t.Context(), t, b.newCache(t, cacheOptions{}), true)
 		},
-		"RunTestOptionalWatchBookmarksWithCorrectResourceVersion": onCache(storagetesting.RunTestOptionalWatchBookmarksWithCorrectResourceVersion),
-		"RunSendInitialEventsBackwardCompatibility":               onCache(storagetesting.RunSendInitialEventsBackwardCompatibility),
-		"RunWatchSemantics":                     onSettledCache(storagetesting.RunWatchSemantics),
-		"RunWatchSemanticInitialEventsExtended": onSettledCache(storagetesting.RunWatchSemanticInitialEventsExtended),
-		"RunWatchListMatchSingle":               onSettledCache(storagetesting.RunWatchListMatchSingle),
+		"RunTestOptionalWatchBookmarksWithCorrectResourceVersion": b.onCache(storagetesting.RunTestOptionalWatchBookmarksWithCorrectResourceVersion),
+		"RunSendInitialEventsBackwardCompatibility":               b.onCache(storagetesting.RunSendInitialEventsBackwardCompatibility),
+		"RunWatchSemantics":                     b.onSettledCache(storagetesting.RunWatchSemantics),
+		"RunWatchSemanticInitialEventsExtended": b.onSettledCache(storagetesting.RunWatchSemanticInitialEventsExtended),
+		"RunWatchListMatchSingle":               b.onSettledCache(storagetesting.RunWatchListMatchSingle),
 	}
 }
 
@@ -267,20 +267,22 @@ var cachedSkips = map[string]string{
 	"RunWatchErrorIsBlockingFurtherEvents":    belowTheCache,
 }
 
-func testCachedDeleteCorrupt(t *testing.T) {
+func (b backend) testCachedDeleteCorrupt(t *testing.T) {
 	t.Run("transform", func(t *testing.T) {
 		transformer := &breakableTransformer{Transformer: identity.NewEncryptCheckTransformer()}
-		f := newCache(t, cacheOptions{transformer: transformer})
+		f := b.newCache(t, cacheOptions{transformer: transformer})
 		storagetesting.RunTestDeleteExpectedTransformOrDecodeError(t.Context(), t, f, transformer.broken.Store)
 	})
 	t.Run("decode", func(t *testing.T) {
 		// Objects that cannot be decoded are what is tested; upstream panics on them in tests.
 		etcd3.TestOnlySetFatalOnDecodeError(t, false)
-		f := newCache(t, cacheOptions{})
+		f := b.newCache(t, cacheOptions{})
 		storagetesting.RunTestDeleteExpectedTransformOrDecodeError(t.Context(), t, f, f.store.codec.broken.Store)
 	})
 }
 
 func TestUpstreamSuiteUnderWatchCache(t *testing.T) {
-	runSuite(t, cachedTests())
+	for name, b := range backends {
+		t.Run(name, func(t *testing.T) { runSuite(t, b.cachedTests()) })
+	}
 }

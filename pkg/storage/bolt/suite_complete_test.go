@@ -15,24 +15,37 @@ import (
 	"testing"
 )
 
+const (
+	upstreamSuite = "k8s.io/apiserver/pkg/storage/testing"
+	upstreamStore = "k8s.io/apiserver/pkg/storage/etcd3"
+	upstreamCache = "k8s.io/apiserver/pkg/storage/cacher"
+)
+
 // TestUpstreamSuiteIsComplete fails when upstream has a test that is neither run
 // nor on the list of those that are left out, and when a list names one that
-// upstream no longer has.
+// upstream no longer has, or that upstream runs itself.
 func TestUpstreamSuiteIsComplete(t *testing.T) {
-	upstream := upstreamTests(t)
-	for name, suite := range map[string]struct {
-		run     map[string]func(*testing.T)
-		skipped map[string]string
+	suite := upstreamTests(t)
+	for name, here := range map[string]struct {
+		run      map[string]func(*testing.T)
+		skipped  map[string]string
+		upstream string
 	}{
-		"store":       {storeTests(), storeSkips},
-		"watch cache": {cachedTests(), cachedSkips},
+		"store":       {onEngine.storeTests(), storeSkips, upstreamStore},
+		"watch cache": {onEngine.cachedTests(), cachedSkips, upstreamCache},
 	} {
 		t.Run(name, func(t *testing.T) {
-			listed := slices.Sorted(maps.Keys(suite.run))
-			listed = append(listed, slices.Sorted(maps.Keys(suite.skipped))...)
+			listed := slices.Sorted(maps.Keys(here.run))
+			listed = append(listed, slices.Sorted(maps.Keys(here.skipped))...)
 			slices.Sort(listed)
-			if !slices.Equal(listed, upstream) {
-				t.Errorf("the tests run and left out are not the tests of upstream, each once\nhere:     %q\nupstream: %q", listed, upstream)
+			if !slices.Equal(listed, suite) {
+				t.Errorf("the tests run and left out are not the tests of upstream, each once\nhere:     %q\nupstream: %q", listed, suite)
+			}
+			upstream := upstreamRuns(t, here.upstream)
+			for name := range here.skipped {
+				if upstream[name] {
+					t.Errorf("%s is left out here, and upstream runs it", name)
+				}
 			}
 		})
 	}
@@ -41,16 +54,8 @@ func TestUpstreamSuiteIsComplete(t *testing.T) {
 // upstreamTests reads the names of the suite's tests from its source.
 func upstreamTests(t *testing.T) (names []string) {
 	t.Helper()
-	found, err := build.Import("k8s.io/apiserver/pkg/storage/testing", ".", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range found.GoFiles {
-		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, file), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, declaration := range parsed.Decls {
+	parseFiles(t, upstreamSuite, func(p *build.Package) []string { return p.GoFiles }, func(file *ast.File) {
+		for _, declaration := range file.Decls {
 			function, ok := declaration.(*ast.FuncDecl)
 			if !ok || function.Recv != nil {
 				continue
@@ -60,7 +65,46 @@ func upstreamTests(t *testing.T) (names []string) {
 				names = append(names, name)
 			}
 		}
-	}
+	})
 	slices.Sort(names)
 	return names
+}
+
+// upstreamRuns reads which tests of the suite a package of upstream calls in its own tests.
+func upstreamRuns(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	tests := func(p *build.Package) []string { return append(p.TestGoFiles, p.XTestGoFiles...) }
+	parseFiles(t, path, tests, func(file *ast.File) {
+		ast.Inspect(file, func(node ast.Node) bool {
+			selector, ok := node.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if of, ok := selector.X.(*ast.Ident); ok && of.Name == "storagetesting" {
+				names[selector.Sel.Name] = true
+			}
+			return true
+		})
+	})
+	if len(names) == 0 {
+		t.Fatalf("no test of the suite is called in %s: it has another name there", path)
+	}
+	return names
+}
+
+// parseFiles visits some files of a package of upstream.
+func parseFiles(t *testing.T, path string, choose func(*build.Package) []string, visit func(*ast.File)) {
+	t.Helper()
+	found, err := build.Import(path, ".", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range choose(found) {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit(file)
+	}
 }

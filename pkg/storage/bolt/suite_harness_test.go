@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/example"
 	examplev1 "k8s.io/apiserver/pkg/apis/example/v1"
+	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/etcd3"
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
@@ -85,20 +86,15 @@ type storeFixture struct {
 
 // fixtureOptions are what tests of the suite vary.
 type fixtureOptions struct {
-	engine      bolt.Options
+	// progress is how often a watch is told how far it has come, 0 the backend's default.
+	progress    time.Duration
 	prefix      string
 	transformer value.Transformer
 }
 
-func newStore(t testing.TB, o fixtureOptions) *storeFixture {
+func (b backend) newStore(t testing.TB, o fixtureOptions) *storeFixture {
 	t.Helper()
-	e := openEngine(t, o.engine)
-	f := newStoreOn(t, bolt.NewClient(t.Context(), e), e, o)
-	return f
-}
-
-func newStoreOn(t testing.TB, client *kubernetes.Client, compactor etcd3.Compactor, o fixtureOptions) *storeFixture {
-	t.Helper()
+	client, compactor := b(t, o.progress)
 	if o.transformer == nil {
 		o.transformer = storagetesting.NewPrefixTransformer([]byte(storedPrefix), false)
 	}
@@ -135,7 +131,8 @@ func (f *storeFixture) increaseRevision(ctx context.Context, t *testing.T) int64
 }
 
 // compact is upstream's own compaction. It takes a second call when the first one
-// finds a logical time that it did not know.
+// finds a logical time that it did not know. The store of an etcd hears of it on a
+// watch, which this feature starts.
 func (f *storeFixture) compact(ctx context.Context, t *testing.T, resourceVersion string) {
 	t.Helper()
 	revision, err := storage.APIObjectVersioner{}.ParseResourceVersion(resourceVersion)
@@ -148,6 +145,9 @@ func (f *storeFixture) compact(ctx context.Context, t *testing.T, resourceVersio
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if gateEnabled(features.ListFromCacheSnapshot) {
+		eventually(t, "the store hears of the compaction", func() bool { return f.CompactRevision() == int64(revision) })
 	}
 }
 

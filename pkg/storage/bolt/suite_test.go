@@ -14,16 +14,14 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3"
 	storagetesting "k8s.io/apiserver/pkg/storage/testing"
 	"k8s.io/component-base/featuregate"
-
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
 )
 
 // storeTest is a test of the suite that needs nothing but a store.
 type storeTest = func(context.Context, *testing.T, storage.Interface)
 
 // onStore runs such a test on a fresh store.
-func onStore(test storeTest) func(*testing.T) {
-	return func(t *testing.T) { test(t.Context(), t, newStore(t, fixtureOptions{})) }
+func (b backend) onStore(test storeTest) func(*testing.T) {
+	return func(t *testing.T) { test(t.Context(), t, b.newStore(t, fixtureOptions{})) }
 }
 
 // withGates runs a test once with a feature and once without.
@@ -48,137 +46,137 @@ func deletingCorrupt(test func(*testing.T)) func(*testing.T) {
 
 // frequentProgress reports progress often enough for a test to wait for it.
 func frequentProgress() fixtureOptions {
-	return fixtureOptions{engine: bolt.Options{ProgressInterval: 100 * time.Millisecond}}
+	return fixtureOptions{progress: 100 * time.Millisecond}
 }
 
-// storeTests is upstream's suite on the store alone, as upstream runs it on etcd.
-func storeTests() map[string]func(*testing.T) {
+// storeTests is upstream's suite on the store alone, as upstream runs it.
+func (b backend) storeTests() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
 		"RunTestCreate": func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestCreate(t.Context(), t, f, f.checkStored)
 		},
-		"RunTestCreateWithTTL":                              onStore(storagetesting.RunTestCreateWithTTL),
-		"RunTestCreateWithKeyExist":                         onStore(storagetesting.RunTestCreateWithKeyExist),
-		"RunTestGet":                                        onStore(storagetesting.RunTestGet),
-		"RunTestUnconditionalDelete":                        onStore(storagetesting.RunTestUnconditionalDelete),
-		"RunTestConditionalDelete":                          onStore(storagetesting.RunTestConditionalDelete),
-		"RunTestDeleteWithSuggestion":                       onStore(storagetesting.RunTestDeleteWithSuggestion),
-		"RunTestDeleteWithSuggestionAndConflict":            onStore(storagetesting.RunTestDeleteWithSuggestionAndConflict),
-		"RunTestDeleteWithSuggestionOfDeletedObject":        onStore(storagetesting.RunTestDeleteWithSuggestionOfDeletedObject),
-		"RunTestValidateDeletionWithSuggestion":             onStore(storagetesting.RunTestValidateDeletionWithSuggestion),
-		"RunTestValidateDeletionWithOnlySuggestionValid":    onStore(storagetesting.RunTestValidateDeletionWithOnlySuggestionValid),
-		"RunTestDeleteWithConflict":                         onStore(storagetesting.RunTestDeleteWithConflict),
-		"RunTestPreconditionalDeleteWithSuggestion":         onStore(storagetesting.RunTestPreconditionalDeleteWithSuggestion),
-		"RunTestPreconditionalDeleteWithOnlySuggestionPass": onStore(storagetesting.RunTestPreconditionalDeleteWithOnlySuggestionPass),
+		"RunTestCreateWithTTL":                              b.onStore(storagetesting.RunTestCreateWithTTL),
+		"RunTestCreateWithKeyExist":                         b.onStore(storagetesting.RunTestCreateWithKeyExist),
+		"RunTestGet":                                        b.onStore(storagetesting.RunTestGet),
+		"RunTestUnconditionalDelete":                        b.onStore(storagetesting.RunTestUnconditionalDelete),
+		"RunTestConditionalDelete":                          b.onStore(storagetesting.RunTestConditionalDelete),
+		"RunTestDeleteWithSuggestion":                       b.onStore(storagetesting.RunTestDeleteWithSuggestion),
+		"RunTestDeleteWithSuggestionAndConflict":            b.onStore(storagetesting.RunTestDeleteWithSuggestionAndConflict),
+		"RunTestDeleteWithSuggestionOfDeletedObject":        b.onStore(storagetesting.RunTestDeleteWithSuggestionOfDeletedObject),
+		"RunTestValidateDeletionWithSuggestion":             b.onStore(storagetesting.RunTestValidateDeletionWithSuggestion),
+		"RunTestValidateDeletionWithOnlySuggestionValid":    b.onStore(storagetesting.RunTestValidateDeletionWithOnlySuggestionValid),
+		"RunTestDeleteWithConflict":                         b.onStore(storagetesting.RunTestDeleteWithConflict),
+		"RunTestPreconditionalDeleteWithSuggestion":         b.onStore(storagetesting.RunTestPreconditionalDeleteWithSuggestion),
+		"RunTestPreconditionalDeleteWithOnlySuggestionPass": b.onStore(storagetesting.RunTestPreconditionalDeleteWithOnlySuggestionPass),
 		"RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError": deletingCorrupt(func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestDeleteWithConflictAndMissingExpectedTransformOrDecodeError(t.Context(), t, f, f.codec.broken.Store)
 		}),
-		"RunTestDeleteExpectedTransformOrDecodeError": deletingCorrupt(testDeleteCorrupt),
+		"RunTestDeleteExpectedTransformOrDecodeError": deletingCorrupt(b.testDeleteCorrupt),
 		"RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError": deletingCorrupt(func(t *testing.T) {
-			storagetesting.RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError(t.Context(), t, newStore(t, fixtureOptions{}))
+			storagetesting.RunTestDeleteWithSuggestionAndMissingExpectedTransformOrDecodeError(t.Context(), t, b.newStore(t, fixtureOptions{}))
 		}),
-		"RunTestListPaging":             onStore(storagetesting.RunTestListPaging),
-		"RunTestGetListRecursivePrefix": onStore(storagetesting.RunTestGetListRecursivePrefix),
-		"RunTestKeySchema":              onStore(storagetesting.RunTestKeySchema),
-		"RunTestNamespaceScopedList":    onStore(storagetesting.RunTestNamespaceScopedList),
+		"RunTestListPaging":             b.onStore(storagetesting.RunTestListPaging),
+		"RunTestGetListRecursivePrefix": b.onStore(storagetesting.RunTestGetListRecursivePrefix),
+		"RunTestKeySchema":              b.onStore(storagetesting.RunTestKeySchema),
+		"RunTestNamespaceScopedList":    b.onStore(storagetesting.RunTestNamespaceScopedList),
 		"RunTestGetListNonRecursive": func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestGetListNonRecursive(t.Context(), t, f.increaseRevision, f)
 		},
 		"RunTestGetListWithErrorAggregation": deletingCorrupt(func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			store := overridable{etcd3.NewStoreWithUnsafeCorruptObjectDeletion(f.Interface, podResource), f.transformer}
 			storagetesting.RunTestGetListWithErrorAggregation(t.Context(), t, store, corruptObjectError())
 		}),
 		"RunTestGetListWithoutErrorAggregation": func(t *testing.T) {
 			setGate(t, features.AllowUnsafeMalformedObjectDeletion, false)
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestGetListWithoutErrorAggregation(t.Context(), t, overridable{f.Interface, f.transformer}, corruptObjectError())
 		},
 		"RunTestGuaranteedUpdate": func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestGuaranteedUpdate(t.Context(), t, prefixed{f}, f.checkStored)
 		},
-		"RunTestGuaranteedUpdateWithTTL":                   onStore(storagetesting.RunTestGuaranteedUpdateWithTTL),
-		"RunTestGuaranteedUpdateWithConflict":              onStore(storagetesting.RunTestGuaranteedUpdateWithConflict),
-		"RunTestGuaranteedUpdateWithSuggestionAndConflict": onStore(storagetesting.RunTestGuaranteedUpdateWithSuggestionAndConflict),
+		"RunTestGuaranteedUpdateWithTTL":                   b.onStore(storagetesting.RunTestGuaranteedUpdateWithTTL),
+		"RunTestGuaranteedUpdateWithConflict":              b.onStore(storagetesting.RunTestGuaranteedUpdateWithConflict),
+		"RunTestGuaranteedUpdateWithSuggestionAndConflict": b.onStore(storagetesting.RunTestGuaranteedUpdateWithSuggestionAndConflict),
 		"RunTestGuaranteedUpdateChecksStoredData": func(t *testing.T) {
-			storagetesting.RunTestGuaranteedUpdateChecksStoredData(t.Context(), t, prefixed{newStore(t, fixtureOptions{})})
+			storagetesting.RunTestGuaranteedUpdateChecksStoredData(t.Context(), t, prefixed{b.newStore(t, fixtureOptions{})})
 		},
 		"RunTestTransformationFailure": func(t *testing.T) {
-			storagetesting.RunTestTransformationFailure(t.Context(), t, prefixed{newStore(t, fixtureOptions{})})
+			storagetesting.RunTestTransformationFailure(t.Context(), t, prefixed{b.newStore(t, fixtureOptions{})})
 		},
 		"RunTestList": withGates(features.EtcdRangeStream, func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestList(t.Context(), t, f, f.compact, false, f.lists)
 		}),
 		"RunTestConsistentList": withGates(features.EtcdRangeStream, func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestConsistentList(t.Context(), t, f, f.increaseRevision, false, true, false)
 		}),
 		"RunTestCompactRevision": func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestCompactRevision(t.Context(), t, f, f.increaseRevision, f.compact)
 		},
 		"RunTestListContinuation": func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestListContinuation(t.Context(), t, f, f.checkCalls)
 		},
 		"RunTestListPaginationRareObject": func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestListPaginationRareObject(t.Context(), t, f, f.checkCalls)
 		},
 		"RunTestListContinuationWithFilter": func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestListContinuationWithFilter(t.Context(), t, f, f.checkCalls)
 		},
 		"RunTestListInconsistentContinuation": func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestListInconsistentContinuation(t.Context(), t, f, f.compact)
 		},
 		"RunTestListResourceVersionMatch": func(t *testing.T) {
-			storagetesting.RunTestListResourceVersionMatch(t.Context(), t, prefixed{newStore(t, fixtureOptions{})})
+			storagetesting.RunTestListResourceVersionMatch(t.Context(), t, prefixed{b.newStore(t, fixtureOptions{})})
 		},
-		"RunTestStats": testStats,
+		"RunTestStats": b.testStats,
 
-		"RunTestWatch":                              onStore(storagetesting.RunTestWatch),
-		"RunTestClusterScopedWatch":                 onStore(storagetesting.RunTestClusterScopedWatch),
-		"RunTestNamespaceScopedWatch":               onStore(storagetesting.RunTestNamespaceScopedWatch),
-		"RunTestDeleteTriggerWatch":                 onStore(storagetesting.RunTestDeleteTriggerWatch),
-		"RunTestWatchFromNonZero":                   onStore(storagetesting.RunTestWatchFromNonZero),
-		"RunTestDelayedWatchDelivery":               onStore(storagetesting.RunTestDelayedWatchDelivery),
-		"RunTestWatchContextCancel":                 onStore(storagetesting.RunTestWatchContextCancel),
-		"RunTestWatcherTimeout":                     onStore(storagetesting.RunTestWatcherTimeout),
-		"RunTestWatchDeleteEventObjectHaveLatestRV": onStore(storagetesting.RunTestWatchDeleteEventObjectHaveLatestRV),
-		"RunTestWatchInitializationSignal":          onStore(storagetesting.RunTestWatchInitializationSignal),
-		"RunSendInitialEventsBackwardCompatibility": onStore(storagetesting.RunSendInitialEventsBackwardCompatibility),
+		"RunTestWatch":                              b.onStore(storagetesting.RunTestWatch),
+		"RunTestClusterScopedWatch":                 b.onStore(storagetesting.RunTestClusterScopedWatch),
+		"RunTestNamespaceScopedWatch":               b.onStore(storagetesting.RunTestNamespaceScopedWatch),
+		"RunTestDeleteTriggerWatch":                 b.onStore(storagetesting.RunTestDeleteTriggerWatch),
+		"RunTestWatchFromNonZero":                   b.onStore(storagetesting.RunTestWatchFromNonZero),
+		"RunTestDelayedWatchDelivery":               b.onStore(storagetesting.RunTestDelayedWatchDelivery),
+		"RunTestWatchContextCancel":                 b.onStore(storagetesting.RunTestWatchContextCancel),
+		"RunTestWatcherTimeout":                     b.onStore(storagetesting.RunTestWatcherTimeout),
+		"RunTestWatchDeleteEventObjectHaveLatestRV": b.onStore(storagetesting.RunTestWatchDeleteEventObjectHaveLatestRV),
+		"RunTestWatchInitializationSignal":          b.onStore(storagetesting.RunTestWatchInitializationSignal),
+		"RunSendInitialEventsBackwardCompatibility": b.onStore(storagetesting.RunSendInitialEventsBackwardCompatibility),
 		"RunTestWatchFromZero": func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestWatchFromZero(t.Context(), t, f, f.compact)
 		},
 		"RunTestWatchError": func(t *testing.T) {
-			storagetesting.RunTestWatchError(t.Context(), t, prefixed{newStore(t, fixtureOptions{})})
+			storagetesting.RunTestWatchError(t.Context(), t, prefixed{b.newStore(t, fixtureOptions{})})
 		},
 		"RunWatchErrorIsBlockingFurtherEvents": func(t *testing.T) {
-			storagetesting.RunWatchErrorIsBlockingFurtherEvents(t.Context(), t, prefixed{newStore(t, fixtureOptions{})})
+			storagetesting.RunWatchErrorIsBlockingFurtherEvents(t.Context(), t, prefixed{b.newStore(t, fixtureOptions{})})
 		},
 		"RunTestWatchWithUnsafeDelete": deletingCorrupt(func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			storagetesting.RunTestWatchWithUnsafeDelete(t.Context(), t, overridable{f.Interface, f.transformer}, corruptObjectError())
 		}),
 		"RunOptionalTestProgressNotify": func(t *testing.T) {
-			f := newStore(t, frequentProgress())
+			f := b.newStore(t, frequentProgress())
 			storagetesting.RunOptionalTestProgressNotify(t.Context(), t, f, f.increaseRevision)
 		},
 		"RunTestWatchDispatchBookmarkEvents": func(t *testing.T) {
-			storagetesting.RunTestWatchDispatchBookmarkEvents(t.Context(), t, newStore(t, frequentProgress()), false)
+			storagetesting.RunTestWatchDispatchBookmarkEvents(t.Context(), t, b.newStore(t, frequentProgress()), false)
 		},
 		"RunWatchSemantics": withGates(features.EtcdRangeStream,
-			withGates(features.ConcurrentWatchObjectDecode, onStore(storagetesting.RunWatchSemantics))),
-		"RunWatchSemanticInitialEventsExtended": withGates(features.EtcdRangeStream, onStore(storagetesting.RunWatchSemanticInitialEventsExtended)),
-		"RunWatchListMatchSingle":               withGates(features.EtcdRangeStream, onStore(storagetesting.RunWatchListMatchSingle)),
+			withGates(features.ConcurrentWatchObjectDecode, b.onStore(storagetesting.RunWatchSemantics))),
+		"RunWatchSemanticInitialEventsExtended": withGates(features.EtcdRangeStream, b.onStore(storagetesting.RunWatchSemanticInitialEventsExtended)),
+		"RunWatchListMatchSingle":               withGates(features.EtcdRangeStream, b.onStore(storagetesting.RunWatchListMatchSingle)),
 	}
 }
 
@@ -187,23 +185,23 @@ var storeSkips = map[string]string{
 	"RunTestOptionalWatchBookmarksWithCorrectResourceVersion": "bookmarks at the client's pace come from the watch cache; upstream does not run it on a store alone",
 }
 
-func testDeleteCorrupt(t *testing.T) {
+func (b backend) testDeleteCorrupt(t *testing.T) {
 	t.Run("transform", func(t *testing.T) {
-		f := newStore(t, fixtureOptions{})
+		f := b.newStore(t, fixtureOptions{})
 		transformer := &breakableTransformer{Transformer: f.transformer.current()}
 		f.transformer.replace(transformer)
 		storagetesting.RunTestDeleteExpectedTransformOrDecodeError(t.Context(), t, f, transformer.broken.Store)
 	})
 	t.Run("decode", func(t *testing.T) {
-		f := newStore(t, fixtureOptions{})
+		f := b.newStore(t, fixtureOptions{})
 		storagetesting.RunTestDeleteExpectedTransformOrDecodeError(t.Context(), t, f, f.codec.broken.Store)
 	})
 }
 
-func testStats(t *testing.T) {
+func (b backend) testStats(t *testing.T) {
 	for _, sized := range []bool{true, false} {
 		t.Run(fmt.Sprintf("sized=%v", sized), func(t *testing.T) {
-			f := newStore(t, fixtureOptions{})
+			f := b.newStore(t, fixtureOptions{})
 			if sized {
 				if err := f.EnableResourceSizeEstimation(f.storedKeys); err != nil {
 					t.Fatal(err)
@@ -214,8 +212,11 @@ func testStats(t *testing.T) {
 	}
 }
 
+// TestUpstreamSuite runs the suite on engines, and on etcd for comparison: what fails there too is the harness.
 func TestUpstreamSuite(t *testing.T) {
-	runSuite(t, storeTests())
+	for name, b := range backends {
+		t.Run(name, func(t *testing.T) { runSuite(t, b.storeTests()) })
+	}
 }
 
 func runSuite(t *testing.T, tests map[string]func(*testing.T)) {
