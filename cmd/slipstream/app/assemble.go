@@ -23,17 +23,22 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/loop"
 	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
 // assemble makes the server with its loop, on open stores. ctx must outlive the server.
 func assemble(
 	ctx context.Context, opts *options.Options, config *apiserver.Config, stores *stores,
 ) (*apiserver.Server, error) {
+	keeper, err := openSealing(ctx, opts, stores, &config.Generic.Config)
+	if err != nil {
+		return nil, err
+	}
 	if err := stores.applyTo(ctx, opts.Storage, &config.Generic.Config); err != nil {
 		return nil, err
 	}
 	rules := &resolver{policy: opts.Mirror.Policy()}
-	err := opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
+	err = opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
 		references, err := newReferences(generic.LoopbackClientConfig)
 		if err != nil {
 			return nil, err
@@ -56,11 +61,11 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	runner, err := newMirror(ctx, opts, config, server, stores)
+	runner, err := newMirror(opts, config, server, stores.workStore(ctx, opts.Storage, keeper.Sealer), stores.identity)
 	if err != nil {
 		return nil, err
 	}
-	controllers, err := loop.New(lease, runner)
+	controllers, err := loop.New(lease, runner, keeper)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +77,7 @@ const mirrorName = "slipstream"
 
 // newMirror is the mirror of the cluster that config leads to.
 func newMirror(
-	ctx context.Context, opts *options.Options, config *apiserver.Config, server *apiserver.Server, stores *stores,
+	opts *options.Options, config *apiserver.Config, server *apiserver.Server, store *workstore.Store, instance string,
 ) (*mirror.Controller, error) {
 	loopback := rest.CopyConfig(server.Generic.LoopbackClientConfig)
 	loopback.QPS = -1 // the server protects itself
@@ -85,8 +90,8 @@ func newMirror(
 		return nil, fmt.Errorf("--allow-destinations: %w", err)
 	}
 	return &mirror.Controller{Config: mirror.Config{
-		Slipstream: slipstream, Cluster: config.Generic.ClientConfig, Store: stores.workStore(ctx, opts.Storage), Records: server.Records,
-		Identity: mirror.Identity{Namespace: opts.Namespace, Name: mirrorName, Instance: stores.identity},
+		Slipstream: slipstream, Cluster: config.Generic.ClientConfig, Store: store, Records: server.Records,
+		Identity: mirror.Identity{Namespace: opts.Namespace, Name: mirrorName, Instance: instance},
 		Limits:   opts.Mirror.Limits(), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
 		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext,
 	}}, nil

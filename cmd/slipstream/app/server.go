@@ -52,7 +52,7 @@ Git branches equal to the live objects that rules select.`,
 		},
 	}
 	addFlags(command, opts)
-	addCommands(command, newStoreCommand())
+	addCommands(command, newStoreCommand(newRotateKeyCommand(ctx, opts, command.Flags())))
 	return command
 }
 

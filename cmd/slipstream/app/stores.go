@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/sealing"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -93,14 +94,28 @@ func (s *stores) applyTo(ctx context.Context, opts *options.StorageOptions, conf
 }
 
 // workStore is the store of the working state: the second file, or the etcd of the objects. ctx must outlive its use.
-func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions) *workstore.Store {
-	// Beside the prefix of the objects, not below it, so that no list of objects meets a row.
-	prefix := opts.Etcd.StorageConfig.Prefix + "-work"
-	if s.etcd != nil {
-		return workstore.New(s.etcd.KV, prefix)
-	}
-	return workstore.New(bolt.NewClient(ctx, s.work).KV, prefix)
+func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions, sealer *sealing.Sealer) *workstore.Store {
+	return workstore.New(s.kv(ctx, s.work), workPrefix(opts), workstore.WithTransformer(sealer.Work()))
 }
+
+// sealed is everything that is stored and sealed. ctx must outlive its use.
+func (s *stores) sealed(ctx context.Context, opts *options.StorageOptions) []sealing.Rows {
+	return []sealing.Rows{
+		sealing.Objects(s.kv(ctx, s.api), opts.Etcd.StorageConfig.Prefix),
+		sealing.Work(s.kv(ctx, s.work), workPrefix(opts)),
+	}
+}
+
+// kv is the door to a file, or to etcd, which has one for all. ctx must outlive its use.
+func (s *stores) kv(ctx context.Context, file *bolt.Engine) clientv3.KV {
+	if s.etcd != nil {
+		return s.etcd.KV
+	}
+	return bolt.NewClient(ctx, file).KV
+}
+
+// workPrefix lies beside the prefix of the objects, not below it, so that no list of objects meets a row.
+func workPrefix(opts *options.StorageOptions) string { return opts.Etcd.StorageConfig.Prefix + "-work" }
 
 // etcdDialTimeout is that of upstream's own client.
 const etcdDialTimeout = 20 * time.Second

@@ -51,6 +51,8 @@ func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Folder of the files of --storage-backend=bbolt. Created when it is missing.")
 	upstream := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
 	o.Etcd.AddFlags(upstream)
+	upstream.Lookup("encryption-provider-config").Usage = "File with the Kubernetes EncryptionConfiguration under which everything is sealed that is stored. " +
+		"Without one the server makes one with a key of its own: encryption.yaml in --data-dir, or with etcd3 the Secret slipstream-encryption in --namespace."
 	upstream.VisitAll(func(flag *pflag.Flag) {
 		if flag.Name != "storage-backend" {
 			flags.AddFlag(flag)

@@ -1,0 +1,51 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/sealing"
+)
+
+// newRotateKeyCommand changes the server's own encryption configuration, which a running server follows. It takes
+// those of the server's flags that say where it is.
+func newRotateKeyCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "rotate-key",
+		Short: "Seal what is stored under a new key",
+		Long: `Adds a new key to the encryption configuration that the server made: the file encryption.yaml in --data-dir, or with
+--storage-backend=etcd3 the Secret slipstream-encryption in --namespace. A running server loads it within 10 seconds (with
+etcd3 it seals under it after another minute, when every replica can open that), rewrites what is sealed under older
+keys, and takes those out when nothing needs them any more, after 15 minutes or more. A stopped server does so when it
+starts. Nothing has to be stopped. Keep a copy of the configuration, and the one from before with older backups.`,
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			home, err := newHome(opts)
+			if err != nil {
+				return err
+			}
+			key, err := sealing.Rotate(ctx, home)
+			if errors.Is(err, sealing.ErrAbsent) {
+				return fmt.Errorf("%w (is it where --data-dir, --storage-backend and --namespace say?)", err)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(command.OutOrStdout(), "key %s added to %s\n", key, home)
+			return err
+		},
+	}
+	for _, name := range []string{"storage-backend", "data-dir", "namespace", "kubeconfig"} {
+		command.Flags().AddFlag(flags.Lookup(name))
+	}
+	return command
+}

@@ -1,0 +1,112 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/sealing"
+)
+
+// sealingTimeout bounds what is read before anything is served.
+const sealingTimeout = 30 * time.Second
+
+// openSealing makes a server seal what it stores, and returns what keeps it sealed under the right key. The server is
+// not ready while it cannot seal or open; restarting would not help, so it stays alive, as with upstream. ctx must
+// outlive the server.
+func openSealing(
+	ctx context.Context, opts *options.Options, stores *stores, config *genericapiserver.Config,
+) (*sealing.Keeper, error) {
+	stored := stores.sealed(ctx, opts.Storage)
+	sealer, err := openSealer(ctx, opts, stored, config.APIServerID)
+	if err != nil {
+		return nil, err
+	}
+	config.ResourceTransformers = sealer.Transformers()
+	config.HealthzChecks = append(config.HealthzChecks, sealer.HealthChecks()...)
+	config.ReadyzChecks = append(config.ReadyzChecks, sealer.HealthChecks()...)
+	times := sealing.DefaultTimes(opts.Storage.Etcd.StorageConfig.CompactionInterval)
+	return &sealing.Keeper{Sealer: sealer, Rows: stored, Times: times}, nil
+}
+
+// openSealer loads the configuration under which the stores are sealed, which is made at the first start unless the
+// user has one.
+func openSealer(ctx context.Context, opts *options.Options, stored []sealing.Rows, serverID string) (*sealing.Sealer, error) {
+	origin, err := newOrigin(opts)
+	if err != nil {
+		return nil, err
+	}
+	starting, cancel := context.WithTimeout(ctx, sealingTimeout)
+	defer cancel()
+	home, ours := origin.(sealing.Home)
+	if ours {
+		find := func(ctx context.Context) (string, error) { return sealing.Find(ctx, stored...) }
+		if err := sealing.Ensure(starting, home, find); err != nil {
+			return nil, err
+		}
+	}
+	sealer, err := sealing.Open(ctx, sealing.Config{
+		Origin: origin, Reload: ours || opts.Storage.Etcd.EncryptionProviderConfigAutomaticReload, ServerID: serverID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sealer, sealer.Check(starting, stored...)
+}
+
+// newOrigin is where opts have the configuration.
+func newOrigin(opts *options.Options) (sealing.Origin, error) {
+	if file := opts.Storage.Etcd.EncryptionProviderConfigFilepath; file != "" {
+		return sealing.File{Path: file}, nil
+	}
+	return newHome(opts)
+}
+
+// newHome is where the server keeps its own configuration: beside the files, or in the cluster when there are replicas.
+func newHome(opts *options.Options) (sealing.Home, error) {
+	switch opts.Storage.Backend {
+	case options.BackendBolt:
+		return sealing.Folder{Path: opts.Storage.DataDir}, nil
+	case options.BackendEtcd3:
+		return newSecretHome(opts)
+	}
+	return nil, fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", opts.Storage.Backend)
+}
+
+func newSecretHome(opts *options.Options) (sealing.Home, error) {
+	config, err := clusterConfig(opts.Recommended.CoreAPI.CoreAPIKubeconfigPath)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "sealing"))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the Secret of the encryption configuration: %w", err)
+	}
+	return sealing.ClusterSecret{Client: client.CoreV1().Secrets(opts.Namespace), Namespace: opts.Namespace}, nil
+}
+
+// clusterConfig leads to the cluster of a kubeconfig, or to that of the pod if it has no name. Upstream's option makes
+// the same of it, once the storage is there.
+func clusterConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("reaching the cluster without --kubeconfig: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig=%s: %w", kubeconfig, err)
+	}
+	return config, nil
+}
