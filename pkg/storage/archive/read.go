@@ -1,0 +1,185 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrTruncated is about an archive that ends before its end.
+var ErrTruncated = errors.New("the archive is cut off")
+
+// Read reads an archive to its end and to that of r. It tells the manifest to
+// begin, which may refuse it, and hands each file to receive in the manifest's
+// order. What receive got is good once Read has returned without an error, and not
+// before.
+func Read(r io.Reader, begin func(Manifest) error, receive func(file File, content io.Reader) error) (Manifest, error) {
+	a := &reader{tar: tar.NewReader(r)}
+	m, err := a.manifest()
+	if err != nil {
+		return m, err
+	}
+	if err := begin(m); err != nil {
+		return m, err
+	}
+	for _, file := range m.files() {
+		if err := a.file(file, receive); err != nil {
+			return m, err
+		}
+	}
+	if err := a.checkSums(); err != nil {
+		return m, err
+	}
+	return m, a.end(r)
+}
+
+// reader takes the files of an archive in order and sums them up.
+type reader struct {
+	tar  *tar.Reader
+	sums bytes.Buffer
+}
+
+func (a *reader) manifest() (Manifest, error) {
+	header, err := a.tar.Next()
+	switch {
+	case errors.Is(err, tar.ErrHeader) || err == nil && header.Name != manifestName:
+		return Manifest{}, fmt.Errorf("this is not a backup: it does not begin with %s", manifestName)
+	case errors.Is(err, io.EOF):
+		return Manifest{}, fmt.Errorf("%w: it is empty", ErrTruncated)
+	case err != nil:
+		return Manifest{}, cutOff(manifestName, err)
+	}
+	text, err := a.text(header)
+	if err != nil {
+		return Manifest{}, err
+	}
+	return parseManifest(text)
+}
+
+// text reads a small file.
+func (a *reader) text(header *tar.Header) ([]byte, error) {
+	if header.Typeflag != tar.TypeReg || header.Size > maxTextBytes {
+		return nil, fmt.Errorf("%s is not a file of at most %d bytes", header.Name, maxTextBytes)
+	}
+	sum := sha256.New()
+	text, err := io.ReadAll(io.TeeReader(a.tar, sum))
+	if err != nil {
+		return nil, cutOff(header.Name, err)
+	}
+	a.addSum(sum.Sum(nil), header.Name)
+	return text, nil
+}
+
+func (a *reader) addSum(sum []byte, name string) { fmt.Fprintf(&a.sums, "%x  %s\n", sum, name) }
+
+// file hands a file on, all of it.
+func (a *reader) file(want File, receive func(File, io.Reader) error) error {
+	header, err := a.next(want.Name)
+	if err != nil {
+		return err
+	}
+	if header.Size != want.Size {
+		return fmt.Errorf("%s has %d bytes, and %d by the manifest", want.Name, header.Size, want.Size)
+	}
+	sum := sha256.New()
+	content := &content{name: want.Name, source: io.TeeReader(a.tar, sum)}
+	if err := receive(want, content); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil {
+		return err
+	}
+	a.addSum(sum.Sum(nil), want.Name)
+	return nil
+}
+
+// next goes to the next file, which must have that name.
+func (a *reader) next(name string) (*tar.Header, error) {
+	header, err := a.tar.Next()
+	if err != nil {
+		return nil, cutOff(name, err)
+	}
+	if header.Name != name || header.Typeflag != tar.TypeReg {
+		return nil, fmt.Errorf("%q is where %s should be", header.Name, name)
+	}
+	return header, nil
+}
+
+// checkSums compares what was read with the sums that the archive ends with.
+func (a *reader) checkSums() error {
+	want := bytes.Clone(a.sums.Bytes())
+	header, err := a.next(sumsName)
+	if err != nil {
+		return err
+	}
+	got, err := a.text(header)
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(got, want) {
+		return nil
+	}
+	gotLines, wantLines := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+	for i, line := range wantLines {
+		if i >= len(gotLines) || !bytes.Equal(gotLines[i], line) {
+			_, name, _ := bytes.Cut(line, []byte("  "))
+			return fmt.Errorf("the archive is damaged: %s does not have the sum that %s says", name, sumsName)
+		}
+	}
+	return fmt.Errorf("the archive is damaged: %s sums up other files", sumsName)
+}
+
+// end makes sure that nothing follows but the zeros that fill the last block.
+func (a *reader) end(r io.Reader) error {
+	header, err := a.tar.Next()
+	if err == nil {
+		return fmt.Errorf("%q follows the end of the archive", header.Name)
+	}
+	if !errors.Is(err, io.EOF) {
+		return cutOff("the end", err)
+	}
+	rest := make([]byte, bufferBytes)
+	for {
+		n, err := r.Read(rest)
+		if len(bytes.TrimLeft(rest[:n], "\x00")) > 0 {
+			return errors.New("something follows the end of the archive")
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return cutOff("the end", err)
+		}
+	}
+}
+
+// content is a file's content, whose end too early is told as such.
+type content struct {
+	name   string
+	source io.Reader
+}
+
+func (c *content) Read(p []byte) (int, error) {
+	n, err := c.source.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = cutOff(c.name, err)
+	}
+	return n, err
+}
+
+// cutOff says where an archive ended too early, or could not be read.
+func cutOff(name string, err error) error {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w at %s", ErrTruncated, name)
+	case errors.Is(err, tar.ErrHeader):
+		return fmt.Errorf("the archive is damaged before %s: %w", name, err)
+	}
+	return fmt.Errorf("reading %s of the archive: %w", name, err)
+}

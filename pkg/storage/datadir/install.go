@@ -1,0 +1,105 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datadir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/failpoint"
+)
+
+// Install puts committed files in the place of the old ones. Nothing may have them
+// open. [Open] does so too, if nobody did.
+func (d *Dir) Install(ctx context.Context) error { return d.settle(ctx) }
+
+// settle brings what was interrupted to its end: files that were not committed go,
+// those that were are installed.
+func (d *Dir) settle(ctx context.Context) error {
+	if err := os.RemoveAll(d.File(incomingName)); err != nil {
+		return fmt.Errorf("removing files that were not committed: %w", err)
+	}
+	ready, err := findReady(d.path)
+	if err != nil || ready == "" {
+		return err
+	}
+	aside := d.File(asidePrefix + strings.TrimPrefix(filepath.Base(ready), readyPrefix))
+	if err := d.install(ready, aside); err != nil {
+		return fmt.Errorf("installing %s: %w", ready, err)
+	}
+	klog.FromContext(ctx).Info("Installed restored files", "directory", d.path, "before", aside)
+	return nil
+}
+
+// findReady returns the folder of files that were committed, nothing if there is none.
+func findReady(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", fmt.Errorf("looking for restored files: %w", err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), readyPrefix) {
+			return filepath.Join(dir, entry.Name()), nil
+		}
+	}
+	return "", nil
+}
+
+func (d *Dir) install(ready, aside string) error {
+	if err := os.Mkdir(aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	files, err := os.ReadDir(ready)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := d.replace(file.Name(), ready, aside); err != nil {
+			return err
+		}
+	}
+	failpoint.Reach("restore-installed")
+	// Removed last: as long as it is there the installation is not over.
+	if err := os.Remove(ready); err != nil {
+		return err
+	}
+	return sync(d.path)
+}
+
+// replace moves what the directory has under a name aside, and the new file to its
+// place. As long as the new file is still to be moved, the one in its place is old.
+func (d *Dir) replace(name, ready, aside string) error {
+	present, err := os.ReadDir(d.path)
+	if err != nil {
+		return err
+	}
+	for _, old := range present {
+		if !strings.HasPrefix(old.Name(), name) {
+			continue
+		}
+		if err := os.Rename(d.File(old.Name()), filepath.Join(aside, old.Name())); err != nil {
+			return err
+		}
+	}
+	// A power loss must not find the new file in place and the old one nowhere.
+	if err := errors.Join(sync(aside), sync(d.path)); err != nil {
+		return err
+	}
+	failpoint.Reach("restore-aside")
+	if err := os.Rename(filepath.Join(ready, name), d.File(name)); err != nil {
+		return err
+	}
+	if err := errors.Join(sync(d.path), sync(ready)); err != nil {
+		return err
+	}
+	failpoint.Reach("restore-moved")
+	return nil
+}

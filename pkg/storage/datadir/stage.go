@@ -1,0 +1,83 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/failpoint"
+)
+
+// Folders of the directory.
+const (
+	incomingName = "incoming"
+	readyPrefix  = "ready-"
+	asidePrefix  = "before-restore-"
+
+	// timeFormat has no colons, which some file systems do not take.
+	timeFormat = "20060102T150405.000Z"
+)
+
+// ErrPending says that files wait to take the place of the present ones.
+var ErrPending = errors.New("another restore waits for the server to start again")
+
+// Incoming is a folder with files that are to take the place of those in the
+// directory.
+type Incoming struct {
+	dir  string
+	path string
+}
+
+// Stage makes a folder for new files in a directory. The caller is the only one in
+// the process that owns the directory to do so. It fails with [ErrPending] if files
+// wait already.
+func Stage(dir string) (*Incoming, error) {
+	ready, err := findReady(dir)
+	if err != nil {
+		return nil, err
+	}
+	if ready != "" {
+		return nil, ErrPending
+	}
+	in := &Incoming{dir: dir, path: filepath.Join(dir, incomingName)}
+	if err := os.RemoveAll(in.path); err != nil {
+		return nil, fmt.Errorf("removing what an earlier restore left: %w", err)
+	}
+	if err := os.Mkdir(in.path, 0o700); err != nil {
+		return nil, fmt.Errorf("making a folder for the restored files: %w", err)
+	}
+	failpoint.Reach("restore-begun")
+	return in, nil
+}
+
+// File is the path of a file in the folder.
+func (in *Incoming) File(name string) string { return filepath.Join(in.path, name) }
+
+// Commit decides that the files take the place of the old ones, which will be kept
+// in a folder that it returns. The files must be on disk. When it fails nothing was
+// decided, and Discard is still to be called.
+func (in *Incoming) Commit(now time.Time) (aside string, err error) {
+	if err := sync(in.path); err != nil {
+		return "", err
+	}
+	failpoint.Reach("restore-staged")
+	stamp := now.UTC().Format(timeFormat)
+	ready := filepath.Join(in.dir, readyPrefix+stamp)
+	if err := os.Rename(in.path, ready); err != nil {
+		return "", fmt.Errorf("deciding on the restored files: %w", err)
+	}
+	if err := sync(in.dir); err != nil {
+		// Nobody may find it decided after being told that it was not.
+		return "", errors.Join(err, os.Rename(ready, in.path))
+	}
+	failpoint.Reach("restore-decided")
+	return filepath.Join(in.dir, asidePrefix+stamp), nil
+}
+
+// Discard removes the folder, unless it was committed.
+func (in *Incoming) Discard() error { return os.RemoveAll(in.path) }
