@@ -94,6 +94,7 @@ type comparison struct {
 	live    map[string]struct{}
 	changes []Change
 	bytes   int
+	found   found
 }
 
 func (c *comparison) run(ctx context.Context) error {
@@ -115,7 +116,8 @@ func (c *comparison) run(ctx context.Context) error {
 	if err := c.flush(ctx); err != nil {
 		return err
 	}
-	c.seeds.succeeded(c.seed, listed)
+	c.found.held = len(held)
+	c.seeds.succeeded(c.seed, listed, c.found)
 	c.record.holdOnly(c.looksAt, held)
 	c.record.compared()
 	c.worker.services.changed()
@@ -189,7 +191,10 @@ func (c *comparison) add(ctx context.Context, change Change) error {
 func (c *comparison) flush(ctx context.Context) error {
 	changes := c.changes
 	c.changes, c.bytes = nil, 0
-	return c.worker.pushSeed(ctx, c.members, c.member, changes)
+	pushed, err := c.worker.pushSeed(ctx, c.members, c.member, changes)
+	c.found.written += pushed.written
+	c.found.removed += pushed.removed
+	return err
 }
 
 // looksAt says whether the comparison decides about an object.
@@ -254,19 +259,19 @@ func (d *destination) removal(file managedFile) Change {
 }
 
 // pushSeed pushes what a comparison found as one commit.
-func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change) error {
+func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change) (pushed, error) {
 	if len(changes) == 0 {
-		return nil
+		return pushed{}, nil
 	}
 	b := &batch{member: m}
 	if err := w.stage(m, group{changes: changes}, true, &b.pushed); err != nil {
-		return err
+		return pushed{}, err
 	}
 	if err := w.push(ctx, members, []*batch{b}); err != nil {
-		return err
+		return pushed{}, err
 	}
 	m.record.orphansRemoved(b.pushed.removed)
-	return nil
+	return b.pushed, nil
 }
 
 // sweepableAt returns when files that no rule selects can be taken for leftovers: at once
@@ -282,7 +287,14 @@ func (d *destination) sweepableAt(p *destinationPlan) time.Time {
 // rule of the destination is not in force, or of a group that discovery could not ask.
 func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	p := m.plan
-	if p.held || time.Now().Before(m.sweepableAt(p)) || m.destination.plan.Load() != p || !m.seeds.takeSweep() {
+	if m.destination.plan.Load() != p {
+		return nil
+	}
+	if p.held || time.Now().Before(m.sweepableAt(p)) {
+		w.tellSwept(m, found{}) // whoever asked for a comparison does not wait for this
+		return nil
+	}
+	if !m.seeds.takeSweep() {
 		return nil
 	}
 	selected := map[schema.GroupVersionResource]bool{}
@@ -304,5 +316,16 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 		}
 	})
 	m.record.holdOnly(lookedAt, held)
-	return w.pushSeed(ctx, members, m, changes)
+	pushed, err := w.pushSeed(ctx, members, m, changes)
+	if err == nil {
+		w.tellSwept(m, found{removed: pushed.removed, held: len(held)})
+	}
+	return err
+}
+
+// tellSwept answers those who asked for a comparison.
+func (w *worker) tellSwept(m member, f found) {
+	if m.seeds.swept(f) {
+		w.services.changed()
+	}
 }

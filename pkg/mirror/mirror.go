@@ -155,7 +155,7 @@ func (m *mirror) listen() error {
 		AddFunc:    func(any) { signal(m.replan) },
 		DeleteFunc: func(any) { signal(m.replan) },
 		UpdateFunc: func(before, after any) {
-			if meaningful(before, after) {
+			if meaningful(before, after) || newlyRequested(before, after) {
 				signal(m.replan)
 			}
 		},

@@ -163,6 +163,7 @@ func (d *destination) demand(p *destinationPlan) {
 		fingerprints[t.Resource] = fmt.Sprintf("%s\n%s\n%s", p.object.Spec.Secrets, p.object.Spec.Prune, p.selection.fingerprint(t.Resource))
 	}
 	d.seeds.want(fingerprints)
+	d.seeds.request(p.object.Status.PendingSyncs)
 }
 
 // staff lets every branch that destinations are on have its one worker.

@@ -23,9 +23,13 @@ const containsDepth = 256
 // open reads the branch, or reads on if the remote may have moved, and finds out what that
 // makes necessary.
 func (w *worker) open(ctx context.Context, members []member) error {
+	asked, anew := askedLooks(members)
+	if len(asked) > 0 {
+		w.lookAt = time.Time{}
+	}
 	var err error
 	switch {
-	case w.branch == nil || !w.hasRead(members):
+	case w.branch == nil || anew || !w.hasRead(members):
 		err = w.load(ctx, members)
 	case w.stale, !time.Now().Before(w.lookAt):
 		err = w.refresh(ctx, members)
@@ -40,7 +44,23 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	}
 	w.inspect(members)
 	w.stale = false
+	for seeds, runs := range asked {
+		seeds.seen(runs)
+	}
 	return nil
+}
+
+// askedLooks returns the requests for which the remote has to be looked at, and whether one
+// of them wants the branch read anew.
+func askedLooks(members []member) (asked map[*seeds][]*syncRun, anew bool) {
+	asked = map[*seeds][]*syncRun{}
+	for _, m := range members {
+		if runs := m.seeds.unseen(); len(runs) > 0 {
+			asked[m.seeds] = runs
+			anew = anew || slices.ContainsFunc(runs, func(run *syncRun) bool { return run.full })
+		}
+	}
+	return asked, anew
 }
 
 // refresh follows the remote. It also asks for the credentials and the signing key, unless

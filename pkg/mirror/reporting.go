@@ -102,7 +102,7 @@ func (p *publisher) report(ctx context.Context, d *destination) error {
 		}
 		p.written[d.uid] = record.Status
 	}
-	return p.writeDestinationStatus(ctx, d, failure)
+	return p.writeDestinationStatus(ctx, d, failure, record.Status.Syncs)
 }
 
 // failure is what keeps a destination back; nil if nothing does.
@@ -113,7 +113,9 @@ func (m *mirror) failure(d *destination) error {
 	return d.record.current().failure
 }
 
-func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, failure error) error {
+// writeDestinationStatus writes the conditions, and drops the requests of which the record
+// tells that they have been carried out.
+func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, failure error, told []v1alpha1.SyncProgress) error {
 	object, err := p.informers.Configbutler().V1alpha1().GitDestinations().Lister().GitDestinations(d.key.Namespace).Get(d.key.Name)
 	if err != nil || object.UID != d.uid {
 		return nil //nolint:nilerr // it is going
@@ -123,6 +125,7 @@ func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, 
 		before := object.Status
 		object.Status.ObservedGeneration = d.plan.Load().object.Generation
 		object.Status.Conditions = destinationConditions(d, failure, object.Status.Conditions)
+		object.Status.PendingSyncs = withoutDone(object.Status.PendingSyncs, told)
 		return !equality.Semantic.DeepEqual(before, object.Status)
 	})
 }

@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -31,6 +32,8 @@ type seeds struct {
 	sweep bool
 	// unknown says that a sweep left files alone whose types discovery could not ask for.
 	unknown bool
+	// runs are the requests to compare, on their way and over, oldest first.
+	runs []*syncRun
 }
 
 type seedState struct {
@@ -47,6 +50,8 @@ type seedState struct {
 	listed  map[source.Watch]string
 	time    time.Time
 	failure string
+	// runs are the requests that wait for a comparison.
+	runs []*syncRun
 }
 
 func (s *seedState) needed() bool { return s.whole || len(s.namespaces) > 0 }
@@ -56,6 +61,8 @@ type seed struct {
 	resource schema.GroupVersionResource
 	// namespaces limits it; empty: everything selected.
 	namespaces []string
+	// runs are the requests that wait for it.
+	runs []*syncRun
 }
 
 // newSeeds begins with a sweep: what a type left behind that went while nobody looked has
@@ -84,12 +91,22 @@ func (s *seeds) want(fingerprints map[schema.GroupVersionResource]string) bool {
 	}
 	for t := range s.types {
 		if _, ok := fingerprints[t]; !ok {
+			s.types[t].noLonger(t)
 			delete(s.types, t)
 			s.sweep, changed = true, true
 		}
 	}
 	return changed
 }
+
+// noLonger answers the requests for a type that is selected no more.
+func (s *seedState) noLonger(t schema.GroupVersionResource) {
+	for _, run := range s.runs {
+		run.compared(t, found{}, errNoLongerSelected)
+	}
+}
+
+var errNoLongerSelected = errors.New("no rule selects it any more")
 
 // invalidate asks for the comparison of one type, if it is selected.
 func (s *seeds) invalidate(t schema.GroupVersionResource) {
@@ -126,7 +143,7 @@ func (s *seeds) take(running func(schema.GroupVersionResource) bool) (seed, bool
 	defer s.mu.Unlock()
 	var due []schema.GroupVersionResource
 	for t, state := range s.types {
-		if state.needed() && !time.Now().Before(state.notBefore) && running(t) {
+		if state.needed() && !state.awaitsLook() && !time.Now().Before(state.notBefore) && running(t) {
 			due = append(due, t)
 		}
 	}
@@ -138,7 +155,8 @@ func (s *seeds) take(running func(schema.GroupVersionResource) bool) (seed, bool
 	if !state.whole {
 		next.namespaces = slices.Sorted(maps.Keys(state.namespaces))
 	}
-	state.whole, state.namespaces, state.comparing = false, nil, true
+	next.runs = state.runs
+	state.whole, state.namespaces, state.runs, state.comparing = false, nil, nil, true
 	return next, true
 }
 
@@ -150,9 +168,12 @@ func (s *seeds) comparing(t schema.GroupVersionResource) bool {
 	return ok && state.comparing
 }
 
-// succeeded notes the resourceVersion at which each scope was listed.
-func (s *seeds) succeeded(done seed, listed map[source.Watch]string) {
+// succeeded notes the resourceVersion at which each scope was listed, and what was found.
+func (s *seeds) succeeded(done seed, listed map[source.Watch]string, f found) {
 	s.finish(done, func(state *seedState) {
+		for _, run := range done.runs {
+			run.compared(done.resource, f, nil)
+		}
 		if len(done.namespaces) == 0 {
 			clear(state.listed)
 		}
@@ -164,6 +185,9 @@ func (s *seeds) succeeded(done seed, listed map[source.Watch]string) {
 // failed asks for the comparison again, later: the cluster could not be asked.
 func (s *seeds) failed(done seed, err error) {
 	s.finish(done, func(state *seedState) {
+		for _, run := range done.runs {
+			run.compared(done.resource, found{}, err)
+		}
 		state.delay = min(max(2*state.delay, seedRetry), seedRetryMax)
 		state.notBefore, state.failure = time.Now().Add(state.delay), err.Error()
 		state.ask(done.namespaces)
@@ -172,17 +196,23 @@ func (s *seeds) failed(done seed, err error) {
 
 // putBack asks for the comparison again.
 func (s *seeds) putBack(taken seed) {
-	s.finish(taken, func(state *seedState) { state.ask(taken.namespaces) })
+	s.finish(taken, func(state *seedState) {
+		state.ask(taken.namespaces)
+		state.runs = append(taken.runs, state.runs...)
+	})
 }
 
 // finish ends a comparison that was taken.
 func (s *seeds) finish(done seed, note func(*seedState)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if state, ok := s.types[done.resource]; ok {
-		state.comparing = false
-		note(state)
+	state, ok := s.types[done.resource]
+	if !ok {
+		(&seedState{runs: done.runs}).noLonger(done.resource)
+		return
 	}
+	state.comparing = false
+	note(state)
 }
 
 // ask asks for the comparison of some namespaces; none: of everything.

@@ -33,7 +33,7 @@ func TestSeedsAreTakenOnceTheirWatchesRun(t *testing.T) {
 	if s.compared(configMaps) || !s.outstanding() {
 		t.Error("compared before it succeeded")
 	}
-	s.succeeded(next, nil)
+	s.succeeded(next, nil, found{})
 	if !s.compared(configMaps) || s.outstanding() {
 		t.Error("not compared although it succeeded")
 	}
@@ -69,7 +69,7 @@ func TestNamespacesAreComparedAlone(t *testing.T) {
 	s := newSeeds()
 	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
 	first, _ := s.take(always)
-	s.succeeded(first, nil)
+	s.succeeded(first, nil, found{})
 	s.invalidateNamespace(configMaps, "b")
 	s.invalidateNamespace(configMaps, "a")
 	next, ok := s.take(always)
@@ -87,7 +87,7 @@ func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 	s := newSeeds()
 	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
 	first, _ := s.take(always)
-	s.succeeded(first, map[source.Watch]string{{Resource: configMaps, Namespace: "shop"}: "100"})
+	s.succeeded(first, map[source.Watch]string{{Resource: configMaps, Namespace: "shop"}: "100"}, found{})
 	change := func(namespace, version string) Change {
 		return Change{ResourceVersion: version, Object: Object{Version: "v1", Resource: "configmaps", Namespace: namespace}}
 	}

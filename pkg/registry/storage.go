@@ -42,6 +42,7 @@ func NewStorage(config Config) (*Storage, error) {
 		Endpoints: map[string]rest.Storage{},
 		Records:   &Records{scheme: config.Scheme, stores: map[string]*genericregistry.Store{}},
 	}
+	stores := map[string]*genericregistry.Store{}
 	for _, r := range resources(config.Validation) {
 		store, err := newStore(config, r)
 		if err != nil {
@@ -50,6 +51,12 @@ func NewStorage(config Config) (*Storage, error) {
 		if err := storage.add(config.Scheme, r, store); err != nil {
 			return nil, err
 		}
+		stores[r.plural] = store
+	}
+	storage.Endpoints["gitdestinations/sync"] = &syncREST{
+		destinations: statusStore(config.Scheme, gitDestinations().erase(), stores["gitdestinations"]),
+		records:      stores["gitdestinationstatuses"],
+		clock:        config.Clock,
 	}
 	return storage, nil
 }
@@ -60,13 +67,18 @@ func (s *Storage) add(scheme *runtime.Scheme, r resource, store *genericregistry
 		s.Endpoints[r.plural] = &recordREST{readAndDelete: store, naming: naming{r.shortNames}}
 		return s.Records.add(r.newObject(), store)
 	}
+	s.Endpoints[r.plural] = &objectREST{Store: store, naming: naming{r.shortNames}}
+	s.Endpoints[r.plural+"/status"] = &statusREST{store: statusStore(scheme, r, store)}
+	return nil
+}
+
+// statusStore is the store of a kind as the status subresource changes it.
+func statusStore(scheme *runtime.Scheme, r resource, store *genericregistry.Store) *genericregistry.Store {
 	status := *store
 	strategy := statusStrategy{newStrategy(scheme, r)}
 	status.UpdateStrategy = strategy
 	status.ResetFieldsStrategy = strategy
-	s.Endpoints[r.plural] = &objectREST{Store: store, naming: naming{r.shortNames}}
-	s.Endpoints[r.plural+"/status"] = &statusREST{store: &status}
-	return nil
+	return &status
 }
 
 // newStore opens the storage of one kind.

@@ -21,7 +21,7 @@ func TestEveryKindIsServed(t *testing.T) {
 	storage := newStorage(t)
 	want := []string{
 		"clusterwatchrules", "clusterwatchrules/status",
-		"gitdestinations", "gitdestinations/status",
+		"gitdestinations", "gitdestinations/status", "gitdestinations/sync",
 		"gitdestinationstatuses",
 		"gitrepoconfigs", "gitrepoconfigs/status",
 		"watchrules", "watchrules/status",

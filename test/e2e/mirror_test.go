@@ -23,6 +23,7 @@ func TestMirror(t *testing.T) {
 		"UserInterface":                        userInterface,
 		"AccessRules":                          access,
 		"OtherPeoplesFilesStay":                foreignFiles,
+		"ComparedOnRequest":                    comparedOnRequest,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}

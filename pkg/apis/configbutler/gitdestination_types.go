@@ -83,4 +83,5 @@ type Encryption struct {
 type GitDestinationState struct {
 	ObservedGeneration int64
 	Conditions         []metav1.Condition
+	PendingSyncs       []PendingSync
 }

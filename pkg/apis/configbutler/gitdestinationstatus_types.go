@@ -45,6 +45,7 @@ type GitDestinationRecord struct {
 	Attribution       AttributionCounts
 	LeaseHolder       string
 	Owner             *OwnerMarker
+	Syncs             []SyncProgress
 	Watches           []ResourceTypeWatch
 }
 

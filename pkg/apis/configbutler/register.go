@@ -39,6 +39,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&GitDestinationList{},
 		&GitDestinationStatus{},
 		&GitDestinationStatusList{},
+		&MirrorSync{},
 		&WatchRule{},
 		&WatchRuleList{},
 		&ClusterWatchRule{},

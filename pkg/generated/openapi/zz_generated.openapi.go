@@ -44,15 +44,20 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.GitRepoConfigStatus{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigStatus(ref),
 		v1alpha1.IgnoreRule{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_IgnoreRule(ref),
 		v1alpha1.IgnoreTarget{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_IgnoreTarget(ref),
+		v1alpha1.MirrorSync{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_MirrorSync(ref),
+		v1alpha1.MirrorSyncSpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref),
+		v1alpha1.MirrorSyncStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_MirrorSyncStatus(ref),
 		v1alpha1.NamespacedObjectReference{}.OpenAPIModelName(): schema_pkg_apis_configbutler_v1alpha1_NamespacedObjectReference(ref),
 		v1alpha1.NamespacedRules{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref),
 		v1alpha1.ObjectReference{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_ObjectReference(ref),
 		v1alpha1.OwnerMarker{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_OwnerMarker(ref),
+		v1alpha1.PendingSync{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref),
 		v1alpha1.PushPolicy{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref),
 		v1alpha1.ResourceRule{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref),
 		v1alpha1.ResourceType{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_ResourceType(ref),
 		v1alpha1.ResourceTypeWatch{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_ResourceTypeWatch(ref),
 		v1alpha1.SecretReference{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_SecretReference(ref),
+		v1alpha1.SyncProgress{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref),
 		v1alpha1.WatchRule{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_WatchRule(ref),
 		v1alpha1.WatchRuleList{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_WatchRuleList(ref),
 		v1alpha1.WatchRuleSpec{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_WatchRuleSpec(ref),
@@ -868,6 +873,27 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 							Ref:         ref(v1alpha1.OwnerMarker{}.OpenAPIModelName()),
 						},
 					},
+					"syncs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"id",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "syncs are the requests to compare the destination that are being carried out, and the last ones that were.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncProgress{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"watches": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -896,7 +922,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AttributionCounts{}.OpenAPIModelName(), v1alpha1.CommitSummary{}.OpenAPIModelName(), v1alpha1.OwnerMarker{}.OpenAPIModelName(), v1alpha1.ResourceTypeWatch{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			v1alpha1.AttributionCounts{}.OpenAPIModelName(), v1alpha1.CommitSummary{}.OpenAPIModelName(), v1alpha1.OwnerMarker{}.OpenAPIModelName(), v1alpha1.ResourceTypeWatch{}.OpenAPIModelName(), v1alpha1.SyncProgress{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1046,11 +1072,32 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationState(ref common.Refere
 							},
 						},
 					},
+					"pendingSyncs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"id",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet. What becomes of them is in the GitDestinationStatus.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PendingSync{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1.Condition{}.OpenAPIModelName()},
+			v1alpha1.PendingSync{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -1461,6 +1508,130 @@ func schema_pkg_apis_configbutler_v1alpha1_IgnoreTarget(ref common.ReferenceCall
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_MirrorSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MirrorSync asks for a GitDestination to be compared with the cluster now, and is the answer. It is created at the subresource sync of the destination and is not stored.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the destination.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says what to compare. Empty means everything that the destination's rules select.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.MirrorSyncSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.MirrorSyncStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.MirrorSyncSpec{}.OpenAPIModelName(), v1alpha1.MirrorSyncStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MirrorSyncSpec says what to compare.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"types": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "types are the resource types to compare, as a plural such as configmaps, or a plural and a group such as deployments.apps. They must be among those that the destination's rules select. Empty means all of them, and that files of types which are selected no more are looked for, too.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"full": {
+						SchemaProps: spec.SchemaProps{
+							Description: "full lets everything that is remembered of the branch be forgotten and the branch be read anew, before all types are compared with it. It cannot be combined with types. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_MirrorSyncStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MirrorSyncStatus is what became of a request.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"accepted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "accepted says that the request has been recorded and will be carried out, also if this server ends now.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says in a sentence what was found, or where that can be seen later.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"found": {
+						SchemaProps: spec.SchemaProps{
+							Description: "found is how far the request came before it was answered. Absent when nothing has been done yet.",
+							Ref:         ref(v1alpha1.SyncProgress{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncProgress{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_NamespacedObjectReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1607,6 +1778,62 @@ func schema_pkg_apis_configbutler_v1alpha1_OwnerMarker(ref common.ReferenceCallb
 					},
 				},
 				Required: []string{"clusterUID", "namespace", "name", "instance", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PendingSync is a request to compare a destination now that has not been carried out yet.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id tells the request from others of the destination.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when it was made.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"types": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "types are those asked for. Empty means all.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"full": {
+						SchemaProps: spec.SchemaProps{
+							Description: "full says that the branch is to be read anew.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"id", "time"},
 			},
 		},
 		Dependencies: []string{
@@ -1873,6 +2100,101 @@ func schema_pkg_apis_configbutler_v1alpha1_SecretReference(ref common.ReferenceC
 				},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncProgress is how far a request to compare a destination has come.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id is that of the request.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when the request was made.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"completionTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "completionTime is when everything had been compared and the remote had accepted what was found. Absent before.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"types": {
+						SchemaProps: spec.SchemaProps{
+							Description: "types is the number of resource types to compare.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"compared": {
+						SchemaProps: spec.SchemaProps{
+							Description: "compared is the number of resource types that have been compared.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"filesWritten": {
+						SchemaProps: spec.SchemaProps{
+							Description: "filesWritten is the number of files that were missing or not as the cluster has them, and have been written.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"filesRemoved": {
+						SchemaProps: spec.SchemaProps{
+							Description: "filesRemoved is the number of files that no object mapped to and that have been removed.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"orphansHeld": {
+						SchemaProps: spec.SchemaProps{
+							Description: "orphansHeld is the number of files that no object maps to and that are kept, because prune is Never.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"failures": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "failures say which types could not be compared, and why. They are tried again.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"id", "time", "types", "compared", "filesWritten", "filesRemoved", "orphansHeld"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
 	}
 }
 

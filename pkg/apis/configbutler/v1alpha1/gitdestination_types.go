@@ -6,6 +6,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +genclient
+// +genclient:method=Sync,verb=create,subresource=sync,input=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.MirrorSync,result=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.MirrorSync
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // GitDestination is a folder on a branch that rules mirror objects to. Its progress is in the GitDestinationStatus of
@@ -143,4 +144,10 @@ type GitDestinationState struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+	// pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet. What becomes of
+	// them is in the GitDestinationStatus.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	PendingSyncs []PendingSync `json:"pendingSyncs,omitempty"`
 }

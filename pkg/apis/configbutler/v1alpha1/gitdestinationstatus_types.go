@@ -84,6 +84,11 @@ type GitDestinationRecord struct {
 	// owner is what the marker file in the folder says.
 	// +optional
 	Owner *OwnerMarker `json:"owner,omitempty"`
+	// syncs are the requests to compare the destination that are being carried out, and the last ones that were.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	Syncs []SyncProgress `json:"syncs,omitempty"`
 	// watches tell how each selected resource type is being watched.
 	// +optional
 	// +listType=map

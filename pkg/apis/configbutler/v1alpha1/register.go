@@ -47,6 +47,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&GitDestinationList{},
 		&GitDestinationStatus{},
 		&GitDestinationStatusList{},
+		&MirrorSync{},
 		&WatchRule{},
 		&WatchRuleList{},
 		&ClusterWatchRule{},

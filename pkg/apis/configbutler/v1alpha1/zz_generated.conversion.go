@@ -263,6 +263,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*MirrorSync)(nil), (*configbutler.MirrorSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_MirrorSync_To_configbutler_MirrorSync(a.(*MirrorSync), b.(*configbutler.MirrorSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.MirrorSync)(nil), (*MirrorSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_MirrorSync_To_v1alpha1_MirrorSync(a.(*configbutler.MirrorSync), b.(*MirrorSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*MirrorSyncSpec)(nil), (*configbutler.MirrorSyncSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_MirrorSyncSpec_To_configbutler_MirrorSyncSpec(a.(*MirrorSyncSpec), b.(*configbutler.MirrorSyncSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.MirrorSyncSpec)(nil), (*MirrorSyncSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_MirrorSyncSpec_To_v1alpha1_MirrorSyncSpec(a.(*configbutler.MirrorSyncSpec), b.(*MirrorSyncSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*MirrorSyncStatus)(nil), (*configbutler.MirrorSyncStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_MirrorSyncStatus_To_configbutler_MirrorSyncStatus(a.(*MirrorSyncStatus), b.(*configbutler.MirrorSyncStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.MirrorSyncStatus)(nil), (*MirrorSyncStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_MirrorSyncStatus_To_v1alpha1_MirrorSyncStatus(a.(*configbutler.MirrorSyncStatus), b.(*MirrorSyncStatus), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*NamespacedObjectReference)(nil), (*configbutler.NamespacedObjectReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_NamespacedObjectReference_To_configbutler_NamespacedObjectReference(a.(*NamespacedObjectReference), b.(*configbutler.NamespacedObjectReference), scope)
 	}); err != nil {
@@ -300,6 +330,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.OwnerMarker)(nil), (*OwnerMarker)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_OwnerMarker_To_v1alpha1_OwnerMarker(a.(*configbutler.OwnerMarker), b.(*OwnerMarker), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PendingSync)(nil), (*configbutler.PendingSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PendingSync_To_configbutler_PendingSync(a.(*PendingSync), b.(*configbutler.PendingSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PendingSync)(nil), (*PendingSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PendingSync_To_v1alpha1_PendingSync(a.(*configbutler.PendingSync), b.(*PendingSync), scope)
 	}); err != nil {
 		return err
 	}
@@ -350,6 +390,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.SecretReference)(nil), (*SecretReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_SecretReference_To_v1alpha1_SecretReference(a.(*configbutler.SecretReference), b.(*SecretReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncProgress)(nil), (*configbutler.SyncProgress)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncProgress_To_configbutler_SyncProgress(a.(*SyncProgress), b.(*configbutler.SyncProgress), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncProgress)(nil), (*SyncProgress)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncProgress_To_v1alpha1_SyncProgress(a.(*configbutler.SyncProgress), b.(*SyncProgress), scope)
 	}); err != nil {
 		return err
 	}
@@ -926,6 +976,78 @@ func Convert_configbutler_IgnoreTarget_To_v1alpha1_IgnoreTarget(in *configbutler
 	return autoConvert_configbutler_IgnoreTarget_To_v1alpha1_IgnoreTarget(in, out, s)
 }
 
+func autoConvert_v1alpha1_MirrorSync_To_configbutler_MirrorSync(in *MirrorSync, out *configbutler.MirrorSync, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_MirrorSyncSpec_To_configbutler_MirrorSyncSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_MirrorSyncStatus_To_configbutler_MirrorSyncStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_MirrorSync_To_configbutler_MirrorSync is an autogenerated conversion function.
+func Convert_v1alpha1_MirrorSync_To_configbutler_MirrorSync(in *MirrorSync, out *configbutler.MirrorSync, s conversion.Scope) error {
+	return autoConvert_v1alpha1_MirrorSync_To_configbutler_MirrorSync(in, out, s)
+}
+
+func autoConvert_configbutler_MirrorSync_To_v1alpha1_MirrorSync(in *configbutler.MirrorSync, out *MirrorSync, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_MirrorSyncSpec_To_v1alpha1_MirrorSyncSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_MirrorSyncStatus_To_v1alpha1_MirrorSyncStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_MirrorSync_To_v1alpha1_MirrorSync is an autogenerated conversion function.
+func Convert_configbutler_MirrorSync_To_v1alpha1_MirrorSync(in *configbutler.MirrorSync, out *MirrorSync, s conversion.Scope) error {
+	return autoConvert_configbutler_MirrorSync_To_v1alpha1_MirrorSync(in, out, s)
+}
+
+func autoConvert_v1alpha1_MirrorSyncSpec_To_configbutler_MirrorSyncSpec(in *MirrorSyncSpec, out *configbutler.MirrorSyncSpec, s conversion.Scope) error {
+	*out = *(*configbutler.MirrorSyncSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_MirrorSyncSpec_To_configbutler_MirrorSyncSpec is an autogenerated conversion function.
+func Convert_v1alpha1_MirrorSyncSpec_To_configbutler_MirrorSyncSpec(in *MirrorSyncSpec, out *configbutler.MirrorSyncSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_MirrorSyncSpec_To_configbutler_MirrorSyncSpec(in, out, s)
+}
+
+func autoConvert_configbutler_MirrorSyncSpec_To_v1alpha1_MirrorSyncSpec(in *configbutler.MirrorSyncSpec, out *MirrorSyncSpec, s conversion.Scope) error {
+	*out = *(*MirrorSyncSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_MirrorSyncSpec_To_v1alpha1_MirrorSyncSpec is an autogenerated conversion function.
+func Convert_configbutler_MirrorSyncSpec_To_v1alpha1_MirrorSyncSpec(in *configbutler.MirrorSyncSpec, out *MirrorSyncSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_MirrorSyncSpec_To_v1alpha1_MirrorSyncSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_MirrorSyncStatus_To_configbutler_MirrorSyncStatus(in *MirrorSyncStatus, out *configbutler.MirrorSyncStatus, s conversion.Scope) error {
+	*out = *(*configbutler.MirrorSyncStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_MirrorSyncStatus_To_configbutler_MirrorSyncStatus is an autogenerated conversion function.
+func Convert_v1alpha1_MirrorSyncStatus_To_configbutler_MirrorSyncStatus(in *MirrorSyncStatus, out *configbutler.MirrorSyncStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_MirrorSyncStatus_To_configbutler_MirrorSyncStatus(in, out, s)
+}
+
+func autoConvert_configbutler_MirrorSyncStatus_To_v1alpha1_MirrorSyncStatus(in *configbutler.MirrorSyncStatus, out *MirrorSyncStatus, s conversion.Scope) error {
+	*out = *(*MirrorSyncStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_MirrorSyncStatus_To_v1alpha1_MirrorSyncStatus is an autogenerated conversion function.
+func Convert_configbutler_MirrorSyncStatus_To_v1alpha1_MirrorSyncStatus(in *configbutler.MirrorSyncStatus, out *MirrorSyncStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_MirrorSyncStatus_To_v1alpha1_MirrorSyncStatus(in, out, s)
+}
+
 func autoConvert_v1alpha1_NamespacedObjectReference_To_configbutler_NamespacedObjectReference(in *NamespacedObjectReference, out *configbutler.NamespacedObjectReference, s conversion.Scope) error {
 	*out = *(*configbutler.NamespacedObjectReference)(unsafe.Pointer(in))
 	return nil
@@ -1004,6 +1126,26 @@ func autoConvert_configbutler_OwnerMarker_To_v1alpha1_OwnerMarker(in *configbutl
 // Convert_configbutler_OwnerMarker_To_v1alpha1_OwnerMarker is an autogenerated conversion function.
 func Convert_configbutler_OwnerMarker_To_v1alpha1_OwnerMarker(in *configbutler.OwnerMarker, out *OwnerMarker, s conversion.Scope) error {
 	return autoConvert_configbutler_OwnerMarker_To_v1alpha1_OwnerMarker(in, out, s)
+}
+
+func autoConvert_v1alpha1_PendingSync_To_configbutler_PendingSync(in *PendingSync, out *configbutler.PendingSync, s conversion.Scope) error {
+	*out = *(*configbutler.PendingSync)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PendingSync_To_configbutler_PendingSync is an autogenerated conversion function.
+func Convert_v1alpha1_PendingSync_To_configbutler_PendingSync(in *PendingSync, out *configbutler.PendingSync, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PendingSync_To_configbutler_PendingSync(in, out, s)
+}
+
+func autoConvert_configbutler_PendingSync_To_v1alpha1_PendingSync(in *configbutler.PendingSync, out *PendingSync, s conversion.Scope) error {
+	*out = *(*PendingSync)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PendingSync_To_v1alpha1_PendingSync is an autogenerated conversion function.
+func Convert_configbutler_PendingSync_To_v1alpha1_PendingSync(in *configbutler.PendingSync, out *PendingSync, s conversion.Scope) error {
+	return autoConvert_configbutler_PendingSync_To_v1alpha1_PendingSync(in, out, s)
 }
 
 func autoConvert_v1alpha1_PushPolicy_To_configbutler_PushPolicy(in *PushPolicy, out *configbutler.PushPolicy, s conversion.Scope) error {
@@ -1104,6 +1246,26 @@ func autoConvert_configbutler_SecretReference_To_v1alpha1_SecretReference(in *co
 // Convert_configbutler_SecretReference_To_v1alpha1_SecretReference is an autogenerated conversion function.
 func Convert_configbutler_SecretReference_To_v1alpha1_SecretReference(in *configbutler.SecretReference, out *SecretReference, s conversion.Scope) error {
 	return autoConvert_configbutler_SecretReference_To_v1alpha1_SecretReference(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncProgress_To_configbutler_SyncProgress(in *SyncProgress, out *configbutler.SyncProgress, s conversion.Scope) error {
+	*out = *(*configbutler.SyncProgress)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncProgress_To_configbutler_SyncProgress is an autogenerated conversion function.
+func Convert_v1alpha1_SyncProgress_To_configbutler_SyncProgress(in *SyncProgress, out *configbutler.SyncProgress, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncProgress_To_configbutler_SyncProgress(in, out, s)
+}
+
+func autoConvert_configbutler_SyncProgress_To_v1alpha1_SyncProgress(in *configbutler.SyncProgress, out *SyncProgress, s conversion.Scope) error {
+	*out = *(*SyncProgress)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncProgress_To_v1alpha1_SyncProgress is an autogenerated conversion function.
+func Convert_configbutler_SyncProgress_To_v1alpha1_SyncProgress(in *configbutler.SyncProgress, out *SyncProgress, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncProgress_To_v1alpha1_SyncProgress(in, out, s)
 }
 
 func autoConvert_v1alpha1_WatchRule_To_configbutler_WatchRule(in *WatchRule, out *configbutler.WatchRule, s conversion.Scope) error {

@@ -129,6 +129,21 @@ func (in IgnoreTarget) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in MirrorSync) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.MirrorSync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in MirrorSyncSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.MirrorSyncSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in MirrorSyncStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.MirrorSyncStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in NamespacedObjectReference) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference"
 }
@@ -146,6 +161,11 @@ func (in ObjectReference) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in OwnerMarker) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.OwnerMarker"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PendingSync) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingSync"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -171,6 +191,11 @@ func (in ResourceTypeWatch) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SecretReference) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncProgress) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncProgress"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

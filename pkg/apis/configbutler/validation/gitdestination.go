@@ -29,7 +29,8 @@ func ValidateGitDestinationUpdate(destination, old *configbutler.GitDestination)
 // ValidateGitDestinationStateUpdate checks a changed status of a GitDestination; its record is a GitDestinationStatus.
 func ValidateGitDestinationStateUpdate(destination, old *configbutler.GitDestination) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&destination.ObjectMeta, &old.ObjectMeta, metadataPath)
-	return append(errs, validateObserved(destination.Status.ObservedGeneration, destination.Status.Conditions)...)
+	errs = append(errs, validateObserved(destination.Status.ObservedGeneration, destination.Status.Conditions)...)
+	return append(errs, validatePendingSyncs(destination.Status.PendingSyncs, statusPath.Child("pendingSyncs"))...)
 }
 
 // destinationName admits names that are also label values, because records carry the name of their subject in a label.

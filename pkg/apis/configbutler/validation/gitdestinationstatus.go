@@ -44,6 +44,7 @@ func validateGitDestinationRecord(record *configbutler.GitDestinationRecord, pat
 	for _, count := range counts {
 		errs = append(errs, apivalidation.ValidateNonnegativeField(count.value, count.path)...)
 	}
+	errs = append(errs, validateSyncs(record.Syncs, path.Child("syncs"))...)
 	return append(errs, validateWatches(record.Watches, path.Child("watches"))...)
 }
 

@@ -235,6 +235,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: pendingSyncs
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingSync
+          elementRelationship: associative
+          keys:
+          - id
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfig
   map:
     fields:
@@ -362,6 +370,25 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     elementRelationship: atomic
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingSync
+  map:
+    fields:
+    - name: full
+      type:
+        scalar: boolean
+    - name: id
+      type:
+        scalar: string
+      default: ""
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: types
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PushPolicy
   map:
     fields:

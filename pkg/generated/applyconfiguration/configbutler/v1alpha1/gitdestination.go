@@ -81,6 +81,12 @@ func ExtractGitDestinationStatus(gitDestination *configbutlerv1alpha1.GitDestina
 	return ExtractGitDestinationFrom(gitDestination, fieldManager, "status")
 }
 
+// ExtractGitDestinationSync extracts the applied configuration owned by fieldManager from
+// gitDestination for the sync subresource.
+func ExtractGitDestinationSync(gitDestination *configbutlerv1alpha1.GitDestination, fieldManager string) (*GitDestinationApplyConfiguration, error) {
+	return ExtractGitDestinationFrom(gitDestination, fieldManager, "sync")
+}
+
 func (b GitDestinationApplyConfiguration) IsApplyConfiguration() {}
 
 // WithKind sets the Kind field in the declarative configuration to the given value

@@ -20,6 +20,9 @@ type GitDestinationStateApplyConfiguration struct {
 	// owner; AccessDenied, that the repository does not admit this destination; SecretsEncrypted, whether
 	// the Secrets in it are encrypted and for whom.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet. What becomes of
+	// them is in the GitDestinationStatus.
+	PendingSyncs []PendingSyncApplyConfiguration `json:"pendingSyncs,omitempty"`
 }
 
 // GitDestinationStateApplyConfiguration constructs a declarative configuration of the GitDestinationState type for use with
@@ -45,6 +48,19 @@ func (b *GitDestinationStateApplyConfiguration) WithConditions(values ...*v1.Con
 			panic("nil value passed to WithConditions")
 		}
 		b.Conditions = append(b.Conditions, *values[i])
+	}
+	return b
+}
+
+// WithPendingSyncs adds the given value to the PendingSyncs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the PendingSyncs field.
+func (b *GitDestinationStateApplyConfiguration) WithPendingSyncs(values ...*PendingSyncApplyConfiguration) *GitDestinationStateApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithPendingSyncs")
+		}
+		b.PendingSyncs = append(b.PendingSyncs, *values[i])
 	}
 	return b
 }

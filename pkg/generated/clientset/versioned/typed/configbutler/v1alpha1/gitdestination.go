@@ -38,6 +38,8 @@ type GitDestinationInterface interface {
 	Apply(ctx context.Context, gitDestination *applyconfigurationconfigbutlerv1alpha1.GitDestinationApplyConfiguration, opts v1.ApplyOptions) (result *configbutlerv1alpha1.GitDestination, err error)
 	// Add a +genclient:noStatus comment above the type to avoid generating ApplyStatus().
 	ApplyStatus(ctx context.Context, gitDestination *applyconfigurationconfigbutlerv1alpha1.GitDestinationApplyConfiguration, opts v1.ApplyOptions) (result *configbutlerv1alpha1.GitDestination, err error)
+	Sync(ctx context.Context, gitDestinationName string, mirrorSync *configbutlerv1alpha1.MirrorSync, opts v1.CreateOptions) (*configbutlerv1alpha1.MirrorSync, error)
+
 	GitDestinationExpansion
 }
 
@@ -58,4 +60,19 @@ func newGitDestinations(c *ConfigbutlerV1alpha1Client, namespace string) *gitDes
 			func() *configbutlerv1alpha1.GitDestinationList { return &configbutlerv1alpha1.GitDestinationList{} },
 		),
 	}
+}
+
+// Sync takes the representation of a mirrorSync and creates it.  Returns the server's representation of the mirrorSync, and an error, if there is any.
+func (c *gitDestinations) Sync(ctx context.Context, gitDestinationName string, mirrorSync *configbutlerv1alpha1.MirrorSync, opts v1.CreateOptions) (result *configbutlerv1alpha1.MirrorSync, err error) {
+	result = &configbutlerv1alpha1.MirrorSync{}
+	err = c.GetClient().Post().
+		Namespace(c.GetNamespace()).
+		Resource("gitdestinations").
+		Name(gitDestinationName).
+		SubResource("sync").
+		VersionedParams(&opts, scheme.ParameterCodec).
+		Body(mirrorSync).
+		Do(ctx).
+		Into(result)
+	return
 }

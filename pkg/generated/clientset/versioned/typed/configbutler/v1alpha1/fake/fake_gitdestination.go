@@ -6,10 +6,14 @@
 package fake
 
 import (
+	context "context"
+
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	configbutlerv1alpha1 "github.com/configbutler/slipstream/pkg/generated/applyconfiguration/configbutler/v1alpha1"
 	typedconfigbutlerv1alpha1 "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gentype "k8s.io/client-go/gentype"
+	testing "k8s.io/client-go/testing"
 )
 
 // fakeGitDestinations implements GitDestinationInterface
@@ -37,4 +41,16 @@ func newFakeGitDestinations(fake *FakeConfigbutlerV1alpha1, namespace string) ty
 		),
 		fake,
 	}
+}
+
+// Sync takes the representation of a mirrorSync and creates it.  Returns the server's representation of the mirrorSync, and an error, if there is any.
+func (c *fakeGitDestinations) Sync(ctx context.Context, gitDestinationName string, mirrorSync *v1alpha1.MirrorSync, opts v1.CreateOptions) (result *v1alpha1.MirrorSync, err error) {
+	emptyResult := &v1alpha1.MirrorSync{}
+	obj, err := c.Fake.
+		Invokes(testing.NewCreateSubresourceActionWithOptions(c.Resource(), gitDestinationName, "sync", c.Namespace(), mirrorSync, opts), emptyResult)
+
+	if obj == nil {
+		return emptyResult, err
+	}
+	return obj.(*v1alpha1.MirrorSync), err
 }

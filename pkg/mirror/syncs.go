@@ -1,0 +1,183 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// keptSyncs is how many requests that have been carried out a GitDestinationStatus tells of.
+const keptSyncs = 8
+
+// syncRun is a request to compare a destination now, on its way. It is guarded by the seeds
+// that it belongs to.
+type syncRun struct {
+	progress v1alpha1.SyncProgress
+	// full asks for the branch to be read anew.
+	full bool
+	// looked says that the remote has been looked at since the request.
+	looked bool
+	// waiting are the types that have not been compared yet.
+	waiting map[schema.GroupVersionResource]struct{}
+	// sweep says that files of types which are selected no more have not been looked for yet.
+	sweep bool
+}
+
+// found is what a comparison came to.
+type found struct{ written, removed, held int }
+
+// request begins to carry out the requests that are new. They are all that a destination's
+// status holds, after want.
+func (s *seeds) request(pending []v1alpha1.PendingSync) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range pending {
+		if !slices.ContainsFunc(s.runs, func(run *syncRun) bool { return run.progress.ID == p.ID }) {
+			s.runs = append(s.runs, s.begin(p))
+		}
+	}
+	kept := 0
+	for _, run := range slices.Backward(s.runs) {
+		inStatus := slices.ContainsFunc(pending, func(p v1alpha1.PendingSync) bool { return p.ID == run.progress.ID })
+		if !run.over() || inStatus {
+			continue
+		}
+		if kept++; kept > keptSyncs {
+			s.runs = slices.DeleteFunc(s.runs, func(other *syncRun) bool { return other == run })
+		}
+	}
+}
+
+// begin asks for what a request wants. The caller holds mu.
+func (s *seeds) begin(p v1alpha1.PendingSync) *syncRun {
+	run := &syncRun{
+		progress: v1alpha1.SyncProgress{ID: p.ID, Time: p.Time}, full: p.Full,
+		waiting: map[schema.GroupVersionResource]struct{}{}, sweep: len(p.Types) == 0,
+	}
+	for t, state := range s.types {
+		if len(p.Types) == 0 || slices.ContainsFunc(p.Types, func(name string) bool { return isNamed(t, name) }) {
+			state.whole, state.notBefore = true, time.Time{}
+			state.runs = append(state.runs, run)
+			run.waiting[t] = struct{}{}
+		}
+	}
+	for _, name := range p.Types {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(run.waiting)), func(t schema.GroupVersionResource) bool { return isNamed(t, name) }) {
+			run.progress.Failures = append(run.progress.Failures, name+": no rule selects it")
+		}
+	}
+	run.progress.Types = int64(len(run.waiting))
+	return run
+}
+
+// isNamed says whether a user means a type by a name: its plural, with or without its group.
+func isNamed(t schema.GroupVersionResource, name string) bool {
+	return name == t.Resource || name == t.GroupResource().String()
+}
+
+// unseen returns the requests for which the remote has not been looked at.
+func (s *seeds) unseen() []*syncRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.runs), func(run *syncRun) bool { return run.looked })
+}
+
+// seen notes that the remote has been looked at for some requests.
+func (s *seeds) seen(runs []*syncRun) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, run := range runs {
+		run.looked = true
+		s.sweep = s.sweep || run.sweep
+		run.settle()
+	}
+}
+
+// awaitsLook says whether a comparison of the type has to wait until the remote has been
+// looked at. The caller holds mu.
+func (s *seedState) awaitsLook() bool {
+	return slices.ContainsFunc(s.runs, func(run *syncRun) bool { return !run.looked })
+}
+
+// compared notes what the comparison of a type has come to; err says that there was none.
+func (r *syncRun) compared(t schema.GroupVersionResource, f found, err error) {
+	if _, ok := r.waiting[t]; !ok {
+		return
+	}
+	delete(r.waiting, t)
+	if err != nil {
+		r.progress.Failures = append(r.progress.Failures, fmt.Sprintf("%s: %v", t.GroupResource(), err))
+	} else {
+		r.progress.Compared++
+	}
+	r.add(f)
+	r.settle()
+}
+
+func (r *syncRun) add(f found) {
+	r.progress.FilesWritten += int64(f.written)
+	r.progress.FilesRemoved += int64(f.removed)
+	r.progress.OrphansHeld += int64(f.held)
+}
+
+// settle notes that nothing is left to do, when it is so.
+func (r *syncRun) settle() {
+	if r.looked && len(r.waiting) == 0 && !r.sweep && !r.over() {
+		now := metav1.NewTime(time.Now().Truncate(time.Second))
+		r.progress.CompletionTime = &now
+	}
+}
+
+func (r *syncRun) over() bool { return r.progress.CompletionTime != nil }
+
+// swept notes that files of types which are selected no more have been looked for, or are
+// not to be looked for now. It returns whether a request has waited for that.
+func (s *seeds) swept(f found) (waited bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, run := range s.runs {
+		if run.sweep && run.looked {
+			run.sweep, waited = false, true
+			run.add(f)
+			run.settle()
+		}
+	}
+	return waited
+}
+
+// syncReports are the requests as a GitDestinationStatus tells of them.
+func (s *seeds) syncReports() []v1alpha1.SyncProgress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var reports []v1alpha1.SyncProgress
+	for _, run := range s.runs {
+		reports = append(reports, *run.progress.DeepCopy())
+	}
+	return reports
+}
+
+// withoutDone leaves out the requests that have been carried out, as a record tells.
+func withoutDone(pending []v1alpha1.PendingSync, told []v1alpha1.SyncProgress) []v1alpha1.PendingSync {
+	return slices.DeleteFunc(slices.Clone(pending), func(p v1alpha1.PendingSync) bool {
+		return slices.ContainsFunc(told, func(s v1alpha1.SyncProgress) bool { return s.ID == p.ID && s.CompletionTime != nil })
+	})
+}
+
+// newlyRequested says whether a destination's status holds a request that it did not hold
+// before.
+func newlyRequested(before, after any) bool {
+	a, okA := before.(*v1alpha1.GitDestination)
+	b, okB := after.(*v1alpha1.GitDestination)
+	return okA && okB && slices.ContainsFunc(b.Status.PendingSyncs, func(p v1alpha1.PendingSync) bool {
+		return !slices.ContainsFunc(a.Status.PendingSyncs, func(q v1alpha1.PendingSync) bool { return q.ID == p.ID })
+	})
+}

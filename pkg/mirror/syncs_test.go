@@ -1,0 +1,148 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// ask makes a request, as the subresource does.
+func (s *stage) ask(id string, full bool, types ...string) {
+	s.t.Helper()
+	s.edit(func(d *v1alpha1.GitDestination) {
+		d.Status.PendingSyncs = append(d.Status.PendingSyncs, v1alpha1.PendingSync{ID: id, Types: types, Full: full})
+	})
+}
+
+// answered waits until a request has been carried out.
+func (s *stage) answered(id string) v1alpha1.SyncProgress {
+	s.t.Helper()
+	var found v1alpha1.SyncProgress
+	eventually(s.t, "request "+id, func() error {
+		syncs := s.record("main").Syncs
+		i := slices.IndexFunc(syncs, func(sync v1alpha1.SyncProgress) bool { return sync.ID == id })
+		if i < 0 {
+			return errors.New("unknown")
+		}
+		if found = syncs[i]; found.CompletionTime == nil {
+			return fmt.Errorf("under way: %+v", found)
+		}
+		return nil
+	})
+	return found
+}
+
+// The remote is looked at once an hour here: only a request finds sooner what others did.
+func TestSyncFindsWhatOthersDid(t *testing.T) {
+	for name, types := range map[string][]string{"all": nil, "one type": {"configmaps"}} {
+		for _, full := range []bool{false, true} {
+			if full && types != nil {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, full %v", name, full), func(t *testing.T) {
+				s := newStage(t)
+				s.cluster.put(configMap("a"), "1")
+				s.mirrored()
+				s.idle()
+				other := s.otherWriter()
+				if err := other.edit("edit", func() error {
+					return errors.Join(other.write("clusters/a/core/v1/configmaps/shop/a.yaml", "x")(), other.write("clusters/a/core/v1/configmaps/shop/b.yaml", "x")())
+				}); err != nil {
+					t.Fatal(err)
+				}
+				s.ask("one", full, types...)
+				got := s.answered("one")
+				if got.Types != 1 || got.Compared != 1 || got.FilesWritten != 1 || got.FilesRemoved != 1 || got.Failures != nil {
+					t.Errorf("found %+v", got)
+				}
+				s.mirrored()
+				s.stays("main", func() {
+					s.ask("two", full, types...)
+					if got := s.answered("two"); got.FilesWritten+got.FilesRemoved != 0 || got.Compared != 1 {
+						t.Errorf("found %+v", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestSyncTellsWhatCannotBeCompared(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.idle()
+	s.cluster.setRefused(configMaps, errors.New("forbidden"))
+	s.ask("refused", false, "configmaps", "deployments.apps")
+	got := s.answered("refused")
+	if text := strings.Join(got.Failures, ", "); got.Compared != 0 || !strings.Contains(text, "configmaps: ") || !strings.Contains(text, "forbidden") ||
+		!strings.Contains(text, "deployments.apps: no rule selects it") {
+		t.Errorf("found %+v", got)
+	}
+	s.cluster.setRefused(configMaps, nil)
+	s.idle()
+}
+
+// A request is in the destination's status until it has been carried out, so that a process
+// that finds one there carries it out.
+func TestSyncOutlivesTheProcess(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.idle()
+	s.git.guard(down)
+	s.ask("one", false)
+	eventually(t, "an error", func() error {
+		if s.record("main").LastError == "" {
+			return errors.New("none")
+		}
+		return nil
+	})
+	if got := s.record("main").Syncs; len(got) != 1 || got[0].CompletionTime != nil {
+		t.Errorf("with the remote down: %+v", got)
+	}
+	s.stop()
+	s.git.guard(nil)
+	s.start()
+	s.answered("one")
+	if left := withoutDone(s.in.destinations[0].Status.PendingSyncs, s.record("main").Syncs); len(left) != 0 {
+		t.Errorf("pending: %+v", left)
+	}
+}
+
+// What a rule selected when the request was made can be gone before it is carried out.
+func TestSyncOfATypeThatGoes(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.idle()
+	s.git.guard(down)
+	s.ask("one", false, "configmaps")
+	s.replan(func(in *inputs) { in.rules = nil })
+	s.git.guard(nil)
+	if got := s.answered("one"); len(got.Failures) != 1 || !strings.Contains(got.Failures[0], "no rule selects it any more") {
+		t.Errorf("found %+v", got)
+	}
+}
+
+func TestSyncsAreForgottenInTime(t *testing.T) {
+	s := newStage(t)
+	s.idle()
+	for i := range keptSyncs + 3 {
+		s.edit(func(d *v1alpha1.GitDestination) { d.Status.PendingSyncs = nil })
+		id := fmt.Sprint(i)
+		s.ask(id, false)
+		s.answered(id)
+	}
+	s.edit(func(d *v1alpha1.GitDestination) { d.Status.PendingSyncs = nil })
+	if got := s.record("main").Syncs; len(got) != keptSyncs || got[0].ID != "3" {
+		t.Errorf("%d requests are told of, from %s on", len(got), got[0].ID)
+	}
+}
