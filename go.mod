@@ -7,6 +7,7 @@ godebug default=go1.26
 require (
 	filippo.io/age v1.3.1
 	github.com/ProtonMail/go-crypto v1.5.2
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/go-git/go-git/v5 v5.19.3
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0

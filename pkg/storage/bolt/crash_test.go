@@ -25,8 +25,12 @@ import (
 // crashStore names, to a child process, the file to write until it is killed.
 const crashStore = "SLIPSTREAM_TEST_CRASH_STORE"
 
-// TestMain turns the test binary into the child of TestKilledWriter.
+// TestMain turns the test binary into the child of TestKilledWriter or of TestLinearizableAcrossKills.
 func TestMain(m *testing.M) {
+	if path := os.Getenv(recordStore); path != "" {
+		fmt.Fprintln(os.Stderr, recordUntilKilled(path))
+		os.Exit(1)
+	}
 	if path := os.Getenv(crashStore); path != "" {
 		fmt.Fprintln(os.Stderr, writeUntilKilled(path))
 		os.Exit(1)
