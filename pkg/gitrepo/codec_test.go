@@ -151,7 +151,7 @@ func FuzzReadPack(f *testing.F) {
 	f.Add(p.finish())
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, pack []byte) {
-		found, err := readPack(bytes.NewReader(pack), 1<<20)
+		found, err := readPack(bytes.NewReader(pack), 1<<20, 0)
 		if err != nil {
 			return
 		}
@@ -202,14 +202,14 @@ func TestReadPackGivesUp(t *testing.T) {
 	}
 	_ = p.add(plumbing.BlobObject, BlobHash([]byte("x")), []byte("x"))
 	whole := p.finish()
-	if _, err := readPack(bytes.NewReader(whole), int64(len(whole)-1)); !errors.Is(err, errTooLarge) {
+	if _, err := readPack(bytes.NewReader(whole), int64(len(whole)-1), 0); !errors.Is(err, errTooLarge) {
 		t.Errorf("error %v, want %v", err, errTooLarge)
 	}
-	if _, err := readPack(bytes.NewReader(whole[:len(whole)-4]), noLimit); kindOf(err) != Unreachable {
+	if _, err := readPack(bytes.NewReader(whole[:len(whole)-4]), noLimit, 0); kindOf(err) != Unreachable {
 		t.Errorf("cut short: %v", err)
 	}
 	whole[len(whole)-1]++
-	if _, err := readPack(bytes.NewReader(whole), noLimit); kindOf(err) != Protocol {
+	if _, err := readPack(bytes.NewReader(whole), noLimit, 0); kindOf(err) != Protocol {
 		t.Errorf("wrong sum: %v", err)
 	}
 }

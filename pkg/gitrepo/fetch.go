@@ -25,6 +25,10 @@ type want struct {
 	filter packp.Filter
 	// limit bounds what is read, in bytes of the pack.
 	limit int64
+	// objects are wanted instead of the tip.
+	objects []Hash
+	// blobs is the size up to which blobs are kept; zero for none.
+	blobs int64
 }
 
 // noLimit is for packs that are read whole, however many blobs are in them.
@@ -61,6 +65,9 @@ func fetch(ctx context.Context, s session, offered *capability.List, tip Hash, w
 	offered.Delete(capability.ThinPack)
 	asked := packp.NewUploadRequestFromCapabilities(offered)
 	asked.Wants = []Hash{tip}
+	if len(wanted.objects) > 0 {
+		asked.Wants = wanted.objects
+	}
 	if offered.Supports(capability.NoProgress) {
 		_ = asked.Capabilities.Set(capability.NoProgress)
 	}
@@ -81,7 +88,7 @@ func fetch(ctx context.Context, s session, offered *capability.List, tip Hash, w
 		return objects{}, err
 	}
 	defer func() { _ = answer.Close() }()
-	return readFetched(bufio.NewReaderSize(answer, answerBuffer), asked, wanted.limit)
+	return readFetched(bufio.NewReaderSize(answer, answerBuffer), asked, wanted)
 }
 
 // encodeFetch writes the whole negotiation at once: what is wanted, what is known, done.
@@ -102,7 +109,7 @@ func encodeFetch(asked *packp.UploadRequest, have Hash) ([]byte, error) {
 	return request.Bytes(), nil
 }
 
-func readFetched(answer *bufio.Reader, asked *packp.UploadRequest, limit int64) (objects, error) {
+func readFetched(answer *bufio.Reader, asked *packp.UploadRequest, wanted want) (objects, error) {
 	if !asked.Depth.IsZero() {
 		if err := skipUntilFlush(answer); err != nil {
 			return objects{}, err
@@ -111,7 +118,7 @@ func readFetched(answer *bufio.Reader, asked *packp.UploadRequest, limit int64) 
 	if err := skipAcknowledgements(answer); err != nil {
 		return objects{}, err
 	}
-	return readPack(newDataReader(answer, asked.Capabilities, io.Discard), limit)
+	return readPack(newDataReader(answer, asked.Capabilities, io.Discard), wanted.limit, wanted.blobs)
 }
 
 // skipUntilFlush reads over the list of commits whose parents the server leaves out.

@@ -23,15 +23,18 @@ const (
 // errTooLarge says that a pack was given up because of its size.
 var errTooLarge = errors.New("the pack is larger than expected")
 
-// objects are the trees and commits of a pack; blobs are read over.
+// objects are the trees and commits of a pack, and its small blobs where they were asked for.
 type objects struct {
 	trees   map[Hash][]byte
 	commits map[Hash][]byte
+	blobs   map[Hash][]byte
 }
 
 type packReader struct {
 	scanner *packfile.Scanner
 	found   objects
+	// blobs is the size up to which blobs are kept; zero for none.
+	blobs int64
 	// bases finds what an offset delta is made against. What is missing here is a blob, and so is the delta's result.
 	bases map[int64]keptObject
 	named map[Hash]keptObject
@@ -43,13 +46,14 @@ type keptObject struct {
 	content []byte
 }
 
-// readPack reads a pack from a stream, of which at most limit bytes are taken. It keeps no blobs. Objects need not be
-// checked for damage: callers find them by the hashes that are made here.
-func readPack(stream io.Reader, limit int64) (objects, error) {
+// readPack reads a pack from a stream, of which at most limit bytes are taken. It keeps blobs of up to so many bytes.
+// Objects need not be checked for damage: callers find them by the hashes that are made here.
+func readPack(stream io.Reader, limit, blobs int64) (objects, error) {
 	source := &packSource{stream: stream, left: limit}
 	reader := packReader{
 		scanner: packfile.NewScanner(source),
-		found:   objects{trees: map[Hash][]byte{}, commits: map[Hash][]byte{}},
+		found:   objects{trees: map[Hash][]byte{}, commits: map[Hash][]byte{}, blobs: map[Hash][]byte{}},
+		blobs:   blobs,
 		bases:   map[int64]keptObject{},
 		named:   map[Hash]keptObject{},
 	}
@@ -95,16 +99,29 @@ func (r *packReader) readObject(header *packfile.ObjectHeader) error {
 		return r.readDelta(header, r.bases[header.OffsetReference])
 	case plumbing.REFDeltaObject:
 		return r.readDelta(header, r.named[header.Reference])
+	case plumbing.BlobObject:
+		if header.Length > r.blobs || r.blobs == 0 {
+			return r.skip()
+		}
+		content, err := r.inflate(header)
+		if err != nil {
+			return err
+		}
+		return r.keep(header.Offset, keptObject{kind: header.Type, content: content})
 	default:
-		_, _, err := r.scanner.NextObject(io.Discard)
-		return err
+		return r.skip()
 	}
+}
+
+// skip reads over an object.
+func (r *packReader) skip() error {
+	_, _, err := r.scanner.NextObject(io.Discard)
+	return err
 }
 
 func (r *packReader) readDelta(header *packfile.ObjectHeader, base keptObject) error {
 	if base.content == nil {
-		_, _, err := r.scanner.NextObject(io.Discard)
-		return err
+		return r.skip()
 	}
 	delta, err := r.inflate(header)
 	if err != nil {
@@ -132,6 +149,9 @@ func (r *packReader) inflate(header *packfile.ObjectHeader) ([]byte, error) {
 
 func (r *packReader) keep(offset int64, object keptObject) error {
 	r.kept += int64(len(object.content))
+	if r.blobs > 0 && r.kept > maxContents {
+		return errTooLarge
+	}
 	if r.kept > maxKept || len(object.content) > maxObject {
 		return errors.New("its trees and commits are too large")
 	}
@@ -140,9 +160,12 @@ func (r *packReader) keep(offset int64, object keptObject) error {
 	}
 	hash := objectHash(object.kind, object.content)
 	r.bases[offset], r.named[hash] = object, object
-	if object.kind == plumbing.TreeObject {
+	switch object.kind {
+	case plumbing.TreeObject:
 		r.found.trees[hash] = object.content
-	} else {
+	case plumbing.BlobObject:
+		r.found.blobs[hash] = object.content
+	default:
 		r.found.commits[hash] = object.content
 	}
 	return nil
