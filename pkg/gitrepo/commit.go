@@ -75,7 +75,10 @@ func (s Signature) encode() string {
 	return fmt.Sprintf("%s <%s> %d %s", name, email, max(s.When.Unix(), 0), s.When.Format("-0700"))
 }
 
-// cleanIdentity drops what would end a name or an address early.
+// crud is what Git strips from the ends of a name or an address, beside spaces and control characters.
+const crud = `.,:;<>"\'`
+
+// cleanIdentity drops what would end a name or an address early, and from the ends what Git would.
 func cleanIdentity(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {
@@ -84,7 +87,7 @@ func cleanIdentity(text string) string {
 		}
 		return r
 	}, text)
-	return strings.TrimSpace(text)
+	return strings.Trim(text, crud+" ")
 }
 
 // commitLinks is what is read of other people's commits.

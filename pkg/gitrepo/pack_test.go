@@ -86,7 +86,7 @@ func TestCommitMetadata(t *testing.T) {
 	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
 	commit := gitrepo.Commit{
 		Author: gitrepo.Signature{
-			Name: "system:serviceaccount:<shop>\n:web", Email: "web@\x00example.com>",
+			Name: " .\"system:serviceaccount:<shop>\n:web' ;", Email: "web@\x00example.com>",
 			When: time.Date(2024, 5, 6, 7, 8, 9, 10, time.FixedZone("", -(3*60+30)*60)),
 		},
 		Committer: gitrepo.Signature{Name: "", Email: "", When: time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)},

@@ -28,7 +28,7 @@ func groupChanges(granularity v1alpha1.Granularity, changes []Change) []group {
 		last := len(groups) - 1
 		if last >= 0 && shares(granularity, groups[last], change) {
 			groups[last].changes = append(groups[last].changes, change)
-			if groups[last].author != change.Author {
+			if !groups[last].author.same(change.Author) {
 				groups[last].author = Author{}
 			}
 			continue
@@ -45,7 +45,7 @@ func shares(granularity v1alpha1.Granularity, g group, change Change) bool {
 	case v1alpha1.GranularityBatch:
 		return true
 	default:
-		return g.author == change.Author
+		return g.author.same(change.Author)
 	}
 }
 

@@ -6,6 +6,7 @@ package mirror
 import (
 	"fmt"
 	"path"
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,15 +33,27 @@ func (o Object) resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource}
 }
 
-// Author is who made a change, as far as it is known.
+// Author is who made a change, as far as it is known. The zero value is nobody.
 type Author struct {
-	// Name and Email are the Git author; both empty when nobody is known.
-	Name  string `json:"name,omitempty"`
-	Email string `json:"email,omitempty"`
+	// Username is the Kubernetes user; empty when nobody is known.
+	Username string `json:"username,omitempty"`
+	// Name and Email are what an identity provider says beside it.
+	Name   string   `json:"name,omitempty"`
+	Email  string   `json:"email,omitempty"`
+	Groups []string `json:"groups,omitempty"`
 	// Signal is what told: audit, admission, managed-fields or unknown (empty).
 	Signal string `json:"signal,omitempty"`
 	// ImpersonatedBy is the user behind an impersonated one.
 	ImpersonatedBy string `json:"impersonatedBy,omitempty"`
+}
+
+func (a Author) known() bool { return a.Username != "" }
+
+// same says whether a commit can have both authors, so that it says of neither what is true
+// of the other only. The groups that a user was in at the time do not count.
+func (a Author) same(b Author) bool {
+	a.Groups, b.Groups = nil, nil
+	return reflect.DeepEqual(a, b)
 }
 
 // Change is one change of content on its way to one destination: a row of the outbox.

@@ -4,17 +4,25 @@
 package mirror
 
 import (
-	"fmt"
+	"cmp"
 	"strings"
-	"text/template"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/commitformat"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
 )
 
-// listedChanges is how many changes the body of a commit message names.
-const listedChanges = 50
+// The committer where a GitRepoConfig names none.
+const (
+	defaultCommitter      = "Slipstream"
+	defaultCommitterEmail = "slipstream@configbutler.ai"
+)
+
+// attributionUnknown is the attribution of changes that nobody is known for.
+const attributionUnknown = "unknown"
 
 // Identity is what commits say about the server that made them.
 type Identity struct {
@@ -27,126 +35,81 @@ type Identity struct {
 	Instance string
 }
 
-// Message is what the commit message template of a GitRepoConfig is executed with.
-type Message struct {
-	// Subject is the line that is used without a template.
-	Subject string
-	// Destination is "namespace/name".
-	Destination string
-	// Author is the name of the commit's author; empty when nobody is known.
-	Author string
-	// Attribution is the signal that told the author: audit, admission, managed-fields, unknown.
-	Attribution string
-	// Operation is CREATE, UPDATE or DELETE when all changes agree, else BATCH; SEED when
-	// the changes were found by comparing the cluster with the branch.
-	Operation string
-	// Changes are the changes in order.
-	Changes []MessageChange
+// wording is how a repository wants its commits to read.
+type wording struct {
+	identity  Identity
+	committer gitrepo.Signature
+	author    *commitformat.AuthorTemplate
+	message   *commitformat.MessageTemplate
 }
 
-// MessageChange is one change of a Message.
-type MessageChange struct {
-	Operation v1alpha1.Operation
-	Object
+// newWording reads a repository's templates. Validation has let them pass; one that it would not let pass any more is as
+// good as none.
+func newWording(identity Identity, repository *v1alpha1.GitRepoConfig) *wording {
+	w := &wording{identity: identity, committer: gitrepo.Signature{Name: defaultCommitter, Email: defaultCommitterEmail}}
+	policy := repository.Spec.Commit
+	if policy == nil {
+		return w
+	}
+	if policy.Committer != nil {
+		w.committer = gitrepo.Signature{Name: policy.Committer.Name, Email: policy.Committer.Email}
+	}
+	w.author, _ = commitformat.ParseAuthor(policy.AuthorTemplate)
+	w.message, _ = commitformat.ParseMessage(policy.MessageTemplate)
+	return w
 }
 
-// operationBatch and operationSeed stand where several operations come together.
-const (
-	operationBatch = "BATCH"
-	operationSeed  = "SEED"
-)
-
-// newMessage describes changes, at least one. seed says that a comparison found them.
-func newMessage(destination types.NamespacedName, author Author, changes []Change, seed bool) Message {
-	m := Message{
-		Destination: destination.String(), Author: author.Name, Attribution: author.Signal,
-		Operation: string(changes[0].Operation), Changes: make([]MessageChange, len(changes)),
+// commit returns a commit of changes, at least one, less the files. seed says that a comparison found them.
+func (w *wording) commit(destination types.NamespacedName, author Author, changes []Change, seed bool) gitrepo.Commit {
+	commit := gitrepo.Commit{Author: w.committer, Committer: w.committer}
+	if author.known() {
+		commit.Author.Name, commit.Author.Email = w.author.Identity(commitformat.User{
+			Username: author.Username, Name: author.Name, Email: author.Email, Groups: author.Groups, Cluster: w.identity.ClusterUID,
+		})
 	}
-	if m.Attribution == "" {
-		m.Attribution = "unknown"
+	commit.Author.When, commit.Committer.When = changes[len(changes)-1].Time, time.Now()
+	about := commitformat.About{
+		Destination: destination.String(), Cluster: w.identity.ClusterUID, Username: author.Username,
+		Attribution: cmp.Or(author.Signal, attributionUnknown), ImpersonatedBy: author.ImpersonatedBy,
 	}
+	if author.known() {
+		about.Author = commit.Author.Name
+	}
+	described := make([]commitformat.Change, len(changes))
 	for i, change := range changes {
-		m.Changes[i] = MessageChange{Operation: change.Operation, Object: change.Object}
-		if string(change.Operation) != m.Operation {
-			m.Operation = operationBatch
+		described[i] = commitformat.Change{
+			Operation: string(change.Operation), Group: change.Object.Group, Version: change.Object.Version,
+			Resource: change.Object.Resource, Namespace: change.Object.Namespace, Name: change.Object.Name,
 		}
 	}
-	if seed {
-		m.Operation = operationSeed
-	}
-	m.Subject = m.subject()
-	return m
-}
-
-func (m Message) subject() string {
-	if len(m.Changes) == 1 && m.Operation != operationSeed {
-		return fmt.Sprintf("[%s] %s", m.Operation, m.Changes[0].Object)
-	}
-	if len(m.Changes) == 1 {
-		return fmt.Sprintf("[%s] %s %s", m.Operation, m.Changes[0].Operation, m.Changes[0].Object)
-	}
-	count := map[v1alpha1.Operation]int{}
-	for _, change := range m.Changes {
-		count[change.Operation]++
-	}
-	var parts []string
-	for _, part := range []struct {
-		operation v1alpha1.Operation
-		word      string
-	}{{v1alpha1.OperationCreate, "created"}, {v1alpha1.OperationUpdate, "updated"}, {v1alpha1.OperationDelete, "deleted"}} {
-		if n := count[part.operation]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, part.word))
-		}
-	}
-	return fmt.Sprintf("[%s] %d objects: %s", m.Operation, len(m.Changes), strings.Join(parts, ", "))
-}
-
-// withoutTemplate is the subject and, for several changes, what they are.
-func (m Message) withoutTemplate() string {
-	if len(m.Changes) == 1 {
-		return m.Subject
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", m.Subject)
-	for _, change := range m.Changes[:min(len(m.Changes), listedChanges)] {
-		fmt.Fprintf(&b, "%s %s\n", change.Operation, change.Object)
-	}
-	if more := len(m.Changes) - listedChanges; more > 0 {
-		fmt.Fprintf(&b, "and %d more\n", more)
-	}
-	return b.String()
-}
-
-// text is the whole commit message: what the template says, or the default where there is
-// no template or it fails, then the trailers, in a paragraph of their own as
-// git interpret-trailers wants it.
-func (m Message) text(custom *template.Template, trailers []string) string {
-	text := strings.TrimSpace(m.withoutTemplate())
-	if custom != nil {
-		var b strings.Builder
-		if err := custom.Execute(&b, m); err == nil && strings.TrimSpace(b.String()) != "" {
-			text = strings.TrimSpace(b.String())
-		}
-	}
-	return text + "\n\n" + strings.Join(trailers, "\n") + "\n"
+	message := commitformat.NewMessage(about, described, seed)
+	commit.Message = w.message.Text(message, w.identity.trailers(message, changes))
+	return commit
 }
 
 // trailers say, readable by `git log --format=%(trailers)`, where a commit comes from.
-func (id Identity) trailers(m Message, changes []Change) []string {
-	trailers := []string{
-		"X-ConfigButler-ClusterUID: " + id.ClusterUID,
-		"X-ConfigButler-ControllerNS: " + id.Namespace,
-		"X-ConfigButler-ControllerName: " + id.Name,
-		"X-ConfigButler-InstanceID: " + id.Instance,
-		"X-ConfigButler-Destination: " + m.Destination,
-		"X-ConfigButler-Operation: " + m.Operation,
-		"X-ConfigButler-Attribution: " + m.Attribution,
+func (id Identity) trailers(m commitformat.Message, changes []Change) []commitformat.Trailer {
+	const prefix = "X-ConfigButler-"
+	trailers := []commitformat.Trailer{
+		{Key: prefix + "ClusterUID", Value: id.ClusterUID},
+		{Key: prefix + "ControllerNS", Value: id.Namespace},
+		{Key: prefix + "ControllerName", Value: id.Name},
+		{Key: prefix + "InstanceID", Value: id.Instance},
+		{Key: prefix + "Destination", Value: m.Destination},
+		{Key: prefix + "Operation", Value: m.Operation},
+		{Key: prefix + "Attribution", Value: m.Attribution},
 	}
 	if len(changes) == 1 && changes[0].ResourceVersion != "" {
-		trailers = append(trailers, "X-ConfigButler-ResourceVersion: "+changes[0].ResourceVersion)
+		trailers = append(trailers, commitformat.Trailer{Key: prefix + "ResourceVersion", Value: changes[0].ResourceVersion})
 	}
-	if by := changes[0].Author.ImpersonatedBy; by != "" {
-		trailers = append(trailers, "X-ConfigButler-ImpersonatedBy: "+by)
+	if m.ImpersonatedBy != "" {
+		trailers = append(trailers, commitformat.Trailer{Key: prefix + "ImpersonatedBy", Value: m.ImpersonatedBy})
 	}
 	return trailers
+}
+
+// subjectOf is the first line of a commit's message.
+func subjectOf(commit gitrepo.Commit) string {
+	subject, _, _ := strings.Cut(commit.Message, "\n")
+	return subject
 }

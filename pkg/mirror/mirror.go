@@ -125,7 +125,7 @@ func newMirror(config Config) (*mirror, error) {
 	m := &mirror{
 		config: config, cluster: cluster,
 		informers:    externalversions.NewSharedInformerFactory(config.Slipstream, 0),
-		repositories: &repositories{cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure},
+		repositories: &repositories{cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
 		watches: newWatchStates(), recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"text/template"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -183,22 +182,14 @@ func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 	for i, change := range changes {
 		files[i] = gitrepo.Change{Path: p.file(change.Path), Content: change.Content}
 	}
-	message := newMessage(m.key, g.author, changes, seed)
-	text := message.text(messageTemplate(p.repository), w.services.identity.trailers(message, changes))
-	committer := committerOf(p.repository)
-	author := gitrepo.Signature{Name: g.author.Name, Email: g.author.Email}
-	if author.Name == "" {
-		author = committer
-	}
-	author.When, committer.When = changes[len(changes)-1].Time, time.Now()
-	hash, staged, err := w.branch.Stage(gitrepo.Commit{
-		Author: author, Committer: committer, Message: text, Changes: files, Sign: w.sign,
-	})
+	commit := w.wording.commit(m.key, g.author, changes, seed)
+	commit.Changes, commit.Sign = files, w.sign
+	hash, staged, err := w.branch.Stage(commit)
 	if err != nil {
 		return wrap("make a commit", err)
 	}
 	if staged {
-		sum.add(hash, message.Subject, changes)
+		sum.add(hash, subjectOf(commit), changes)
 	}
 	return nil
 }
@@ -310,30 +301,4 @@ func count(p pushed) {
 	commitBytes.Add(float64(p.bytes))
 	objectsWritten.Add(float64(p.written))
 	filesDeleted.Add(float64(p.removed))
-}
-
-// The committer where a GitRepoConfig names none.
-const (
-	defaultCommitter      = "Slipstream"
-	defaultCommitterEmail = "slipstream@configbutler.ai"
-)
-
-func committerOf(repository *v1alpha1.GitRepoConfig) gitrepo.Signature {
-	if policy := repository.Spec.Commit; policy != nil && policy.Committer != nil {
-		return gitrepo.Signature{Name: policy.Committer.Name, Email: policy.Committer.Email}
-	}
-	return gitrepo.Signature{Name: defaultCommitter, Email: defaultCommitterEmail}
-}
-
-// messageTemplate returns the template of a repository, nil without one. Validation has
-// parsed it; one that does not parse is as good as none.
-func messageTemplate(repository *v1alpha1.GitRepoConfig) *template.Template {
-	if repository.Spec.Commit == nil || repository.Spec.Commit.MessageTemplate == "" {
-		return nil
-	}
-	parsed, err := template.New("message").Parse(repository.Spec.Commit.MessageTemplate)
-	if err != nil {
-		return nil
-	}
-	return parsed
 }

@@ -103,6 +103,7 @@ func (w *worker) load(ctx context.Context, members []member) error {
 	}
 	w.leave()
 	w.remote, w.branch = remote, nil
+	w.wording = newWording(w.services.identity, members[0].plan.repository)
 	if w.sign, err = w.services.signer(ctx, members[0].plan.repository); err != nil {
 		return err
 	}

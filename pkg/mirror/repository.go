@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +26,8 @@ type repositories struct {
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	// allowInsecure lets http and file URLs in (--git-allow-insecure).
 	allowInsecure bool
+	// now tells the time by which keys expire.
+	now func() time.Time
 }
 
 // refusedError is a verdict about a repository's configuration.

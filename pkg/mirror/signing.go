@@ -6,7 +6,6 @@ package mirror
 import (
 	"context"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -42,7 +41,7 @@ func (r *repositories) signer(ctx context.Context, config *v1alpha1.GitRepoConfi
 	if key == "" {
 		return nil, lacksSigningKey(secret, signing.Format, keys, other)
 	}
-	sign, err := readSigner(signing.Format, private, secret.Data[keySigningPassphrase])
+	sign, err := r.readSigner(signing.Format, private, secret.Data[keySigningPassphrase])
 	if err != nil {
 		return nil, unusableKey(secret, key, err)
 	}
@@ -55,9 +54,9 @@ func (r *repositories) signer(ctx context.Context, config *v1alpha1.GitRepoConfi
 	}, nil
 }
 
-func readSigner(format v1alpha1.SigningFormat, private, passphrase []byte) (signature.Signer, error) {
+func (r *repositories) readSigner(format v1alpha1.SigningFormat, private, passphrase []byte) (signature.Signer, error) {
 	if format == v1alpha1.SigningFormatOpenPGP {
-		return signature.OpenPGP(private, passphrase, time.Now)
+		return signature.OpenPGP(private, passphrase, r.now)
 	}
 	return signature.SSH(private, passphrase)
 }

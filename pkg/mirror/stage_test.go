@@ -71,6 +71,8 @@ type stage struct {
 	lookInterval time.Duration
 	// changed is called by the worker when something has changed that is reported.
 	changed atomic.Pointer[func()]
+	// ahead is by how much the clock for keys is ahead.
+	ahead atomic.Int64
 	// secrets are those of the cluster that the server runs in.
 	secrets *fake.Clientset
 
@@ -107,7 +109,7 @@ func (s *stage) start() {
 	store := workstore.New(s.kv, "/test")
 	m := &mirror{
 		config: Config{Store: store}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces},
-		repositories: &repositories{cluster: s.secrets, allowInsecure: true},
+		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
 		recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
@@ -132,6 +134,9 @@ func (s *stage) start() {
 	})
 	s.plan()
 }
+
+// now is the time by which keys expire.
+func (s *stage) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
 // onChange calls a function whenever the worker has something to report.
 func (s *stage) onChange(call func()) { s.changed.Store(&call) }

@@ -81,6 +81,8 @@ type worker struct {
 	// The rest belongs to run.
 	remote *gitrepo.Remote
 	branch *gitrepo.Branch
+	// wording is the same for as long as the worker is, for it belongs to one generation of the configuration.
+	wording *wording
 	// sign is nil when the configuration asks for no signatures.
 	sign signature.Signer
 	// stale says that the remote may not be where the branch believes it is, inDoubt that

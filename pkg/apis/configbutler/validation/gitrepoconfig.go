@@ -74,8 +74,7 @@ func validatePushPolicy(push *configbutler.PushPolicy, path *field.Path) field.E
 }
 
 func validateCommitPolicy(commit *configbutler.CommitPolicy, path *field.Path) field.ErrorList {
-	errs := validateTemplate(commit.AuthorTemplate, authorFields(), path.Child("authorTemplate"))
-	errs = append(errs, validateTemplate(commit.MessageTemplate, messageFields(), path.Child("messageTemplate"))...)
+	errs := validateTemplates(commit.AuthorTemplate, commit.MessageTemplate, path)
 	if committer := commit.Committer; committer != nil {
 		errs = append(errs, validateIdentity(committer.Name, path.Child("committer", "name"))...)
 		errs = append(errs, validateIdentity(committer.Email, path.Child("committer", "email"))...)

@@ -10,20 +10,25 @@ package v1alpha1
 //
 // CommitPolicy says what commits look like.
 type CommitPolicyApplyConfiguration struct {
-	// authorTemplate is a Go text/template for the author, of the form "Name <email>". It sees .Username, .Name,
-	// .Email, .Groups and .Cluster of the change; what is not known is empty. Empty means
-	// {{.Username}} <{{.Username}}@{{.Cluster}}>, with the user's own name and email where they are known.
+	// authorTemplate is a Go text/template that writes the author on one line, as "Name <email>". It sees .Username,
+	// .Name, .Email, .Groups and .Cluster (the cluster's uid); what is not known is empty. A part that it leaves empty
+	// is as without a template: the user's name and email where they are known, else the username and
+	// username@cluster. It is not used for changes that nobody is known for.
 	// Templates may use if, else, with, range over the lists named here, and the functions and, or, not, eq, ne, lt,
-	// le, gt, ge, len, index and slice.
+	// le, gt, ge, len, index and slice. They are tried on samples when they are set; where one fails on a change all
+	// the same, the commit reads as without it.
 	AuthorTemplate *string `json:"authorTemplate,omitempty"`
 	// committer is the identity that every commit is made with, and the author of changes that nobody is known for.
 	// Defaults to the server's own.
 	Committer *CommitIdentityApplyConfiguration `json:"committer,omitempty"`
-	// messageTemplate is a Go text/template, like authorTemplate, for the message above the trailers. It sees .Subject
-	// (the line that would be used without a template), .Operation (CREATE, UPDATE or DELETE when all changes agree,
-	// BATCH when they differ, SEED when a comparison found them), .Destination (namespace/name), .Author,
-	// .Attribution (audit, admission, managed-fields or unknown) and .Changes, a list of .Operation, .Group,
-	// .Version, .Resource, .Namespace and .Name. Empty means the subject, and a summary when there are several changes.
+	// messageTemplate is a Go text/template, like authorTemplate, for the message above the trailers, at most 64 KiB. It
+	// sees .Subject (the line that would be used without a template), .Summary (what would follow it when there are
+	// several changes), .Operation (CREATE, UPDATE or DELETE when all changes agree, BATCH when they differ, SEED when a
+	// comparison found them), .Count, .Created, .Updated and .Deleted (numbers of changes), .Group, .Version, .Resource,
+	// .Namespace and .Name (what all changes have in common, else empty), .Destination (namespace/name), .Cluster (its
+	// uid), .Username, .Author, .ImpersonatedBy, .Attribution (audit, admission, managed-fields or unknown) and .Changes,
+	// a list of .Operation, .Group, .Version, .Resource, .Namespace and .Name, of the first 1000 changes. Empty means the
+	// subject and the summary.
 	MessageTemplate *string `json:"messageTemplate,omitempty"`
 	// signing signs every commit. Absent means that commits are not signed.
 	Signing *CommitSigningApplyConfiguration `json:"signing,omitempty"`

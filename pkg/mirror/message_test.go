@@ -1,0 +1,91 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
+	id := Identity{ClusterUID: "uid", Namespace: "slipstream-system", Name: "slipstream", Instance: "i"}
+	jane := Author{Username: "jane", Email: "jane@example.com", Signal: "audit", ImpersonatedBy: "admin\nX-ConfigButler-Attribution: forged"}
+	one := changesOf("jane:a")
+	one[0].ResourceVersion = "42"
+	several := changesOf("jane:a jane:b")
+	trailers := func(operation, attribution string, more ...string) string {
+		return strings.Join(append([]string{
+			"X-ConfigButler-ClusterUID: uid", "X-ConfigButler-ControllerNS: slipstream-system", "X-ConfigButler-ControllerName: slipstream",
+			"X-ConfigButler-InstanceID: i", "X-ConfigButler-Destination: shop/main", "X-ConfigButler-Operation: " + operation,
+			"X-ConfigButler-Attribution: " + attribution,
+		}, more...), "\n") + "\n"
+	}
+	for name, test := range map[string]struct {
+		policy  *v1alpha1.CommitPolicy
+		author  Author
+		changes []Change
+		seed    bool
+		by      string
+		want    string
+	}{
+		"by a user": {
+			nil, jane, one, false, "jane <jane@example.com> Slipstream <slipstream@configbutler.ai>",
+			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42",
+				"X-ConfigButler-ImpersonatedBy: adminX-ConfigButler-Attribution: forged"),
+		},
+		"by nobody": {
+			nil, Author{}, several, false, "Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
+			"[UPDATE] 2 objects: 2 updated\n\nUPDATE v1/configmaps shop/a\nUPDATE v1/configmaps shop/b\n\n" + trailers("UPDATE", "unknown"),
+		},
+		"of a seed": {
+			nil, Author{}, several, true, "Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
+			"[SEED] 2 objects: 2 updated\n\nUPDATE v1/configmaps shop/a\nUPDATE v1/configmaps shop/b\n\n" + trailers("SEED", "unknown"),
+		},
+		"by templates": {
+			&v1alpha1.CommitPolicy{
+				AuthorTemplate:  "{{.Username}} of {{.Cluster}} <{{.Email}}>",
+				MessageTemplate: "{{.Author}} ({{.Username}}, {{.ImpersonatedBy}}): {{.Name}}",
+				Committer:       &v1alpha1.CommitIdentity{Name: "bot", Email: "bot@example.com"},
+			}, Author{Username: "jane", Signal: "admission", ImpersonatedBy: "joe"}, one, false, "jane of uid <jane@uid> bot <bot@example.com>",
+			"jane of uid (jane, joe): a\n\n" + trailers("UPDATE", "admission", "X-ConfigButler-ResourceVersion: 42", "X-ConfigButler-ImpersonatedBy: joe"),
+		},
+		"by a template that is not let pass": {
+			&v1alpha1.CommitPolicy{MessageTemplate: "{{.Nothing}}"}, Author{}, one, false,
+			"Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
+			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "unknown", "X-ConfigButler-ResourceVersion: 42"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repository := &v1alpha1.GitRepoConfig{Spec: v1alpha1.GitRepoConfigSpec{Commit: test.policy}}
+			commit := newWording(id, repository).commit(types.NamespacedName{Namespace: "shop", Name: "main"}, test.author, test.changes, test.seed)
+			by := commit.Author.Name + " <" + commit.Author.Email + "> " + commit.Committer.Name + " <" + commit.Committer.Email + ">"
+			if by != test.by {
+				t.Errorf("by %s, want %s", by, test.by)
+			}
+			if commit.Message != test.want {
+				t.Errorf("message:\n%s\nwant\n%s", commit.Message, test.want)
+			}
+		})
+	}
+}
+
+// A row keeps what is known of its author for as long as it waits.
+func TestRowsKeepTheirAuthor(t *testing.T) {
+	change := changesOf("jane:a")[0]
+	change.UID, change.ResourceVersion = "uid", "42"
+	change.Author = Author{
+		Username: "jane", Name: "Jane", Email: "jane@example.com", Groups: []string{"dev"}, Signal: "audit", ImpersonatedBy: "joe",
+	}
+	row, err := decodeRow(encodeRow(Row{Sequence: 7, Change: change}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := row.Change; !got.Author.same(change.Author) || len(got.Author.Groups) != 1 || got.ResourceVersion != "42" || got.Operation != change.Operation {
+		t.Errorf("got %+v, want %+v", got, change)
+	}
+}
