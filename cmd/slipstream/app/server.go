@@ -52,7 +52,8 @@ Git branches equal to the live objects that rules select.`,
 		},
 	}
 	addFlags(command, opts)
-	addCommands(command, newStoreCommand(newRotateKeyCommand(ctx, opts, command.Flags())))
+	addCommands(command, newStoreCommand(newRotateKeyCommand(ctx, opts, command.Flags())),
+		newBackupCommand(ctx, opts, command.Flags()), newRestoreCommand(ctx, opts, command.Flags()))
 	return command
 }
 
@@ -99,5 +100,15 @@ func run(ctx context.Context, opts *options.Options, config *apiserver.Config) (
 	if err != nil {
 		return err
 	}
-	return server.Run(ctx)
+	serving, restart := context.WithCancelCause(ctx)
+	defer restart(nil)
+	closeSocket := stores.serveCommands(ctx, func() { restart(errRestart) })
+	defer func() { err = errors.Join(err, closeSocket()) }()
+	if err := server.Run(serving); err != nil {
+		return err
+	}
+	if errors.Is(context.Cause(serving), errRestart) {
+		return errRestart
+	}
+	return nil
 }

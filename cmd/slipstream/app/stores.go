@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -22,17 +21,14 @@ import (
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/sealing"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/datadir"
 	"github.com/configbutler/slipstream/pkg/workstore"
-)
-
-// Files of the data directory.
-const (
-	apiFile  = "api.db"
-	workFile = "work.db"
 )
 
 // stores are where the server keeps objects and working state.
 type stores struct {
+	// dir is the folder of the backend bbolt, which belongs to this process. Nil with etcd3.
+	dir *datadir.Dir
 	// api and work are the files of the backend bbolt, two of them so that requests and the mirror do not share one
 	// writer. Both are nil with etcd3.
 	api, work *bolt.Engine
@@ -53,10 +49,13 @@ func openStores(ctx context.Context, opts *options.StorageOptions) (*stores, err
 		return &stores{etcd: client, identity: host + "_" + string(uuid.NewUUID())}, err
 	}
 	s := &stores{}
-	if s.api, err = bolt.Open(ctx, filepath.Join(opts.DataDir, apiFile), bolt.Options{}); err != nil {
+	if s.dir, err = datadir.Open(ctx, opts.DataDir); err != nil {
 		return nil, err
 	}
-	if s.work, err = bolt.Open(ctx, filepath.Join(opts.DataDir, workFile), bolt.Options{}); err != nil {
+	if s.api, err = bolt.Open(ctx, s.dir.File(datadir.APIFile), bolt.Options{}); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	if s.work, err = bolt.Open(ctx, s.dir.File(datadir.WorkFile), bolt.Options{}); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	store, err := storeIdentity(ctx, s.api)
@@ -148,6 +147,9 @@ func (s *stores) close() error {
 		if engine != nil {
 			errs = append(errs, engine.Close())
 		}
+	}
+	if s.dir != nil {
+		errs = append(errs, s.dir.Close())
 	}
 	if s.etcd != nil {
 		errs = append(errs, s.etcd.Close())

@@ -66,22 +66,27 @@ func Open(ctx context.Context, path string) (*Dir, error) {
 	return d, nil
 }
 
-// OpenExisting is Open for a directory that must hold stores already. It fails with
+// OpenExisting is Open for a directory that holds stores already. It fails with
 // [ErrNoStores] and makes nothing if it does not.
 func OpenExisting(ctx context.Context, path string) (*Dir, error) {
-	if _, err := os.Stat(path); err != nil {
+	if err := findStores(path); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStores, err)
 	}
-	d, err := Open(ctx, path)
-	if err != nil {
-		return nil, err
+	return Open(ctx, path)
+}
+
+// findStores fails if a directory has neither stores nor files that are to be installed.
+func findStores(path string) error {
+	ready, err := findReady(path)
+	if err != nil || ready != "" {
+		return err
 	}
 	for _, name := range []string{APIFile, WorkFile} {
-		if _, err := os.Stat(d.File(name)); err != nil {
-			return nil, errors.Join(fmt.Errorf("%w: %w", ErrNoStores, err), d.Close())
+		if _, err := os.Stat(filepath.Join(path, name)); err != nil {
+			return err
 		}
 	}
-	return d, nil
+	return nil
 }
 
 func (d *Dir) acquire(ctx context.Context) error {

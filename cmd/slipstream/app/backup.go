@@ -1,0 +1,214 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/control"
+	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/storage/archive"
+	"github.com/configbutler/slipstream/pkg/storage/backup"
+	"github.com/configbutler/slipstream/pkg/storage/datadir"
+)
+
+const (
+	// backupPath is the command that a server is asked for.
+	backupPath = "/backup"
+	// keyParameter asks for the encryption key as well.
+	keyParameter = "encryption-key"
+)
+
+// stream stands for standard input or output where a file is named.
+const stream = "-"
+
+// backupCommand is what a backup is asked for.
+type backupCommand struct {
+	storage *options.StorageOptions
+	output  string
+	withKey bool
+	force   bool
+
+	stdout, stderr io.Writer
+}
+
+// newBackupCommand backs up a data directory, of which the server's flags say where it is.
+func newBackupCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
+	b := &backupCommand{storage: opts.Storage}
+	command := &cobra.Command{
+		Use:   "backup --data-dir DIR -o FILE",
+		Short: "Copy what is stored, of a running server or of a stopped one",
+		Long: `Writes one file that holds everything that slipstream has stored, as it was at one moment. A server that runs on the
+data directory goes on meanwhile; it need not be stopped. The file is a tar with a manifest and checksums, which
+"slipstream restore" checks before it uses it.
+
+In a pod: kubectl exec POD -- /slipstream backup -o - > slipstream.tar
+
+Exit codes: 0 done; 1 failed, and no file was written; 2 wrong flags.`,
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			b.stdout, b.stderr = command.OutOrStdout(), command.ErrOrStderr()
+			return b.run(ctx)
+		},
+	}
+	command.Flags().StringVarP(&b.output, "output", "o", "", "File to write, or - for standard output.")
+	command.Flags().BoolVar(&b.withKey, "with-encryption-key", false,
+		"Put "+sealing.FileName+" into the backup, without which it cannot be read. Whoever has the backup can read everything then.")
+	command.Flags().BoolVar(&b.force, "force", false, "Replace the file if it is there.")
+	addStorageFlags(command, flags)
+	return withUsageErrors(command)
+}
+
+// addStorageFlags gives a command those of the server's flags that say where a data directory is.
+func addStorageFlags(command *cobra.Command, flags *pflag.FlagSet) {
+	for _, name := range []string{"storage-backend", "data-dir"} {
+		command.Flags().AddFlag(flags.Lookup(name))
+	}
+}
+
+// checkDataDir refuses storage that is not in a data directory.
+func checkDataDir(storage *options.StorageOptions) error {
+	switch {
+	case storage.Backend == options.BackendEtcd3:
+		return usageError{errors.New("--storage-backend=etcd3 keeps everything in etcd, whose own snapshots are the backup: " +
+			"use etcdctl snapshot save, and etcdutl snapshot restore --bump-revision 1000000000 --mark-compacted")}
+	case storage.Backend != options.BackendBolt:
+		return usageError{fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", storage.Backend)}
+	}
+	return nil
+}
+
+func (b *backupCommand) run(ctx context.Context) error {
+	if err := checkDataDir(b.storage); err != nil {
+		return err
+	}
+	if b.output == "" {
+		return usageError{errors.New("--output (-o) must name a file, or be - for standard output")}
+	}
+	if b.output == stream {
+		m, err := b.copyTo(ctx, b.stdout)
+		if err != nil {
+			return err
+		}
+		return b.report(m)
+	}
+	return b.writeFile(ctx)
+}
+
+// writeFile writes the backup under another name and renames it once it is whole and on disk.
+func (b *backupCommand) writeFile(ctx context.Context) (err error) {
+	if _, err := os.Lstat(b.output); !errors.Is(err, fs.ErrNotExist) && !b.force {
+		return errors.Join(fmt.Errorf("%s exists: name another file, or add --force to replace it", b.output), err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(b.output), "."+filepath.Base(b.output)+".*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("writing the backup: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	m, err := b.copyTo(ctx, file)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := b.place(file.Name()); err != nil {
+		return fmt.Errorf("writing the backup: %w", err)
+	}
+	return b.report(m)
+}
+
+// place gives the finished file its name. Another that has come into being meanwhile is not replaced unasked.
+func (b *backupCommand) place(temporary string) error {
+	if b.force {
+		return os.Rename(temporary, b.output)
+	}
+	if err := os.Link(temporary, b.output); err != nil {
+		return err
+	}
+	return os.Remove(temporary)
+}
+
+// copyTo writes the backup, which is read and verified on its way.
+func (b *backupCommand) copyTo(ctx context.Context, w io.Writer) (archive.Manifest, error) {
+	source, err := b.open(ctx)
+	if err != nil {
+		return archive.Manifest{}, err
+	}
+	watched := newProgress(source, b.stderr, "backing up", 0, clock.RealClock{})
+	m, err := archive.Read(io.TeeReader(watched, w),
+		func(m archive.Manifest) error { watched.total = m.Size(); return nil },
+		func(archive.File, io.Reader) error { return nil })
+	if err = errors.Join(err, source.Close()); err != nil {
+		return m, fmt.Errorf("backing up %s: %w", b.storage.DataDir, err)
+	}
+	return m, nil
+}
+
+// open asks the server that runs for a backup, or makes one from the files of a stopped one.
+func (b *backupCommand) open(ctx context.Context) (io.ReadCloser, error) {
+	query := url.Values{}
+	if b.withKey {
+		query.Set(keyParameter, "true")
+	}
+	answer, err := control.NewClient(b.storage.DataDir).Do(ctx, http.MethodGet, backupPath, query, nil)
+	if !errors.Is(err, control.ErrNotRunning) {
+		return answer, err
+	}
+	dir, err := datadir.OpenExisting(ctx, b.storage.DataDir)
+	if errors.Is(err, datadir.ErrNoStores) {
+		return nil, fmt.Errorf("%w; --data-dir must be that of the server (one with --storage-backend=etcd3 has none: use etcdctl snapshot save)", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := io.Pipe()
+	go func() {
+		err := backup.WriteDirectory(ctx, dir, theirs, backupOptions(dir, b.withKey))
+		_ = theirs.CloseWithError(errors.Join(err, dir.Close())) // It never fails.
+	}()
+	return ours, nil
+}
+
+// report says what was backed up, and that the key was not.
+func (b *backupCommand) report(m archive.Manifest) error {
+	text := fmt.Sprintf("backed up %s at revision %d of its objects, %d MiB\n", b.storage.DataDir, m.Stores[0].Revision, m.Size()/mebibyte)
+	if !b.withKey {
+		text += "the encryption key is not in it, and without the key it cannot be read: keep a copy of " +
+			filepath.Join(b.storage.DataDir, sealing.FileName) + " elsewhere\n"
+	}
+	_, err := io.WriteString(b.stderr, text)
+	return err
+}
+
+// backupOptions are those of a backup that is made now.
+func backupOptions(dir *datadir.Dir, withKey bool) backup.Options {
+	options := backup.Options{Version: version(), Now: time.Now()}
+	if withKey {
+		options.KeyFile = dir.File(sealing.FileName)
+	}
+	return options
+}
+
+// answerBackup backs up the open stores.
+func (s *stores) answerBackup(answer io.Writer, request *http.Request) error {
+	return backup.Write(answer, s.engines(), backupOptions(s.dir, request.URL.Query().Get(keyParameter) == "true"))
+}

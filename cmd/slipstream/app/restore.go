@@ -1,0 +1,139 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/control"
+	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/storage/backup"
+	"github.com/configbutler/slipstream/pkg/storage/datadir"
+)
+
+// restorePath is the command that a server is asked for, with the backup as its input.
+const restorePath = "/restore"
+
+// restoreCommand is what a restore is asked for.
+type restoreCommand struct {
+	storage *options.StorageOptions
+
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// newRestoreCommand restores a data directory, of which the server's flags say where it is.
+func newRestoreCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
+	r := &restoreCommand{storage: opts.Storage}
+	command := &cobra.Command{
+		Use:   "restore --data-dir DIR FILE",
+		Short: "Put a backup in the place of what is stored",
+		Long: `Checks a backup from end to end and puts its stores in the place of those in the data directory, which are kept in a
+folder before-restore-TIME there. Objects come back as they were, and resource versions go on above all that there have
+been, so that every watch begins anew.
+
+A server that runs on the data directory takes the backup and ends, with exit code 75: whatever supervises it starts it
+again, on the restored data. Without a supervisor, start it yourself.
+
+In a pod: kubectl exec -i POD -- /slipstream restore - < slipstream.tar
+
+FILE may be - for standard input. Exit codes: 0 done; 1 failed, and nothing was changed; 2 wrong flags or arguments;
+3 the restore is decided, and the next start of the server or the next restore finishes it.`,
+		Args:         cobra.ExactArgs(1),
+		SilenceUsage: true,
+		RunE: func(command *cobra.Command, args []string) error {
+			r.stdin, r.stdout, r.stderr = command.InOrStdin(), command.OutOrStdout(), command.ErrOrStderr()
+			return r.run(ctx, args[0])
+		},
+	}
+	addStorageFlags(command, flags)
+	return withUsageErrors(command)
+}
+
+func (r *restoreCommand) run(ctx context.Context, name string) (err error) {
+	if err := checkDataDir(r.storage); err != nil {
+		return err
+	}
+	source, total := r.stdin, int64(0)
+	if name != stream {
+		file, openErr := os.Open(name)
+		if openErr != nil {
+			return fmt.Errorf("opening the backup: %w", openErr)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		info, statErr := file.Stat()
+		if statErr != nil {
+			return fmt.Errorf("opening the backup: %w", statErr)
+		}
+		source, total = file, info.Size()
+	}
+	return r.restore(ctx, newProgress(source, r.stderr, "restoring", total, clock.RealClock{}))
+}
+
+// restore hands the backup to the server that runs, or puts it in place of the files of a stopped one.
+func (r *restoreCommand) restore(ctx context.Context, source io.Reader) error {
+	answer, err := control.NewClient(r.storage.DataDir).Do(ctx, http.MethodPost, restorePath, nil, source)
+	if err == nil {
+		_, copyErr := io.Copy(r.stdout, answer)
+		return errors.Join(copyErr, answer.Close())
+	}
+	if !errors.Is(err, control.ErrNotRunning) {
+		return err
+	}
+	return r.restoreStopped(ctx, source)
+}
+
+func (r *restoreCommand) restoreStopped(ctx context.Context, source io.Reader) (err error) {
+	dir, err := datadir.Open(ctx, r.storage.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	staged, err := backup.RestoreDirectory(ctx, dir, source, sealing.FileName, time.Now())
+	if err != nil {
+		return err
+	}
+	return reportRestore(r.stdout, staged, "start the server")
+}
+
+// reportRestore says what was restored and what comes next.
+func reportRestore(w io.Writer, staged backup.Staged, next string) error {
+	_, err := fmt.Fprintf(w, "restored the backup of %s, revision %d; what was there before is kept in %s; %s\n",
+		staged.Created.Format(time.RFC3339), staged.Stores[0].Revision, staged.Aside, next)
+	return err
+}
+
+// answerRestore takes a backup for the place of the open stores and has the server started again. One restore runs at a
+// time, and none after one that was decided.
+func (s *stores) answerRestore(restart func()) control.Handler {
+	var running sync.Mutex
+	return func(answer io.Writer, request *http.Request) error {
+		if !running.TryLock() {
+			return errors.New("another restore is running")
+		}
+		defer running.Unlock()
+		ctx := request.Context()
+		staged, err := backup.Stage(ctx, s.dir.Path(), request.Body, s.states(), sealing.FileName, time.Now())
+		if err != nil {
+			return err
+		}
+		klog.FromContext(ctx).Info("Ending to be started again on a backup", "created", staged.Created, "before", staged.Aside)
+		defer restart()
+		return reportRestore(answer, staged, "the server ends now, and its supervisor starts it on the restored data")
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/datadir"
+)
+
+// ErrUnfinished is about a restore that is decided and was not finished. Whoever
+// opens the directory next finishes it.
+var ErrUnfinished = errors.New("the restore is decided, and the next start of the server or the next restore finishes it")
+
+// WriteDirectory writes a backup of a data directory that no server runs on.
+func WriteDirectory(ctx context.Context, dir *datadir.Dir, w io.Writer, options Options) (err error) {
+	stores := Stores{}
+	for _, open := range []struct {
+		engine **bolt.Engine
+		name   string
+	}{{&stores.API, datadir.APIFile}, {&stores.Work, datadir.WorkFile}} {
+		engine, openErr := bolt.Open(ctx, dir.File(open.name), bolt.Options{CompactionInterval: -1})
+		if openErr != nil {
+			return openErr
+		}
+		*open.engine = engine
+		defer func() { err = errors.Join(err, engine.Close()) }()
+	}
+	return Write(w, stores, options)
+}
+
+// RestoreDirectory puts the stores of a backup in the place of those of a data
+// directory that no server runs on, which may be empty. When it fails, nothing has
+// changed, unless the error is [ErrUnfinished].
+func RestoreDirectory(ctx context.Context, dir *datadir.Dir, r io.Reader, keyFile string, now time.Time) (Staged, error) {
+	staged, err := Stage(ctx, dir.Path(), r, readReplaced(ctx, dir), keyFile, now)
+	if err != nil {
+		return staged, err
+	}
+	if err := dir.Install(context.WithoutCancel(ctx)); err != nil {
+		return staged, fmt.Errorf("%w: %w", ErrUnfinished, err)
+	}
+	return staged, nil
+}
+
+// readReplaced asks the stores of a directory what they have handed out. Those that
+// cannot be read are left out: they are a reason to restore.
+func readReplaced(ctx context.Context, dir *datadir.Dir) Replaced {
+	replaced := Replaced{}
+	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
+		if _, err := os.Stat(dir.File(name)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		state, err := readState(ctx, dir.File(name))
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "The present store cannot be read, the restored one goes on above the revision of the backup alone")
+			continue
+		}
+		replaced[name] = state
+	}
+	return replaced
+}
+
+// readState opens a store that may be damaged. bbolt panics over some damages, and over pages that a file does not
+// have any more.
+func readState(ctx context.Context, path string) (state bolt.FileState, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("opening store %s: %v", path, cause)
+		}
+	}()
+	engine, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: -1})
+	if err != nil {
+		return state, err
+	}
+	return StateOf(engine), engine.Close()
+}
+
+// StateOf is what an open store says about itself, but for its size.
+func StateOf(engine *bolt.Engine) bolt.FileState {
+	return bolt.FileState{
+		Identity: engine.Identity(), Revision: engine.Revision(), CompactRevision: engine.CompactRevision(),
+	}
+}

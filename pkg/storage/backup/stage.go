@@ -1,0 +1,160 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/storage/archive"
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/datadir"
+)
+
+// RevisionGap is how far above everything that was handed out a restored store goes
+// on. It is what etcd's recovery guide gives to "etcdutl snapshot restore
+// --bump-revision", which means more than a week of 1 500 writes a second: it holds
+// even when the store that is replaced cannot be read and the backup is days old.
+const RevisionGap = 1_000_000_000
+
+// Replaced is, by file name, what the stores that are to be replaced say about
+// themselves. One that cannot be read is missing.
+type Replaced map[string]bolt.FileState
+
+// Staged is a restore that is decided.
+type Staged struct {
+	archive.Manifest
+	// Aside is the folder that the replaced files are kept in.
+	Aside string
+}
+
+// Stage checks a backup and decides that its stores take the place of those in a
+// data directory. They do when the directory is opened next, or by
+// datadir.Dir.Install. When it fails, nothing has changed. keyFile is the name of
+// the file with the encryption key, which a backup may hold.
+//
+// Only the process that owns the directory may call it. Writes that the replaced
+// stores still answer stay in them.
+func Stage(ctx context.Context, dir string, r io.Reader, replaced Replaced, keyFile string, now time.Time) (staged Staged, err error) {
+	in, err := datadir.Stage(dir)
+	if err != nil {
+		return staged, err
+	}
+	defer func() { err = errors.Join(err, in.Discard()) }()
+	if staged.Manifest, err = unpack(ctx, in, r, keyFile); err != nil {
+		return staged, err
+	}
+	failpoint.Reach("restore-unpacked")
+	for _, store := range staged.Stores {
+		if err := prepare(ctx, in.File(store.Name), store, replaced); err != nil {
+			return staged, err
+		}
+		failpoint.Reach("restore-raised")
+	}
+	if staged.Aside, err = in.Commit(now); err != nil {
+		return staged, err
+	}
+	return staged, nil
+}
+
+// unpack writes the files of a backup to the folder.
+func unpack(ctx context.Context, in *datadir.Incoming, r io.Reader, keyFile string) (archive.Manifest, error) {
+	begin := func(m archive.Manifest) error { return checkFiles(m, keyFile) }
+	m, err := archive.Read(r, begin, func(file archive.File, content io.Reader) error {
+		return writeSynced(ctx, in.File(file.Name), content)
+	})
+	if err != nil {
+		return m, fmt.Errorf("reading the backup: %w", err)
+	}
+	return m, nil
+}
+
+// checkFiles refuses what is not a backup of a data directory.
+func checkFiles(m archive.Manifest, keyFile string) error {
+	var stores []string
+	for _, store := range m.Stores {
+		stores = append(stores, store.Name)
+	}
+	if want := []string{datadir.APIFile, datadir.WorkFile}; !slices.Equal(stores, want) {
+		return fmt.Errorf("it holds the stores %q and should hold %q", stores, want)
+	}
+	for _, file := range m.Files {
+		if file.Name != keyFile {
+			return fmt.Errorf("it holds the unknown file %q", file.Name)
+		}
+	}
+	return nil
+}
+
+func writeSynced(ctx context.Context, path string, content io.Reader) (err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if _, err := io.Copy(file, contextReader{ctx: ctx, Reader: content}); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// contextReader ends with a context.
+type contextReader struct {
+	ctx context.Context //nolint:containedctx // It lives as long as one call of writeSynced.
+	io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// prepare checks a store file and makes it the successor of the one that it takes
+// the place of.
+func prepare(ctx context.Context, path string, store archive.Store, replaced Replaced) error {
+	state, err := bolt.Inspect(ctx, path)
+	if err != nil {
+		return fmt.Errorf("checking %s of the backup: %w", store.Name, err)
+	}
+	if got := describe(store.Name, state); got != store {
+		return fmt.Errorf("checking %s of the backup: it is %+v, and %+v by the manifest", store.Name, got, store)
+	}
+	old, known := replaced[store.Name]
+	if !known {
+		old.Identity = newIdentity()
+	}
+	if err := raise(ctx, path, max(old.Revision, state.Revision)+RevisionGap); err != nil {
+		return fmt.Errorf("preparing %s of the backup: %w", store.Name, err)
+	}
+	if err := bolt.Adopt(path, old.Identity); err != nil {
+		return fmt.Errorf("preparing %s of the backup: %w", store.Name, err)
+	}
+	return nil
+}
+
+// raise makes a store go on at a revision.
+func raise(ctx context.Context, path string, revision int64) (err error) {
+	engine, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: -1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	return engine.Advance(ctx, revision)
+}
+
+func newIdentity() uint64 {
+	var identity [8]byte
+	_, _ = rand.Read(identity[:]) // Never fails; the process ends if there is no randomness.
+	return binary.BigEndian.Uint64(identity[:])
+}
