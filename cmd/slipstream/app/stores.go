@@ -52,10 +52,10 @@ func openStores(ctx context.Context, opts *options.StorageOptions) (*stores, err
 	if s.dir, err = datadir.Open(ctx, opts.DataDir); err != nil {
 		return nil, err
 	}
-	if s.api, err = bolt.Open(ctx, s.dir.File(datadir.APIFile), bolt.Options{}); err != nil {
+	if s.api, err = bolt.Open(ctx, s.dir.File(datadir.APIFile), opts.Engine()); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	if s.work, err = bolt.Open(ctx, s.dir.File(datadir.WorkFile), bolt.Options{}); err != nil {
+	if s.work, err = bolt.Open(ctx, s.dir.File(datadir.WorkFile), opts.Engine()); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	store, err := storeIdentity(ctx, s.api)

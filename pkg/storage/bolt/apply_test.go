@@ -20,7 +20,6 @@ import (
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/cacher"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
@@ -76,7 +75,7 @@ func TestApplyTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := openEngine(t, bolt.Options{})
 			store := newPodStorage(t, serverOn(t, e, test.change).RESTOptionsGetter)
-			if _, cached := store.(*cacher.CacheDelegator); cached != test.cached {
+			if _, cached := store.(*bolt.Resumable); cached != test.cached {
 				t.Errorf("storage is %T", store)
 			}
 			pod := &example.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}}

@@ -47,7 +47,7 @@ func NewRESTOptionsGetter(ctx context.Context, e *Engine, delegate generic.RESTO
 	}
 	return &restOptionsGetter{
 		delegate: delegate,
-		backend:  backend{client: client, compactor: e},
+		backend:  backend{client: client, compactor: e, revision: e.Revision},
 		uncached: uncached,
 	}
 }
@@ -68,6 +68,7 @@ func (g *restOptionsGetter) GetRESTOptions(resource schema.GroupResource, exampl
 type backend struct {
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
+	revision  func() int64
 }
 
 var (
@@ -133,5 +134,5 @@ func (b backend) cached(config *storagebackend.ConfigForResource, resourcePrefix
 		watchCache.Stop()
 		destroyRaw()
 	})
-	return delegator, destroy, nil
+	return newResumable(delegator, raw, b.revision), destroy, nil
 }

@@ -21,11 +21,14 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
 )
 
-// cachedFixture is upstream's watch cache over upstream's store on an engine.
+// cachedFixture is upstream's watch cache over upstream's store, as a server on an
+// engine has it.
 type cachedFixture struct {
-	*cacher.CacheDelegator
+	*bolt.Resumable
 	store *storeFixture
 }
 
@@ -33,6 +36,9 @@ type cachedFixture struct {
 type cacheOptions struct {
 	clusterScoped, indexed bool
 	transformer            *breakableTransformer
+	// window is how long the cache remembers changes at least, clock what it measures that with; upstream's if unset.
+	window time.Duration
+	clock  clock.WithTicker
 }
 
 func (b backend) newCache(t testing.TB, o cacheOptions) *cachedFixture {
@@ -54,7 +60,7 @@ func (b backend) newCache(t testing.TB, o cacheOptions) *cachedFixture {
 		delegator.Stop()
 		watchCache.Stop()
 	})
-	return &cachedFixture{CacheDelegator: delegator, store: store}
+	return &cachedFixture{Resumable: bolt.NewResumable(delegator, store.Interface, store.revision), store: store}
 }
 
 func (o cacheOptions) config(store *storeFixture) cacher.Config {
@@ -70,6 +76,12 @@ func (o cacheOptions) config(store *storeFixture) cacher.Config {
 		NewListFunc:         newPodList,
 		Codec:               store.codec,
 		Clock:               pollingClock{},
+	}
+	if o.window > 0 {
+		config.EventsHistoryWindow = o.window
+	}
+	if o.clock != nil {
+		config.Clock, config.Storage = o.clock, unstamped{store.Interface}
 	}
 	if o.clusterScoped {
 		config.KeyFunc = func(o runtime.Object) (string, error) { return storage.NoNamespaceKeyFunc("/pods/", o) }

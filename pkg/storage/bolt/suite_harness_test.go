@@ -120,6 +120,15 @@ func (b backend) newStore(t testing.TB, o fixtureOptions) *storeFixture {
 	return f
 }
 
+// revision is that of the store, 0 if it cannot be told.
+func (f *storeFixture) revision() int64 {
+	revision, err := f.GetCurrentResourceVersion(context.Background())
+	if err != nil {
+		return 0
+	}
+	return int64(revision)
+}
+
 // increaseRevision is the suite's way to make the store move on.
 func (f *storeFixture) increaseRevision(ctx context.Context, t *testing.T) int64 {
 	t.Helper()

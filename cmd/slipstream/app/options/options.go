@@ -173,6 +173,7 @@ func (o *GitOptions) addFlags(flags *cliflag.NamedFlagSets) {
 
 // Complete fills in what follows from other settings.
 func (o *Options) Complete() error {
+	o.Storage.complete()
 	// One kubeconfig is enough: delegation goes to the same cluster unless it is told otherwise.
 	kubeconfig := o.Recommended.CoreAPI.CoreAPIKubeconfigPath
 	if o.Recommended.Authentication.RemoteKubeConfigFile == "" {

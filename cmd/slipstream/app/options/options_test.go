@@ -6,6 +6,7 @@ package options_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -54,6 +55,14 @@ func TestValidate(t *testing.T) {
 			wants: []string{`--data-dir="data" must be an absolute path`},
 		},
 		{
+			name: "files that nobody compacts", arguments: []string{"--etcd-compaction-interval=0"},
+			wants: []string{"--etcd-compaction-interval=0s must be at least 1s with --storage-backend=bbolt"},
+		},
+		{
+			name:      "an etcd that compacts itself",
+			arguments: []string{"--etcd-compaction-interval=0", "--storage-backend=etcd3", "--etcd-servers=http://127.0.0.1:2379"},
+		},
+		{
 			name: "an unknown destination", arguments: []string{"--allow-destinations=loopback,everything"},
 			wants: []string{"--allow-destinations", "everything"},
 		},
@@ -93,6 +102,26 @@ func TestValidate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The watch cache must not forget what the store below it still has, or clients list anew that could resume.
+func TestCacheRemembersAsLongAsTheStore(t *testing.T) {
+	for interval, want := range map[string]time.Duration{"": 5 * time.Minute, "1h": time.Hour, "2s": 75 * time.Second} {
+		var arguments []string
+		if interval != "" {
+			arguments = append(arguments, "--etcd-compaction-interval="+interval)
+		}
+		opts := parse(t, arguments...)
+		if err := opts.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		if got := opts.Storage.Etcd.StorageConfig.EventsHistoryWindow; got != want {
+			t.Errorf("compaction every %q: the cache remembers %v, want %v", interval, got, want)
+		}
+		if got := opts.Storage.Engine().CompactionInterval; interval != "" && !strings.HasPrefix(got.String(), interval) {
+			t.Errorf("compaction every %q: the files are compacted every %v", interval, got)
+		}
 	}
 }
 

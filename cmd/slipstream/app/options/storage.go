@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -23,9 +24,14 @@ const (
 	BackendEtcd3 = "etcd3"
 )
 
+// compactionFlag is upstream's, with another meaning for files.
+const compactionFlag = "etcd-compaction-interval"
+
 const (
 	// storagePrefix begins every key of the API, the same in all backends.
 	storagePrefix = "/registry"
+	// leastCompactionInterval leaves a client that reads page by page time to do so.
+	leastCompactionInterval = time.Second
 	// defaultDataDir is where a persistent volume is mounted.
 	defaultDataDir = "/var/lib/slipstream"
 )
@@ -54,6 +60,9 @@ func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	upstream.Lookup("encryption-provider-config").Usage = "File with the Kubernetes EncryptionConfiguration under which everything is sealed that is stored. " +
 		"Without one the server makes one with a key of its own: encryption.yaml in --data-dir, or with etcd3 the Secret slipstream-encryption in --namespace."
 	upstream.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name == compactionFlag {
+			flag.Usage = "How often history is compacted: it goes back at least that far, for watches to resume and for lists to go on. With etcd3, 0 leaves compaction to etcd."
+		}
 		if flag.Name != "storage-backend" {
 			flags.AddFlag(flag)
 		}
@@ -70,8 +79,23 @@ func (o *StorageOptions) validate() []error {
 	return []error{fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", o.Backend)}
 }
 
+// complete makes the watch cache keep what a client may resume from for as long as the store does.
+func (o *StorageOptions) complete() {
+	config := &o.Etcd.StorageConfig
+	config.EventsHistoryWindow = max(config.EventsHistoryWindow, config.CompactionInterval)
+}
+
+// Engine are the settings of the files of BackendBolt.
+func (o *StorageOptions) Engine() bolt.Options {
+	return bolt.Options{CompactionInterval: o.Etcd.StorageConfig.CompactionInterval}
+}
+
 func (o *StorageOptions) validateBolt() []error {
 	errs := bolt.ValidateOptions(o.Etcd)
+	if interval := o.Etcd.StorageConfig.CompactionInterval; interval < leastCompactionInterval {
+		errs = append(errs, fmt.Errorf("--etcd-compaction-interval=%v must be at least %v with --storage-backend=bbolt: nothing else compacts its files",
+			interval, leastCompactionInterval))
+	}
 	if !filepath.IsAbs(o.DataDir) {
 		errs = append(errs, fmt.Errorf("--data-dir=%q must be an absolute path", o.DataDir))
 	}
