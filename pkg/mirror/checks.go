@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -110,6 +111,9 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
+	if v.ok() {
+		v = c.mirror.rejection(name)
+	}
 	changed := false
 	client := c.mirror.config.Slipstream.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
 	err = writeStatus(ctx, config, client.Get, client.UpdateStatus, func(object *v1alpha1.GitRepoConfig) bool {
@@ -117,7 +121,7 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 		object.Status.ObservedGeneration = config.Generation
 		object.Status.Conditions = slices.Clone(before.Conditions)
 		set := conditionsFor(&object.Status.Conditions, config.Generation)
-		set.ready(v, "The repository can be read and written")
+		set.ready(v, "The repository can be read, and the server offers to take pushes")
 		set.settle()
 		changed = !equality.Semantic.DeepEqual(before, object.Status)
 		return changed
@@ -143,6 +147,23 @@ func (c *checks) ask(ctx context.Context, config *v1alpha1.GitRepoConfig) error 
 		return err
 	}
 	return remote.Check(ctx)
+}
+
+// rejection says which branches of a repository the remote does not let be written.
+func (m *mirror) rejection(repository types.NamespacedName) verdict {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var reasons []string
+	for key, running := range m.workers {
+		if reason := running.rejection.Load(); key.repository == repository && reason != nil {
+			reasons = append(reasons, *reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return verdict{}
+	}
+	slices.Sort(reasons)
+	return verdict{v1alpha1.ReasonPushRejected, strings.Join(reasons, "; ")}
 }
 
 // retryBranches lets the branches of a repository that has become reachable try again now.

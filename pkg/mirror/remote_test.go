@@ -135,9 +135,21 @@ func TestHookThatRefuses(t *testing.T) {
 	}
 	s.holds("other", "b", inShop)
 	s.waitReady("other", v1alpha1.ReasonSucceeded)
+	repository := nameOf(s.in.repositories[0])
+	if v := s.rejection(repository); v.reason != v1alpha1.ReasonPushRejected || !strings.Contains(v.message, "branch main: push: ") ||
+		!strings.Contains(v.message, "main is frozen until Monday") {
+		t.Errorf("the repository is %+v", v)
+	}
+	rechecks := s.rechecks.Load()
+	if rechecks == 0 {
+		t.Error("the repository was not checked again")
+	}
 	s.git.hook(t, "shop.git", "update", "")
 	s.mirrored()
 	s.waitReady("main", v1alpha1.ReasonSucceeded)
+	if v := s.rejection(repository); !v.ok() || s.rechecks.Load() == rechecks {
+		t.Errorf("the repository is %+v after %d checks", v, s.rechecks.Load())
+	}
 }
 
 // otherWriter commits a file to main of a clone and pushes until it lands.

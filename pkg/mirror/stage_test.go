@@ -71,6 +71,8 @@ type stage struct {
 	lookInterval time.Duration
 	// changed is called by the worker when something has changed that is reported.
 	changed atomic.Pointer[func()]
+	// rechecks counts how often a GitRepoConfig was to be checked again.
+	rechecks atomic.Int64
 	// ahead is by how much the clock for keys is ahead.
 	ahead atomic.Int64
 	// secrets are those of the cluster that the server runs in.
@@ -117,7 +119,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
-		remote:   s.remote, signer: m.repositories.signer, patience: s.patience, retry: 10 * time.Millisecond, lookInterval: s.lookInterval, running: m.running, changed: s.tell,
+		remote:   s.remote, signer: m.repositories.signer, patience: s.patience, retry: 10 * time.Millisecond, lookInterval: s.lookInterval, running: m.running, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}
 	s.life.begin(cancel)

@@ -6,11 +6,13 @@ package mirror
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
@@ -57,6 +59,8 @@ type branchServices struct {
 	// running says whether every watch that a destination needs for a type delivers.
 	running    func(*destinationPlan, schema.GroupVersionResource) bool
 	namespaces namespaceLookup
+	// recheck is called when something has changed that the condition of a GitRepoConfig tells.
+	recheck func(types.NamespacedName)
 	// changed is called when something that conditions tell has changed.
 	changed func()
 	slots   *slots
@@ -77,6 +81,9 @@ type worker struct {
 	// wake says that there may be something to do, reset that a retry need not wait:
 	// something about the branch's configuration has changed.
 	wake, reset chan struct{}
+
+	// rejection is why the remote refused what was last pushed; nil if it did not.
+	rejection atomic.Pointer[string]
 
 	// The rest belongs to run.
 	remote *gitrepo.Remote
@@ -142,6 +149,7 @@ func (w *worker) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
+			w.accepted(nil)
 			backoff, race = newBackoff(w.services.retry), newRace()
 			w.sleep(ctx, again, w.wake)
 		case errors.Is(err, gitrepo.ErrMoved):
@@ -150,6 +158,7 @@ func (w *worker) run(ctx context.Context) {
 			w.sleep(ctx, time.Now().Add(race.Step()), nil)
 		default:
 			w.distrust(err)
+			w.accepted(err)
 			delay := backoff.Step()
 			logger.Error(err, "Branch cannot be served", "retryAfter", delay.Round(time.Millisecond))
 			w.report(err)
@@ -178,6 +187,21 @@ func (w *worker) distrust(err error) {
 	case gitrepo.Unauthorized, gitrepo.NotFound, gitrepo.Invalid, gitrepo.Protocol:
 		w.branch = nil
 	case gitrepo.Unreachable, gitrepo.Rejected:
+	}
+}
+
+// accepted notes whether the remote takes what is pushed, by how serving the branch has ended. That it refuses, as
+// hooks and protected branches do, concerns the whole repository: looking at it does not show it.
+func (w *worker) accepted(err error) {
+	var rejection *string
+	var git *gitrepo.Error
+	if errors.As(err, &git) && git.Kind == gitrepo.Rejected {
+		text := fmt.Sprintf("branch %s: %s", w.key.branch, git)
+		rejection = &text
+	}
+	before := w.rejection.Swap(rejection)
+	if (before == nil) != (rejection == nil) || before != nil && *before != *rejection {
+		w.services.recheck(w.key.repository)
 	}
 }
 

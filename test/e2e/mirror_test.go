@@ -24,6 +24,7 @@ func TestMirror(t *testing.T) {
 		"AccessRules":                          access,
 		"OtherPeoplesFilesStay":                foreignFiles,
 		"ComparedOnRequest":                    comparedOnRequest,
+		"RefusedPushes":                        refusedPushes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
