@@ -80,6 +80,7 @@ var (
 	keysAuthority  = []string{"caBundle", "ca.crt", "caFile"}
 	keysCert       = []string{corev1.TLSCertKey, "certFile", "tlsClientCertData"}
 	keysKey        = []string{corev1.TLSPrivateKeyKey, "keyFile", "tlsClientCertKey"}
+	keysGitHubApp  = []string{"githubAppID", "githubAppPrivateKey"}
 )
 
 // credentials reads a Secret for a URL that is http(s) or SSH.
@@ -104,6 +105,12 @@ func credentials(secret *corev1.Secret, http bool) (gitrepo.Credentials, error) 
 	c := gitrepo.Credentials{
 		Username: string(secret.Data[corev1.BasicAuthUsernameKey]), Password: string(secret.Data[corev1.BasicAuthPasswordKey]),
 		BearerToken: string(first(keysToken)), CABundle: first(keysAuthority), ClientCert: first(keysCert), ClientKey: first(keysKey),
+	}
+	if c.Password == "" && c.BearerToken == "" && c.ClientCert == nil {
+		if key, _ := firstOf(secret, keysGitHubApp); key != "" {
+			return c, refused(v1alpha1.ReasonSecretInvalid, "Secret %s/%s has %s: GitHub Apps are not supported, use an access token or a deploy key",
+				secret.Namespace, secret.Name, key)
+		}
 	}
 	if c.Password == "" && c.BearerToken == "" && c.ClientCert == nil && c.CABundle == nil {
 		return c, lacks("the keys username and password, or bearerToken, for an HTTP URL")

@@ -1,0 +1,234 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/test/devcluster/gitserver"
+	"github.com/configbutler/slipstream/test/devcluster/pki"
+)
+
+// gitServers are the doors to the same repositories, each with a lock of its own.
+type gitServers struct {
+	authority, client pki.Pair
+	// locked wants a name and password or a token, mutual a client certificate; both over TLS by the authority.
+	locked, mutual string
+	// ssh wants the private key; knownHosts is how it is known.
+	ssh         string
+	private     []byte
+	lockedByKey []byte
+	knownHosts  []byte
+}
+
+func newGitServers(t *testing.T) *gitServers {
+	t.Helper()
+	repositories, err := gitserver.NewRepositories(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	git, err := repositories.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := pki.NewAuthority("private authority")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &gitServers{authority: authority.Pair}
+	if s.client, err = authority.Client("mirror"); err != nil {
+		t.Fatal(err)
+	}
+	s.locked = serveTLS(t, authority, tls.NoClientCert, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, password, _ := r.BasicAuth()
+		if (name != "bot" || password != "pa55") && r.Header.Get("Authorization") != "Bearer t0ken" {
+			http.Error(w, "who are you? "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+			return
+		}
+		git.ServeHTTP(w, r)
+	}))
+	s.mutual = serveTLS(t, authority, tls.RequireAndVerifyClientCert, git)
+	s.serveSSH(t, repositories)
+	return s
+}
+
+func serveTLS(t *testing.T, authority *pki.Authority, clients tls.ClientAuthType, handler http.Handler) string {
+	t.Helper()
+	pair, err := authority.Server("git", "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority.Pair.Certificate)
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, ClientAuth: clients, ClientCAs: pool}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func (s *gitServers) serveSSH(t *testing.T, repositories *gitserver.Repositories) {
+	t.Helper()
+	hostKey, _ := newSSHKey(t, "")
+	host, err := ssh.ParsePrivateKey(hostKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var public, lockedPublic string
+	s.private, public = newSSHKey(t, "")
+	s.lockedByKey, lockedPublic = newSSHKey(t, "open sesame")
+	authorized := filepath.Join(t.TempDir(), "authorized_keys")
+	if err := os.WriteFile(authorized, []byte(public+lockedPublic), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, err := gitserver.NewSSH(repositories, hostKey, authorized)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("serve SSH: %v", err)
+		}
+	})
+	s.ssh = "ssh://git@" + listener.Addr().String()
+	s.knownHosts = []byte(knownhosts.Line([]string{listener.Addr().String()}, host.PublicKey()) + "\n")
+}
+
+// TestSecretsOfAllShapes pushes with every form of credentials, as this project, Flux and Argo CD name their keys.
+func TestSecretsOfAllShapes(t *testing.T) {
+	servers := newGitServers(t)
+	stranger, _ := newSSHKey(t, "")
+	authority, client := string(servers.authority.Certificate), servers.client
+	private, known := string(servers.private), string(servers.knownHosts)
+	for name, test := range map[string]struct {
+		url    string
+		data   map[string]string
+		reason string
+		says   string
+	}{
+		"password":                    {servers.locked, map[string]string{"username": "bot", "password": "pa55", "caBundle": authority}, "", ""},
+		"password, Flux":              {servers.locked, map[string]string{"username": "bot", "password": "pa55", "ca.crt": authority}, "", ""},
+		"password, older Flux":        {servers.locked, map[string]string{"username": "bot", "password": "pa55", "caFile": authority}, "", ""},
+		"token":                       {servers.locked, map[string]string{"bearerToken": "t0ken", "ca.crt": authority}, "", ""},
+		"token by another name":       {servers.locked, map[string]string{"token": "t0ken", "ca.crt": authority}, "", ""},
+		"token, Argo CD":              {servers.locked, map[string]string{"type": "git", "url": "x", "bearerToken": "t0ken", "caBundle": authority}, "", ""},
+		"client certificate":          {servers.mutual, map[string]string{"tls.crt": string(client.Certificate), "tls.key": string(client.Key), "ca.crt": authority}, "", ""},
+		"client certificate, Flux":    {servers.mutual, map[string]string{"certFile": string(client.Certificate), "keyFile": string(client.Key), "caFile": authority}, "", ""},
+		"client certificate, Argo CD": {servers.mutual, map[string]string{"tlsClientCertData": string(client.Certificate), "tlsClientCertKey": string(client.Key), "caBundle": authority}, "", ""},
+		"SSH":                         {servers.ssh, map[string]string{"ssh-privatekey": private, "known_hosts": known}, "", ""},
+		"SSH, Flux":                   {servers.ssh, map[string]string{"identity": private, "identity.pub": "x", "known_hosts": known}, "", ""},
+		"SSH, Argo CD":                {servers.ssh, map[string]string{"type": "git", "url": "x", "sshPrivateKey": private, "known_hosts": known}, "", ""},
+		"SSH, locked":                 {servers.ssh, map[string]string{"ssh-privatekey": string(servers.lockedByKey), "passphrase": "open sesame", "known_hosts": known}, "", ""},
+		"SSH, locked, Flux":           {servers.ssh, map[string]string{"identity": string(servers.lockedByKey), "password": "open sesame", "known_hosts": known}, "", ""},
+
+		"wrong password":         {servers.locked, map[string]string{"username": "bot", "password": "gue55", "ca.crt": authority}, v1alpha1.ReasonAuthenticationFailed, "refuses the credentials"},
+		"wrong token":            {servers.locked, map[string]string{"bearerToken": "gue55", "ca.crt": authority}, v1alpha1.ReasonAuthenticationFailed, "refuses the credentials"},
+		"authority is not known": {servers.locked, map[string]string{"bearerToken": "t0ken"}, v1alpha1.ReasonRepositoryUnreachable, "certificate signed by unknown authority"},
+		"no client certificate":  {servers.mutual, map[string]string{"ca.crt": authority}, v1alpha1.ReasonRepositoryUnreachable, "certificate required"},
+		"half a certificate":     {servers.mutual, map[string]string{"tls.crt": string(client.Certificate), "ca.crt": authority}, v1alpha1.ReasonSecretInvalid, "both tls.crt and tls.key"},
+		"no credentials":         {servers.locked, map[string]string{"x": "y"}, v1alpha1.ReasonSecretInvalid, "username and password, or bearerToken"},
+		"GitHub App":             {servers.locked, map[string]string{"githubAppID": "1", "githubAppInstallationID": "2", "githubAppPrivateKey": "gue55", "ca.crt": authority}, v1alpha1.ReasonSecretInvalid, "GitHub Apps are not supported"},
+		"SSH, no key":            {servers.ssh, map[string]string{"username": "bot", "password": "pa55", "known_hosts": known}, v1alpha1.ReasonSecretInvalid, "ssh-privatekey (or identity)"},
+		"SSH, no known hosts":    {servers.ssh, map[string]string{"identity": private}, v1alpha1.ReasonSecretInvalid, "known_hosts"},
+		"SSH, other key":         {servers.ssh, map[string]string{"identity": string(stranger), "known_hosts": known}, v1alpha1.ReasonAuthenticationFailed, "refuses the credentials"},
+		"SSH, wrong passphrase":  {servers.ssh, map[string]string{"identity": string(servers.lockedByKey), "passphrase": "gue55", "known_hosts": known}, v1alpha1.ReasonSecretInvalid, "cannot be used"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "git"}, Data: map[string][]byte{}}
+			for key, value := range test.data {
+				secret.Data[key] = []byte(value)
+			}
+			config := &v1alpha1.GitRepoConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "repo"}, Spec: v1alpha1.GitRepoConfigSpec{
+				RepoURL: test.url + "/shop.git", SecretRef: &v1alpha1.SecretReference{Name: "git"},
+			}}
+			repositories := &repositories{cluster: fake.NewClientset(secret)}
+			err := pushOnce(t, repositories, config, name)
+			v := verdictOf(err, v1alpha1.ReasonPushFailed)
+			if v.reason != test.reason || !strings.Contains(v.message, test.says) {
+				t.Errorf("%s: %q, want %s: %q", v.reason, v.message, test.reason, test.says)
+			}
+			for _, hidden := range []string{"pa55", "gue55", "t0ken", "open sesame", "PRIVATE KEY", "Ym90O"} {
+				if strings.Contains(v.message, hidden) {
+					t.Errorf("the message reveals %q: %s", hidden, v.message)
+				}
+			}
+		})
+	}
+}
+
+// pushOnce pushes one file of this content.
+func pushOnce(t *testing.T, repositories *repositories, config *v1alpha1.GitRepoConfig, content string) error {
+	t.Helper()
+	remote, err := repositories.remote(t.Context(), config)
+	if err != nil {
+		return err
+	}
+	defer remote.Close()
+	if err := remote.Check(t.Context()); err != nil {
+		return err
+	}
+	branch, err := gitrepo.Load(t.Context(), remote, "main", gitrepo.Options{})
+	if err != nil {
+		return err
+	}
+	if _, _, err := branch.Stage(gitrepo.Commit{Message: "change", Changes: []gitrepo.Change{{Path: "a", Content: []byte(content)}}}); err != nil {
+		return err
+	}
+	_, err = branch.Push(t.Context())
+	return err
+}
+
+// TestCredentialsAreRotated has a password that changes on the server and, later, in the Secret.
+func TestCredentialsAreRotated(t *testing.T) {
+	secret := func(password string) map[string][]byte {
+		return map[string][]byte{"username": []byte("bot"), "password": []byte(password)}
+	}
+	s := newStage(t, lookOften, func(s *stage) {
+		s.in.repositories[0].Spec.SecretRef = &v1alpha1.SecretReference{Name: "git"}
+		s.putSecret("git", secret("first"))
+		s.git.require("bot", "first")
+	})
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.git.require("bot", "second")
+	s.cluster.put(configMap("a"), "2")
+	if ready := s.waitReady("main", v1alpha1.ReasonAuthenticationFailed); strings.Contains(ready.Message, "first") {
+		t.Errorf("message %q", ready.Message)
+	}
+	s.putSecret("git", secret("second"))
+	s.mirrored()
+	s.waitReady("main", v1alpha1.ReasonSucceeded)
+}
