@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/sealing"
@@ -89,6 +90,9 @@ func (s *stores) applyTo(ctx context.Context, opts *options.StorageOptions, conf
 		return fmt.Errorf("applying the bbolt store: %w", err)
 	}
 	config.AddHealthChecks(bolt.HealthCheck("bbolt-work", s.work))
+	if err := legacyregistry.CustomRegister(bolt.NewCollector(s.api, s.work)); err != nil {
+		return fmt.Errorf("registering the metrics of the stores: %w", err)
+	}
 	return nil
 }
 

@@ -109,7 +109,11 @@ func (e *Engine) gather(first *request) []*request {
 
 // commitBatch applies a batch in one transaction and answers its requests.
 func (e *Engine) commitBatch(batch []*request) {
+	refused := e.failure.Load() != nil
 	err := e.apply(batch)
+	if err != nil {
+		e.metrics.failed(len(batch), err, refused)
+	}
 	for _, r := range batch {
 		if err != nil {
 			r.err = err
@@ -122,6 +126,7 @@ func (e *Engine) apply(batch []*request) error {
 	if failure := e.failure.Load(); failure != nil {
 		return *failure
 	}
+	began := e.options.Clock.Now()
 	tx, err := e.db.Begin(true)
 	if err != nil {
 		return fmt.Errorf("beginning a write: %w", err)
@@ -136,6 +141,7 @@ func (e *Engine) apply(batch []*request) error {
 	if err := tx.Commit(); err != nil {
 		return e.commitFailed(w, err)
 	}
+	e.metrics.committed(len(batch), e.options.Clock.Since(began))
 	e.publish(w)
 	return nil
 }

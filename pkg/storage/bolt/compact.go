@@ -18,6 +18,7 @@ const segmentsPerCommit = 8
 // occupy in the file. It fails with rpctypes.ErrCompacted if that was done before,
 // and with rpctypes.ErrFutureRev for a revision that is not reached yet.
 func (e *Engine) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.CompactionResponse, error) {
+	began := e.options.Clock.Now()
 	change := &compaction{revision: r.Revision}
 	if err := e.commit(ctx, change, 0); err != nil {
 		return nil, err
@@ -25,6 +26,7 @@ func (e *Engine) Compact(ctx context.Context, r *pb.CompactionRequest) (*pb.Comp
 	if err := e.dropHistory(ctx); err != nil {
 		return nil, fmt.Errorf("dropping compacted history: %w", err)
 	}
+	e.metrics.compacted(e.options.Clock.Since(began))
 	return &pb.CompactionResponse{Header: e.header(change.at)}, nil
 }
 

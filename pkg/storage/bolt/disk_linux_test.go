@@ -15,6 +15,8 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
+	"k8s.io/component-base/metrics/legacyregistry"
+
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 )
 
@@ -60,6 +62,9 @@ func testFullDisk(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	written := fillDisk(t, e)
+	if failures := gather(t, legacyregistry.DefaultGatherer, "store")["write_failures_total disk_full"]; failures < 5 {
+		t.Errorf("%v failures for want of space are counted", failures)
+	}
 	if got := countOf(t, e, "/", 0); got != int64(written) || e.Revision() != int64(1+written) {
 		t.Errorf("%d keys at revision %d, want %d at %d", got, e.Revision(), written, 1+written)
 	}

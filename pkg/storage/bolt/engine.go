@@ -121,6 +121,8 @@ type Engine struct {
 	feed     *feed
 	leases   *leaseTable
 	progress *progressHub
+	watches  *watchSet
+	metrics  observers
 
 	// remaining remembers, for the next page of a paged list, how many keys are left.
 	remaining *lru.Cache
@@ -138,6 +140,8 @@ func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 		stop:      make(chan struct{}),
 		stopped:   make(chan struct{}),
 		progress:  newProgressHub(),
+		watches:   newWatchSet(),
+		metrics:   newObservers(storeName(path)),
 		remaining: lru.New(rememberedCounts),
 	}
 	if err := e.load(path); err != nil {
@@ -237,8 +241,8 @@ func (e *Engine) header(revision int64) *pb.ResponseHeader {
 func (e *Engine) size() (total, used int64, err error) {
 	err = e.db.View(func(tx *bbolt.Tx) error {
 		total = tx.Size()
+		used = total - int64(e.db.Stats().FreePageN)*int64(e.db.Info().PageSize)
 		return nil
 	})
-	free := int64(e.db.Stats().FreePageN) * int64(e.db.Info().PageSize)
-	return total, total - free, err
+	return total, used, err
 }

@@ -86,6 +86,12 @@ func (t *leaseTable) ids() []int64 {
 	return slices.Sorted(maps.Keys(t.terms))
 }
 
+func (t *leaseTable) size() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.terms)
+}
+
 // due returns the leases whose deadline has passed, with their expiry, and the
 // time to the next deadline.
 func (t *leaseTable) due() (due map[int64]int64, next time.Duration) {

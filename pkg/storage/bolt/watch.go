@@ -30,6 +30,8 @@ type watch struct {
 	// next is the first revision that was not looked at yet: every change of the
 	// span before it has been sent.
 	next int64
+	// position tells the rest of the engine about next.
+	position watchPosition
 
 	// requested holds a request for progress, leave ends such requests.
 	requested <-chan struct{}
@@ -46,6 +48,7 @@ func (e *Engine) newWatch(op clientv3.Op, group string, out chan<- clientv3.Watc
 	if w.next == 0 {
 		w.next = e.Revision() + 1
 	}
+	w.position.revision.Store(w.next - 1)
 	return w
 }
 
@@ -57,6 +60,7 @@ func (e *Engine) newWatch(op clientv3.Op, group string, out chan<- clientv3.Watc
 func (w *watch) serve(ctx context.Context) {
 	defer close(w.out)
 	defer w.leave()
+	defer w.engine.watches.join(&w.position)()
 	created := clientv3.WatchResponse{Header: w.engine.header(w.engine.Revision()), Created: true}
 	if w.op.IsCreatedNotify() && !w.send(ctx, created) {
 		return
@@ -128,6 +132,7 @@ func (w *watch) deliver(ctx context.Context, events []*mvccpb.Event, reached int
 		return false
 	}
 	w.next = reached + 1
+	w.position.revision.Store(reached)
 	return w.report(ctx)
 }
 
