@@ -46,5 +46,6 @@ func explain(stored []byte, err error) error {
 	if by == "" {
 		return fmt.Errorf("it is plain, which takes the provider identity in the encryption configuration: %w", err)
 	}
-	return fmt.Errorf("it is sealed by %s, without which the encryption configuration cannot open it: %w", by, err)
+	return fmt.Errorf("it is sealed by %s, which the encryption configuration must have to open it "+
+		"(operations.md says what to do if that is gone): %w", by, err)
 }

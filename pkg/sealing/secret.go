@@ -18,7 +18,7 @@ import (
 
 const (
 	// SecretName is the Secret of a [ClusterSecret].
-	SecretName = "slipstream-encryption"
+	SecretName = "slipstream-encryption" //nolint:gosec // The name of a Secret, not its content.
 	// secretKey is its entry.
 	secretKey = FileName
 )

@@ -1,0 +1,221 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sealing
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+// disguises are the marker, and what the usual encodings make of it wherever it stands in a longer text.
+func disguises() [][]byte {
+	found := [][]byte{[]byte(marker), []byte(hex.EncodeToString([]byte(marker)))}
+	for before := range 3 {
+		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + marker))
+		// Groups at the ends depend on what stands beside the marker.
+		found = append(found, []byte(encoded[4:len(encoded)-4]))
+	}
+	return found
+}
+
+// leaks tells whether the marker can be read in stored bytes.
+func leaks(stored []byte) bool {
+	return slices.ContainsFunc(disguises(), func(each []byte) bool { return bytes.Contains(stored, each) })
+}
+
+// leakingFiles are the files below a folder in which the marker can be read.
+func leakingFiles(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if leaks(content) {
+			names = append(names, entry.Name())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// boltRows are the rows of a store file that nobody has open.
+func boltRows(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	engine, err := bolt.Open(t.Context(), path, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	return rows(t, bolt.NewClient(t.Context(), engine).KV, "/registry")
+}
+
+// rows are the rows below a prefix as they are stored.
+func rows(t *testing.T, kv clientv3.KV, prefix string) map[string][]byte {
+	t.Helper()
+	answer, err := kv.Get(t.Context(), prefix, clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]byte{}
+	for _, row := range answer.Kvs {
+		found[string(row.Key)] = row.Value
+	}
+	return found
+}
+
+// allSealedBy complains about rows that are not sealed by a key, and about a part of the store without any.
+func allSealedBy(t *testing.T, stored map[string][]byte, key string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(stored)), func(name string) bool { return strings.HasPrefix(name, part) }) {
+			t.Errorf("nothing is stored below %s", part)
+		}
+	}
+	for name, value := range stored {
+		if by := sealing.SealedBy(value); !strings.Contains(by, key) {
+			t.Errorf("%s is sealed by %q, want %s", name, by, key)
+		}
+		if leaks(value) {
+			t.Errorf("%s can be read", name)
+		}
+	}
+}
+
+// Parts of the stores.
+const (
+	repositories = "/registry/configbutler.ai/gitrepoconfigs/"
+	records      = "/registry/configbutler.ai/gitdestinationstatuses/"
+	outbox       = "/registry-work/"
+)
+
+// TestRawBytes searches the files of a server of which nobody has said anything about keys.
+func TestRawBytes(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, devcluster.Options{})
+	s.mirrorASecret(t)
+	folder := s.Env(devcluster.EnvDataDir)
+	if found := leakingFiles(t, folder); len(found) != 0 {
+		t.Errorf("the marker can be read in %q", found)
+	}
+	key, err := sealing.Rotate(t.Context(), sealing.Folder{Path: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.rewritten(t, "objects", "work")
+	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	allSealedBy(t, boltRows(t, filepath.Join(folder, "api.db")), key, repositories, records)
+	allSealedBy(t, boltRows(t, filepath.Join(folder, "work.db")), key, outbox)
+	s.refuseToStartWithoutKeys(t, folder)
+	if err := s.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.acceptPushes(t)
+	if found := leakingFiles(t, folder); len(found) != 0 {
+		t.Errorf("the marker can be read in %q", found)
+	}
+}
+
+// rewritten waits until rows of the stores have been sealed anew and none is left.
+func (s *stage) rewritten(t *testing.T, stores ...string) {
+	t.Helper()
+	for _, store := range stores {
+		eventually(t, "the rows of "+store+" to be sealed anew", func(ctx context.Context) error {
+			done, err := s.metric(ctx, "sealing_rewritten_rows_total", store)
+			if err != nil {
+				return err
+			}
+			stale, err := s.metric(ctx, "sealing_stale_rows", store)
+			if err == nil && (done == 0 || stale > 0) {
+				err = fmt.Errorf("%v rewritten, %v stale", done, stale)
+			}
+			return err
+		})
+	}
+}
+
+// refuseToStartWithoutKeys starts the server without its file, which it must not replace by another.
+func (s *stage) refuseToStartWithoutKeys(t *testing.T, folder string) {
+	t.Helper()
+	file := sealing.Folder{Path: folder}.String()
+	if err := os.Rename(file, file+".elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	err := s.StartServer(ctx)
+	if err == nil || !strings.Contains(err.Error(), file+" is missing") {
+		t.Errorf("starting without keys: %v", err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a new key was made, which opens nothing")
+	}
+	if err := os.Rename(file+".elsewhere", file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPlainRowsAreFoundAndSealed shows that the search finds what is plain, and what becomes of that.
+func TestPlainRowsAreFoundAndSealed(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	write(t, file, "{identity: {}}")
+	s := newStage(t, devcluster.Options{ServerArgs: []string{
+		"--encryption-provider-config=" + file, "--encryption-provider-config-automatic-reload",
+	}})
+	s.mirrorASecret(t)
+	folder := s.Env(devcluster.EnvDataDir)
+	if found := leakingFiles(t, folder); !slices.Contains(found, "api.db") || !slices.Contains(found, "work.db") {
+		t.Fatalf("the marker is found in %q, want both stores", found)
+	}
+	secret := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32))
+	write(t, file, "{aesgcm: {keys: [{name: mine, secret: "+secret+"}]}}, {identity: {}}")
+	s.rewritten(t, "objects", "work")
+	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	allSealedBy(t, boltRows(t, filepath.Join(folder, "api.db")), "aesgcm \"mine\"", repositories, records)
+	allSealedBy(t, boltRows(t, filepath.Join(folder, "work.db")), "aesgcm \"mine\"", outbox)
+	if err := s.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.acceptPushes(t)
+}
+
+// write makes a configuration of providers for everything.
+func write(t *testing.T, file, providers string) {
+	t.Helper()
+	content := "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n" +
+		"resources: [{resources: ['*.configbutler.ai'], providers: [" + providers + "]}]\n"
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

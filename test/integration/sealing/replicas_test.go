@@ -1,0 +1,87 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sealing
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+// documentedRoles are what the documentation gives the server's account.
+const documentedRoles = "../../../artifacts/examples/server-roles.yaml"
+
+// TestReplicas lets two servers make one key, with no more rights than the documentation gives them: either opens what
+// the other has sealed, and what the dead leader left is brought to Git by the next one.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2})
+	s.limitRights(t)
+	s.mirrorASecret(t)
+
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.EtcdURL()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	stored := rows(t, client.KV, "/slipstream")
+	allSealedBy(t, stored, "secretbox", "/slipstream/configbutler.ai/gitrepoconfigs/",
+		"/slipstream/configbutler.ai/gitdestinationstatuses/", "/slipstream-work/")
+
+	if err := s.StopServer(t.Context(), syscall.SIGKILL, 0); err != nil {
+		t.Fatal(err)
+	}
+	s.kubectl(t, "get", "grc", "main", "-n", "shop")
+	if err := s.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StopServer(t.Context(), syscall.SIGKILL, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.kubectl(t, "get", "grc", "main", "-n", "shop")
+	s.acceptPushes(t)
+}
+
+// limitRights starts the servers without their key and without the rights of an administrator.
+func (s *stage) limitRights(t *testing.T) {
+	t.Helper()
+	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.kubectl(t, "delete", "secret", "slipstream-encryption", "-n", devcluster.ServerNamespace)
+	s.kubectl(t, "delete", "clusterrolebinding", "slipstream-development")
+	roles, err := os.ReadFile(documentedRoles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := "{kind: ServiceAccount, namespace: " + devcluster.ServerNamespace + ", name: slipstream}"
+	user := "{apiGroup: rbac.authorization.k8s.io, kind: User, name: " + devcluster.ServerUser + "}"
+	s.kubectl(t, "create", "namespace", "shop")
+	s.apply(t, strings.ReplaceAll(string(roles), account, user)+mayReadSecrets)
+	if err := s.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mayReadSecrets is what a destination takes that writes Secrets as they are.
+const mayReadSecrets = `
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: mirrored-secrets, namespace: shop}
+rules:
+- {apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: mirrored-secrets, namespace: shop}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: mirrored-secrets}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: slipstream}
+`

@@ -1,0 +1,185 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sealing proves on real servers that nothing is stored plainly, whichever backend keeps it and whoever made the
+// keys, and that everything comes to be sealed under a new key.
+package sealing
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+)
+
+// deadline is more than anything waited for here takes on a busy machine.
+const deadline = 2 * time.Minute
+
+// marker is what must not be found. It stands in a Secret, and in an annotation of a GitRepoConfig.
+const marker = "correct-horse-battery-staple"
+
+// stage is a cluster with the server, and the administrator's ways to use it.
+type stage struct {
+	*devcluster.Cluster
+	admin  devcluster.Kubectl
+	direct *http.Client
+}
+
+func newStage(t *testing.T, options devcluster.Options) *stage {
+	t.Helper()
+	options.Server = true
+	cluster := clustertest.Start(t, options)
+	config, err := cluster.Admin().RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without the aggregator the server has a certificate of another authority.
+	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
+	direct, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stage{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), direct: direct}
+}
+
+func (s *stage) apply(t *testing.T, manifests string) {
+	t.Helper()
+	if _, err := s.admin.Feed(t.Context(), manifests, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *stage) kubectl(t *testing.T, arguments ...string) string {
+	t.Helper()
+	out, err := s.admin.Run(t.Context(), arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// get asks the server itself, without the aggregator.
+func (s *stage) get(ctx context.Context, path string) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Env(devcluster.EnvServerURL)+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	answer, err := s.direct.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(body), err
+}
+
+// metric reads a metric of one of the two stores.
+func (s *stage) metric(ctx context.Context, name, store string) (float64, error) {
+	_, body, err := s.get(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`(?m)^slipstream_` + name + `\{store="` + store + `"\} (\S+)$`).FindStringSubmatch(body)
+	if found == nil {
+		return 0, fmt.Errorf("no metric %s of %s", name, store)
+	}
+	return strconv.ParseFloat(found[1], 64)
+}
+
+// mirrorASecret makes objects and rows of the outbox with the marker: a repository whose remote refuses what is pushed,
+// and a Secret that waits for it.
+func (s *stage) mirrorASecret(t *testing.T) {
+	t.Helper()
+	s.apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: GitRepoConfig
+metadata: {name: main, namespace: shop, annotations: {note: %s}}
+spec: {repoUrl: %s/shop.git, allowedBranches: [main]}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: GitDestination
+metadata: {name: main, namespace: shop}
+spec: {repoRef: {name: main}, branch: main, baseFolder: shop, secrets: AsIs}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: main, namespace: shop}
+spec: {destinationRef: {name: main}, rules: [{name: all, resources: [secrets, configmaps]}]}
+`, marker, s.Env(devcluster.EnvGitURL)))
+	s.kubectl(t, "wait", "--for=condition=Ready", "--timeout=60s", "-n", "shop", "watchrule/main", "gitdestination/main")
+	s.refusePushes(t)
+	s.apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: waiting, namespace: shop}
+stringData: {password: %s}
+`, marker))
+	eventually(t, "the change to wait", func(ctx context.Context) error {
+		waiting, err := s.admin.Run(ctx, "get", "gds", "main", "-n", "shop", "-o", "jsonpath={.status.pendingChanges}")
+		if err == nil && (waiting == "" || waiting == "0") {
+			err = errors.New("nothing waits")
+		}
+		return err
+	})
+}
+
+// hook is what the remote asks before it takes a push.
+func (s *stage) hook() string {
+	return filepath.Join(s.Env(devcluster.EnvGitRoot), "shop.git", "hooks", "pre-receive")
+}
+
+func (s *stage) refusePushes(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(s.hook(), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// acceptPushes waits until the Secret has arrived in the repository: what was sealed has been opened.
+func (s *stage) acceptPushes(t *testing.T) {
+	t.Helper()
+	if err := os.Remove(s.hook()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the Secret to arrive", func(ctx context.Context) error {
+		command := exec.CommandContext(ctx, "git", "-C", filepath.Dir(filepath.Dir(s.hook())), "show", "main:shop/core/v1/secrets/shop/waiting.yaml")
+		out, err := command.CombinedOutput()
+		if err != nil || !bytes.Contains(out, []byte(base64.StdEncoding.EncodeToString([]byte(marker)))) {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+}
+
+// eventually waits until check succeeds.
+func eventually(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for %s: %v (last: %v)", what, err, last)
+	}
+}
