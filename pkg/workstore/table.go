@@ -68,6 +68,28 @@ func (t *Table) Put(ctx context.Context, rows ...Row) error {
 	return nil
 }
 
+// Create writes a row unless there is one with its key, and returns the value that is there then. Of several that create
+// a row at once, all get the same value.
+func (t *Table) Create(ctx context.Context, row Row) ([]byte, error) {
+	if row.Key == "" {
+		return nil, errNoKey
+	}
+	key := t.prefix + row.Key
+	sealed, err := t.store.seal(ctx, key, row.Value)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := t.store.kv.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
+		Then(clientv3.OpPut(key, string(sealed))).Else(clientv3.OpGet(key)).Commit()
+	if err != nil {
+		return nil, fmt.Errorf("creating row %s: %w", key, err)
+	}
+	if answer.Succeeded {
+		return row.Value, nil
+	}
+	return t.store.open(ctx, key, answer.Responses[0].GetResponseRange().Kvs[0].Value)
+}
+
 // Delete removes rows; those that do not exist are no error. As many at a time are
 // removed all or none as Put writes.
 func (t *Table) Delete(ctx context.Context, keys ...string) error {

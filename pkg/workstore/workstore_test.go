@@ -109,13 +109,37 @@ func TestRows(t *testing.T) {
 	})
 }
 
+func TestRowIsCreatedOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, kv clientv3.KV) {
+		table := workstore.New(kv, prefix, workstore.WithTransformer(sealing{})).Table("keys")
+		values := make([]string, 16)
+		group, ctx := errgroup.WithContext(t.Context())
+		for i := range values {
+			group.Go(func() error {
+				value, err := table.Create(ctx, row("a", fmt.Sprint(i)))
+				values[i] = string(value)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		stored, found, err := table.Get(t.Context(), "a")
+		if !found || err != nil || len(slices.Compact(values)) != 1 || values[0] != string(stored) {
+			t.Errorf("created %q, the row is %q (%v)", values, stored, err)
+		}
+	})
+}
+
 func TestRowWithoutKeyIsRefused(t *testing.T) {
 	table := workstore.New(boltKV(t), prefix).Table("outbox")
 	_, _, getErr := table.Get(t.Context(), "")
+	_, createErr := table.Create(t.Context(), row("", "x"))
 	for what, err := range map[string]error{
 		"put":    table.Put(t.Context(), row("", "x")),
 		"delete": table.Delete(t.Context(), ""),
 		"get":    getErr,
+		"create": createErr,
 	} {
 		if err == nil {
 			t.Errorf("%s of a row without a key did not fail", what)

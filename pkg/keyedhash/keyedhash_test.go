@@ -1,0 +1,105 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keyedhash_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/configbutler/slipstream/pkg/keyedhash"
+	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+func newKV(t *testing.T) clientv3.KV {
+	t.Helper()
+	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "work.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return bolt.NewClient(t.Context(), engine).KV
+}
+
+// open makes a hasher on the configuration that is in the folder now.
+func open(t *testing.T, kv clientv3.KV, home sealing.Folder) *keyedhash.Hasher {
+	t.Helper()
+	sealer, err := sealing.Open(t.Context(), sealing.Config{Origin: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasher, err := keyedhash.Open(t.Context(), workstore.New(kv, "/registry-work", workstore.WithTransformer(sealer.Work())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hasher
+}
+
+func newHome(t *testing.T) sealing.Folder {
+	t.Helper()
+	home := sealing.Folder{Path: t.TempDir()}
+	if err := sealing.Ensure(t.Context(), home, func(context.Context) (string, error) { return "", nil }); err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
+
+func TestSumsStayWithTheStore(t *testing.T) {
+	kv, home := newKV(t), newHome(t)
+	secret := []byte("hunter2")
+	sum := open(t, kv, home).Sum("dependency", secret)
+	if again := open(t, kv, home).Sum("dependency", secret); again != sum {
+		t.Errorf("another process has %s, want %s", again, sum)
+	}
+	if _, err := sealing.Rotate(t.Context(), home); err != nil {
+		t.Fatal(err)
+	}
+	if after := open(t, kv, home).Sum("dependency", secret); after != sum {
+		t.Errorf("after a rotation it is %s, want %s", after, sum)
+	}
+	if other := open(t, newKV(t), home).Sum("dependency", secret); other == sum {
+		t.Error("another store has the same sum: it can be found by trying")
+	}
+	if plain := sha256.Sum256(secret); strings.Contains(sum, hex.EncodeToString(plain[:])) {
+		t.Error("the sum is a plain hash")
+	}
+}
+
+func TestKeyIsSealed(t *testing.T) {
+	kv := newKV(t)
+	open(t, kv, newHome(t))
+	answer, err := kv.Get(t.Context(), "/registry-work/", clientv3.WithPrefix())
+	if err != nil || len(answer.Kvs) != 1 || sealing.SealedBy(answer.Kvs[0].Value) == "" {
+		t.Errorf("the store holds %v (%v), want one sealed row", answer.Kvs, err)
+	}
+}
+
+func TestSumsTellApart(t *testing.T) {
+	hasher := open(t, newKV(t), newHome(t))
+	seen := map[string]string{}
+	for what, sum := range map[string]string{
+		"one part":         hasher.Sum("p", []byte("ab")),
+		"two parts":        hasher.Sum("p", []byte("a"), []byte("b")),
+		"an empty part":    hasher.Sum("p", []byte("ab"), nil),
+		"no part":          hasher.Sum("p"),
+		"another purpose":  hasher.Sum("pa", []byte("b")),
+		"purpose and part": hasher.Sum("pab"),
+	} {
+		if other, met := seen[sum]; met || len(sum) != 64 {
+			t.Errorf("%s has the sum %s, as has %q", what, sum, other)
+		}
+		seen[sum] = what
+	}
+}
