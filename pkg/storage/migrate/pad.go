@@ -1,0 +1,81 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// padders write at the same time. etcd syncs once for all that have arrived, so
+	// the rate grows with their number; one alone waits for the disk at each write.
+	padders = 256
+
+	// compactedPadding is after how many writes their history is dropped: etcd keeps
+	// all of it, and refuses writes once that fills its quota.
+	compactedPadding = 100_000
+)
+
+// padTo raises an etcd's revision by writing to a key of its own again and again: each
+// transaction raises it by one, whatever is in it. The revision may end up higher by
+// the number of padders.
+func padTo(ctx context.Context, client *clientv3.Client, key string, target int64, report *Reporter) error {
+	response, err := client.Get(ctx, key)
+	if err != nil {
+		return fmt.Errorf("reading etcd's revision: %w", err)
+	}
+	begin := response.Header.Revision
+	var reached atomic.Int64
+	reached.Store(begin)
+	group, ctx := errgroup.WithContext(ctx)
+	for range padders {
+		group.Go(func() error {
+			for reached.Load() < target {
+				put, err := client.Put(ctx, key, "")
+				if err != nil {
+					return err
+				}
+				if err := padded(ctx, client, &reached, put.Header.Revision); err != nil {
+					return err
+				}
+				report.step("raising the revision", reached.Load()-begin, target-begin)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("padding etcd's revision: %w", err)
+	}
+	return nil
+}
+
+// padded notes a revision that was reached, and drops history at every so many.
+func padded(ctx context.Context, client *clientv3.Client, reached *atomic.Int64, revision int64) error {
+	for {
+		known := reached.Load()
+		if known >= revision || reached.CompareAndSwap(known, revision) {
+			break
+		}
+	}
+	if revision%compactedPadding != 0 {
+		return nil
+	}
+	return compact(ctx, client, revision)
+}
+
+// compact drops the history up to a revision, unless that was done before.
+func compact(ctx context.Context, client *clientv3.Client, revision int64) error {
+	_, err := client.Compact(ctx, revision)
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		return fmt.Errorf("compacting to revision %d: %w", revision, err)
+	}
+	return nil
+}
