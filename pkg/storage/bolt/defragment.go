@@ -113,7 +113,7 @@ func (e *Engine) replaceFile(ctx context.Context, path string) (err error) {
 	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	target, err := openFile(beside, e.options)
+	target, err := bbolt.Open(beside, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,10 @@ import (
 // every page is what the one above it says and ends where it should. The layout is
 // that of bbolt's format 2, in the byte order of the machine that wrote the file.
 const (
-	metaMagic     = 0xED0CDAED
-	metaVersion   = 2
-	metaOffset    = 16 // of what a meta page holds behind its header
-	metaBytes     = 64
+	rootMagic     = 0xED0CDAED
+	rootLayout    = 2
+	rootOffset    = 16 // of what a meta page holds behind its header
+	rootBytes     = 64
 	headerBytes   = 16
 	elementBytes  = 16
 	bucketBytes   = 16
@@ -33,8 +33,8 @@ const (
 // errNoMeta says that neither of the two pages that lead to the data can be used.
 var errNoMeta = errors.New("neither meta page is valid: this is no store file, or its beginning is lost")
 
-// metaPage leads to the pages that are in use.
-type metaPage struct {
+// treeRoot, a meta page, leads to the pages that are in use.
+type treeRoot struct {
 	pageSize int64
 	root     uint64
 	// end is the first page that was never used.
@@ -45,7 +45,7 @@ type metaPage struct {
 // pageWalk visits every page that is in use.
 type pageWalk struct {
 	file    io.ReaderAt
-	meta    metaPage
+	meta    treeRoot
 	visited map[uint64]struct{}
 	step    func(pages int64) error
 	found   func(problem string)
@@ -54,7 +54,7 @@ type pageWalk struct {
 // verifyPages reads the file as it is on disk, of a size in bytes. Nothing may write
 // to it meanwhile.
 func verifyPages(ctx context.Context, file io.ReaderAt, size int64, v Verification, found func(problem string)) error {
-	meta, err := readMeta(file)
+	meta, err := readTreeRoot(file)
 	if errors.Is(err, errNoMeta) {
 		found(err.Error())
 		return nil
@@ -73,17 +73,17 @@ func verifyPages(ctx context.Context, file io.ReaderAt, size int64, v Verificati
 	return w.page(meta.root, "the file's beginning")
 }
 
-// readMeta returns the newest meta page that is valid.
-func readMeta(file io.ReaderAt) (newest metaPage, err error) {
+// readTreeRoot returns the newest meta page that is valid.
+func readTreeRoot(file io.ReaderAt) (newest treeRoot, err error) {
 	valid := false
 	// The second one is a page behind the first, whose size only a meta page tells.
 	for offset := int64(0); offset <= maxPageBytes; offset = max(2*offset, minPageBytes) {
-		meta, ok, err := metaAt(file, offset)
+		root, ok, err := treeRootAt(file, offset)
 		if err != nil {
 			return newest, err
 		}
-		if ok && (offset == 0 || meta.pageSize == offset) && (!valid || meta.transaction > newest.transaction) {
-			newest, valid = meta, true
+		if ok && (offset == 0 || root.pageSize == offset) && (!valid || root.transaction > newest.transaction) {
+			newest, valid = root, true
 		}
 	}
 	if !valid {
@@ -92,22 +92,22 @@ func readMeta(file io.ReaderAt) (newest metaPage, err error) {
 	return newest, nil
 }
 
-func metaAt(file io.ReaderAt, offset int64) (meta metaPage, valid bool, err error) {
-	raw := make([]byte, metaBytes)
-	if _, err := file.ReadAt(raw, offset+metaOffset); err != nil {
+func treeRootAt(file io.ReaderAt, offset int64) (meta treeRoot, valid bool, err error) {
+	raw := make([]byte, rootBytes)
+	if _, err := file.ReadAt(raw, offset+rootOffset); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
 		return meta, false, err
 	}
 	order := binary.NativeEndian
-	meta = metaPage{
+	meta = treeRoot{
 		pageSize: int64(order.Uint32(raw[8:])), root: order.Uint64(raw[16:]),
 		end: order.Uint64(raw[40:]), transaction: order.Uint64(raw[48:]),
 	}
 	sum := fnv.New64a()
 	_, _ = sum.Write(raw[:56]) // A hash takes everything.
-	valid = order.Uint32(raw) == metaMagic && order.Uint32(raw[4:]) == metaVersion && order.Uint64(raw[56:]) == sum.Sum64()
+	valid = order.Uint32(raw) == rootMagic && order.Uint32(raw[4:]) == rootLayout && order.Uint64(raw[56:]) == sum.Sum64()
 	return meta, valid && meta.pageSize >= minPageBytes && meta.pageSize <= maxPageBytes, nil
 }
 
