@@ -5,6 +5,7 @@ package gitrepo_test
 
 import (
 	"context"
+	"log"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -86,7 +87,7 @@ func (r repository) backend() http.Handler {
 			"GIT_PROJECT_ROOT=" + filepath.Dir(r.path), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=test",
 			"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		},
-		Stderr: r.t.Output(),
+		Stderr: r.t.Output(), Logger: log.New(r.t.Output(), "", 0),
 	}
 }
 

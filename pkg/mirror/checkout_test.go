@@ -1,0 +1,35 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNamesThatDifferInCaseAreCheckedOutAnywhere mirrors objects that a disk which does not know the case of letters would
+// take for one.
+func TestNamesThatDifferInCaseAreCheckedOutAnywhere(t *testing.T) {
+	s := newStage(t)
+	names := []string{"web", "Web", "WEB", "wEb", "web-a", "web-A"}
+	for _, name := range names {
+		s.cluster.put(configMap(name), name)
+	}
+	s.mirrored()
+	files, err := s.files("main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folded := map[string]bool{}
+	for path := range files {
+		folded[strings.ToLower(path)] = true
+	}
+	if len(files) != len(names) || len(folded) != len(files) {
+		t.Errorf("%d objects, %d files, %d where case does not count: %q", len(names), len(files), len(folded), slices.Sorted(maps.Keys(files)))
+	}
+	s.cluster.remove(configMap("Web"))
+	s.mirrored()
+}
