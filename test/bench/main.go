@@ -28,6 +28,7 @@ var errMissed = errors.New("a target was missed")
 
 // settings are what the flags say.
 type settings struct {
+	only    string
 	bench   string
 	objects int
 	raw     string
@@ -36,6 +37,7 @@ type settings struct {
 
 func main() {
 	var s settings
+	flag.StringVar(&s.only, "only", "", "folder of test/bench whose benchmarks are run: gitrepo, storage or mirror; all if it is empty")
 	flag.StringVar(&s.bench, "bench", ".", "regular expression of the benchmarks to run, as that of go test")
 	flag.IntVar(&s.objects, "objects", 20_000, "objects of the mirror's largest population")
 	flag.StringVar(&s.raw, "raw", "bin/bench.txt", "file that gets what go test prints, as benchstat reads it")
@@ -52,12 +54,15 @@ func main() {
 
 // run runs the benchmarks, shows their progress, and prints the table.
 func (s *settings) run(ctx context.Context, out, progress io.Writer) error {
+	chosen, err := s.folders()
+	if err != nil {
+		return err
+	}
 	var raw bytes.Buffer
-	both := io.MultiWriter(&raw, progress)
-	failed := errors.Join(
-		s.goTest(ctx, both, "./test/bench/gitrepo"),
-		s.goTest(ctx, both, "./test/bench/mirror", "-objects", strconv.Itoa(s.objects)),
-	)
+	var failed error
+	for _, each := range chosen {
+		failed = errors.Join(failed, s.goTest(ctx, io.MultiWriter(&raw, progress), "./test/bench/"+each.name, each.arguments...))
+	}
 	if err := save(s.raw, raw.Bytes()); err != nil {
 		return err
 	}
@@ -73,6 +78,27 @@ func (s *settings) run(ctx context.Context, out, progress io.Writer) error {
 		failed = errors.Join(failed, errMissed)
 	}
 	return failed
+}
+
+// folder holds benchmarks.
+type folder struct {
+	name string
+	// arguments are those of its own flags.
+	arguments []string
+}
+
+// folders are those whose benchmarks are wanted.
+func (s *settings) folders() ([]folder, error) {
+	all := []folder{{name: "gitrepo"}, {name: "storage"}, {name: "mirror", arguments: []string{"-objects", strconv.Itoa(s.objects)}}}
+	if s.only == "" {
+		return all, nil
+	}
+	for _, each := range all {
+		if each.name == s.only {
+			return []folder{each}, nil
+		}
+	}
+	return nil, fmt.Errorf("-only=%q must be gitrepo, storage or mirror", s.only)
 }
 
 // goTest runs the benchmarks of one folder. The arguments are those of its own flags.

@@ -29,6 +29,14 @@ var targets = []target{
 	atMost("start on 50 000 files / blobless git fetch", "^Start$", "start/native", 1.2),
 	atMost("memory of a branch of 50 000 files, MiB", "^Start$", "heapMiB", 40),
 
+	atLeast("creates, one client / etcd", "^Storage/Create/clients=1$", "bolt/etcd", 1.2),
+	atLeast("creates, 32 clients / etcd", "^Storage/Create/clients=32$", "bolt/etcd", 1.4),
+	atLeast("updates, 32 clients / etcd", "^Storage/Update/clients=32$", "bolt/etcd", 1.7),
+	atLeast("gets, one client / etcd", "^Storage/Get/clients=1$", "bolt/etcd", 5),
+	atLeast("gets, 32 clients / etcd", "^Storage/Get/clients=32$", "bolt/etcd", 2.8),
+	atLeast("lists of 10 000 / etcd", "^Storage/List/", "bolt/etcd", 1),
+	atMost("write to 50 watchers, 99 % / etcd", "^Storage/FanOut/", "p99/etcd", 1),
+
 	atMost("change to pushed commit, median, ms", "^Mirror/EventToCommit/", "p50-ms", 100),
 	atMost("change to pushed commit, 99 %, ms", "^Mirror/EventToCommit/", "p99-ms", 400),
 	atMost("the median with more objects / with 200", "^Mirror/EventToCommit/", "p50/first", 1.3),

@@ -1,0 +1,84 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// rounds is how often each side has its turn.
+	rounds = 11
+	// turn is how long a side works before the other one does.
+	turn = 200 * time.Millisecond
+)
+
+// operation is what a worker does again and again; n counts how often it has in this turn.
+type operation func(s *side, worker, n int) error
+
+// compare lets workers repeat an operation, on both sides in turn, and reports the medians of their rates and of the
+// ratios of neighbouring turns: what else the machine does meets both.
+func compare(b *testing.B, sides []*side, workers int, do operation) {
+	b.Helper()
+	var rates [2][]float64
+	var ratios []float64
+	for b.Loop() {
+		for round := range rounds {
+			var rate [2]float64
+			for i := range sides {
+				i = (i + round) % len(sides) // nobody always comes first
+				rate[i] = work(b, sides[i], workers, do)
+				rates[i] = append(rates[i], rate[i])
+			}
+			ratios = append(ratios, rate[0]/rate[1])
+		}
+	}
+	b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+	b.ReportMetric(median(rates[0]), "bolt/s")
+	b.ReportMetric(median(rates[1]), "etcd/s")
+	b.ReportMetric(median(ratios), "bolt/etcd")
+}
+
+// work returns how many operations a second workers get done.
+func work(b *testing.B, s *side, workers int, do operation) float64 {
+	b.Helper()
+	var group errgroup.Group
+	done := make([]int, workers)
+	began := time.Now()
+	for worker := range workers {
+		group.Go(func() error {
+			for done[worker] == 0 || time.Since(began) < turn {
+				if err := do(s, worker, done[worker]); err != nil {
+					return err
+				}
+				done[worker]++
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		b.Fatalf("%s: %v", s.name, err)
+	}
+	total := 0
+	for _, each := range done {
+		total += each
+	}
+	return float64(total) / time.Since(began).Seconds()
+}
+
+func median(samples []float64) float64 {
+	sorted := slices.Sorted(slices.Values(samples))
+	return sorted[len(sorted)/2]
+}
+
+// quantile returns the smallest sample that a share of the samples do not exceed.
+func quantile(samples []time.Duration, share float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(samples))
+	return sorted[max(int(math.Ceil(share*float64(len(sorted))))-1, 0)]
+}
