@@ -81,6 +81,19 @@ func (s *conditionSet) access(v verdict) {
 	s.set(v1alpha1.ConditionAccessDenied, false, v1alpha1.ReasonAccessGranted, "")
 }
 
+// ownership sets OwnershipConflict once the folder's marker has been looked for.
+func (s *conditionSet) ownership(f facts) {
+	switch {
+	case !f.ownerKnown:
+	case f.conflict != "":
+		s.set(v1alpha1.ConditionOwnershipConflict, true, v1alpha1.ReasonOwnedByAnother, f.conflict)
+	case f.owner == nil:
+		s.set(v1alpha1.ConditionOwnershipConflict, false, v1alpha1.ReasonUnclaimed, "The folder has no marker; the next commit writes one")
+	default:
+		s.set(v1alpha1.ConditionOwnershipConflict, false, v1alpha1.ReasonOwned, "")
+	}
+}
+
 // settle removes the conditions of the mirror's that were not set; those of others stay.
 func (s *conditionSet) settle() {
 	*s.conditions = slices.DeleteFunc(*s.conditions, func(c metav1.Condition) bool {
@@ -91,7 +104,7 @@ func (s *conditionSet) settle() {
 // ownConditions are the types that the mirror sets.
 var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
-	v1alpha1.ConditionAccessDenied, v1alpha1.ConditionSecretsEncrypted,
+	v1alpha1.ConditionAccessDenied, v1alpha1.ConditionOwnershipConflict, v1alpha1.ConditionSecretsEncrypted,
 }
 
 // destinationConditions are those of a GitDestination as it is now. failure is what keeps
@@ -102,6 +115,7 @@ func destinationConditions(d *destination, failure error, conditions []metav1.Co
 	set := conditionsFor(&conditions, p.object.Generation)
 	set.ready(d.verdict(p, failure), "The folder holds what the rules select")
 	set.access(p.verdict)
+	set.ownership(d.record.current())
 	switch p.object.Spec.Secrets {
 	case v1alpha1.SecretsAsIs:
 		set.set(v1alpha1.ConditionSecretsEncrypted, false, v1alpha1.ReasonSecretsAsIs,

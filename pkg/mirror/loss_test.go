@@ -196,3 +196,26 @@ func TestWatchesStartWhileComparisonsAreChosen(t *testing.T) {
 	s.mirrored()
 	s.idle()
 }
+
+// The process that led before can still be removing rows when the next one reads them.
+func TestRowsThatAnEarlierProcessRemoves(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.idle()
+	s.git.guard(down)
+	s.cluster.put(configMap("b"), "1")
+	eventually(t, "a row", func() error {
+		if s.record("main").PendingChanges == 0 {
+			return errors.New("none")
+		}
+		return nil
+	})
+	if err := s.services.outbox.RemoveAll(t.Context(), "shop-main"); err != nil {
+		t.Fatal(err)
+	}
+	s.git.guard(nil)
+	s.idle()
+	s.cluster.put(configMap("b"), "2")
+	s.mirrored()
+}

@@ -143,7 +143,8 @@ func newMirror(config Config) (*mirror, error) {
 		pushes: &pushLog{table: config.Store.Table("pushes")}, lister: source.NewLister(clients.Dynamic),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
 		remote: m.remote, signer: m.repositories.signer, running: m.running, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
-		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), patience: remotePatience, retry: retryMin, lookInterval: lookInterval,
+		writes: m.writes,
+		slots:  newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), patience: remotePatience, retry: retryMin, lookInterval: lookInterval,
 	}
 	return m, m.listen()
 }

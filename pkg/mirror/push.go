@@ -76,11 +76,13 @@ func (w *worker) pushRows(ctx context.Context, members []member) (settled int, e
 		if room <= 0 || size <= 0 || commits <= 0 {
 			break
 		}
+		counted := m.queue.counted()
 		rows, err := w.services.outbox.Next(ctx, m.uid, room, size)
 		if err != nil {
 			return 0, err
 		}
 		if len(rows) == 0 {
+			m.queue.gone(counted)
 			continue
 		}
 		b := &batch{member: m}
@@ -178,9 +180,16 @@ func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	files := make([]gitrepo.Change, len(changes))
-	for i, change := range changes {
-		files[i] = gitrepo.Change{Path: p.file(change.Path), Content: change.Content}
+	files := make([]gitrepo.Change, 0, len(changes)+1)
+	for _, change := range changes {
+		files = append(files, gitrepo.Change{Path: p.file(change.Path), Content: change.Content})
+	}
+	marker, needed, err := w.markerFor(m)
+	if err != nil {
+		return err
+	}
+	if needed {
+		files = append(files, marker)
 	}
 	commit := w.wording.commit(m.key, g.author, changes, seed)
 	commit.Changes, commit.Sign = files, w.sign
@@ -259,6 +268,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		w.show(members)
 		for _, b := range batches {
 			b.record.pushed(b.pushed)
+			b.record.owned(w.ownership(b.member))
 			count(b.pushed)
 		}
 	}

@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -90,6 +91,29 @@ func (q *queue) removed(rows []Row) {
 		}
 		q.left = max(q.left, row.Sequence)
 	}
+	for len(q.rows) > 0 && q.rows[0].sequence <= q.left {
+		q.bytes -= q.rows[0].bytes
+		q.rows = q.rows[1:]
+	}
+}
+
+// counted returns the last sequence of the rows that can be pushed.
+func (q *queue) counted() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.rows) == 0 {
+		return 0
+	}
+	return q.rows[len(q.rows)-1].sequence
+}
+
+// gone notes that the outbox holds no row up to a sequence that was counted. The process
+// that led before may have been removing a row while this one read it.
+func (q *queue) gone(through uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	maps.DeleteFunc(q.latest, func(_ string, change pendingChange) bool { return change.sequence <= through })
+	q.left = max(q.left, through)
 	for len(q.rows) > 0 && q.rows[0].sequence <= q.left {
 		q.bytes -= q.rows[0].bytes
 		q.rows = q.rows[1:]

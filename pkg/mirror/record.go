@@ -9,8 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 )
 
@@ -36,6 +38,11 @@ type facts struct {
 	orphansHeld    int64
 	compared       time.Time
 	failure        error
+	// owner and conflict are what the marker in the folder says; known, that it has been
+	// looked for.
+	owner      *v1alpha1.OwnerMarker
+	conflict   string
+	ownerKnown bool
 	// served says that the branch has been read and written without an error.
 	served bool
 }
@@ -71,6 +78,19 @@ func (r *record) succeeded() (changed bool) {
 	r.update(func(f *facts) {
 		changed = f.failure != nil || !f.served
 		f.failure, f.served = nil, true
+	})
+	return changed
+}
+
+// owned notes whose the folder is. It returns whether that is new.
+func (r *record) owned(o ownership) (changed bool) {
+	r.update(func(f *facts) {
+		changed = !f.ownerKnown || f.conflict != o.conflict || !equality.Semantic.DeepEqual(f.owner, o.owner)
+		f.owner, f.conflict, f.ownerKnown = o.owner, o.conflict, true
+		if o.refused != nil {
+			changed = changed || f.failure == nil || f.failure.Error() != o.refused.Error()
+			f.failure = o.refused
+		}
 	})
 	return changed
 }

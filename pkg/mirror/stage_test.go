@@ -120,7 +120,8 @@ func (s *stage) start() {
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
 		remote:   s.remote, signer: m.repositories.signer, patience: s.patience, retry: 10 * time.Millisecond, lookInterval: s.lookInterval, running: m.running, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
-		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
+		writes: m.writes,
+		slots:  newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}
 	s.life.begin(cancel)
 	if err := m.recover(ctx); err != nil {
@@ -205,13 +206,15 @@ func (s *stage) mustRun(arguments ...string) string {
 	return out
 }
 
-// files returns the blobs of a branch by path.
+// files returns the blobs of a branch by path, less the markers of owners.
 func (s *stage) files(branch string) (map[string]string, error) {
 	files := map[string]string{}
 	out, err := s.run("ls-tree", "-r", "--format=%(objectname) %(path)", branch)
 	for line := range strings.Lines(out) {
 		hash, path, _ := strings.Cut(strings.TrimSpace(line), " ")
-		files[path] = hash
+		if !strings.HasSuffix(path, markerPath) {
+			files[path] = hash
+		}
 	}
 	if err != nil && strings.Contains(err.Error(), "Not a valid object name") {
 		err = nil // there is no such branch yet

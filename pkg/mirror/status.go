@@ -40,6 +40,7 @@ func newRecord(
 		status.Files += n
 	}
 	status.Objects = max(status.Files-status.OrphansHeld, 0)
+	status.Owner = f.owner.DeepCopy()
 	status.Syncs = d.seeds.syncReports()
 	status.Watches = watchReports(d, f.files, watching)
 	return &v1alpha1.GitDestinationStatus{

@@ -61,6 +61,8 @@ type branchServices struct {
 	namespaces namespaceLookup
 	// recheck is called when something has changed that the condition of a GitRepoConfig tells.
 	recheck func(types.NamespacedName)
+	// writes says whether another destination writes the folder that a plan has.
+	writes func(types.NamespacedName, *destinationPlan) bool
 	// changed is called when something that conditions tell has changed.
 	changed func()
 	slots   *slots
@@ -102,6 +104,8 @@ type worker struct {
 	// tell how each destination's folder was left when it was last among the members.
 	folders []string
 	places  map[*destination]place
+	// markers are those of the members' folders, by their blobs.
+	markers map[gitrepo.Hash]foundMarker
 	// gatherUntil holds rows back for company; zero when the next row is pushed at once.
 	gatherUntil time.Time
 	// first is the place among the destinations of the one whose rows go first next time.
@@ -242,6 +246,9 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	defer release()
 	if err := w.open(ctx, members); err != nil {
 		return time.Time{}, err
+	}
+	if members, err = w.claim(ctx, members); err != nil || len(members) == 0 {
+		return w.lookAt, err
 	}
 	// Rows come before a comparison, which would take their authors away; those that come
 	// meanwhile come after it, so that a comparison has its turn however many there are.

@@ -25,6 +25,7 @@ func TestMirror(t *testing.T) {
 		"OtherPeoplesFilesStay":                foreignFiles,
 		"ComparedOnRequest":                    comparedOnRequest,
 		"RefusedPushes":                        refusedPushes,
+		"FolderOfAnotherOwner":                 ownership,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}

@@ -149,7 +149,11 @@ func (m *mirror) git(ctx context.Context, arguments ...string) (string, error) {
 	return string(out), nil
 }
 
-// files lists the files of the branch below the destination's folder, in order.
+// markerPath is where the owner's marker is in a destination's folder.
+const markerPath = ".configbutler/owner.yaml"
+
+// files lists the files of the branch below the destination's folder, in order, less the
+// owner's marker.
 func (m *mirror) files(ctx context.Context) ([]string, error) {
 	out, err := m.git(ctx, "ls-tree", "-r", "--name-only", "main", m.folder+"/")
 	if err != nil {
@@ -157,7 +161,9 @@ func (m *mirror) files(ctx context.Context) ([]string, error) {
 	}
 	var files []string
 	for _, line := range strings.Fields(out) {
-		files = append(files, strings.TrimPrefix(line, m.folder+"/"))
+		if file := strings.TrimPrefix(line, m.folder+"/"); file != markerPath {
+			files = append(files, file)
+		}
 	}
 	return files, nil
 }

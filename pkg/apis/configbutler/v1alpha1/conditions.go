@@ -72,6 +72,8 @@ const (
 	ReasonOwnedByAnother = "OwnedByAnother"
 	// ReasonOwned says that the marker in the folder names this destination.
 	ReasonOwned = "Owned"
+	// ReasonUnclaimed says that the folder has no marker yet.
+	ReasonUnclaimed = "Unclaimed"
 	// ReasonRecipientsGiven says that Secrets are encrypted for the recipients in the spec.
 	ReasonRecipientsGiven = "RecipientsGiven"
 	// ReasonKeyGenerated says that Secrets are encrypted for a key pair that the server made and keeps.

@@ -1,0 +1,176 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+)
+
+// ownership is what the marker in a destination's folder says.
+type ownership struct {
+	// owner is the marker's content; nil when there is none, or none that can be read.
+	owner *v1alpha1.OwnerMarker
+	// conflict says who else has the folder; empty when nobody has.
+	conflict string
+	// refused keeps the destination from writing.
+	refused error
+	// vacant says that the marker can be written.
+	vacant bool
+}
+
+// foundMarker is a marker as it was read.
+type foundMarker struct {
+	owner v1alpha1.OwnerMarker
+	err   error
+}
+
+// claim reads the markers that are new and returns the members that may write. It goes by
+// the branch as it was last read: a push that comes before somebody else's is refused by
+// the remote, and then there is another cycle.
+func (w *worker) claim(ctx context.Context, members []member) ([]member, error) {
+	if err := w.readMarkers(ctx, members); err != nil {
+		return nil, err
+	}
+	var admitted []member
+	for _, m := range members {
+		o := w.ownership(m)
+		if m.record.owned(o) {
+			countConflict(o)
+			w.services.changed()
+		}
+		if o.refused == nil {
+			admitted = append(admitted, m)
+		}
+	}
+	return admitted, nil
+}
+
+func countConflict(o ownership) {
+	if o.conflict != "" {
+		markerConflicts.Inc()
+	}
+	if o.refused != nil {
+		ownershipConflicts.Inc()
+	}
+}
+
+// readMarkers reads the markers of the members' folders that have not been read before.
+func (w *worker) readMarkers(ctx context.Context, members []member) error {
+	var unread []gitrepo.Hash
+	known := map[gitrepo.Hash]foundMarker{}
+	tree := w.branch.Snapshot()
+	for _, m := range members {
+		hash, exists := tree.Lookup(m.plan.file(markerPath))
+		if !exists {
+			continue
+		}
+		if marker, ok := w.markers[hash]; ok {
+			known[hash] = marker
+		} else {
+			unread = append(unread, hash)
+		}
+	}
+	w.markers = known
+	if len(unread) == 0 {
+		return nil
+	}
+	return w.patiently(ctx, "read the markers", func(ctx context.Context) error {
+		contents, err := w.branch.Contents(ctx, unread...)
+		if err != nil {
+			return err
+		}
+		for _, hash := range unread {
+			w.markers[hash] = readMarker(contents, hash)
+		}
+		return nil
+	})
+}
+
+func readMarker(contents map[gitrepo.Hash][]byte, hash gitrepo.Hash) foundMarker {
+	content, ok := contents[hash]
+	if !ok {
+		return foundMarker{err: fmt.Errorf("it is larger than %d bytes, or the server does not give it", gitrepo.MaxContent)}
+	}
+	owner, err := parseMarker(content)
+	return foundMarker{owner: owner, err: err}
+}
+
+// ownership decides about a member's folder, with what is staged. The marker of a destination
+// of this cluster that is gone, or writes elsewhere now, binds nobody. That of one that still
+// writes there, under another name of the repository's address, is a conflict in any mode:
+// each would remove the other's files.
+func (w *worker) ownership(m member) ownership {
+	hash, exists := w.branch.Snapshot().Lookup(m.plan.file(markerPath))
+	if !exists {
+		return ownership{vacant: true}
+	}
+	marker := w.markers[hash]
+	if marker.err != nil {
+		return m.contested(nil, fmt.Sprintf("the marker %s cannot be understood: %v", m.plan.file(markerPath), marker.err))
+	}
+	owner := &marker.owner
+	name := types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}
+	switch {
+	case owner.ClusterUID != w.services.identity.ClusterUID:
+		return m.contested(owner, fmt.Sprintf("the marker %s names GitDestination %s of the cluster %s", m.plan.file(markerPath), name, owner.ClusterUID))
+	case name == m.key:
+		return ownership{owner: owner}
+	case !w.services.writes(name, m.plan):
+		return ownership{owner: owner, vacant: true}
+	}
+	conflict := fmt.Sprintf("the marker %s names GitDestination %s, which writes the same folder under another name of the repository; "+
+		"if it is another repository, delete the marker there", m.plan.file(markerPath), name)
+	return ownership{owner: owner, conflict: conflict, refused: refused(v1alpha1.ReasonFolderOverlaps, "%s", conflict)}
+}
+
+// contested is the ownership of a folder that somebody else has.
+func (m member) contested(owner *v1alpha1.OwnerMarker, conflict string) ownership {
+	o := ownership{owner: owner, conflict: conflict}
+	if m.plan.object.Spec.ExclusiveMode {
+		o.refused = refused(v1alpha1.ReasonOwnedByAnother, "%s; spec.exclusiveMode writes no folder of another owner. Delete the marker to take it over", conflict)
+	}
+	return o
+}
+
+// markerFor returns the marker to add to a commit, if the folder has none that counts.
+func (w *worker) markerFor(m member) (gitrepo.Change, bool, error) {
+	if !w.ownership(m).vacant {
+		return gitrepo.Change{}, false, nil
+	}
+	id := w.services.identity
+	owner := v1alpha1.OwnerMarker{
+		ClusterUID: id.ClusterUID, Namespace: m.key.Namespace, Name: m.key.Name, Instance: id.Instance,
+		Time: metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
+	}
+	content, err := renderMarker(owner)
+	if err != nil {
+		return gitrepo.Change{}, false, err
+	}
+	markers := maps.Clone(w.markers)
+	markers[gitrepo.BlobHash(content)] = foundMarker{owner: owner}
+	w.markers = markers
+	return gitrepo.Change{Path: m.plan.file(markerPath), Content: content}, true, nil
+}
+
+// writes says whether a destination writes the folder that a plan has, as far as branch and
+// folder tell.
+func (m *mirror) writes(name types.NamespacedName, p *destinationPlan) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, ok := m.destinations[name]
+	if !ok {
+		return false
+	}
+	other := d.plan.Load()
+	return other.verdict.ok() && other.branch.branch == p.branch.branch && other.object.Spec.BaseFolder == p.object.Spec.BaseFolder
+}

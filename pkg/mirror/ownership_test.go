@@ -1,0 +1,240 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+const markerFile = "clusters/a/" + markerPath
+
+// marker reads the marker of the destination's folder as it is on the remote.
+func (s *stage) marker() (owner v1alpha1.OwnerMarker, content string) {
+	s.t.Helper()
+	content = s.mustRun("show", "main:"+markerFile)
+	owner, err := parseMarker([]byte(content))
+	if err != nil {
+		s.t.Fatalf("%v:\n%s", err, content)
+	}
+	return owner, content
+}
+
+// conflict is the condition OwnershipConflict of the first destination.
+func (s *stage) conflict(name string) metav1.Condition {
+	d := s.destination(name)
+	for _, condition := range destinationConditions(d, s.failure(d), nil) {
+		if condition.Type == v1alpha1.ConditionOwnershipConflict {
+			return condition
+		}
+	}
+	return metav1.Condition{Status: metav1.ConditionUnknown}
+}
+
+func (s *stage) waitConflict(name string, status metav1.ConditionStatus, message string) {
+	s.t.Helper()
+	eventually(s.t, fmt.Sprintf("OwnershipConflict=%s", status), func() error {
+		if c := s.conflict(name); c.Status != status || !strings.Contains(c.Message, message) {
+			return fmt.Errorf("%s: %s: %s", c.Status, c.Reason, c.Message)
+		}
+		return nil
+	})
+}
+
+// claimedBy lets somebody else's marker be in the folder before the mirror starts.
+func claimedBy(content string, change ...func(*v1alpha1.GitDestination)) func(*stage) {
+	return func(s *stage) {
+		if err := os.MkdirAll(filepath.Join(s.git.root, "shop.git"), 0o750); err != nil {
+			s.t.Fatal(err)
+		}
+		s.mustRun("init", "--quiet", "--bare", "--initial-branch=main", ".")
+		s.mustRun("config", "http.receivepack", "true")
+		clone := s.t.TempDir()
+		s.mustRun("clone", "--quiet", ".", clone)
+		if err := writeFile(clone, markerFile, content); err != nil {
+			s.t.Fatal(err)
+		}
+		s.mustRun("-C", clone, "add", "--all")
+		s.mustRun("-C", clone, "commit", "--quiet", "--message=mark")
+		s.mustRun("-C", clone, "push", "--quiet", "origin", "HEAD:main")
+		for _, each := range change {
+			each(s.in.destinations[0])
+		}
+	}
+}
+
+func exclusive(d *v1alpha1.GitDestination) { d.Spec.ExclusiveMode = true }
+
+const foreignMarker = "clusterUID: elsewhere\nnamespace: theirs\nname: other\ninstance: x\ntime: \"2026-01-01T00:00:00Z\"\n"
+
+func TestFirstCommitMarksTheFolder(t *testing.T) {
+	s := newStage(t)
+	s.idle()
+	s.waitConflict("main", metav1.ConditionFalse, "no marker")
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	owner, content := s.marker()
+	if owner.ClusterUID != "cluster" || owner.Namespace != "shop" || owner.Name != "main" || owner.Instance != "one" || time.Since(owner.Time.Time) > time.Minute {
+		t.Errorf("marker %+v", owner)
+	}
+	if n := s.mustRun("rev-list", "--count", "main"); n != "1" {
+		t.Errorf("%s commits for one change", n)
+	}
+	s.waitConflict("main", metav1.ConditionFalse, "")
+	eventually(t, "the owner in the record", func() error {
+		if got := s.record("main").Owner; !equality.Semantic.DeepEqual(got, &owner) {
+			return fmt.Errorf("%+v", got)
+		}
+		return nil
+	})
+	// A folder that is applied as a whole applies nothing by its marker.
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(content), &object); err != nil {
+		t.Fatal(err)
+	}
+	if list := (&unstructured.Unstructured{Object: object}); list.GetKind() != "List" || !list.IsList() || len(object["items"].([]any)) != 0 {
+		t.Errorf("not an empty list:\n%s", content)
+	}
+	// It stays as it is, whoever asks and starts.
+	s.cluster.put(configMap("b"), "1")
+	s.mirrored()
+	s.stop()
+	s.start()
+	s.stays("main", func() { s.ask("again", true); s.answered("again") })
+	if _, again := s.marker(); again != content {
+		t.Errorf("the marker was\n%s\nand is\n%s", content, again)
+	}
+	s.cluster.remove(configMap("a"))
+	s.cluster.remove(configMap("b"))
+	s.mirrored()
+	s.marker()
+}
+
+func TestMarkerOfAnotherOwner(t *testing.T) {
+	for name, tt := range map[string]struct{ content, message string }{
+		"another cluster": {foreignMarker, "names GitDestination theirs/other of the cluster elsewhere"},
+		"no marker":       {"just text", "cannot be understood"},
+		"a part":          {"clusterUID: x\n", "cannot be understood: it has no namespace"},
+		"control signs":   {"clusterUID: \"a\\x1bb\"\nnamespace: a\nname: b\n", "its values are no names"},
+		"too large":       {foreignMarker + "#" + strings.Repeat("x", 20_000), "larger than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("exclusive", func(t *testing.T) {
+				s := newStage(t, claimedBy(tt.content, exclusive))
+				s.cluster.put(configMap("a"), "1")
+				s.waitConflict("main", metav1.ConditionTrue, tt.message)
+				if ready := s.waitReady("main", v1alpha1.ReasonOwnedByAnother); !strings.Contains(ready.Message, "Delete the marker") {
+					t.Errorf("Ready: %s", ready.Message)
+				}
+				if n := s.mustRun("rev-list", "--count", "main"); n != "1" {
+					t.Errorf("%s commits", n)
+				}
+				// Whoever deletes the marker hands the folder over.
+				other := s.otherWriter()
+				if err := other.edit("hand over", func() error { return other.git("rm", "--quiet", markerFile) }); err != nil {
+					t.Fatal(err)
+				}
+				s.ask("now", false)
+				s.mirrored()
+				if owner, _ := s.marker(); owner.Name != "main" {
+					t.Errorf("marker %+v", owner)
+				}
+				s.waitConflict("main", metav1.ConditionFalse, "")
+				s.waitReady("main", v1alpha1.ReasonSucceeded)
+			})
+			t.Run("not exclusive", func(t *testing.T) {
+				s := newStage(t, claimedBy(tt.content))
+				s.cluster.put(configMap("a"), "1")
+				s.mirrored()
+				s.waitConflict("main", metav1.ConditionTrue, tt.message)
+				s.waitReady("main", v1alpha1.ReasonSucceeded)
+				if got := s.mustRun("show", "main:"+markerFile); got != strings.TrimSpace(tt.content) {
+					t.Errorf("somebody else's marker is now\n%s", got)
+				}
+			})
+		})
+	}
+}
+
+// A destination that was renamed, or moved away, leaves its folder to others of its cluster.
+func TestMarkerOfADestinationThatIsGone(t *testing.T) {
+	gone := strings.Replace(foreignMarker, "elsewhere", "cluster", 1)
+	s := newStage(t, claimedBy(gone, exclusive))
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	if owner, _ := s.marker(); owner.Name != "main" {
+		t.Errorf("marker %+v", owner)
+	}
+}
+
+// Nothing but the marker tells that two addresses lead to one repository.
+func TestRepositoryUnderTwoNames(t *testing.T) {
+	s := newStage(t, onBranch("other", "main", "clusters/a"), func(s *stage) {
+		alias := s.in.repositories[0].DeepCopy()
+		alias.Name = "alias"
+		alias.Spec.RepoURL = strings.Replace(alias.Spec.RepoURL, "127.0.0.1", "localhost", 1)
+		s.in.repositories = append(s.in.repositories, alias)
+		s.in.destinations[1].Spec.RepoRef.Name = "alias"
+		s.in.destinations[1].Spec.Suspend = true
+	})
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	resumed := s.in.destinations[1].DeepCopy()
+	resumed.Spec.Suspend = false
+	s.replan(func(in *inputs) { in.destinations[1] = resumed })
+	s.waitConflict("other", metav1.ConditionTrue, "GitDestination shop/main, which writes the same folder under another name")
+	if ready := s.waitReady("other", v1alpha1.ReasonFolderOverlaps); ready.Status != metav1.ConditionFalse {
+		t.Errorf("Ready %+v", ready)
+	}
+	s.cluster.put(configMap("b"), "1")
+	s.mirrored()
+	// The first leaves: the second may have the folder.
+	s.replan(func(in *inputs) { in.destinations, in.rules = in.destinations[1:], in.rules[1:] })
+	eventually(t, "the folder changes hands", func() error {
+		s.cluster.put(configMap("c"), fmt.Sprint(time.Now().UnixNano()))
+		s.ask("now", false)
+		if owner, _ := s.marker(); owner.Name != "other" {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+}
+
+func TestMarkerIsReadAsItWasWritten(t *testing.T) {
+	owner := v1alpha1.OwnerMarker{
+		ClusterUID: "uid: #1", Namespace: "null", Name: "1.0", Instance: "host_00", Time: metav1.NewTime(time.Unix(1_800_000_000, 0).UTC()),
+	}
+	content, err := renderMarker(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := parseMarker(content)
+	if err != nil || got.ClusterUID != owner.ClusterUID || got.Namespace != owner.Namespace || got.Name != owner.Name || !got.Time.Equal(&owner.Time) {
+		t.Errorf("%v: %+v from\n%s", err, got, content)
+	}
+}
+
+func FuzzMarker(f *testing.F) {
+	for _, seed := range []string{foreignMarker, markerHead, "", "a: &a [*a]", "{clusterUID: [1]}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		owner, err := parseMarker(content)
+		if err == nil && (owner.ClusterUID == "" || len(owner.Name) > longestMark) {
+			t.Errorf("%+v", owner)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+const foreignOwner = "clusterUID: elsewhere\nnamespace: theirs\nname: other\n"
+
+func ownership(t *testing.T, s *stage) {
+	m := s.newMirror(t, "owned", "exclusiveMode: true", "suspend: true")
+	clone := filepath.Join(t.TempDir(), "clone")
+	git := func(script string) {
+		t.Helper()
+		script = fmt.Sprintf("set -e; git -C %[1]s pull -q origin main 2>/dev/null || true; cd %[1]s; %[2]s", clone, script)
+		if out, err := shell(t.Context(), script); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	url := s.Env(devcluster.EnvGitURL) + "/owned.git"
+	if out, err := shell(t.Context(), fmt.Sprintf("git init -q -b main %[1]s && cd %[1]s && git remote add origin %[2]s && git config user.name J && git config user.email j@example.com", clone, url)); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	marker := filepath.Join(clone, m.folder, markerPath)
+	if err := os.MkdirAll(filepath.Dir(marker), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(marker, []byte(foreignOwner), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	git("git add -A; git commit -qm mark; git push -q origin HEAD:main")
+
+	s.kubectl(t, "create", "configmap", "web", "-n", "owned", "--from-literal=a=1")
+	s.kubectl(t, "patch", "gd", "main", "-n", "owned", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	s.kubectl(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict", "--timeout=60s")
+	m.applyRule(t)
+	if out := s.kubectl(t, "get", "gd", "main", "-n", "owned", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`); out != "OwnedByAnother" {
+		t.Errorf("Ready: %s", out)
+	}
+	if out := s.kubectl(t, "get", "gds", "main", "-n", "owned", "-o", "jsonpath={.status.owner.clusterUID}"); out != "elsewhere" {
+		t.Errorf("owner: %s", out)
+	}
+	if files, err := m.files(t.Context()); err != nil || len(files) != 0 {
+		t.Errorf("files %v, %v", files, err)
+	}
+
+	git("git rm -q " + filepath.Join(m.folder, markerPath) + "; git commit -qm 'hand over'; git push -q origin HEAD:main")
+	if out, err := m.compare(t.Context(), s.admin, "", ""); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	m.holds(t, m.configMapPath("web"), "a: \"1\"\n")
+	m.holds(t, markerPath, "namespace: owned\n")
+	s.kubectl(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict=false", "--timeout=60s")
+	metrics := s.kubectl(t, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
+	for _, name := range []string{"slipstream_marker_conflicts_total 1", "slipstream_ownership_conflicts_total 1"} {
+		if !strings.Contains(metrics, name) {
+			t.Errorf("no %s among the metrics", name)
+		}
+	}
+	git("true")
+	// The marker is no object, and whoever applies the folder is not kept from it.
+	s.kubectl(t, "apply", "-R", "-f", filepath.Join(clone, m.folder))
+}
+
+// applyRule makes the rule without waiting for it to be in force.
+func (m *mirror) applyRule(t *testing.T) {
+	t.Helper()
+	m.apply(t, fmt.Sprintf(`
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: all, namespace: %s}
+spec: {destinationRef: {name: main}, rules: [{name: all, resources: [configmaps]}]}
+`, m.namespace))
+}
