@@ -128,7 +128,8 @@ func (s *stores) answerRestore(restart func()) control.Handler {
 		}
 		defer running.Unlock()
 		ctx := request.Context()
-		staged, err := backup.Stage(ctx, s.dir.Path(), request.Body, s.states(), sealing.FileName, time.Now())
+		target := backup.Target{Dir: s.dir.Path(), KeyFile: sealing.FileName, Replaced: s.states}
+		staged, err := backup.Stage(ctx, target, request.Body, time.Now())
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,8 @@ func WriteDirectory(ctx context.Context, dir *datadir.Dir, w io.Writer, options 
 // directory that no server runs on, which may be empty. When it fails, nothing has
 // changed, unless the error is [ErrUnfinished].
 func RestoreDirectory(ctx context.Context, dir *datadir.Dir, r io.Reader, keyFile string, now time.Time) (Staged, error) {
-	staged, err := Stage(ctx, dir.Path(), r, readReplaced(ctx, dir), keyFile, now)
+	replaced := func() Replaced { return readReplaced(ctx, dir) }
+	staged, err := Stage(ctx, Target{Dir: dir.Path(), KeyFile: keyFile, Replaced: replaced}, r, now)
 	if err != nil {
 		return staged, err
 	}

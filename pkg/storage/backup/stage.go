@@ -30,6 +30,16 @@ const RevisionGap = 1_000_000_000
 // themselves. One that cannot be read is missing.
 type Replaced map[string]bolt.FileState
 
+// Target is the data directory that a backup is restored to.
+type Target struct {
+	// Dir is its path.
+	Dir string
+	// KeyFile is the name of the file with the encryption key, which a backup may hold.
+	KeyFile string
+	// Replaced asks its stores about themselves, once the backup is found to be good.
+	Replaced func() Replaced
+}
+
 // Staged is a restore that is decided.
 type Staged struct {
 	archive.Manifest
@@ -39,31 +49,34 @@ type Staged struct {
 
 // Stage checks a backup and decides that its stores take the place of those in a
 // data directory. They do when the directory is opened next, or by
-// datadir.Dir.Install. When it fails, nothing has changed. keyFile is the name of
-// the file with the encryption key, which a backup may hold.
+// datadir.Dir.Install. When it fails, nothing has changed.
 //
 // Only the process that owns the directory may call it. Writes that the replaced
 // stores still answer stay in them.
-func Stage(ctx context.Context, dir string, r io.Reader, replaced Replaced, keyFile string, now time.Time) (staged Staged, err error) {
-	in, err := datadir.Stage(dir)
+func Stage(ctx context.Context, target Target, r io.Reader, now time.Time) (staged Staged, err error) {
+	in, err := datadir.Stage(target.Dir)
 	if err != nil {
 		return staged, err
 	}
 	defer func() { err = errors.Join(err, in.Discard()) }()
-	if staged.Manifest, err = unpack(ctx, in, r, keyFile); err != nil {
+	if staged.Manifest, err = unpack(ctx, in, r, target.KeyFile); err != nil {
 		return staged, err
 	}
 	failpoint.Reach("restore-unpacked")
 	for _, store := range staged.Stores {
-		if err := prepare(ctx, in.File(store.Name), store, replaced); err != nil {
-			return staged, err
+		if err := verify(ctx, in.File(store.Name), store); err != nil {
+			return staged, fmt.Errorf("checking %s of the backup: %w", store.Name, err)
+		}
+	}
+	replaced := target.Replaced()
+	for _, store := range staged.Stores {
+		if err := succeed(ctx, in.File(store.Name), store, replaced); err != nil {
+			return staged, fmt.Errorf("preparing %s of the backup: %w", store.Name, err)
 		}
 		failpoint.Reach("restore-raised")
 	}
-	if staged.Aside, err = in.Commit(now); err != nil {
-		return staged, err
-	}
-	return staged, nil
+	staged.Aside, err = in.Commit(now)
+	return staged, err
 }
 
 // unpack writes the files of a backup to the folder.
@@ -120,27 +133,39 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// prepare checks a store file and makes it the successor of the one that it takes
-// the place of.
-func prepare(ctx context.Context, path string, store archive.Store, replaced Replaced) error {
-	state, err := bolt.Inspect(ctx, path)
+// verify checks a store file, and that it is the one that the manifest means.
+func verify(ctx context.Context, path string, store archive.Store) error {
+	var findings []bolt.Finding
+	err := bolt.Verify(ctx, path, bolt.Verification{
+		Found:    func(finding bolt.Finding) { findings = append(findings, finding) },
+		Checking: func(string, int64) {},
+	})
 	if err != nil {
-		return fmt.Errorf("checking %s of the backup: %w", store.Name, err)
+		return err
+	}
+	if len(findings) > 0 {
+		return fmt.Errorf("the store was damaged when it was backed up, in %d places, first: %s", len(findings), findings[0])
+	}
+	state, err := bolt.Describe(path)
+	if err != nil {
+		return err
 	}
 	if got := describe(store.Name, state); got != store {
-		return fmt.Errorf("checking %s of the backup: it is %+v, and %+v by the manifest", store.Name, got, store)
+		return fmt.Errorf("it is %+v, and %+v by the manifest", got, store)
 	}
+	return nil
+}
+
+// succeed makes a store file the successor of the one that it takes the place of.
+func succeed(ctx context.Context, path string, store archive.Store, replaced Replaced) error {
 	old, known := replaced[store.Name]
 	if !known {
 		old.Identity = newIdentity()
 	}
-	if err := raise(ctx, path, max(old.Revision, state.Revision)+RevisionGap); err != nil {
-		return fmt.Errorf("preparing %s of the backup: %w", store.Name, err)
+	if err := raise(ctx, path, max(old.Revision, store.Revision)+RevisionGap); err != nil {
+		return err
 	}
-	if err := bolt.Adopt(path, old.Identity); err != nil {
-		return fmt.Errorf("preparing %s of the backup: %w", store.Name, err)
-	}
-	return nil
+	return bolt.Adopt(path, old.Identity)
 }
 
 // raise makes a store go on at a revision.
