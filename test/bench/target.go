@@ -28,6 +28,8 @@ var targets = []target{
 	atMost("build time, 50 000 files / 1000 files", "^Size$", "50k/1k", 1.3),
 	atMost("start on 50 000 files / blobless git fetch", "^Start$", "start/native", 1.2),
 	atMost("memory of a branch of 50 000 files, MiB", "^Start$", "heapMiB", 40),
+	atMost("resident with a branch of 50 000 files, MiB", "^Memory$", "rss-MiB", 40),
+	atLeast("go-git work tree / 1000 changes of 10 000 files", "^WorkTree$", "gogit/ours", 500),
 
 	atLeast("creates, one client / etcd", "^Storage/Create/clients=1$", "bolt/etcd", 1.2),
 	atLeast("creates, 32 clients / etcd", "^Storage/Create/clients=32$", "bolt/etcd", 1.4),
