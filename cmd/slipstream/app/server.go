@@ -52,8 +52,10 @@ Git branches equal to the live objects that rules select.`,
 		},
 	}
 	addFlags(command, opts)
-	addCommands(command, newStoreCommand(newRotateKeyCommand(ctx, opts, command.Flags())),
-		newBackupCommand(ctx, opts, command.Flags()), newRestoreCommand(ctx, opts, command.Flags()))
+	flags := command.Flags()
+	addCommands(command,
+		newStoreCommand(newRotateKeyCommand(ctx, opts, flags), newStoreCheckCommand(ctx, opts, flags), newStoreDefragCommand(ctx, opts, flags)),
+		newBackupCommand(ctx, opts, flags), newRestoreCommand(ctx, opts, flags), newMigrateCommand(ctx, opts, flags))
 	return command
 }
 

@@ -1,0 +1,204 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/storage/migrate"
+)
+
+// migrateCommand is what a migration is asked for.
+type migrateCommand struct {
+	storage  *options.StorageOptions
+	from, to string
+	pad      bool
+	replace  bool
+
+	stdout, stderr io.Writer
+}
+
+// newMigrateCommand moves everything from files to etcd or back, of which the server's flags say where they are.
+func newMigrateCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
+	m := &migrateCommand{storage: opts.Storage}
+	command := &cobra.Command{
+		Use:   "migrate --from bbolt|etcd3 --to etcd3|bbolt --data-dir DIR --etcd-servers URLS",
+		Short: "Copy everything that is stored from files to etcd, or from etcd to files",
+		Long: `Copies objects and working state from the files of a data directory to etcd, or back. All servers must be stopped; the
+files are locked, and what still writes to etcd is noticed. Names, uids, labels and contents stay; resource versions go on
+above all that there have been, so that every watch begins anew. What is copied is read again and compared.
+
+Values are copied as they are sealed: the servers need the same encryption configuration as before, and --etcd-prefix must
+be the same on both sides. The source stays as it is. Run it again after an interruption: it completes what is there.
+
+etcd's revision must not be lower than that of the files, and cannot be set. Either use an etcd that was made with
+"etcdutl snapshot restore --bump-revision N --mark-compacted", or add --pad-revisions.
+
+Exit codes: 0 done and compared; 1 refused or failed, and it may be run again; 2 wrong flags.`,
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			m.stdout, m.stderr = command.OutOrStdout(), command.ErrOrStderr()
+			return m.run(ctx)
+		},
+	}
+	command.Flags().StringVar(&m.from, "from", "", "Where everything is now: bbolt or etcd3.")
+	command.Flags().StringVar(&m.to, "to", "", "Where it is to go: etcd3 or bbolt.")
+	command.Flags().BoolVar(&m.pad, "pad-revisions", false,
+		"Raise the revision of etcd, if it is too low, by as many writes to one key. Some thousands a second; history is dropped on the way.")
+	command.Flags().BoolVar(&m.replace, "replace-target", false,
+		"Take a target that holds something else: keys of etcd below the prefix are removed, files are kept in a folder before-restore-TIME.")
+	for _, name := range []string{"data-dir", "etcd-servers", "etcd-prefix", "etcd-cafile", "etcd-certfile", "etcd-keyfile"} {
+		command.Flags().AddFlag(flags.Lookup(name))
+	}
+	return withUsageErrors(command)
+}
+
+// validate says what is wrong with the flags, and what is allowed.
+func (m *migrateCommand) validate() error {
+	backends := map[string]bool{options.BackendBolt: true, options.BackendEtcd3: true}
+	switch {
+	case !backends[m.from]:
+		return fmt.Errorf("--from=%q must be bbolt or etcd3", m.from)
+	case !backends[m.to]:
+		return fmt.Errorf("--to=%q must be bbolt or etcd3", m.to)
+	case m.from == m.to:
+		return fmt.Errorf("--from and --to are both %s and must differ", m.to)
+	case len(m.storage.Etcd.StorageConfig.Transport.ServerList) == 0:
+		return errors.New("--etcd-servers must name etcd's servers, such as https://10.0.0.1:2379")
+	case !filepath.IsAbs(m.storage.DataDir):
+		return fmt.Errorf("--data-dir=%q must be an absolute path", m.storage.DataDir)
+	case m.pad && m.to != options.BackendEtcd3:
+		return errors.New("--pad-revisions has no meaning with --to=bbolt, whose revision can be set; leave it out")
+	}
+	return nil
+}
+
+func (m *migrateCommand) run(ctx context.Context) (err error) {
+	if err := m.validate(); err != nil {
+		return usageError{err}
+	}
+	etcd, err := newEtcdClient(ctx, m.storage.Etcd.StorageConfig.Transport)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, etcd.Close()) }()
+	if err := reach(ctx, etcd); err != nil {
+		return err
+	}
+	if m.from == options.BackendBolt {
+		return m.toEtcd(ctx, etcd)
+	}
+	return m.toFiles(ctx, etcd)
+}
+
+// reach fails if etcd does not answer in time: its client would go on trying.
+func reach(ctx context.Context, etcd *clientv3.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, etcdDialTimeout)
+	defer cancel()
+	if _, err := etcd.Get(ctx, "/", clientv3.WithCountOnly()); err != nil {
+		return fmt.Errorf("reaching etcd at %q: %w", etcd.Endpoints(), err)
+	}
+	return nil
+}
+
+func (m *migrateCommand) prefixes() migrate.Prefixes {
+	return migrate.Prefixes{Objects: m.storage.Etcd.StorageConfig.Prefix, Work: workPrefix(m.storage)}
+}
+
+func (m *migrateCommand) options() migrate.Options {
+	o := migrate.Options{Replace: m.replace, Report: migrate.NewReporter(clock.RealClock{}, m.say)}
+	if m.pad {
+		o.Pad = m.storage.Etcd.StorageConfig.Prefix + "-padding"
+	}
+	return o
+}
+
+func (m *migrateCommand) say(what string, done, total int64) {
+	_, _ = fmt.Fprintf(m.stderr, "%s: %d of %d\n", what, done, total) // Nothing depends on it.
+}
+
+func (m *migrateCommand) toEtcd(ctx context.Context, etcd *clientv3.Client) (err error) {
+	dir, err := datadir.OpenExisting(ctx, m.storage.DataDir)
+	if err != nil {
+		return m.explain(err)
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	result, err := migrate.FromDirectory(ctx, dir, etcd, m.prefixes(), m.options())
+	if err != nil {
+		return m.explain(err)
+	}
+	next := fmt.Sprintf(`etcd is at revision %d. Start the servers with --storage-backend=etcd3 and the same --etcd-prefix; start none on
+%s any more, whose files are as they were.
+`, result.Revision, dir.Path())
+	if _, err := os.Stat(dir.File(sealing.FileName)); err == nil {
+		next += fmt.Sprintf(`The values are sealed under %[1]s. Before the first start:
+  kubectl -n NAMESPACE create secret generic %[2]s --from-file=%[3]s=%[1]s
+`, dir.File(sealing.FileName), sealing.SecretName, sealing.FileName)
+	}
+	return m.report(result, next)
+}
+
+func (m *migrateCommand) toFiles(ctx context.Context, etcd *clientv3.Client) (err error) {
+	dir, err := datadir.Open(ctx, m.storage.DataDir)
+	if err != nil {
+		return m.explain(err)
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	result, aside, err := migrate.IntoDirectory(ctx, dir, etcd, m.prefixes(), m.options(), time.Now())
+	if err != nil {
+		return m.explain(err)
+	}
+	return m.report(result, fmt.Sprintf(`The files are at revision %[1]d. Start one server with --storage-backend=bbolt and the same --etcd-prefix; start none on
+etcd any more, which is as it was. Files that were replaced are in %[2]s.
+If the servers made their own encryption configuration, put it beside the files before the start:
+  kubectl -n NAMESPACE get secret %[3]s -o 'jsonpath={.data.encryption\.yaml}' | base64 -d > %[4]s
+  chmod 600 %[4]s
+`, result.Revision, aside, sealing.SecretName, dir.File(sealing.FileName)))
+}
+
+// report prints what was copied and what comes next.
+func (m *migrateCommand) report(result migrate.Result, next string) error {
+	for _, section := range result.Sections {
+		_, err := fmt.Fprintf(m.stdout, "%s: %d keys, %d bytes, the same on both sides, sha256 %x (%d copied now, %d had expired)\n",
+			section.Name, section.Keys, section.Bytes, section.Sum, section.Copied, section.Expired)
+		if err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(m.stdout, next)
+	return err
+}
+
+// explain adds to an error what can be done about it.
+func (m *migrateCommand) explain(err error) error {
+	advice := map[error]string{
+		datadir.ErrInUse:          "stop the server first",
+		datadir.ErrNoStores:       "--data-dir must be that of the server",
+		migrate.ErrTargetNotEmpty: "give another target, or add --replace-target if what it holds may go",
+		migrate.ErrRevisionTooLow: `restore a snapshot of etcd with "etcdutl snapshot restore --bump-revision N --mark-compacted", or add --pad-revisions`,
+		migrate.ErrTargetChanged:  "stop all servers, and run it again",
+	}
+	for cause, text := range advice {
+		if errors.Is(err, cause) {
+			return fmt.Errorf("%w; %s", err, text)
+		}
+	}
+	return err
+}

@@ -1,0 +1,64 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/datadir"
+)
+
+// newStoreDefragCommand defragments the files of a data directory, of which the server's flags say where it is.
+func newStoreDefragCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "defrag --data-dir DIR",
+		Short: "Give the unused space of the stored files of a stopped server back to the disk",
+		Long: `Files grow and never shrink by themselves: space that is no longer used is used again for what comes. This copies what
+api.db and work.db hold to new files, compares and syncs them, and puts them in place. Until then the old files are the
+stores, so a crash, a full disk or Ctrl-C leave what there was. As much space must be free as the content takes. The
+server must be stopped.
+
+Prints the sizes before and after. Exit codes: 0 done; 1 failed, and each file is the old one or the new one, with the
+same content; 2 wrong flags.`,
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return defragment(ctx, opts.Storage, command.OutOrStdout())
+		},
+	}
+	addStorageFlags(command, flags)
+	return withUsageErrors(command)
+}
+
+func defragment(ctx context.Context, storage *options.StorageOptions, out io.Writer) (err error) {
+	if err := checkFilesOf(storage, "for etcd use etcdctl defrag"); err != nil {
+		return err
+	}
+	dir, err := datadir.OpenExisting(ctx, storage.DataDir)
+	if errors.Is(err, datadir.ErrInUse) {
+		return fmt.Errorf("%w; stop the server first", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
+		sizes, err := bolt.Defragment(ctx, dir.File(name))
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%s: %d bytes before, %d after\n", name, sizes.Before, sizes.After); err != nil {
+			return err
+		}
+	}
+	return nil
+}
