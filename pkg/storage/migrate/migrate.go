@@ -274,10 +274,15 @@ func (c *copying) compact(ctx context.Context) (revision int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("reading the target's revision: %w", err)
 	}
+	done := map[*clientv3.Client]bool{}
 	for _, v := range target {
+		if done[v.Client] {
+			continue
+		}
 		if err := compact(ctx, v.Client, v.revision); err != nil {
 			return 0, err
 		}
+		done[v.Client] = true
 	}
 	return target[0].revision, nil
 }
