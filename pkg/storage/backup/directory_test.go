@@ -139,7 +139,7 @@ func TestRestore(t *testing.T) {
 	if s.API.Identity() != savedIdentity {
 		t.Error("the identity of the place was lost")
 	}
-	aside, err := bolt.Describe(filepath.Join(staged.Aside, datadir.APIFile))
+	aside, err := bolt.Inspect(t.Context(), filepath.Join(staged.Aside, datadir.APIFile))
 	if err != nil || aside.Revision != before {
 		t.Errorf("what was there before is at %d (%v), want %d", aside.Revision, err, before)
 	}

@@ -12,20 +12,6 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// Describe reads what a closed store file says about itself. The file must have
-// passed [Verify].
-func Describe(path string) (state FileState, err error) {
-	db, err := openReadOnly(path)
-	if err != nil {
-		return state, fmt.Errorf("opening store %s: %w", path, err)
-	}
-	err = db.View(func(tx *bbolt.Tx) error {
-		state = stateOf(tx)
-		return nil
-	})
-	return state, errors.Join(err, db.Close())
-}
-
 // Adopt gives a closed store file the identity of another one, whose place it takes.
 // An engine must have opened and closed it before: only then is the file complete.
 func Adopt(path string, identity uint64) error {

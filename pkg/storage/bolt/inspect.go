@@ -1,0 +1,42 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+)
+
+// Inspect is [Verify] for who wants a sound file or none: it fails over the first
+// thing that is wrong, and returns what a sound file says about itself.
+func Inspect(ctx context.Context, path string) (FileState, error) {
+	var findings []Finding
+	err := Verify(ctx, path, Verification{
+		Found:    func(finding Finding) { findings = append(findings, finding) },
+		Checking: func(string, int64) {},
+	})
+	if err != nil {
+		return FileState{}, err
+	}
+	if len(findings) > 0 {
+		return FileState{}, fmt.Errorf("the store is damaged in %d places, first: %s", len(findings), findings[0])
+	}
+	return describe(path)
+}
+
+// describe reads what a sound file says about itself.
+func describe(path string) (state FileState, err error) {
+	db, err := openReadOnly(path)
+	if err != nil {
+		return state, fmt.Errorf("opening store %s: %w", path, err)
+	}
+	err = db.View(func(tx *bbolt.Tx) error {
+		state = stateOf(tx)
+		return nil
+	})
+	return state, errors.Join(err, db.Close())
+}
