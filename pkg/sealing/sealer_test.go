@@ -24,6 +24,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/sealing"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
 // reloadInterval is short, so that nobody has to wait.
@@ -279,5 +280,27 @@ func TestSealedBy(t *testing.T) {
 		if got := sealing.SealedBy([]byte(stored)); got != want {
 			t.Errorf("%q is sealed by %s, want %s", stored, got, want)
 		}
+	}
+}
+
+// TestRowThatCannotBeOpenedIsNamed reads through the work store, as the mirror does with its outbox.
+func TestRowThatCannotBeOpenedIsNamed(t *testing.T) {
+	kv, home := boltKV(t), newFolder(t)
+	ensure(t, home)
+	putSealed(t, kv, open(t, home), sealing.WorkResource, "/registry-work/outbox/uid/0001", "hunter2")
+	other := newFolder(t)
+	ensure(t, other)
+	table := workstore.New(kv, "/registry-work", workstore.WithTransformer(open(t, other).Work())).Table("outbox")
+	var failure error
+	for _, err := range table.Scan(t.Context(), "") {
+		failure = err
+	}
+	for _, want := range []string{"/registry-work/outbox/uid/0001", keys(t, home)[0], "operations.md"} {
+		if failure == nil || !strings.Contains(failure.Error(), want) {
+			t.Errorf("error %v, want %q in it", failure, want)
+		}
+	}
+	if strings.Contains(fmt.Sprint(failure), "hunter2") {
+		t.Errorf("the error tells what the row holds: %v", failure)
 	}
 }

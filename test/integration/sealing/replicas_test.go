@@ -24,6 +24,7 @@ func TestReplicas(t *testing.T) {
 	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2})
 	s.limitRights(t)
 	s.mirrorASecret(t)
+	s.ready(t, true)
 
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.EtcdURL()}})
 	if err != nil {
