@@ -1,0 +1,299 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+)
+
+// historyKept is how far back history goes on the server of TestHistory. It is more than a restart takes.
+const historyKept = 10 * time.Second
+
+// uncached is a kind that TestHistory serves without a watch cache, which remembers longer than the store.
+const uncached = "clusterwatchrules"
+
+// TestHistory shows from when on a client that was away can go on, and what it is told otherwise.
+func TestHistory(t *testing.T) {
+	cluster := clustertest.Start(t, devcluster.Options{Server: true, ServerArgs: []string{
+		"--etcd-compaction-interval=" + historyKept.String(), "--watch-cache-sizes=" + uncached + ".configbutler.ai#0",
+	}})
+	config, err := cluster.Admin().RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), client: client}
+	for _, each := range []struct {
+		name string
+		test func(*testing.T, *stage)
+	}{
+		{"the metrics of the stores move", testStoreMetrics},
+		{"a watch resumes over a restart", testResumeOverRestart},
+		{"a watch and a list from compacted history are gone", testCompactedHistory},
+		{"an informer that was away resumes, or lists anew", testInformerAway},
+	} {
+		t.Run(each.name, func(t *testing.T) { each.test(t, s) })
+	}
+}
+
+// storeMetrics reads the metrics of the objects' store from a running server.
+func (s *stage) storeMetrics(ctx context.Context) (map[string]float64, error) {
+	config, err := s.Admin().RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.Host = s.Env("SERVER_URL")
+	config.TLSClientConfig.Insecure, config.CAData, config.CAFile = true, nil, ""
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	text, err := client.Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]float64{}
+	for line := range strings.Lines(string(text)) {
+		name, value, found := strings.Cut(strings.TrimSpace(line), " ")
+		if found && strings.HasPrefix(name, "slipstream_storage_") && strings.Contains(name, `store="api"`) {
+			if values[strings.Replace(name, `store="api"`, "", 1)], err = strconv.ParseFloat(value, 64); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return values, nil
+}
+
+func testStoreMetrics(t *testing.T, s *stage) {
+	before, err := s.storeMetrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"size_bytes{}", "free_bytes{}", "keys{}", "leases{}", "revision{}", "compact_revision{}", "watchers{}", "watcher_lag_revisions{}",
+		"commit_duration_seconds_count{}", "commit_requests_sum{}", "compaction_duration_seconds_count{}",
+		`write_failures_total{reason="disk_full",}`, `write_failures_total{reason="io",}`, `write_failures_total{reason="refused",}`,
+	} {
+		if _, found := before["slipstream_storage_"+name]; !found {
+			t.Errorf("there is no slipstream_storage_%s in %v", name, before)
+		}
+	}
+	namespace := s.namespace(t, "measured")
+	s.apply(t, repositoryIn(namespace))
+	after, err := s.storeMetrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"keys{}", "revision{}", "commit_duration_seconds_count{}", "commit_requests_sum{}"} {
+		if name = "slipstream_storage_" + name; after[name] <= before[name] {
+			t.Errorf("%s = %v after a write, %v before", name, after[name], before[name])
+		}
+	}
+	if after["slipstream_storage_watchers{}"] == 0 {
+		t.Error("the watch cache is not counted as a watcher")
+	}
+}
+
+// label changes an object and returns the version that it has then.
+func (s *stage) label(t *testing.T, client dynamic.ResourceInterface, name, value string) string {
+	t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"labels":{"round":%q}}}`, value)
+	changed, err := client.Patch(t.Context(), name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed.GetResourceVersion()
+}
+
+// expectRounds reads changes of labels until the last one, each once and in order; the server's own changes of the status
+// come in between.
+func expectRounds(t *testing.T, w watch.Interface, rounds ...string) {
+	t.Helper()
+	last := ""
+	for len(rounds) > 0 {
+		event := next(t, w)
+		obj, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type != watch.Modified {
+			t.Fatalf("got %s %v, want round %s", event.Type, event.Object, rounds[0])
+		}
+		switch round := obj.GetLabels()["round"]; round {
+		case rounds[0]:
+			last, rounds = round, rounds[1:]
+		case last: // A change of something else.
+		default:
+			t.Fatalf("got round %q after %q, want %q", round, last, rounds[0])
+		}
+	}
+}
+
+func testResumeOverRestart(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "resumed")
+	s.apply(t, repositoryIn(namespace))
+	repositories := s.client.Resource(resource("gitrepoconfigs")).Namespace(namespace)
+	from := s.label(t, repositories, "repo", "0")
+	s.label(t, repositories, "repo", "1")
+	s.label(t, repositories, "repo", "2")
+	s.restart(t, syscall.SIGKILL)
+	w, err := repositories.Watch(t.Context(), metav1.ListOptions{ResourceVersion: from, LabelSelector: "round"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	s.label(t, repositories, "repo", "3")
+	expectRounds(t, w, "1", "2", "3")
+}
+
+// compactedPast waits until history before a version is gone.
+func (s *stage) compactedPast(t *testing.T, resourceVersion string) {
+	t.Helper()
+	version, err := strconv.ParseFloat(resourceVersion, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a compaction", func(ctx context.Context) error {
+		values, err := s.storeMetrics(ctx)
+		if compacted := values["slipstream_storage_compact_revision{}"]; err == nil && compacted <= version {
+			err = fmt.Errorf("history goes back to %v, which is not after %v", compacted, version)
+		}
+		return err
+	})
+}
+
+func testCompactedHistory(t *testing.T, s *stage) {
+	for _, name := range []string{"past-a", "past-b", "past-c"} {
+		s.apply(t, clusterRuleFor(name))
+	}
+	rules := s.client.Resource(resource(uncached))
+	page, err := rules.List(t.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.label(t, rules, "past-a", "1")
+	s.label(t, rules, "past-a", "2") // What is compacted lies before the last change.
+	s.compactedPast(t, page.GetResourceVersion())
+
+	w, err := rules.Watch(t.Context(), metav1.ListOptions{ResourceVersion: page.GetResourceVersion()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	event := next(t, w)
+	if err := apierrors.FromObject(event.Object); event.Type != watch.Error || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		t.Errorf("a watch from compacted history got %s %v, want 410", event.Type, event.Object)
+	}
+
+	_, err = rules.List(t.Context(), metav1.ListOptions{Limit: 1, Continue: page.GetContinue()})
+	var status apierrors.APIStatus
+	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
+		t.Fatalf("a list that goes on in compacted history: %v, want 410", err)
+	}
+	rest, err := rules.List(t.Context(), metav1.ListOptions{Continue: status.Status().Continue})
+	if err != nil || len(rest.Items) != 2 {
+		t.Errorf("the list that goes on at the present has %v, error %v; want the two that are left", rest, err)
+	}
+}
+
+// testInformerAway cuts an informer off while objects change.
+func testInformerAway(t *testing.T, s *stage) {
+	line := &line{}
+	config, err := s.Admin().RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Dial, config.WrapTransport = line.dial, line.count
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := s.client.Resource(resource(uncached))
+	s.apply(t, clusterRuleFor("stays"))
+	s.apply(t, clusterRuleFor("goes"))
+	informer := startInformer(t, client)
+	if listed := line.lists.Load(); listed != 1 {
+		t.Fatalf("%d lists to begin with", listed)
+	}
+
+	// A reflector lists anew after a watch that ended at once and had nothing to say.
+	s.label(t, rules, "stays", "before")
+	eventually(t, "the informer to watch", holdsRound(informer, "stays", "before"))
+	line.cut(true)
+	s.label(t, rules, "stays", "short")
+	line.cut(false)
+	eventually(t, "the informer to resume", holdsRound(informer, "stays", "short"))
+	if listed := line.lists.Load(); listed != 1 {
+		t.Errorf("the informer has listed %d times, want once: what it missed is history", listed)
+	}
+
+	line.cut(true)
+	if err := rules.Delete(t.Context(), "goes", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	missed := s.label(t, rules, "stays", "long")
+	s.label(t, rules, "stays", "longer") // What is compacted lies before the last change.
+	s.compactedPast(t, missed)
+	line.cut(false)
+	eventually(t, "the informer to list anew", func(context.Context) error {
+		if _, found, _ := informer.GetStore().GetByKey("goes"); found {
+			return errors.New("an object that is gone is there")
+		}
+		return nil
+	})
+	eventually(t, "the informer to see the present", holdsRound(informer, "stays", "longer"))
+	if listed := line.lists.Load(); listed < 2 {
+		t.Errorf("the informer has listed %d times, want another one", listed)
+	}
+}
+
+func startInformer(t *testing.T, client dynamic.Interface) cache.SharedIndexInformer {
+	t.Helper()
+	rules := client.Resource(resource(uncached))
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return rules.List(ctx, o) },
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return rules.Watch(ctx, o)
+		},
+	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	go informer.RunWithContext(t.Context())
+	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
+		t.Fatal("the informer does not sync")
+	}
+	return informer
+}
+
+func holdsRound(informer cache.SharedIndexInformer, name, round string) func(context.Context) error {
+	return func(context.Context) error {
+		held, found, err := informer.GetStore().GetByKey(name)
+		if err != nil || !found {
+			return fmt.Errorf("%s is there: %v, error %w", name, found, err)
+		}
+		if got := held.(*unstructured.Unstructured).GetLabels()["round"]; got != round {
+			return fmt.Errorf("%s is at round %q", name, got)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,63 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// line is what a client is connected with, for a test to cut and to look at.
+type line struct {
+	mu   sync.Mutex
+	open []net.Conn
+	// down lets no connection come about.
+	down bool
+	// lists counts the requests for all there is: lists, and watches that begin with a list.
+	lists atomic.Int32
+}
+
+func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+	}
+	connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err == nil {
+		l.open = append(l.open, connection)
+	}
+	return connection, err
+}
+
+// cut ends all connections and lets no new ones come about, until it is called with false.
+func (l *line) cut(down bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = down
+	for _, connection := range l.open {
+		_ = connection.Close()
+	}
+	l.open = nil
+}
+
+func (l *line) count(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		query := request.URL.Query()
+		if err == nil && response.StatusCode == http.StatusOK && (!query.Has("watch") || query.Get("sendInitialEvents") == "true") {
+			l.lists.Add(1)
+		}
+		return response, err
+	})
+}
+
+// roundTripper is a function as the way of requests.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
