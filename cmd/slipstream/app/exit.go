@@ -29,6 +29,9 @@ var errRestart = errors.New("ended to be started again on the restored data")
 // usageError is about flags or arguments.
 type usageError struct{ error }
 
+// Unwrap is what is wrong.
+func (e usageError) Unwrap() error { return e.error }
+
 // ExitCode is what the program ends with after an error of its command.
 func ExitCode(err error) int {
 	var usage usageError
