@@ -1,0 +1,52 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"github.com/configbutler/slipstream/test/devcluster/process"
+)
+
+// UseStorage makes the servers that are started next keep their objects elsewhere, in so
+// many replicas. What is stored stays where it is. All servers must be stopped.
+func (c *Cluster) UseStorage(ctx context.Context, storage Storage, replicas int) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.forgetEnded(); err != nil {
+		return err
+	}
+	if len(c.servers(nil)) > 0 {
+		return errors.New("changing the storage: a server is running")
+	}
+	options := c.state.Options
+	options.Storage, options.Replicas = storage, replicas
+	options, err := options.withDefaults()
+	if err != nil {
+		return err
+	}
+	chosen, err := choosePorts(ctx, replicas)
+	if err != nil {
+		return err
+	}
+	c.state.Options = options
+	c.state.Ports.Replicas = chosen.Replicas
+	if replicas == 1 {
+		// The only replica has the port that clients know, which a balancer had.
+		c.state.Ports.Replicas[0] = c.state.Ports.Server
+	}
+	return errors.Join(c.stopBalancer(ctx), c.state.write(c.files.state()))
+}
+
+// stopBalancer ends the balancer, if there is one.
+func (c *Cluster) stopBalancer(ctx context.Context) error {
+	for _, running := range c.state.Processes {
+		if running.Name == balancerPart {
+			return errors.Join(endGracefully(ctx, []process.Process{running}, syscall.SIGTERM), c.forgetEnded())
+		}
+	}
+	return nil
+}

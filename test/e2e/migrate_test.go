@@ -1,0 +1,200 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
+)
+
+// serverPrefix is where the development cluster keeps the server's objects in etcd.
+const serverPrefix = "/slipstream"
+
+// TestMigration moves everything from files to etcd with two replicas, and back: objects
+// stay the same, and nothing is committed that did not change.
+func TestMigration(t *testing.T) {
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := programs.Product(t.Context(), root, "cmd/slipstream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t, devcluster.Options{ServerProgram: program, ServerArgs: []string{"--etcd-prefix=" + serverPrefix}})
+	client := s.client(t)
+	m := s.newMirror(t, "moved")
+	write(t, client, "moved", "first", "x")
+	m.watch(t, "config", "configmaps")
+	m.equal(t, client)
+	m.settled(t)
+	move := func(arguments ...string) string {
+		return runProgram(t, program, append(arguments, "--data-dir="+s.Env(devcluster.EnvDataDir))...)
+	}
+	runningChecks(t, program, s.Env(devcluster.EnvDataDir))
+
+	before, seeded := objects(t, s), m.commits(t)
+	// What has not been pushed yet goes along.
+	write(t, client, "moved", "pending", "x")
+	stop(t, s, syscall.SIGKILL)
+	runProgram(t, program, "store", "defrag", "--data-dir="+s.Env(devcluster.EnvDataDir))
+	move("migrate", "--from=bbolt", "--to=etcd3", "--etcd-servers="+s.EtcdURL(), "--etcd-prefix="+serverPrefix, "--pad-revisions")
+	keyFile := filepath.Join(s.Env(devcluster.EnvDataDir), "encryption.yaml")
+	s.kubectl(t, "-n", devcluster.ServerNamespace, "create", "secret", "generic", "slipstream-encryption", "--from-file=encryption.yaml="+keyFile)
+	dataDir := s.Env(devcluster.EnvDataDir)
+	start(t, s, devcluster.StorageEtcd3, 2)
+	m.ready(t, "-n", "moved", "watchrule/config")
+	sameObjects(t, objects(t, s), before)
+	m.equal(t, client)
+	write(t, client, "moved", "second", "x")
+	m.equal(t, client)
+	m.settled(t)
+
+	before = objects(t, s)
+	stop(t, s, syscall.SIGTERM)
+	runProgram(t, program, "migrate", "--from=etcd3", "--to=bbolt", "--data-dir="+dataDir, "--replace-target",
+		"--etcd-servers="+s.EtcdURL(), "--etcd-prefix="+serverPrefix)
+	runProgram(t, program, "store", "check", "--data-dir="+dataDir)
+	start(t, s, devcluster.StorageBbolt, 1)
+	m.ready(t, "-n", "moved", "watchrule/config")
+	sameObjects(t, objects(t, s), before)
+	write(t, client, "moved", "third", "x")
+	m.equal(t, client)
+	m.settled(t)
+	m.intact(t)
+	// One for each of pending, second and third.
+	if first, last := number(t, seeded), number(t, m.commits(t)); last != first+3 {
+		log, _ := m.git(t.Context(), "log", "--stat", "main")
+		t.Errorf("%d commits, want %d:\n%s", last, first+3, log)
+	}
+}
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// runningChecks asks for what a running server allows, and for what it does not.
+func runningChecks(t *testing.T, program, dataDir string) {
+	t.Helper()
+	if out := runProgram(t, program, "store", "check", "--data-dir="+dataDir); !strings.Contains(out, "api.db: sound") || !strings.Contains(out, "work.db: sound") {
+		t.Errorf("a check of a running server: %s", out)
+	}
+	for _, arguments := range [][]string{
+		{"store", "defrag"},
+		{"migrate", "--from=bbolt", "--to=etcd3", "--etcd-servers=http://127.0.0.1:1"},
+	} {
+		out, err := exec.CommandContext(t.Context(), program, append(arguments, "--data-dir="+dataDir)...).CombinedOutput()
+		if err == nil {
+			t.Errorf("%q of a running server: %s", arguments, out)
+		}
+	}
+}
+
+// runProgram runs a command of the server's program, which must succeed.
+func runProgram(t *testing.T, program string, arguments ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, arguments...)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%q: %v\n%s", arguments, err, out)
+	}
+	t.Logf("%q:\n%s", arguments, out)
+	return string(out)
+}
+
+func stop(t *testing.T, s *stage, signal syscall.Signal) {
+	t.Helper()
+	if err := s.StopServer(t.Context(), signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func start(t *testing.T, s *stage, storage devcluster.Storage, replicas int) {
+	t.Helper()
+	if err := s.UseStorage(t.Context(), storage, replicas); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// object is what of an object must outlive a move, and the version that must grow.
+type object struct {
+	identity string
+	version  int64
+}
+
+// objects are the server's own, by kind and name, with uid, labels, annotations and spec.
+func objects(t *testing.T, s *stage) map[string]object {
+	t.Helper()
+	var list struct {
+		Items []struct {
+			Kind     string
+			Metadata struct {
+				Namespace, Name, UID, ResourceVersion string
+				CreationTimestamp                     string
+				Generation                            int64
+				Labels, Annotations                   map[string]string
+			}
+			Spec json.RawMessage
+		}
+	}
+	text := s.kubectl(t, "get", "gitrepoconfigs,gitdestinations,watchrules,clusterwatchrules", "-A", "-o", "json")
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]object{}
+	for _, item := range list.Items {
+		version, err := strconv.ParseInt(item.Metadata.ResourceVersion, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		metadata := item.Metadata
+		metadata.ResourceVersion = ""
+		found[item.Kind+" "+metadata.Namespace+"/"+metadata.Name] = object{identity: fmt.Sprintf("%+v %s", metadata, item.Spec), version: version}
+	}
+	if len(found) < 3 {
+		t.Fatalf("too few objects: %v", found)
+	}
+	return found
+}
+
+// sameObjects fails unless objects are what they were, under higher versions.
+func sameObjects(t *testing.T, after, before map[string]object) {
+	t.Helper()
+	highest := int64(0)
+	for was := range maps.Values(before) {
+		highest = max(highest, was.version)
+	}
+	for name, was := range before {
+		is, found := after[name]
+		if !found || is.identity != was.identity {
+			t.Errorf("%s is %v and was %v", name, is, was)
+		}
+		if is.version <= highest {
+			t.Errorf("%s has version %d, and there were versions up to %d", name, is.version, highest)
+		}
+	}
+	if len(after) != len(before) {
+		t.Errorf("%d objects, there were %d", len(after), len(before))
+	}
+}
