@@ -65,7 +65,7 @@ func (s *conditionSet) ready(v verdict, whenReady string) {
 // stalls says whether somebody has to change something before the object can be ready.
 func stalls(reason string) bool {
 	switch reason {
-	case v1alpha1.ReasonRepositoryUnreachable, v1alpha1.ReasonPushFailed, v1alpha1.ReasonSuspended,
+	case v1alpha1.ReasonLeaseHeldElsewhere, v1alpha1.ReasonRepositoryUnreachable, v1alpha1.ReasonPushFailed, v1alpha1.ReasonSuspended,
 		v1alpha1.ReasonDiscoveryFailed, v1alpha1.ReasonWatchFailed:
 		return false
 	}

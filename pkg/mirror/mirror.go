@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -48,6 +49,9 @@ type Config struct {
 	Identity Identity
 	// Limits bound batches and branches.
 	Limits Limits
+	// Leases are the times of the Leases that branches are written under, in the Identity's
+	// namespace.
+	Leases Leases
 	// Policy says what rules mean that do not name their types.
 	Policy source.Policy
 	// DiscoveryRefresh (--discovery-refresh, 5 m) is how often discovery is asked without cause.
@@ -122,6 +126,14 @@ func newMirror(config Config) (*mirror, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the source cluster: %w", err)
 	}
+	// Every branch that is written has a Lease: the cluster protects itself better than a
+	// client's own limit, which would hold the branches back.
+	unlimited := rest.CopyConfig(config.Cluster)
+	unlimited.QPS = -1
+	leases, err := coordinationv1.NewForConfig(rest.AddUserAgent(unlimited, "branch-leases"))
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the Leases of branches: %w", err)
+	}
 	m := &mirror{
 		config: config, cluster: cluster,
 		informers:    externalversions.NewSharedInformerFactory(config.Slipstream, 0),
@@ -144,7 +156,10 @@ func newMirror(config Config) (*mirror, error) {
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
 		remote: m.remote, signer: m.repositories.signer, running: m.running, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
 		writes: m.writes,
-		slots:  newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), patience: remotePatience, retry: retryMin, lookInterval: lookInterval,
+		leases: func(key branchKey) *branchLease {
+			return newBranchLease(leases, config.Identity.Namespace, config.Identity.Instance, config.Leases, key)
+		},
+		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), patience: remotePatience, retry: retryMin, lookInterval: lookInterval,
 	}
 	return m, m.listen()
 }

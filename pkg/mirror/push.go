@@ -261,7 +261,11 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 	}
 	failpoint.Reach("commits-staged")
 	if !note.Tip.IsZero() {
-		if err := w.send(ctx, note); err != nil {
+		err := w.lease.during(ctx, func(ctx context.Context) error { return w.send(ctx, note) })
+		for _, m := range members {
+			m.record.leased(w.lease.holder)
+		}
+		if err != nil {
 			return err
 		}
 		w.remember(members)

@@ -43,6 +43,8 @@ type facts struct {
 	owner      *v1alpha1.OwnerMarker
 	conflict   string
 	ownerKnown bool
+	// leaseHolder is who held the Lease of the branch when it was last looked at.
+	leaseHolder string
 	// served says that the branch has been read and written without an error.
 	served bool
 }
@@ -93,6 +95,11 @@ func (r *record) owned(o ownership) (changed bool) {
 		}
 	})
 	return changed
+}
+
+// leased notes who holds the Lease of the branch.
+func (r *record) leased(holder string) {
+	r.update(func(f *facts) { f.leaseHolder = holder })
 }
 
 // counted notes how many managed files there are of each type.

@@ -95,7 +95,7 @@ func (p *publisher) round(ctx context.Context) error {
 // report writes what has changed about one destination.
 func (p *publisher) report(ctx context.Context, d *destination) error {
 	plan, failure := d.plan.Load(), p.failure(d)
-	record := newRecord(d, p.config.Identity.Instance, failure, func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) })
+	record := newRecord(d, failure, func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) })
 	if written, ok := p.written[d.uid]; !ok || !equality.Semantic.DeepEqual(record.Status, written) {
 		if err := p.config.Records.Write(ctx, record); err != nil {
 			return fmt.Errorf("write the GitDestinationStatus: %w", err)

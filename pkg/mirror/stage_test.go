@@ -67,6 +67,8 @@ type stage struct {
 	limits  Limits
 	// patience is how long a remote may take for a request.
 	patience time.Duration
+	// leases are the times of branches' Leases.
+	leases Leases
 	// lookInterval is how often the remote is looked at without cause.
 	lookInterval time.Duration
 	// changed is called by the worker when something has changed that is reported.
@@ -92,6 +94,7 @@ func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Parallel() // most of the time is spent waiting
 	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, secrets: fake.NewClientset()}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
+	s.leases = Leases{Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
 	s.in.repositories[0].Spec.RepoURL = s.git.url + "/shop.git"
 	s.in.namespaces = s.cluster.namespace
@@ -121,7 +124,10 @@ func (s *stage) start() {
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
 		remote:   s.remote, signer: m.repositories.signer, patience: s.patience, retry: 10 * time.Millisecond, lookInterval: s.lookInterval, running: m.running, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
 		writes: m.writes,
-		slots:  newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
+		leases: func(key branchKey) *branchLease {
+			return newBranchLease(s.secrets.CoordinationV1(), "system", "one", s.leases, key)
+		},
+		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}
 	s.life.begin(cancel)
 	if err := m.recover(ctx); err != nil {

@@ -18,7 +18,7 @@ import (
 // newRecord makes the GitDestinationStatus of a destination as it is now. failure is what
 // keeps it back, nil if nothing does; watching tells how each type is being watched.
 func newRecord(
-	d *destination, instance string, failure error, watching func(schema.GroupVersionResource) (ok bool, message string),
+	d *destination, failure error, watching func(schema.GroupVersionResource) (ok bool, message string),
 ) *v1alpha1.GitDestinationStatus {
 	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.backlog()
 	status := v1alpha1.GitDestinationRecord{
@@ -26,7 +26,7 @@ func newRecord(
 		PendingChanges: int64(waiting.rows), QueueDepth: int64(waiting.rows), OldestPendingTime: timeOrNil(waiting.oldest),
 		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld, PushRetries: f.retries,
 		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
-		Attribution: v1alpha1.AttributionCounts{Unknown: f.unknown}, LeaseHolder: instance,
+		Attribution: v1alpha1.AttributionCounts{Unknown: f.unknown}, LeaseHolder: f.leaseHolder,
 	}
 	if failure != nil {
 		status.LastError = failure.Error()

@@ -63,6 +63,8 @@ type branchServices struct {
 	recheck func(types.NamespacedName)
 	// writes says whether another destination writes the folder that a plan has.
 	writes func(types.NamespacedName, *destinationPlan) bool
+	// leases returns the Lease of a branch.
+	leases func(branchKey) *branchLease
 	// changed is called when something that conditions tell has changed.
 	changed func()
 	slots   *slots
@@ -88,6 +90,7 @@ type worker struct {
 	rejection atomic.Pointer[string]
 
 	// The rest belongs to run.
+	lease  *branchLease
 	remote *gitrepo.Remote
 	branch *gitrepo.Branch
 	// wording is the same for as long as the worker is, for it belongs to one generation of the configuration.
@@ -128,7 +131,7 @@ type place struct {
 func newWorker(key branchKey, services *branchServices) *worker {
 	return &worker{
 		key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1),
-		inDoubt: true, places: map[*destination]place{},
+		lease: services.leases(key), inDoubt: true, places: map[*destination]place{},
 	}
 }
 
@@ -146,7 +149,9 @@ func (w *worker) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("repository", w.key.repository.String(), "branch", w.key.branch)
 	ctx = klog.NewContext(ctx, logger)
 	defer w.leave()
+	defer w.lease.release(ctx)
 	backoff, race := newBackoff(w.services.retry), newRace()
+	var held leaseHeldError
 	for ctx.Err() == nil {
 		again, err := w.cycle(ctx)
 		switch {
@@ -160,6 +165,10 @@ func (w *worker) run(ctx context.Context) {
 			w.stale = true
 			w.report(err)
 			w.sleep(ctx, time.Now().Add(race.Step()), nil)
+		case errors.As(err, &held):
+			w.stale = true
+			w.report(err)
+			w.sleep(ctx, held.until, nil)
 		default:
 			w.distrust(err)
 			w.accepted(err)

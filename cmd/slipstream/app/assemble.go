@@ -92,7 +92,7 @@ func newMirror(
 	return &mirror.Controller{Config: mirror.Config{
 		Slipstream: slipstream, Cluster: config.Generic.ClientConfig, Store: store, Records: server.Records,
 		Identity: mirror.Identity{Namespace: opts.Namespace, Name: mirrorName, Instance: instance},
-		Limits:   opts.Mirror.Limits(), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
+		Limits:   opts.Mirror.Limits(), Leases: opts.Mirror.Leases(), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
 		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext,
 	}}, nil
 }

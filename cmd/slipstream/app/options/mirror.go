@@ -24,6 +24,9 @@ type MirrorOptions struct {
 	// WorkersMaxGlobal is how many branches are written at once, WorkersMaxPerRepo how many of one repository.
 	WorkersMaxGlobal  int
 	WorkersMaxPerRepo int
+	// LeaseSeconds is how long the Lease of a branch lasts, RenewSeconds when it is renewed while it is in use.
+	LeaseSeconds int
+	RenewSeconds int
 	// DiscoveryRefresh is how often discovery is asked without cause.
 	DiscoveryRefresh time.Duration
 	// DiscoveryExclude are types, as resource.group, that only a rule which names them selects.
@@ -35,7 +38,7 @@ type MirrorOptions struct {
 func newMirrorOptions() *MirrorOptions {
 	return &MirrorOptions{
 		BatchMaxFiles: 200, BatchMaxBytesMiB: 1, BatchMaxWaitSeconds: 20,
-		WorkersMaxGlobal: 24, WorkersMaxPerRepo: 5, DiscoveryRefresh: 5 * time.Minute,
+		WorkersMaxGlobal: 24, WorkersMaxPerRepo: 5, LeaseSeconds: 24, RenewSeconds: 8, DiscoveryRefresh: 5 * time.Minute,
 	}
 }
 
@@ -46,6 +49,10 @@ func (o *MirrorOptions) addFlags(flags *pflag.FlagSet) {
 		"Longest time, in seconds, that a change waits for others while changes keep coming. After a quiet spell changes are pushed at once.")
 	flags.IntVar(&o.WorkersMaxGlobal, "workers-max-global", o.WorkersMaxGlobal, "Most branches that are written at once.")
 	flags.IntVar(&o.WorkersMaxPerRepo, "workers-max-per-repo", o.WorkersMaxPerRepo, "Most branches of one repository that are written at once.")
+	flags.IntVar(&o.LeaseSeconds, "leases-lease-sec", o.LeaseSeconds,
+		"Time, in seconds, for which the Lease of a branch keeps other servers from writing it after its last renewal.")
+	flags.IntVar(&o.RenewSeconds, "leases-renew-sec", o.RenewSeconds,
+		"Age, in seconds, at which the Lease of a branch that is being written is renewed. Branches to which nothing happens renew nothing.")
 	flags.DurationVar(&o.DiscoveryRefresh, "discovery-refresh", o.DiscoveryRefresh, "How often the cluster's resource types are looked up without cause; changes of them are followed at once.")
 	flags.StringSliceVar(&o.DiscoveryExclude, "discovery-exclude", o.DiscoveryExclude,
 		"Resource types that neither * nor the preset mean, as resource or resource.group; a rule that names one selects it all the same. Repeat or separate with commas.")
@@ -57,6 +64,7 @@ func (o *MirrorOptions) validate() []error {
 	for name, value := range map[string]int{
 		"git-batch-max-files": o.BatchMaxFiles, "git-batch-max-bytes-mib": o.BatchMaxBytesMiB,
 		"git-batch-max-wait-sec": o.BatchMaxWaitSeconds, "workers-max-global": o.WorkersMaxGlobal, "workers-max-per-repo": o.WorkersMaxPerRepo,
+		"leases-renew-sec": o.RenewSeconds,
 	} {
 		if value < 1 {
 			errs = append(errs, fmt.Errorf("--%s=%d must be at least 1", name, value))
@@ -68,6 +76,9 @@ func (o *MirrorOptions) validate() []error {
 	}
 	if o.BatchMaxBytesMiB > maxBatchMiB {
 		errs = append(errs, fmt.Errorf("--git-batch-max-bytes-mib=%d must be at most %d", o.BatchMaxBytesMiB, maxBatchMiB))
+	}
+	if o.LeaseSeconds < 2*o.RenewSeconds {
+		errs = append(errs, fmt.Errorf("--leases-lease-sec=%d must be at least twice --leases-renew-sec=%d", o.LeaseSeconds, o.RenewSeconds))
 	}
 	if o.DiscoveryRefresh < time.Second {
 		errs = append(errs, fmt.Errorf("--discovery-refresh=%v must be at least 1s", o.DiscoveryRefresh))
@@ -87,6 +98,13 @@ func (o *MirrorOptions) Limits() mirror.Limits {
 		MaxFiles: o.BatchMaxFiles, MaxBytes: o.BatchMaxBytesMiB << 20,
 		MaxWait: time.Duration(o.BatchMaxWaitSeconds) * time.Second, Workers: o.WorkersMaxGlobal,
 		WorkersPerRepository: o.WorkersMaxPerRepo,
+	}
+}
+
+// Leases are the times of the Leases of branches.
+func (o *MirrorOptions) Leases() mirror.Leases {
+	return mirror.Leases{
+		Duration: time.Duration(o.LeaseSeconds) * time.Second, Renew: time.Duration(o.RenewSeconds) * time.Second,
 	}
 }
 

@@ -86,6 +86,10 @@ func TestValidate(t *testing.T) {
 			wants:     []string{"--leader-elect=false is only allowed with --storage-backend=bbolt"},
 		},
 		{
+			name: "a Lease that runs out before it is renewed", arguments: []string{"--leases-lease-sec=10", "--leases-renew-sec=6"},
+			wants: []string{"--leases-lease-sec=10 must be at least twice --leases-renew-sec=6"},
+		},
+		{
 			name: "batches of nothing", arguments: []string{"--git-batch-max-files=0", "--workers-max-global=-1"},
 			wants: []string{"--git-batch-max-files=0 must be at least 1", "--workers-max-global=-1 must be at least 1"},
 		},

@@ -1,0 +1,165 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+var leaseTimes = Leases{Duration: 24 * time.Second, Renew: 8 * time.Second}
+
+func leaseOf(client *fake.Clientset, identity string) *branchLease {
+	return newBranchLease(client.CoordinationV1(), "system", identity, leaseTimes, branchKey{url: "https://git.example.com/shop.git", branch: "main"})
+}
+
+func TestLeaseKeepsOthersAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		one, two := leaseOf(client, "one"), leaseOf(client, "two")
+		if err := one.hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var held leaseHeldError
+		err := two.hold(t.Context())
+		if !errors.As(err, &held) || verdictOf(err, "").reason != v1alpha1.ReasonLeaseHeldElsewhere || two.holder != "one" {
+			t.Fatalf("held by %s: %v", two.holder, err)
+		}
+		if again := time.Until(held.until); again > leaseTimes.Renew {
+			t.Errorf("asks again after %s", again)
+		}
+		time.Sleep(leaseTimes.Duration - time.Second) //nolint:forbidigo // the clock of a bubble
+		if err := two.hold(t.Context()); !errors.As(err, &held) {
+			t.Errorf("taken too early: %v", err)
+		}
+		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of a bubble
+		if err := two.hold(t.Context()); err != nil {
+			t.Errorf("not taken over: %v", err)
+		}
+		if err := one.hold(t.Context()); !errors.As(err, &held) {
+			t.Errorf("held by both: %v", err)
+		}
+		two.release(t.Context())
+		if err := one.hold(t.Context()); err != nil {
+			t.Errorf("not given back: %v", err)
+		}
+	})
+}
+
+// A process that comes back under its identity goes on at once.
+func TestLeaseAfterARestart(t *testing.T) {
+	client := fake.NewClientset()
+	for range 2 {
+		if err := leaseOf(client, "one").hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A clock that is an hour ahead keeps nobody away for an hour.
+func TestLeaseOfAClockThatIsAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		if err := leaseOf(client, "one").hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		leases := client.CoordinationV1().Leases("system")
+		list, err := leases.List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != 1 {
+			t.Fatal(list, err)
+		}
+		lease := &list.Items[0]
+		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(time.Hour)}
+		if _, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		two := leaseOf(client, "two")
+		if err := two.hold(t.Context()); err == nil {
+			t.Fatal("taken at once")
+		}
+		time.Sleep(leaseTimes.Duration) //nolint:forbidigo // the clock of a bubble
+		if err := two.hold(t.Context()); err != nil {
+			t.Errorf("not taken over: %v", err)
+		}
+	})
+}
+
+func TestLeaseRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		lease := leaseOf(client, "one")
+		push := func() {
+			if err := lease.during(t.Context(), func(context.Context) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		requests := func(want int) {
+			t.Helper()
+			if got := len(client.Actions()); got != want {
+				t.Errorf("%d requests, want %d: %v", got, want, client.Actions())
+			}
+			client.ClearActions()
+		}
+		push()
+		requests(2)
+		for range 70 { // pushes for 7 s
+			time.Sleep(100 * time.Millisecond) //nolint:forbidigo // the clock of a bubble
+			push()
+		}
+		requests(0)
+		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of a bubble
+		push()
+		requests(2)
+		time.Sleep(time.Hour) //nolint:forbidigo // the clock of a bubble
+		requests(0)
+		lease.release(t.Context()) // it has run out
+		requests(0)
+		err := lease.during(t.Context(), func(context.Context) error {
+			time.Sleep(time.Minute) //nolint:forbidigo // the clock of a bubble
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests(16) // a push of a minute keeps it
+	})
+}
+
+func TestBranchThatAnotherServerWrites(t *testing.T) {
+	s := newStage(t, func(s *stage) { s.leases = Leases{Duration: 2 * time.Second, Renew: 100 * time.Millisecond} })
+	key := branchKey{url: s.in.repositories[0].Spec.RepoURL, branch: "main"}
+	other := newBranchLease(s.secrets.CoordinationV1(), "system", "two", s.leases, key)
+	if err := other.hold(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.cluster.put(configMap("a"), "1")
+	if ready := s.waitReady("main", v1alpha1.ReasonLeaseHeldElsewhere); !strings.Contains(ready.Message, "two writes the branch") {
+		t.Errorf("Ready %s", ready.Message)
+	}
+	if holder := s.record("main").LeaseHolder; holder != "two" {
+		t.Errorf("leaseHolder %q", holder)
+	}
+	s.mirrored() // when the other's Lease has run out
+	eventually(t, "the holder", func() error {
+		if holder := s.record("main").LeaseHolder; holder != "one" {
+			return fmt.Errorf("%q", holder)
+		}
+		return nil
+	})
+	s.waitReady("main", v1alpha1.ReasonSucceeded)
+	s.stop()
+	if err := other.hold(t.Context()); err != nil {
+		t.Errorf("not given back: %v", err)
+	}
+}
