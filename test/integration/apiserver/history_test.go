@@ -28,7 +28,7 @@ import (
 )
 
 // historyKept is how far back history goes on the server of TestHistory. It is more than a restart takes.
-const historyKept = 10 * time.Second
+const historyKept = 15 * time.Second
 
 // uncached is a kind that TestHistory serves without a watch cache, which remembers longer than the store.
 const uncached = "clusterwatchrules"
