@@ -71,6 +71,8 @@ type Change struct {
 	Operation       v1alpha1.Operation `json:"operation"`
 	Object          Object             `json:"object"`
 	ResourceVersion string             `json:"resourceVersion,omitempty"`
+	// Sealing tells how the content is encrypted; empty: it is not.
+	Sealing string `json:"sealing,omitempty"`
 	// Time is when the change was seen, to the second in Git.
 	Time   time.Time `json:"time"`
 	Author Author    `json:"author,omitzero"`

@@ -161,6 +161,10 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 		return nil
 	}
 	c.live[r.path] = struct{}{}
+	if r, err = c.plan.written(r, object); err != nil {
+		klog.FromContext(ctx).Error(err, "Object cannot be mirrored", "destination", c.key)
+		return nil
+	}
 	hash, exists := c.worker.branch.Snapshot().Lookup(c.plan.file(r.path))
 	operation := v1alpha1.OperationCreate
 	if exists {
@@ -170,7 +174,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 		return nil
 	}
 	return c.add(ctx, Change{
-		Destination: c.key, UID: c.uid, Path: r.path, Content: r.content,
+		Destination: c.key, UID: c.uid, Path: r.path, Content: r.content, Sealing: r.sealing,
 		Operation: operation, Object: r.object, Time: time.Now().Truncate(time.Second),
 	})
 }
@@ -307,6 +311,8 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	w.walk(p, "", func(file managedFile) {
 		switch {
 		case !lookedAt(file.object):
+		case p.locked(file.object) && !m.plainSecrets.Load():
+			m.seeds.sweepWhenKnown()
 		case p.uncertain(file.object.Group):
 			m.seeds.sweepWhenKnown()
 		case p.prunes():

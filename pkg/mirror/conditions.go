@@ -116,16 +116,7 @@ func destinationConditions(d *destination, failure error, conditions []metav1.Co
 	set.ready(d.verdict(p, failure), "The folder holds what the rules select")
 	set.access(p.verdict)
 	set.ownership(d.record.current())
-	switch p.object.Spec.Secrets {
-	case v1alpha1.SecretsAsIs:
-		set.set(v1alpha1.ConditionSecretsEncrypted, false, v1alpha1.ReasonSecretsAsIs,
-			"Secrets are written as they are, readable for everyone who can read the repository")
-	case v1alpha1.SecretsOmit:
-		set.set(v1alpha1.ConditionSecretsEncrypted, false, v1alpha1.ReasonSecretsOmitted, "Secrets are left out")
-	default:
-		set.set(v1alpha1.ConditionSecretsEncrypted, false, v1alpha1.ReasonEncryptionUnavailable,
-			"Secrets are left out, because this server cannot encrypt them")
-	}
+	set.set(v1alpha1.ConditionSecretsEncrypted, p.secrets.encrypted, p.secrets.reason, p.secrets.message)
 	set.settle()
 	return conditions
 }

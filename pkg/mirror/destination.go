@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,6 +38,9 @@ type destination struct {
 	tree atomic.Pointer[gitrepo.Tree]
 	// hadRules says that rules have referred to the destination.
 	hadRules atomic.Bool
+	// plainSecrets says that files of Secrets may hold them as they are, although they are
+	// to be encrypted now.
+	plainSecrets atomic.Bool
 
 	queue  *queue
 	seeds  *seeds
@@ -44,7 +48,10 @@ type destination struct {
 }
 
 func newDestination(object *v1alpha1.GitDestination) *destination {
-	return &destination{key: nameOf(object), uid: object.UID, queue: newQueue(), seeds: newSeeds(), record: &record{}}
+	d := &destination{key: nameOf(object), uid: object.UID, queue: newQueue(), seeds: newSeeds(), record: &record{}}
+	told := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.ConditionSecretsEncrypted)
+	d.plainSecrets.Store(told != nil && told.Reason == v1alpha1.ReasonSecretsAsIs)
+	return d
 }
 
 // known returns the blob that an object's path has, or will have when everything on its
@@ -100,10 +107,10 @@ func leftOut(object *unstructured.Unstructured, of namespaceLookup) bool {
 	return ok && annotated(&namespace)
 }
 
-// takes says whether the destination writes objects of a type at all: Secrets only when it
-// was asked to write them as they are.
+// takes says whether the destination writes objects of a type at all: Secrets only
+// encrypted, unless it was asked to write them as they are.
 func (p *destinationPlan) takes(t schema.GroupVersionResource) bool {
-	return t.GroupResource() != secretsResource || p.object.Spec.Secrets == v1alpha1.SecretsAsIs
+	return t.GroupResource() != secretsResource || p.object.Spec.Secrets == v1alpha1.SecretsAsIs || p.secrets.sealer != nil
 }
 
 // types returns the types whose objects the destination writes, in a stable order.

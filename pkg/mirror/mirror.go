@@ -26,6 +26,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/keyring"
 	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -73,6 +74,7 @@ type mirror struct {
 	streams      *source.Streams
 	repositories *repositories
 	checks       *checks
+	encryption   *encryption
 	router       *router
 	services     *branchServices
 	watches      *watchStates
@@ -143,6 +145,7 @@ func newMirror(config Config) (*mirror, error) {
 		watches: newWatchStates(), recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
 	}
 	m.checks = newChecks(m)
+	m.encryption = newEncryption(keyring.New(cluster.CoreV1(), config.Identity.Namespace), func() { signal(m.replan) })
 	if m.catalogue, err = source.NewCatalogue(clients.Discovery, clients.Metadata, config.DiscoveryRefresh); err != nil {
 		return nil, fmt.Errorf("follow the types of the source cluster: %w", err)
 	}
@@ -200,7 +203,7 @@ func meaningful(before, after any) bool {
 
 // run mirrors until ctx ends.
 func (m *mirror) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(withoutBodies(ctx))
 	var group wait.Group
 	defer func() {
 		cancel()
@@ -218,6 +221,7 @@ func (m *mirror) run(ctx context.Context) error {
 	group.StartWithContext(ctx, func(ctx context.Context) { m.services.outbox.Run(ctx, m.outboxEvents()) })
 	group.StartWithContext(ctx, m.streams.Run)
 	group.StartWithContext(ctx, m.checks.run)
+	group.StartWithContext(ctx, m.encryption.run)
 	group.StartWithContext(ctx, m.publishUntil)
 	m.planUntil(ctx, &group)
 	return nil

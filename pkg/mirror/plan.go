@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/keyring"
 	"github.com/configbutler/slipstream/pkg/manifest"
 	"github.com/configbutler/slipstream/pkg/source"
 )
@@ -33,6 +34,8 @@ type inputs struct {
 	// uncertain says that discovery could not ask a group.
 	uncertain  func(group string) bool
 	namespaces namespaceLookup
+	// keys are those of the server, as far as destinations need them.
+	keys keyring.Keys
 }
 
 // plan is what the objects that users wrote mean, taken together.
@@ -66,6 +69,7 @@ type destinationPlan struct {
 	repository *v1alpha1.GitRepoConfig
 	branch     branchKey
 	verdict    verdict
+	secrets    secretsPlan
 	selection  selection
 	// referred says that a rule in force refers to the destination.
 	referred bool
@@ -123,7 +127,7 @@ func resolveReference(ref v1alpha1.ObjectReference, from string) types.Namespace
 }
 
 func planDestination(d *v1alpha1.GitDestination, repositories map[types.NamespacedName]*v1alpha1.GitRepoConfig, in inputs) *destinationPlan {
-	out := &destinationPlan{object: d, uncertain: in.uncertain}
+	out := &destinationPlan{object: d, uncertain: in.uncertain, secrets: planSecrets(d, in.keys)}
 	name := resolveReference(d.Spec.RepoRef, d.Namespace)
 	repository, ok := repositories[name]
 	switch {

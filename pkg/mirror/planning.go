@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -50,6 +51,7 @@ func (m *mirror) plan(ctx context.Context, group *wait.Group) error {
 	if err != nil {
 		return err
 	}
+	in.keys = m.encryption.keysFor(ctx, in.destinations)
 	next := newPlan(in)
 	watches := m.enforce(ctx, next, group)
 	m.inForce.Store(next)
@@ -154,13 +156,20 @@ func (d *destination) replace(p *destinationPlan) {
 	if p.referred {
 		d.hadRules.Store(true)
 	}
+	switch {
+	case p.secrets.sealer != nil:
+		d.plainSecrets.Store(false) // the comparison that this asks for encrypts them
+	case before != nil && before.object.Spec.Secrets == v1alpha1.SecretsAsIs:
+		d.plainSecrets.Store(true)
+	}
 }
 
 // demand asks for the comparisons that a plan makes necessary.
 func (d *destination) demand(p *destinationPlan) {
 	fingerprints := map[schema.GroupVersionResource]string{}
 	for _, t := range p.types() {
-		fingerprints[t.Resource] = fmt.Sprintf("%s\n%s\n%s", p.object.Spec.Secrets, p.object.Spec.Prune, p.selection.fingerprint(t.Resource))
+		fingerprints[t.Resource] = fmt.Sprintf("%s\n%s\n%s\n%s",
+			p.object.Spec.Secrets, p.sealing(t.Resource), p.object.Spec.Prune, p.selection.fingerprint(t.Resource))
 	}
 	d.seeds.want(fingerprints)
 	d.seeds.request(p.object.Status.PendingSyncs)

@@ -154,7 +154,7 @@ func (w *worker) stageRows(b *batch, rows []Row, commits int) error {
 	var changes []Change
 	var place []int // of each change among the rows
 	for i, row := range rows {
-		if !b.seeds.superseded(row.Change.Object, row.Change.ResourceVersion) {
+		if !b.seeds.superseded(row.Change.Object, row.Change.ResourceVersion) && !b.outdated(row.Change) {
 			changes, place = append(changes, row.Change), append(place, i)
 		}
 	}

@@ -35,6 +35,8 @@ type rendered struct {
 	content  []byte
 	hash     gitrepo.Hash
 	revision string
+	// sealing tells how content is encrypted; empty: it is not.
+	sealing string
 }
 
 func (r rendered) resource() schema.GroupVersionResource { return r.object.resource() }
@@ -71,7 +73,7 @@ func (r *router) changed(ctx context.Context, w source.Watch, change source.Chan
 		return
 	}
 	for _, d := range (*routes)[w.Resource] {
-		next, ok := r.next(d, w.Resource, change, object)
+		next, ok := r.next(ctx, d, w.Resource, change, object)
 		if ok && r.enqueue(ctx, d, next) != nil {
 			return // the watch is stopping; what takes its place compares everything
 		}
@@ -100,7 +102,7 @@ func pendingOf(change Change, sequence uint64) pendingChange {
 }
 
 // next is what a change means to one destination, if it means anything new.
-func (r *router) next(d *destination, t schema.GroupVersionResource, change source.Change, object rendered) (Change, bool) {
+func (r *router) next(ctx context.Context, d *destination, t schema.GroupVersionResource, change source.Change, object rendered) (Change, bool) {
 	p := d.plan.Load()
 	if p == nil || !p.verdict.ok() {
 		return Change{}, false
@@ -123,7 +125,12 @@ func (r *router) next(d *destination, t schema.GroupVersionResource, change sour
 		return next, orphan && p.prunes()
 	}
 	d.record.release(object.path)
-	next.Content, next.Operation = object.content, v1alpha1.OperationUpdate
+	object, err := p.written(object, change.Object)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Object cannot be mirrored", "destination", d.key)
+		return Change{}, false
+	}
+	next.Content, next.Sealing, next.Operation = object.content, object.sealing, v1alpha1.OperationUpdate
 	if sure && !exists || !sure && change.Operation == source.Create {
 		next.Operation = v1alpha1.OperationCreate
 	}

@@ -27,6 +27,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/keyring"
 	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -119,6 +120,7 @@ func (s *stage) start() {
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
 		recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
 	}
+	m.encryption = newEncryption(keyring.New(s.secrets.CoreV1(), "system"), func() {})
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
@@ -159,6 +161,7 @@ func (s *stage) tell() {
 // plan puts what the objects of users say now into force.
 func (s *stage) plan() {
 	s.t.Helper()
+	s.in.keys = s.encryption.keysFor(s.ctx, s.in.destinations)
 	watches := s.enforce(s.ctx, newPlan(s.in), s.group)
 	s.cluster.follow(s.ctx, (*watchHandler)(s.mirror), watches...)
 	s.watches.retain(watches)

@@ -6,11 +6,13 @@ package registry
 import (
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 )
 
@@ -65,7 +67,7 @@ func gitDestinations() kind[*configbutler.GitDestination, configbutler.GitDestin
 	}
 	columns = append(columns, conditionColumns(func(o obj) []metav1.Condition { return o.Status.Conditions })...)
 	columns = append(columns,
-		wide(textColumn("Secrets", "What becomes of Secrets.", func(o obj) string { return string(o.Spec.Secrets) })),
+		wide(textColumn("Secrets", "What becomes of Secrets.", whatBecomesOfSecrets)),
 		wide(textColumn("Prune", "What becomes of files that no object maps to.", func(o obj) string { return string(o.Spec.Prune) })),
 		ageColumn[obj]())
 	return kind[obj, configbutler.GitDestinationSpec, configbutler.GitDestinationState]{
@@ -78,6 +80,19 @@ func gitDestinations() kind[*configbutler.GitDestination, configbutler.GitDestin
 		validateUpdate:       validation.ValidateGitDestinationUpdate,
 		validateStatusUpdate: validation.ValidateGitDestinationStateUpdate,
 		columns:              columns,
+	}
+}
+
+// whatBecomesOfSecrets is what the spec says, until it is known whether they can be encrypted.
+func whatBecomesOfSecrets(o *configbutler.GitDestination) string {
+	encrypted := apimeta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionSecretsEncrypted)
+	switch {
+	case o.Spec.Secrets != configbutler.SecretsEncrypt || encrypted == nil:
+		return string(o.Spec.Secrets)
+	case encrypted.Status == metav1.ConditionTrue:
+		return "Encrypted"
+	default:
+		return "Left out"
 	}
 }
 

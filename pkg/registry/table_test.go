@@ -65,6 +65,16 @@ func lists() map[string]runtime.Object {
 				},
 				Status: configbutler.GitDestinationState{Conditions: ready(metav1.ConditionFalse, "AccessNotGranted", "platform/shop does not admit the namespace shop")},
 			},
+			{
+				ObjectMeta: named("with-keys", time.Hour),
+				Spec:       configbutler.GitDestinationSpec{RepoRef: configbutler.ObjectReference{Name: "shop"}, Branch: "main", Secrets: "Encrypt", Prune: "Always"},
+				Status:     configbutler.GitDestinationState{Conditions: []metav1.Condition{{Type: "SecretsEncrypted", Status: metav1.ConditionTrue}}},
+			},
+			{
+				ObjectMeta: named("without-keys", time.Hour),
+				Spec:       configbutler.GitDestinationSpec{RepoRef: configbutler.ObjectReference{Name: "shop"}, Branch: "main", Secrets: "Encrypt", Prune: "Always"},
+				Status:     configbutler.GitDestinationState{Conditions: []metav1.Condition{{Type: "SecretsEncrypted", Status: metav1.ConditionFalse}}},
+			},
 		}},
 		"gitdestinationstatuses": &configbutler.GitDestinationStatusList{Items: []configbutler.GitDestinationStatus{
 			{ObjectMeta: named("new", time.Second), Status: configbutler.GitDestinationRecord{Branch: "main", State: "Comparing with the cluster"}},

@@ -5,7 +5,6 @@ package sops
 
 import (
 	"crypto/ecdh"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -15,8 +14,11 @@ import (
 // CheckRecipient says what is wrong with a public key of age: those with the prefix age1 for X25519 are allowed, not
 // keys of SSH, of plugins, or hybrid ones.
 func CheckRecipient(text string) error {
-	_, err := parseRecipient(text)
-	return err
+	r, err := parseRecipient(text)
+	if err != nil {
+		return err
+	}
+	return r.checkOrder()
 }
 
 // recipient is whom a file is written for.
@@ -42,7 +44,7 @@ func parseRecipient(text string) (recipient, error) {
 	if err != nil {
 		return recipient{}, fmt.Errorf("read the public key %s: %w", text, err)
 	}
-	return recipient{text: text, key: key}, checkOrder(text, key)
+	return recipient{text: text, key: key}, nil
 }
 
 // decodeKey gathers the bits of characters that have passed the check.
@@ -60,13 +62,13 @@ func decodeKey(characters string) []byte {
 }
 
 // checkOrder refuses the few keys for which everybody could open what is encrypted.
-func checkOrder(text string, key *ecdh.PublicKey) error {
-	any32, err := ecdh.X25519().NewPrivateKey([]byte("thirty-two bytes, whatever these"))
+func (r recipient) checkOrder() error {
+	whatever, err := ecdh.X25519().NewPrivateKey([]byte("any thirty-two bytes do for this"))
 	if err != nil {
 		return fmt.Errorf("make a private key: %w", err)
 	}
-	if _, err := any32.ECDH(key); err != nil {
-		return errors.New(text + " is no public key of age: it protects nothing")
+	if _, err := whatever.ECDH(r.key); err != nil {
+		return fmt.Errorf("%s protects nothing", r.text)
 	}
 	return nil
 }

@@ -123,6 +123,7 @@ func (r *reader) wantTree(t *testing.T) {
 		"configbutler.ai/v1alpha1/gitrepoconfigs/shop/shop.yaml",
 		"configbutler.ai/v1alpha1/watchrules/shop/everything.yaml",
 		"core/v1/configmaps/shop/web.yaml",
+		"core/v1/secrets/shop/database.yaml",
 		"core/v1/services/shop/cart.yaml",
 		"core/v1/services/shop/web.yaml",
 		"rbac.authorization.k8s.io/v1/rolebindings/shop/editors.yaml",

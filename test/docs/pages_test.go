@@ -11,6 +11,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/sopstest"
 )
 
 // runnable are the pages whose blocks are run, in the order in which a reader meets them:
@@ -22,6 +23,7 @@ func runnable() []string {
 		"docs/kinds/watchrule.md",
 		"docs/kinds/clusterwatchrule.md",
 		"docs/kinds/gitdestinationstatus.md",
+		"docs/secrets.md",
 		"docs/permissions.md",
 		"docs/operations.md",
 	}
@@ -35,7 +37,7 @@ func TestPages(t *testing.T) {
 	r.setenv(t, cluster.Environ()...)
 	r.setenv(t, "GIT_PASSWORD=any",
 		"DEV_DIR="+clusterFolder(cluster),
-		"PATH="+filepath.Dir(cluster.Env(devcluster.EnvKubectl))+":/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin")
+		"PATH="+filepath.Dir(cluster.Env(devcluster.EnvKubectl))+":"+filepath.Dir(sopstest.Command(t))+":/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin")
 	for _, page := range runnable() {
 		blocks := shellBlocks(t, root, page)
 		if len(blocks) == 0 {
@@ -111,6 +113,7 @@ func TestManifests(t *testing.T) {
 	kubectl("wait", "--for=condition=Ready", "--timeout=60s", "-n", "shop",
 		"gitrepoconfig/production", "gitdestination/production", "watchrule/granted", "clusterwatchrule/granted",
 		"watchrule/workloads", "watchrule/claims", "clusterwatchrule/platform")
+	kubectl("wait", "--for=condition=SecretsEncrypted", "--timeout=60s", "-n", "shop", "gitdestination/production")
 }
 
 // inOrder puts what others need before them.

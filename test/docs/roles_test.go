@@ -35,7 +35,7 @@ func mirroredTypes(t *testing.T, root string) (namespaced, cluster []string) {
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			t.Fatal(err)
 		}
-		if role.Name != "slipstream-server-mirrored" || role.Kind != "ClusterRole" {
+		if !strings.HasPrefix(role.Name, "slipstream-server-mirrored") || role.Kind != "ClusterRole" {
 			continue
 		}
 		for _, rule := range role.Rules {

@@ -78,6 +78,9 @@ const (
 	ReasonRecipientsGiven = "RecipientsGiven"
 	// ReasonKeyGenerated says that Secrets are encrypted for a key pair that the server made and keeps.
 	ReasonKeyGenerated = "KeyGenerated"
+	// ReasonKeyUnavailable says that Secrets are encrypted with keys of the server that it cannot find any more, or not
+	// read.
+	ReasonKeyUnavailable = "KeyUnavailable"
 	// ReasonEncryptionUnavailable says that Secrets cannot be encrypted and are left out.
 	ReasonEncryptionUnavailable = "EncryptionUnavailable"
 	// ReasonSecretsAsIs says that the spec asks for Secrets to be written plainly.
