@@ -116,6 +116,7 @@ func (r *reader) wantTree(t *testing.T) {
 	t.Helper()
 	files := strings.Split(r.git(t, "ls-tree", "-r", "--name-only", "main:clusters/demo"), "\n")
 	want := []string{
+		".configbutler/owner.yaml",
 		"apiextensions.k8s.io/v1/customresourcedefinitions/coupons.shop.example.com.yaml",
 		"apps/v1/deployments/shop/cart.yaml",
 		"apps/v1/deployments/shop/web.yaml",
