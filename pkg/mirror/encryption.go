@@ -191,8 +191,16 @@ func encryptedFor(given []string, keys keyring.Keys, trouble error) (reason, mes
 	return reason, message
 }
 
-// written is an object as the destination writes it.
+// written is an object as the destination writes it: without the fields that it leaves out,
+// and encrypted where that is asked for.
 func (p *destinationPlan) written(r rendered, object *unstructured.Unstructured) (rendered, error) {
+	if reduced := p.ignore.Without(object); reduced != object {
+		var err error
+		if r, err = render(r.resource(), reduced, true); err != nil {
+			return r, err
+		}
+		object = reduced
+	}
 	if r.sealing = p.sealing(r.resource()); r.sealing == "" {
 		return r, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/ignore"
 	"github.com/configbutler/slipstream/pkg/keyring"
 	"github.com/configbutler/slipstream/pkg/manifest"
 	"github.com/configbutler/slipstream/pkg/source"
@@ -71,6 +72,8 @@ type destinationPlan struct {
 	verdict    verdict
 	secrets    secretsPlan
 	selection  selection
+	// ignore leaves out fields that are not mirrored.
+	ignore ignore.Rules
 	// referred says that a rule in force refers to the destination.
 	referred bool
 	// held says that a rule refers to the destination and is not in force: what only that
@@ -143,9 +146,25 @@ func planDestination(d *v1alpha1.GitDestination, repositories map[types.Namespac
 			"GitRepoConfig %s does not allow branch %q; its spec.allowedBranches has %s", name, d.Spec.Branch, quoted(repository.Spec.AllowedBranches))}
 		return out
 	}
+	var err error
+	if out.ignore, err = compileIgnore(d.Spec.Ignore); err != nil {
+		out.verdict = verdict{v1alpha1.ReasonIgnoreInvalid, "spec.ignore: " + err.Error()}
+		return out
+	}
 	out.repository = repository
 	out.branch = branchKey{repository: name, url: repository.Spec.RepoURL, branch: d.Spec.Branch, generation: repository.Generation}
 	return out
+}
+
+// compileIgnore reads the rules of a destination, which validation has looked through.
+func compileIgnore(rules []v1alpha1.IgnoreRule) (ignore.Rules, error) {
+	out := make([]ignore.Rule, len(rules))
+	for i, rule := range rules {
+		out[i] = ignore.Rule{
+			Group: rule.Target.Group, Kind: rule.Target.Kind, Name: rule.Target.Name, Fields: rule.Fields, Managers: rule.Managers,
+		}
+	}
+	return ignore.Compile(out)
 }
 
 func quoted(names []string) string {

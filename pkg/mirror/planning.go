@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -167,9 +168,11 @@ func (d *destination) replace(p *destinationPlan) {
 // demand asks for the comparisons that a plan makes necessary.
 func (d *destination) demand(p *destinationPlan) {
 	fingerprints := map[schema.GroupVersionResource]string{}
+	// A spec has nothing that JSON cannot express.
+	ignored, _ := json.Marshal(p.object.Spec.Ignore)
 	for _, t := range p.types() {
-		fingerprints[t.Resource] = fmt.Sprintf("%s\n%s\n%s\n%s",
-			p.object.Spec.Secrets, p.sealing(t.Resource), p.object.Spec.Prune, p.selection.fingerprint(t.Resource))
+		fingerprints[t.Resource] = fmt.Sprintf("%s\n%s\n%s\n%s\n%s",
+			p.object.Spec.Secrets, p.sealing(t.Resource), p.object.Spec.Prune, ignored, p.selection.fingerprint(t.Resource))
 	}
 	d.seeds.want(fingerprints)
 	d.seeds.request(p.object.Status.PendingSyncs)

@@ -28,7 +28,7 @@ type router struct {
 	routes atomic.Pointer[map[schema.GroupVersionResource][]*destination]
 }
 
-// rendered is an object in the form in which every destination gets it.
+// rendered is an object in the form in which destinations get it.
 type rendered struct {
 	object   Object
 	path     string

@@ -62,6 +62,8 @@ const (
 	ReasonBranchNotAllowed = "BranchNotAllowed"
 	// ReasonFolderOverlaps says that the folder lies inside or around that of another destination.
 	ReasonFolderOverlaps = "FolderOverlaps"
+	// ReasonIgnoreInvalid says that the spec's ignore rules cannot be read.
+	ReasonIgnoreInvalid = "IgnoreInvalid"
 	// ReasonPushRejected says that the remote received changes and refused them.
 	ReasonPushRejected = "PushRejected"
 	// ReasonPushFailed says that changes could not be brought to the remote and are being tried again.

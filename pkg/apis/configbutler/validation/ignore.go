@@ -5,7 +5,6 @@ package validation
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -15,17 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/ignore"
 )
 
 // maxManagerLength is what the API server allows a field manager, in characters.
 const maxManagerLength = 128
 
-var (
-	kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
-	// fieldPointer is a JSON pointer whose segments may pick a list's item by one key or several:
-	// /spec/ports[port=80,protocol=TCP]/targetPort.
-	fieldPointer = regexp.MustCompile(`^(/([^~/\[\]]|~[01])+(\[[^=,\[\]]+=[^,\[\]]*(,[^=,\[\]]+=[^,\[\]]*)*\])?)+$`)
-)
+var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
 func validateIgnore(rules []configbutler.IgnoreRule, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
@@ -58,14 +53,8 @@ func validateIgnoreTarget(target configbutler.IgnoreTarget, fldPath *field.Path)
 }
 
 func validateFieldPointer(pointer string, path *field.Path) field.ErrorList {
-	identity := []string{"/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace"}
-	switch {
-	case !fieldPointer.MatchString(pointer):
-		return field.ErrorList{field.Invalid(path, pointer,
-			"must be a JSON pointer such as /spec/replicas or /spec/containers[name=web]/image, with ~1 for / and ~0 for ~")}
-	case slices.Contains(identity, pointer):
-		return field.ErrorList{field.Invalid(path, pointer,
-			"must not leave out what tells objects apart: apiVersion, kind, metadata.name and metadata.namespace")}
+	if err := ignore.CheckPointer(pointer); err != nil {
+		return field.ErrorList{field.Invalid(path, pointer, err.Error())}
 	}
 	return nil
 }
