@@ -6,7 +6,6 @@
 package ignore
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -117,7 +116,7 @@ func (c compiled) owned(entries []metav1.ManagedFieldsEntry) []ownedPath {
 			continue
 		}
 		set := fieldpath.NewSet()
-		if set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) == nil {
+		if set.FromJSON(entry.FieldsV1.GetRawReader()) == nil {
 			owned = owned.Union(set)
 		}
 	}
