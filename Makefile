@@ -12,6 +12,8 @@ SIGNAL ?= TERM
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # What a package of tests may take, the first compilation not counted.
 TEST_TIMEOUT ?= 15m
+# How long each loop of faults runs.
+FAULTS ?= 1m
 # How many objects the benchmarks mirror at most.
 OBJECTS ?= 20000
 
@@ -62,6 +64,10 @@ test-unit: ## Run the tests of the packages.
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on a real control plane, one package at a time.
 	go test $(RACE) -timeout $(TEST_TIMEOUT) -p 1 ./test/...
+
+.PHONY: test-faults
+test-faults: ## Kill the store and take its power away again and again, for FAULTS each way.
+	go test $(RACE) -tags failpoints -timeout 60m -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/storage/bolt -faults '$(FAULTS)'
 
 .PHONY: bench
 bench: control-plane ## Run the benchmarks (minutes) and print their figures beside the targets; OBJECTS of the largest population.

@@ -36,7 +36,11 @@ func (a advance) check(w *writer) error {
 }
 
 func (a advance) write(w *writer) error {
-	w.revision, w.compacted = a.revision, a.revision
-	w.changed = true
+	w.advanceTo(a.revision)
 	return nil
+}
+
+func (w *writer) advanceTo(revision int64) {
+	w.note(opAdvance, revision)
+	w.revision, w.compacted = revision, revision
 }

@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/internal/journal"
 )
 
 const (
@@ -86,6 +88,8 @@ func (e *Engine) commitLoop() {
 		select {
 		case first := <-e.queue:
 			e.commitBatch(e.gather(first))
+		case err := <-e.durable.done:
+			e.endCheckpoint(err)
 		case <-e.stop:
 			return
 		}
@@ -122,6 +126,9 @@ func (e *Engine) commitBatch(batch []*request) {
 	}
 }
 
+// apply makes a batch durable and then visible: it is applied to a transaction that
+// nobody sees, appended to the journal, which is the one sync that it costs, and committed
+// to pages that are synced with the next checkpoint.
 func (e *Engine) apply(batch []*request) error {
 	if failure := e.failure.Load(); failure != nil {
 		return *failure
@@ -138,11 +145,33 @@ func (e *Engine) apply(batch []*request) error {
 	if !w.changed {
 		return tx.Rollback()
 	}
+	if e.durable.journal == nil {
+		// The transaction began in a file that needs no journal, and would say so.
+		if err := errors.Join(tx.Rollback(), e.startJournal()); err != nil {
+			return asDiskFull(err)
+		}
+		return e.apply(batch)
+	}
+	if err := e.commitDurably(tx, w); err != nil {
+		return err
+	}
+	e.metrics.committed(len(batch), e.options.Clock.Since(began))
+	return nil
+}
+
+func (e *Engine) commitDurably(tx *bbolt.Tx, w *writer) error {
+	if err := e.durable.journal.Append(w.entry); err != nil {
+		return e.appendFailed(errors.Join(err, tx.Rollback()))
+	}
+	failpoint.Reach("entry-appended")
+	size := tx.Size()
 	if err := tx.Commit(); err != nil {
 		return e.commitFailed(w, err)
 	}
-	e.metrics.committed(len(batch), e.options.Clock.Since(began))
+	failpoint.Reach("entry-committed")
 	e.publish(w)
+	e.keepEntryBuffer(w.entry)
+	e.checkpointIfDue(size)
 	return nil
 }
 
@@ -154,28 +183,55 @@ func (e *Engine) publish(w *writer) {
 	e.feed.publish(w.events, w.revision, w.compacted)
 }
 
-// commitFailed turns a failed commit into the answer to its writers. bbolt rolls
-// back what it could not write. The exception is a sync that fails after the page
-// which makes the transaction valid was written: the transaction is visible and
-// may or may not outlive a power loss. It is then published, since readers see
+// keptBufferBytes bounds the memory that is kept for the next entry.
+const keptBufferBytes = 1 << 20
+
+func (e *Engine) keepEntryBuffer(entry []byte) {
+	if cap(entry) <= keptBufferBytes {
+		e.entryBuffer = entry
+	}
+}
+
+// appendFailed turns a failed append to the journal into the answer to its writers.
+// Nothing of the batch was kept, unless it was the sync that failed: then the next
+// process may find it in the journal.
+func (e *Engine) appendFailed(err error) error {
+	if errors.Is(err, journal.ErrSync) {
+		return e.refuseWrites(err)
+	}
+	return asDiskFull(err)
+}
+
+// commitFailed turns a failed commit of a batch that is in the journal into the answer
+// to its writers. bbolt rolls back what it could not write, and the journal's
+// entry is taken back. When that fails, or when the transaction is visible all the same, the batch is
+// there when the file is opened anew; it is then published if readers see
 // it, and the engine refuses writes from there on.
 func (e *Engine) commitFailed(w *writer, cause error) error {
-	err := fmt.Errorf("committing: %w", cause)
-	if errors.Is(cause, syscall.ENOSPC) || errors.Is(cause, syscall.EDQUOT) {
-		err = fmt.Errorf("%w: %w", ErrDiskFull, cause)
-	}
+	err := asDiskFull(fmt.Errorf("committing: %w", cause))
 	visible := false
 	viewErr := e.db.View(func(tx *bbolt.Tx) error {
 		visible = tx.ID() >= w.transactionID
 		return nil
 	})
 	if viewErr == nil && !visible {
+		if cutErr := e.durable.journal.Cut(); cutErr != nil {
+			return e.refuseWrites(errors.Join(err, cutErr))
+		}
+		// What the last checkpoint keeps from being used again may be all the space there is.
+		e.beginCheckpoint()
 		return err
 	}
 	if visible {
 		e.publish(w)
 	}
-	failure := fmt.Errorf("store refuses writes until it is opened anew, a commit may be lost: %w", errors.Join(err, viewErr))
+	return e.refuseWrites(errors.Join(err, viewErr))
+}
+
+// refuseWrites makes every later write fail, and returns the error that they fail with.
+func (e *Engine) refuseWrites(cause error) error {
+	failure := fmt.Errorf("store refuses writes until it is opened anew, a commit may be lost: %w", cause)
 	e.failure.Store(&failure)
+	e.logger.Error(cause, "The store refuses writes until it is opened anew")
 	return failure
 }

@@ -85,9 +85,14 @@ func (c *compaction) check(w *writer) error {
 }
 
 func (c *compaction) write(w *writer) error {
-	w.compacted, c.at = c.revision, w.revision
-	w.changed = true
+	c.at = w.revision
+	w.compactTo(c.revision)
 	return nil
+}
+
+func (w *writer) compactTo(revision int64) {
+	w.note(opCompact, revision)
+	w.compacted = revision
 }
 
 // segmentDrop removes some compacted segments.

@@ -6,6 +6,7 @@ package bolt_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,12 +19,17 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 )
 
-// crashStore names, to a child process, the file to write until it is killed.
-const crashStore = "SLIPSTREAM_TEST_CRASH_STORE"
+const (
+	// crashStore names, to a child process, the file to write until it is killed.
+	crashStore = "SLIPSTREAM_TEST_CRASH_STORE"
+	// crashClose tells the child to close the file after a while, and to begin anew.
+	crashClose = "SLIPSTREAM_TEST_CRASH_CLOSE"
+)
 
 // TestMain turns the test binary into the child of TestKilledWriter or of TestLinearizableAcrossKills.
 func TestMain(m *testing.M) {
@@ -38,28 +44,29 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKilledWriter kills a process that writes and compacts, again and again: what
-// it said to be written is there, and the history is whole.
+// TestKilledWriter kills a process that writes, compacts and makes checkpoints, again and
+// again: what it said to be written is there, and the history is whole.
 func TestKilledWriter(t *testing.T) {
-	const rounds = 6
 	path := filepath.Join(t.TempDir(), "store.db")
 	acknowledged := map[string]int64{}
-	for round := range rounds {
-		killWriter(t, path, 100*(round+1), acknowledged)
+	repeatFor(t, 6, func(random *rand.Rand) {
+		killWriter(t, path, 100+random.IntN(500), acknowledged)
 		e := reopen(t, path)
 		checkAcknowledged(t, e, acknowledged)
+		checkHistory(t, e, acknowledged)
 		checkWhole(t, e)
+		checkPages(t, e)
 		closeEngine(t, e)
-	}
+	})
 }
 
 // killWriter starts a writer, adds what it acknowledges, and kills it some random
-// time after it has acknowledged n writes.
-func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64) {
+// time after it has acknowledged n writes, unless it is killed before that.
+func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64, environment ...string) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), crashStore+"="+path)
-	child.Stderr = os.Stderr
+	child.Env = append(append(os.Environ(), crashStore+"="+path), environment...)
+	child.Stderr = &strings.Builder{}
 	output, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +86,32 @@ func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64)
 		}
 	}
 	if err := child.Wait(); err == nil || child.ProcessState.ExitCode() == 1 {
-		t.Fatalf("the writer was not killed: %v", err)
+		t.Fatalf("the writer was not killed: %v\n%s", err, child.Stderr)
+	}
+}
+
+// checkHistory fails unless a watch of what is not compacted has every acknowledged write.
+func checkHistory(t *testing.T, e *bolt.Engine, acknowledged map[string]int64) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first := e.CompactRevision() + 1
+	if first > e.Revision() {
+		return
+	}
+	seen := map[string]int64{}
+	for response := range bolt.NewClient(ctx, e).Watch(ctx, "/", clientv3.WithPrefix(), clientv3.WithRev(first)) {
+		for _, event := range response.Events {
+			seen[string(event.Kv.Key)] = event.Kv.ModRevision
+		}
+		if response.Header.Revision >= e.Revision() {
+			break
+		}
+	}
+	for key, revision := range acknowledged {
+		if revision >= first && seen[key] != revision {
+			t.Fatalf("%s was acknowledged at %d, a watch from %d has it at %d", key, revision, first, seen[key])
+		}
 	}
 }
 
@@ -122,28 +154,37 @@ func checkWhole(t *testing.T, e *bolt.Engine) {
 
 // writeUntilKilled writes from many sides and says what is written.
 func writeUntilKilled(path string) error {
+	for life := 0; ; life++ {
+		if err := liveOnce(path, life); err != nil || os.Getenv(crashClose) == "" {
+			return err
+		}
+	}
+}
+
+// liveOnce opens the file and writes, until it is closed after a while if that is wanted.
+func liveOnce(path string, life int) error {
 	ctx := context.Background()
-	e, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: 30 * time.Millisecond})
+	e, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: 30 * time.Millisecond}.WithJournalBytes(smallJournal))
 	if err != nil {
 		return err
 	}
 	var said sync.Mutex
-	failed := make(chan error)
+	var group errgroup.Group
 	value := []byte(strings.Repeat("x", 900))
 	for w := range 16 {
-		go func() {
-			for i := 0; ; i++ {
-				key := fmt.Sprintf("/%d/%d/%d", os.Getpid(), w, i)
+		group.Go(func() error {
+			for i := 0; os.Getenv(crashClose) == "" || i < 20; i++ {
+				key := fmt.Sprintf("/%d/%d/%d/%d", os.Getpid(), life, w, i)
 				response, err := e.Put(ctx, &pb.PutRequest{Key: []byte(key), Value: value})
 				if err != nil {
-					failed <- err
-					return
+					return err
 				}
 				said.Lock()
 				fmt.Println(key, response.Header.Revision)
 				said.Unlock()
 			}
-		}()
+			return nil
+		})
 	}
-	return <-failed
+	return errors.Join(group.Wait(), e.Close())
 }

@@ -14,9 +14,7 @@ import (
 )
 
 // View is a store as it was at one moment. The engine goes on writing meanwhile,
-// with two limits: the file keeps what the view may still read, and a file that
-// outgrows the address space reserved for it (Options.InitialMmapSize) makes one
-// write wait for the view. Engine.Close waits for it as well.
+// but the file keeps what the view may still read. Engine.Close waits for the view.
 type View struct {
 	tx *bbolt.Tx
 	FileState

@@ -14,8 +14,10 @@ import (
 	"syscall"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/internal/journal"
 )
 
 const (
@@ -132,7 +134,7 @@ func (e *Engine) replaceFile(ctx context.Context, path string) (err error) {
 		return err
 	}
 	failpoint.Reach("defragmented-renamed")
-	return syncFolder(filepath.Dir(path))
+	return journal.OS{}.SyncFolder(filepath.Dir(path))
 }
 
 // copyStore fills an empty file with what another holds, syncs it, and reads it again.
@@ -180,19 +182,12 @@ func compareBuckets(ctx context.Context, a, b *bbolt.Cursor, inA, inB func(name 
 	return nil
 }
 
-// syncFolder makes the names in a folder outlive a power loss.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}
-
-// asDiskFull says of an error that is the disk's for want of space what it is.
+// asDiskFull says of an error that is for want of space what it is.
 func asDiskFull(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %w", ErrDiskFull, err)
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, bolterrors.ErrMaxSizeReached} {
+		if errors.Is(err, full) {
+			return fmt.Errorf("%w: %w", ErrDiskFull, err)
+		}
 	}
 	return err
 }

@@ -50,7 +50,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func testFullDisk(t *testing.T, folder string) {
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=4m"); err != nil {
+	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=16m"); err != nil {
 		t.Skipf("mounting: %v", err)
 	}
 	e, err := bolt.Open(t.Context(), filepath.Join(folder, "store.db"), bolt.Options{})

@@ -7,20 +7,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt/internal/journal"
 )
 
 var (
@@ -42,7 +41,7 @@ const (
 	DefaultProgressInterval   = 5 * time.Second
 	DefaultLockTimeout        = time.Second
 	DefaultMaxRequestBytes    = 3 << 19 // 1.5 MiB, etcd's own limit
-	DefaultInitialMmapSize    = 1 << 30 // address space, not memory or disk
+	DefaultMaxFileBytes       = 64 << 30
 )
 
 // rememberedCounts bounds how many unfinished paged lists find their count without counting.
@@ -68,13 +67,18 @@ type Options struct {
 	// DefaultMaxRequestBytes.
 	MaxRequestBytes int
 
-	// InitialMmapSize is the address space reserved for the file. A file that
-	// outgrows it makes one write wait for all running reads. 0 means
-	// DefaultInitialMmapSize.
-	InitialMmapSize int
+	// MaxFileBytes is how large the file may become; writes that need more fail with
+	// ErrDiskFull. As much address space is reserved, but neither memory nor disk.
+	// 0 means DefaultMaxFileBytes.
+	MaxFileBytes int
 
 	// Clock drives leases, compaction and progress. nil is the real one.
 	Clock clock.WithTicker
+
+	// disk is where the files are. nil is the operating system's.
+	disk journal.Disk
+	// journalBytes is the size of each of the journal's two files. 0 means defaultJournalBytes.
+	journalBytes int64
 }
 
 func (o Options) withDefaults() Options {
@@ -90,11 +94,17 @@ func (o Options) withDefaults() Options {
 	if o.MaxRequestBytes == 0 {
 		o.MaxRequestBytes = DefaultMaxRequestBytes
 	}
-	if o.InitialMmapSize == 0 {
-		o.InitialMmapSize = DefaultInitialMmapSize
+	if o.MaxFileBytes == 0 {
+		o.MaxFileBytes = DefaultMaxFileBytes
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.disk == nil {
+		o.disk = journal.OS{}
+	}
+	if o.journalBytes == 0 {
+		o.journalBytes = defaultJournalBytes
 	}
 	return o
 }
@@ -114,7 +124,12 @@ type Engine struct {
 	closeErr      error
 	background    sync.WaitGroup
 
-	// failure is set when a commit left it unknown what the disk holds. Only
+	// durable makes commits durable, entryBuffer is memory for entries of its journal.
+	// Both belong to the committer.
+	durable     durability
+	entryBuffer []byte
+
+	// failure is set when it became unknown what the disk holds. Only
 	// opening the file anew tells, so every later write answers it.
 	failure atomic.Pointer[error]
 
@@ -139,6 +154,7 @@ func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 		queue:     make(chan *request, queueLength),
 		stop:      make(chan struct{}),
 		stopped:   make(chan struct{}),
+		durable:   durability{done: make(chan error, 1)},
 		progress:  newProgressHub(),
 		watches:   newWatchSet(),
 		metrics:   newObservers(storeName(path)),
@@ -155,32 +171,15 @@ func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 	return e, nil
 }
 
-func (e *Engine) load(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+// load opens the file and leaves it closed in itself: complete, and without a journal.
+func (e *Engine) load(path string) (err error) {
+	if e.durable.file, e.db, err = openStoreFile(path, e.options); err != nil {
 		return err
 	}
-	db, err := openFile(path, e.options)
-	if err != nil {
-		return err
-	}
-	e.db = db
 	if err := e.loadState(); err != nil {
-		return errors.Join(err, db.Close())
+		return errors.Join(err, e.db.Close())
 	}
 	return nil
-}
-
-func openFile(path string, options Options) (*bbolt.DB, error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
-		Timeout:         options.LockTimeout,
-		NoFreelistSync:  true,
-		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: options.InitialMmapSize,
-	})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, ErrLocked
-	}
-	return db, err
 }
 
 func (e *Engine) loadState() (err error) {
@@ -188,6 +187,14 @@ func (e *Engine) loadState() (err error) {
 		return err
 	}
 	if e.identity, err = readIdentity(e.db); err != nil {
+		return err
+	}
+	// From here on bbolt writes and the committer syncs.
+	e.db.NoSync = true
+	if err = e.replay(); err != nil {
+		return err
+	}
+	if err = e.durable.file.close(); err != nil {
 		return err
 	}
 	return e.view(func(s snapshot) error {
@@ -208,7 +215,7 @@ func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		close(e.stop)
 		e.background.Wait()
-		e.closeErr = e.db.Close()
+		e.closeErr = e.closeDurably()
 	})
 	return e.closeErr
 }

@@ -26,11 +26,10 @@ import (
 // reopen opens a file that is opened again within the test.
 func reopen(t testing.TB, path string) *bolt.Engine {
 	t.Helper()
-	e, err := bolt.Open(t.Context(), path, bolt.Options{})
+	e, err := bolt.Open(t.Context(), path, bolt.Options{}.WithDisk(unsyncedDisk{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.SkipSync()
 	return e
 }
 
@@ -226,13 +225,13 @@ func TestNewerFormatIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{0, 0, 0, 0, 0, 0, 0, 2})
+		return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{0, 0, 0, 0, 0, 0, 0, 3})
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bolt.Open(t.Context(), path, bolt.Options{}); err == nil || !strings.Contains(err.Error(), "format 2") {
-		t.Errorf("open of format 2: %v", err)
+	if _, err := bolt.Open(t.Context(), path, bolt.Options{}); err == nil || !strings.Contains(err.Error(), "format 3") {
+		t.Errorf("open of format 3: %v", err)
 	}
 }
 

@@ -4,13 +4,13 @@
 package bolt
 
 import (
+	"go.etcd.io/bbolt"
+
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
-)
 
-// SkipSync makes writes faster and no longer durable, for tests that never lose
-// power. It must be called before the first write.
-func (e *Engine) SkipSync() { e.db.NoSync = true }
+	"github.com/configbutler/slipstream/pkg/storage/bolt/internal/journal"
+)
 
 // Resumable is the storage that a server gets for a cached resource.
 type Resumable = resumable
@@ -19,3 +19,18 @@ type Resumable = resumable
 func NewResumable(cache *cacher.CacheDelegator, store storage.Interface, revision func() int64) *Resumable {
 	return newResumable(cache, store, revision)
 }
+
+// WithDisk puts an engine's files on another disk than the operating system's.
+func (o Options) WithDisk(disk journal.Disk) Options {
+	o.disk = disk
+	return o
+}
+
+// WithJournalBytes makes the journal's files small, and checkpoints frequent.
+func (o Options) WithJournalBytes(n int64) Options {
+	o.journalBytes = n
+	return o
+}
+
+// DB is the bbolt file below the engine.
+func (e *Engine) DB() *bbolt.DB { return e.db }

@@ -33,7 +33,6 @@ func (w *writer) record(event *mvccpb.Event) error {
 		return fmt.Errorf("logging revision %d: %w", revision, err)
 	}
 	w.pending++
-	w.changed = true
 	w.events = append(w.events, event)
 	return nil
 }
@@ -70,25 +69,32 @@ func (s snapshot) changes(from int64, visit func(revision int64, record []byte) 
 // revisions, at most limit of them, and tells how many it removed.
 func (w *writer) dropSegments(limit int) (dropped int, err error) {
 	for _, id := range w.obsoleteSegments(limit) {
-		if err := w.log.DeleteBucket(id); err != nil {
-			return dropped, fmt.Errorf("dropping log segment %d: %w", getInt64(id), err)
+		if err := w.dropSegment(id); err != nil {
+			return dropped, err
 		}
-		w.changed = true
 		dropped++
 	}
 	return dropped, nil
 }
 
+func (w *writer) dropSegment(id int64) error {
+	w.note(opDropSegment, id)
+	if err := w.log.DeleteBucket(putInt64(id)); err != nil {
+		return fmt.Errorf("dropping log segment %d: %w", id, err)
+	}
+	return nil
+}
+
 // obsoleteSegments names them first: a cursor must not be moved over a bucket
 // that is being changed.
-func (w *writer) obsoleteSegments(limit int) (ids [][]byte) {
+func (w *writer) obsoleteSegments(limit int) (ids []int64) {
 	segments := w.log.Cursor()
 	for id, _ := segments.First(); id != nil && len(ids) < limit; id, _ = segments.Next() {
 		last := (getInt64(id)+1)*segmentRevisions - 1
 		if last > w.compacted {
 			break
 		}
-		ids = append(ids, putInt64(getInt64(id)))
+		ids = append(ids, getInt64(id))
 	}
 	return ids
 }

@@ -53,15 +53,7 @@ type pageWalk struct {
 
 // verifyPages reads the file as it is on disk, of a size in bytes. Nothing may write
 // to it meanwhile.
-func verifyPages(ctx context.Context, file io.ReaderAt, size int64, v Verification, found func(problem string)) error {
-	meta, err := readTreeRoot(file)
-	if errors.Is(err, errNoMeta) {
-		found(err.Error())
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+func verifyPages(ctx context.Context, file io.ReaderAt, meta treeRoot, size int64, v Verification, found func(problem string)) error {
 	if need := int64(meta.end) * meta.pageSize; need > size {
 		found(fmt.Sprintf("the file ends after %d bytes and should have at least %d: it was cut off", size, need))
 		return nil
@@ -100,6 +92,12 @@ func treeRootAt(file io.ReaderAt, offset int64) (meta treeRoot, valid bool, err 
 		}
 		return meta, false, err
 	}
+	meta, valid = decodeTreeRoot(raw)
+	return meta, valid, nil
+}
+
+// decodeTreeRoot reads what a meta page holds behind its header.
+func decodeTreeRoot(raw []byte) (meta treeRoot, valid bool) {
 	order := binary.NativeEndian
 	meta = treeRoot{
 		pageSize: int64(order.Uint32(raw[8:])), root: order.Uint64(raw[16:]),
@@ -108,7 +106,7 @@ func treeRootAt(file io.ReaderAt, offset int64) (meta treeRoot, valid bool, err 
 	sum := fnv.New64a()
 	_, _ = sum.Write(raw[:56]) // A hash takes everything.
 	valid = order.Uint32(raw) == rootMagic && order.Uint32(raw[4:]) == rootLayout && order.Uint64(raw[56:]) == sum.Sum64()
-	return meta, valid && meta.pageSize >= minPageBytes && meta.pageSize <= maxPageBytes, nil
+	return meta, valid && meta.pageSize >= minPageBytes && meta.pageSize <= maxPageBytes
 }
 
 // page visits a page and what is below it.

@@ -33,11 +33,10 @@ import (
 func onFile(path string) backend {
 	return func(t testing.TB, _ time.Duration) (*kubernetes.Client, etcd3.Compactor) {
 		t.Helper()
-		e, err := bolt.Open(t.Context(), path, bolt.Options{CompactionInterval: -1})
+		e, err := bolt.Open(t.Context(), path, bolt.Options{CompactionInterval: -1}.WithDisk(unsyncedDisk{}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.SkipSync()
 		t.Cleanup(func() { closeEngine(t, e) })
 		return bolt.NewClient(t.Context(), e), e
 	}

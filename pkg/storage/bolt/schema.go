@@ -16,7 +16,7 @@ import (
 )
 
 // formatVersion is the layout of the file that this code reads and writes.
-const formatVersion = 1
+const formatVersion = 2
 
 // firstRevision is the revision of an empty store, as in etcd.
 const firstRevision = 1
@@ -33,22 +33,46 @@ var (
 	metaRevision  = []byte("revision")
 	metaCompacted = []byte("compacted")
 	metaIdentity  = []byte("identity")
+	metaSequence  = []byte("sequence")
 )
 
-// initialise creates what a new file needs and refuses a file of a newer format.
+// unjournaledFormat is the layout of files that have all in themselves at any time.
+// They lack nothing else of the current one.
+const unjournaledFormat = 1
+
+// initialise creates what a new file needs, brings one of an older format up to
+// the current, and refuses one of a newer.
 func initialise(db *bbolt.DB) error {
-	return db.Update(func(tx *bbolt.Tx) error {
+	format, err := readFormat(db)
+	switch {
+	case err != nil || format == formatVersion:
+		return err
+	case format == unjournaledFormat:
+		return db.Update(func(tx *bbolt.Tx) error {
+			return tx.Bucket(bucketMeta).Put(metaFormat, putInt64(formatVersion))
+		})
+	default:
+		return db.Update(createBuckets)
+	}
+}
+
+// readFormat returns the format of a file, which is one that can be opened, and 0 if it is new.
+func readFormat(db *bbolt.DB) (format int64, err error) {
+	err = db.View(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
-		if meta != nil {
-			return checkFormat(meta)
+		if meta == nil {
+			return nil
 		}
-		return createBuckets(tx)
+		format = getInt64(meta.Get(metaFormat))
+		return checkFormat(meta)
 	})
+	return format, err
 }
 
 func checkFormat(meta *bbolt.Bucket) error {
-	if format := getInt64(meta.Get(metaFormat)); format != formatVersion {
-		return fmt.Errorf("the file has format %d and this version reads format %d only: use the version that wrote it, or a newer one", format, formatVersion)
+	if format := getInt64(meta.Get(metaFormat)); format < unjournaledFormat || format > formatVersion {
+		return fmt.Errorf("the file has format %d and this version reads formats %d to %d only: use the version that wrote it, or a newer one",
+			format, unjournaledFormat, formatVersion)
 	}
 	return nil
 }
@@ -69,6 +93,7 @@ func createBuckets(tx *bbolt.Tx) error {
 		{metaRevision, putInt64(firstRevision)},
 		{metaCompacted, putInt64(0)},
 		{metaIdentity, identity},
+		{metaSequence, putInt64(0)},
 	} {
 		if err := meta.Put(entry.key, entry.value); err != nil {
 			return fmt.Errorf("writing %s: %w", entry.key, err)

@@ -61,11 +61,10 @@ func newPodList() runtime.Object { return &example.PodList{} }
 // openEngine opens an engine in a folder of its own, closed with the test.
 func openEngine(t testing.TB, options bolt.Options) *bolt.Engine {
 	t.Helper()
-	e, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), options)
+	e, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), options.WithDisk(unsyncedDisk{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.SkipSync()
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)

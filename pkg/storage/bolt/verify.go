@@ -15,6 +15,8 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt/internal/journal"
 )
 
 // Verify checks a store file that no process has open: the pages of the file, and
@@ -55,22 +57,43 @@ func verifyClosed(ctx context.Context, path string, v Verification) (sound bool,
 		return false, err
 	}
 	sound = true
-	err = verifyPages(ctx, file, info.Size(), v, func(problem string) {
+	found := func(problem string) {
 		sound = false
 		v.Found(Finding{File: path, Problem: problem})
-	})
+	}
+	root, err := rootToVerify(file, path)
+	if errors.Is(err, errNoMeta) || errors.Is(err, journal.ErrDamaged) {
+		found(err.Error())
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = verifyPages(ctx, file, root, info.Size(), v, found)
 	return sound, err
+}
+
+// rootToVerify leads to the pages that opening the file begins with: those of the last
+// checkpoint if it was not closed. What was written since need not be on disk.
+func rootToVerify(file *os.File, path string) (treeRoot, error) {
+	pages, err := readMetaPages(file)
+	if err != nil || !pages.needJournal() {
+		root, rootErr := readTreeRoot(file)
+		return root, errors.Join(err, rootErr)
+	}
+	r, err := readJournal(journal.OS{}, path, pages)
+	if err != nil {
+		return treeRoot{}, err
+	}
+	root, _ := decodeTreeRoot(r.State)
+	return root, r.Close()
 }
 
 // openToVerify opens the store as a server does, so that what a crash left to be
 // completed is completed, or at least its file if the store does not open.
 func openToVerify(ctx context.Context, path string, v Verification) (db *bbolt.DB, closeStore func() error, err error) {
-	newer, err := hasNewerFormat(path)
-	if err != nil {
+	if err := checkReadable(path); err != nil {
 		return nil, nil, err
-	}
-	if newer != nil {
-		return nil, nil, newer
 	}
 	e, err := Open(ctx, path, stillOptions())
 	if err == nil {
@@ -87,19 +110,28 @@ func openToVerify(ctx context.Context, path string, v Verification) (db *bbolt.D
 	return db, db.Close, nil
 }
 
-// hasNewerFormat tells, as newer, why this version cannot judge the file, if it cannot.
-func hasNewerFormat(path string) (newer, err error) {
+// checkReadable fails if this version cannot judge a file, because it has a newer format. Only opening a file that was
+// not closed tells.
+func checkReadable(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	pages, err := readMetaPages(file)
+	if err := errors.Join(err, file.Close()); err != nil || pages.needJournal() {
+		return err
+	}
 	db, err := openReadOnly(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	err = db.View(func(tx *bbolt.Tx) error {
 		if meta := tx.Bucket(bucketMeta); meta != nil && getInt64(meta.Get(metaFormat)) > formatVersion {
-			newer = checkFormat(meta)
+			return checkFormat(meta)
 		}
 		return nil
 	})
-	return newer, errors.Join(err, db.Close())
+	return errors.Join(err, db.Close())
 }
 
 func openReadOnly(path string) (*bbolt.DB, error) {

@@ -143,18 +143,23 @@ func TestWatchesSeeEveryChange(t *testing.T) {
 	}
 }
 
-// checkGapless reads one event for each revision from first to last.
+// checkGapless reads events of each revision from first to last, none twice.
 func checkGapless(watch clientv3.WatchChan, first, last int64) error {
 	next := first
+	seen := map[string]bool{}
 	for response := range watch {
 		if response.Err() != nil {
 			return response.Err()
 		}
 		for _, event := range response.Events {
-			if event.Kv.ModRevision != next {
-				return fmt.Errorf("event of revision %d, want %d", event.Kv.ModRevision, next)
+			if event.Kv.ModRevision == next {
+				clear(seen)
+				next++
 			}
-			next++
+			if key := string(event.Kv.Key); event.Kv.ModRevision != next-1 || seen[key] {
+				return fmt.Errorf("event of %s at revision %d, want one at %d", key, event.Kv.ModRevision, next)
+			}
+			seen[string(event.Kv.Key)] = true
 		}
 		if next > last {
 			return nil

@@ -4,6 +4,7 @@
 package bolt
 
 import (
+	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -28,6 +29,8 @@ type writer struct {
 
 	// changed tells whether there is anything to commit.
 	changed bool
+	// entry is what the journal gets: all changes so far, after room for a header.
+	entry []byte
 	// events are the changes of keys so far, in order.
 	events []*mvccpb.Event
 	// committed is run after the commit, and not at all if it fails.
@@ -35,12 +38,14 @@ type writer struct {
 }
 
 func newWriter(e *Engine, tx *bbolt.Tx) *writer {
-	return &writer{
+	w := &writer{
 		snapshot:      newSnapshot(tx),
 		engine:        e,
 		meta:          tx.Bucket(bucketMeta),
 		transactionID: tx.ID(),
 	}
+	w.entry = newEntry(e.entryBuffer, w.revision)
+	return w
 }
 
 // apply runs a batch in order. An error means that the transaction is damaged;
@@ -53,19 +58,30 @@ func (w *writer) apply(batch []*request) error {
 		if err := r.write(w); err != nil {
 			return err
 		}
-		w.seal()
+		w.endMutation()
 	}
 	if !w.changed {
 		return nil
 	}
-	if err := w.meta.Put(metaCompacted, putInt64(w.compacted)); err != nil {
-		return err
-	}
-	return w.meta.Put(metaRevision, putInt64(w.revision))
+	return w.seal()
 }
 
-// seal ends a mutation: if it changed a key, its revision becomes the current one.
-func (w *writer) seal() {
+// seal ends a batch that changed something: it is the next entry of the journal.
+func (w *writer) seal() error {
+	sequence := getInt64(w.meta.Get(metaSequence)) + 1
+	return errors.Join(
+		w.meta.Put(metaCompacted, putInt64(w.compacted)),
+		w.meta.Put(metaRevision, putInt64(w.revision)),
+		w.meta.Put(metaSequence, putInt64(sequence)),
+	)
+}
+
+// endMutation makes the revision of a mutation the current one if it changed a key.
+func (w *writer) endMutation() {
+	if w.pending == 0 {
+		return
+	}
+	w.note(opSeal)
 	w.revision = w.current()
 	w.pending = 0
 }
@@ -87,6 +103,10 @@ func (w *writer) now() snapshot {
 
 // put sets a key. previous is what it holds now, nil if it does not exist.
 func (w *writer) put(key, value []byte, lease int64, previous *mvccpb.KeyValue) error {
+	w.note(opPut)
+	w.noteText(key)
+	w.noteNumber(lease)
+	w.noteText(value)
 	kv := &mvccpb.KeyValue{
 		Key: key, Value: value, Lease: lease,
 		ModRevision: w.revision + 1, CreateRevision: w.revision + 1, Version: 1,
@@ -111,6 +131,8 @@ func (w *writer) put(key, value []byte, lease int64, previous *mvccpb.KeyValue) 
 // remove deletes a key that holds previous.
 func (w *writer) remove(previous *mvccpb.KeyValue) error {
 	key := previous.Key
+	w.note(opDelete)
+	w.noteText(key)
 	if err := w.keys.Delete(key); err != nil {
 		return fmt.Errorf("deleting key %q: %w", key, err)
 	}
