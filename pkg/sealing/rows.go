@@ -84,23 +84,6 @@ func Find(ctx context.Context, parts ...Rows) (string, error) {
 	return "", nil
 }
 
-// Check opens the first row of each part, so that a configuration that belongs to other stores is found out before
-// anything else is done with it. It leaves rows alone that take a KMS plugin, which may start later than the server.
-func (s *Sealer) Check(ctx context.Context, parts ...Rows) error {
-	for _, rows := range parts {
-		for row, err := range rows.scan(ctx) {
-			if err != nil {
-				return err
-			}
-			if _, _, err := s.open(ctx, rows, row); err != nil && !sealedByPlugin(row.Value) {
-				return fmt.Errorf("opening %s with %s: %w", row.Key, s.config.Origin, explain(row.Value, err))
-			}
-			break
-		}
-	}
-	return nil
-}
-
 // open opens a row, and tells whether it would be sealed otherwise today.
 func (s *Sealer) open(ctx context.Context, rows Rows, row *mvccpb.KeyValue) (plain []byte, stale bool, err error) {
 	key := string(row.Key)

@@ -18,17 +18,27 @@ import (
 	"github.com/configbutler/slipstream/pkg/storage/datadir"
 )
 
+// optionsOn are those of a server on a directory.
+func optionsOn(path string) *options.Options {
+	opts := options.New(apiserver.NewCodecs(apiserver.NewScheme()))
+	opts.Storage.DataDir = path
+	return opts
+}
+
 // serving opens stores on a directory and answers commands, as a server does. restarts counts what asked for one.
 func serving(t *testing.T, path string) (s *stores, restarts *int) {
 	t.Helper()
-	opts := options.New(apiserver.NewCodecs(apiserver.NewScheme()))
-	opts.Storage.DataDir = path
+	return servingWith(t, optionsOn(path))
+}
+
+func servingWith(t *testing.T, opts *options.Options) (s *stores, restarts *int) {
+	t.Helper()
 	s, err := openStores(t.Context(), opts.Storage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	restarts = new(int)
-	closeSocket := s.serveCommands(t.Context(), func() { *restarts++ })
+	closeSocket := s.serveCommands(t.Context(), opts.Storage, func() { *restarts++ })
 	t.Cleanup(func() {
 		if err := closeSocket(); err != nil {
 			t.Error(err)

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/control"
 	"github.com/configbutler/slipstream/pkg/storage/backup"
 	"github.com/configbutler/slipstream/pkg/storage/datadir"
@@ -18,7 +19,7 @@ import (
 // serveCommands answers commands that ask for something of the open stores, until close is called, which must be before
 // the stores are closed. restart ends the server, which is to be started again. A server that cannot make the socket
 // serves its API all the same.
-func (s *stores) serveCommands(ctx context.Context, restart func()) (closeSocket func() error) {
+func (s *stores) serveCommands(ctx context.Context, storage *options.StorageOptions, restart func()) (closeSocket func() error) {
 	if s.dir == nil {
 		return func() error { return nil }
 	}
@@ -29,7 +30,7 @@ func (s *stores) serveCommands(ctx context.Context, restart func()) (closeSocket
 		return func() error { return nil }
 	}
 	socket.Handle(http.MethodGet+" "+backupPath, s.answerBackup)
-	socket.Handle(http.MethodPost+" "+restorePath, s.answerRestore(restart))
+	socket.Handle(http.MethodPost+" "+restorePath, s.answerRestore(storage, restart))
 	served := make(chan error, 1)
 	go func() { served <- socket.Serve() }()
 	return func() error { return errors.Join(socket.Close(), <-served) }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"sync"
 	"time"
@@ -26,12 +27,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/storage/datadir"
 )
 
-// restorePath is the command that a server is asked for, with the backup as its input.
-const restorePath = "/restore"
+const (
+	// restorePath is the command that a server is asked for, with the backup as its input.
+	restorePath = "/restore"
+	// unreadableParameter allows rows that cannot be opened.
+	unreadableParameter = "allow-unreadable"
+)
 
 // restoreCommand is what a restore is asked for.
 type restoreCommand struct {
-	storage *options.StorageOptions
+	storage         *options.StorageOptions
+	allowUnreadable bool
 
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -47,6 +53,11 @@ func newRestoreCommand(ctx context.Context, opts *options.Options, flags *pflag.
 folder before-restore-TIME there. Objects come back as they were, and resource versions go on above all that there have
 been, so that every watch begins anew.
 
+A backup that could not be read afterwards is refused before anything is changed: every row must open with the encryption
+configuration that the server is going to have. That is encryption.yaml in the backup if it was made
+--with-encryption-key, or else the one in --data-dir, unless the server has --encryption-provider-config: name the same
+file here when it is stopped. One that runs looks with its own.
+
 A server that runs on the data directory takes the backup and ends, with exit code 75: whatever supervises it starts it
 again, on the restored data. Without a supervisor, start it yourself.
 
@@ -61,7 +72,12 @@ FILE may be - for standard input. Exit codes: 0 done; 1 failed, and nothing was 
 			return r.run(ctx, args[0])
 		},
 	}
+	command.Flags().BoolVar(&r.allowUnreadable, unreadableParameter, false,
+		"Restore although some rows cannot be opened, because their key is gone for good. The server must be able to start with the key that there is.")
 	addStorageFlags(command, flags)
+	for _, name := range []string{"etcd-prefix", "encryption-provider-config"} {
+		command.Flags().AddFlag(flags.Lookup(name))
+	}
 	return withUsageErrors(command)
 }
 
@@ -87,7 +103,11 @@ func (r *restoreCommand) run(ctx context.Context, name string) (err error) {
 
 // restore hands the backup to the server that runs, or puts it in place of the files of a stopped one.
 func (r *restoreCommand) restore(ctx context.Context, source io.Reader) error {
-	answer, err := control.NewClient(r.storage.DataDir).Do(ctx, http.MethodPost, restorePath, nil, source)
+	query := url.Values{}
+	if r.allowUnreadable {
+		query.Set(unreadableParameter, "true")
+	}
+	answer, err := control.NewClient(r.storage.DataDir).Do(ctx, http.MethodPost, restorePath, query, source)
 	if err == nil {
 		_, copyErr := io.Copy(r.stdout, answer)
 		return errors.Join(copyErr, answer.Close())
@@ -104,7 +124,8 @@ func (r *restoreCommand) restoreStopped(ctx context.Context, source io.Reader) (
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	staged, err := backup.RestoreDirectory(ctx, dir, source, sealing.FileName, time.Now())
+	check := keyCheck{storage: r.storage, allowUnreadable: r.allowUnreadable}
+	staged, err := backup.RestoreDirectory(ctx, dir, backup.Target{KeyFile: sealing.FileName, Check: check.run}, source, time.Now())
 	if err != nil {
 		return err
 	}
@@ -120,7 +141,7 @@ func reportRestore(w io.Writer, staged backup.Staged, next string) error {
 
 // answerRestore takes a backup for the place of the open stores and has the server started again. One restore runs at a
 // time, and none after one that was decided.
-func (s *stores) answerRestore(restart func()) control.Handler {
+func (s *stores) answerRestore(storage *options.StorageOptions, restart func()) control.Handler {
 	var running sync.Mutex
 	return func(answer io.Writer, request *http.Request) error {
 		if !running.TryLock() {
@@ -128,7 +149,8 @@ func (s *stores) answerRestore(restart func()) control.Handler {
 		}
 		defer running.Unlock()
 		ctx := request.Context()
-		target := backup.Target{Dir: s.dir.Path(), KeyFile: sealing.FileName, Replaced: s.states}
+		check := keyCheck{storage: storage, allowUnreadable: request.URL.Query().Get(unreadableParameter) == "true"}
+		target := backup.Target{Dir: s.dir.Path(), KeyFile: sealing.FileName, Replaced: s.states, Check: check.run}
 		staged, err := backup.Stage(ctx, target, request.Body, time.Now())
 		if err != nil {
 			return err

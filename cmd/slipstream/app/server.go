@@ -104,7 +104,7 @@ func run(ctx context.Context, opts *options.Options, config *apiserver.Config) (
 	}
 	serving, restart := context.WithCancelCause(ctx)
 	defer restart(nil)
-	closeSocket := stores.serveCommands(ctx, func() { restart(errRestart) })
+	closeSocket := stores.serveCommands(ctx, opts.Storage, func() { restart(errRestart) })
 	defer func() { err = errors.Join(err, closeSocket()) }()
 	if err := server.Run(serving); err != nil {
 		return err

@@ -25,27 +25,36 @@ var ErrUnfinished = errors.New("the restore is decided, and the next start of th
 
 // WriteDirectory writes a backup of a data directory that no server runs on.
 func WriteDirectory(ctx context.Context, dir *datadir.Dir, w io.Writer, options Options) (err error) {
-	stores := Stores{}
-	for _, open := range []struct {
-		engine **bolt.Engine
-		name   string
-	}{{&stores.API, datadir.APIFile}, {&stores.Work, datadir.WorkFile}} {
-		engine, openErr := bolt.Open(ctx, dir.File(open.name), bolt.Options{CompactionInterval: -1})
-		if openErr != nil {
-			return openErr
-		}
-		*open.engine = engine
-		defer func() { err = errors.Join(err, engine.Close()) }()
+	stores, err := openStores(ctx, dir.File)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, stores.close()) }()
 	return Write(w, stores, options)
 }
 
+// openStores opens the stores of a folder, of which file gives the paths.
+func openStores(ctx context.Context, file func(name string) string) (stores Stores, err error) {
+	options := bolt.Options{CompactionInterval: -1}
+	if stores.API, err = bolt.Open(ctx, file(datadir.APIFile), options); err != nil {
+		return stores, err
+	}
+	if stores.Work, err = bolt.Open(ctx, file(datadir.WorkFile), options); err != nil {
+		return stores, errors.Join(err, stores.API.Close())
+	}
+	return stores, nil
+}
+
+func (s Stores) close() error { return errors.Join(s.Work.Close(), s.API.Close()) }
+
 // RestoreDirectory puts the stores of a backup in the place of those of a data
-// directory that no server runs on, which may be empty. When it fails, nothing has
-// changed, unless the error is [ErrUnfinished].
-func RestoreDirectory(ctx context.Context, dir *datadir.Dir, r io.Reader, keyFile string, now time.Time) (Staged, error) {
-	replaced := func() Replaced { return readReplaced(ctx, dir) }
-	staged, err := Stage(ctx, Target{Dir: dir.Path(), KeyFile: keyFile, Replaced: replaced}, r, now)
+// directory that no server runs on, which may be empty. Dir and Replaced of the target
+// are those of the directory. When it fails, nothing has changed, unless the error is
+// [ErrUnfinished].
+func RestoreDirectory(ctx context.Context, dir *datadir.Dir, target Target, r io.Reader, now time.Time) (Staged, error) {
+	target.Dir = dir.Path()
+	target.Replaced = func() Replaced { return readReplaced(ctx, dir) }
+	staged, err := Stage(ctx, target, r, now)
 	if err != nil {
 		return staged, err
 	}

@@ -107,7 +107,7 @@ func restore(t testing.TB, path string, r io.Reader) (backup.Staged, error) {
 			t.Error(err)
 		}
 	}()
-	return backup.RestoreDirectory(t.Context(), dir, r, keyFile, moment)
+	return backup.RestoreDirectory(t.Context(), dir, backup.Target{KeyFile: keyFile}, r, moment)
 }
 
 // TestRestore restores over stores that have gone on, and into an empty directory.

@@ -13,8 +13,9 @@
 // # How it comes back
 //
 // An archive is checked whole before anything of the data directory changes: its
-// sums, then the pages, records and numbers of its stores. What follows is decided
-// by one rename (see package datadir).
+// sums, then the pages, records and numbers of its stores, then by whoever restores
+// it, who knows what opens them ([Target]). What follows is decided by one rename
+// (see package datadir).
 //
 // A restored store goes on at [RevisionGap] above everything that was handed out,
 // by the store that it takes the place of or by the one that was backed up, and

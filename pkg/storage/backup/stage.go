@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -38,6 +39,10 @@ type Target struct {
 	KeyFile string
 	// Replaced asks its stores about themselves, once the backup is found to be good.
 	Replaced func() Replaced
+	// Check judges what the stores of the backup hold, once they are found to be sound. keyFile is where the key is
+	// that the restored directory has: in the backup, or else in the directory, where it may be missing. An error
+	// refuses the backup. Nil takes every one.
+	Check func(ctx context.Context, stores Stores, keyFile string) error
 }
 
 // Staged is a restore that is decided.
@@ -67,6 +72,9 @@ func Stage(ctx context.Context, target Target, r io.Reader, now time.Time) (stag
 		if err := verify(ctx, in.File(store.Name), store); err != nil {
 			return staged, fmt.Errorf("checking %s of the backup: %w", store.Name, err)
 		}
+	}
+	if err := target.check(ctx, in, staged.Manifest); err != nil {
+		return staged, err
 	}
 	replaced := target.Replaced()
 	for _, store := range staged.Stores {
@@ -143,6 +151,23 @@ func verify(ctx context.Context, path string, store archive.Store) error {
 		return fmt.Errorf("it is %+v, and %+v by the manifest", got, store)
 	}
 	return nil
+}
+
+// check asks for the judgement of the target.
+func (t Target) check(ctx context.Context, in *datadir.Incoming, m archive.Manifest) (err error) {
+	if t.Check == nil {
+		return nil
+	}
+	stores, err := openStores(ctx, in.File)
+	if err != nil {
+		return fmt.Errorf("opening the stores of the backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, stores.close()) }()
+	keyFile := filepath.Join(t.Dir, t.KeyFile)
+	if len(m.Files) > 0 {
+		keyFile = in.File(t.KeyFile)
+	}
+	return t.Check(ctx, stores, keyFile)
 }
 
 // succeed makes a store file the successor of the one that it takes the place of.

@@ -1,0 +1,75 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/storage/backup"
+)
+
+// keyCheck refuses a backup that the server could not read once it is restored.
+type keyCheck struct {
+	storage *options.StorageOptions
+	// allowUnreadable takes one of which some rows cannot be opened, as long as a server starts on it.
+	allowUnreadable bool
+}
+
+// run looks at all rows with the configuration that the server is going to have: the user's own, or that in the key
+// file.
+func (c keyCheck) run(ctx context.Context, stored backup.Stores, keyFile string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	rows := (&stores{api: stored.API, work: stored.Work}).sealed(ctx, c.storage)
+	origin, remedy := c.origin(keyFile)
+	sealer, err := sealing.Try(ctx, origin)
+	if _, ours := origin.(sealing.Home); ours && errors.Is(err, sealing.ErrAbsent) {
+		return c.missing(ctx, origin, rows)
+	}
+	if err != nil {
+		return err
+	}
+	check := sealer.CheckAll
+	if c.allowUnreadable {
+		check = sealer.Check
+	}
+	if err := check(ctx, rows...); err != nil {
+		return fmt.Errorf("the backup could not be read once it is restored, and nothing was changed: %w; %s", err, remedy)
+	}
+	return nil
+}
+
+// origin has the configuration. remedy says what to do when it lacks a key.
+func (c keyCheck) origin(keyFile string) (origin sealing.Origin, remedy string) {
+	const first, last = "add the key that is missing to ", " as a further provider, and restore again"
+	if file := c.storage.Etcd.EncryptionProviderConfigFilepath; file != "" {
+		return sealing.File{Path: file}, first + file + last
+	}
+	folder := sealing.Folder{Path: filepath.Dir(keyFile)}
+	if keyFile != filepath.Join(c.storage.DataDir, sealing.FileName) {
+		return folder, sealing.FileName + " is the one in the backup: take one that was made at another time"
+	}
+	return folder, first + keyFile + last + "; it is in the copy of that file from the time of the backup. " +
+		"A stopped server's file may be replaced by that copy. If the backup was sealed under a configuration of your own, " +
+		"name it with --encryption-provider-config"
+}
+
+// missing refuses sealed rows when there is no configuration. For rows that are plain the server makes one.
+func (c keyCheck) missing(ctx context.Context, origin sealing.Origin, rows []sealing.Rows) error {
+	found, err := sealing.Find(ctx, rows...)
+	if err != nil {
+		return fmt.Errorf("looking for rows that are sealed: %w", err)
+	}
+	if found == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is missing, and the backup cannot be read without it, so nothing was changed: %s. Put the copy "+
+		"from the time of the backup there, or name the configuration under which it was sealed with "+
+		"--encryption-provider-config, and restore again", origin, found)
+}
