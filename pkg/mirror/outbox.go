@@ -76,7 +76,7 @@ func OpenOutbox(ctx context.Context, table *workstore.Table, last uint64, recove
 		}
 		row, err := decodeRow(stored)
 		if err != nil {
-			return nil, err
+			return nil, unreadable(o.table, stored, err)
 		}
 		o.last = max(o.last, row.Sequence)
 		recovered(row)
@@ -208,7 +208,7 @@ func (o *Outbox) Next(ctx context.Context, destination types.UID, limit, maxByte
 		}
 		row, err := decodeRow(stored)
 		if err != nil {
-			return nil, err
+			return nil, unreadable(o.table, stored, err)
 		}
 		if row.Sequence > written {
 			break
@@ -252,6 +252,13 @@ func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
 	}
 }
 
+// unreadable says of a row that this version cannot read which one it is, and what to do. What such a row was about is
+// not known, so that the mirror must not go on as if it were not there.
+func unreadable(table *workstore.Table, row workstore.Row, err error) error {
+	return fmt.Errorf("row %s of the working state cannot be read, by which a change could be lost: %w; run the version that wrote it, "+
+		`or remove the working state as "A row that cannot be opened" in operations.md says`, table.FullKey(row.Key), err)
+}
+
 func rowPrefix(destination types.UID) string { return string(destination) + "/" }
 
 func rowKey(row Row) string {
@@ -271,11 +278,11 @@ func decodeRow(stored workstore.Row) (Row, error) {
 	uid, place, _ := strings.Cut(stored.Key, "/")
 	sequence, err := strconv.ParseUint(place, 16, 64)
 	if err != nil {
-		return row, fmt.Errorf("outbox key %q: %w", stored.Key, err)
+		return row, fmt.Errorf("its key does not end with a sequence: %w", err)
 	}
 	head, content, _ := bytes.Cut(stored.Value, []byte("\n"))
 	if err := json.Unmarshal(head, &row.Change); err != nil {
-		return row, fmt.Errorf("decode outbox row %q: %w", stored.Key, err)
+		return row, fmt.Errorf("decode it: %w", err)
 	}
 	row.Sequence, row.Change.UID = sequence, types.UID(uid)
 	if row.Change.Operation != v1alpha1.OperationDelete {

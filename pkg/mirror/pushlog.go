@@ -69,7 +69,7 @@ func (p *pushLog) last(ctx context.Context) (uint64, error) {
 		}
 		note, err := decodeNote(row.Value)
 		if err != nil {
-			return 0, err
+			return 0, unreadable(p.table, row, err)
 		}
 		for _, sequence := range note.Through {
 			last = max(last, sequence)

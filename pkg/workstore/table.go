@@ -137,6 +137,9 @@ func (t *Table) Count(ctx context.Context, prefix string) (int64, error) {
 	return response.Count, nil
 }
 
+// FullKey is what the store calls the row with a key, for people who look for it there.
+func (t *Table) FullKey(key string) string { return t.prefix + key }
+
 // Scan visits the rows whose key has the prefix, in order. See ScanFrom.
 func (t *Table) Scan(ctx context.Context, prefix string) iter.Seq2[Row, error] {
 	return t.ScanFrom(ctx, prefix, "")

@@ -1,0 +1,99 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+// newKV is a store file of its own.
+func newKV(t *testing.T) clientv3.KV {
+	t.Helper()
+	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "work.db"), bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return bolt.NewClient(t.Context(), engine).KV
+}
+
+// sealedStore seals its rows under a key.
+func sealedStore(t *testing.T, kv clientv3.KV, key string) *workstore.Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	secret := bytes.Repeat([]byte(key), 16)[:16]
+	err := os.WriteFile(path, fmt.Appendf(nil, "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n"+
+		"resources: [{resources: ['*.configbutler.ai'], providers: [{aesgcm: {keys: [{name: %s, secret: '%s'}]}}]}]\n", key, base64.StdEncoding.EncodeToString(secret)), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealer, err := sealing.Open(t.Context(), sealing.Config{Origin: sealing.File{Path: path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return workstore.New(kv, "/registry-work", workstore.WithTransformer(sealer.Work()))
+}
+
+// TestRowThatCannotBeReadStopsTheStart finds a row that an earlier process left and that says nothing to this one. The
+// error says which it is and what to do, and the row stays.
+func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
+	const remedy = "operations.md"
+	good := encodeRow(Row{Sequence: 1, Change: Change{UID: "shop"}})
+	tests := []struct {
+		name, table string
+		row         workstore.Row
+		// key seals the row; the process that starts has the key "ours".
+		key  string
+		want []string
+	}{
+		{name: "under another key", table: "outbox", row: good, key: "theirs", want: []string{"/registry-work/outbox/" + good.Key, `aesgcm "theirs"`, remedy}},
+		{name: "no JSON", table: "outbox", row: workstore.Row{Key: good.Key, Value: []byte("text")}, key: "ours", want: []string{
+			"/registry-work/outbox/" + good.Key, "invalid character", "run the version that wrote it", remedy,
+		}},
+		{name: "no sequence", table: "outbox", row: workstore.Row{Key: "shop/x", Value: good.Value}, key: "ours", want: []string{
+			"/registry-work/outbox/shop/x", "sequence", remedy,
+		}},
+		{name: "a note of a push", table: "pushes", row: workstore.Row{Key: "shop/main/main/url", Value: []byte("{")}, key: "ours", want: []string{
+			"/registry-work/pushes/shop/main/main/url", "note of a push", remedy,
+		}},
+		{name: "a note of a push under another key", table: "pushes", row: workstore.Row{Key: "shop/main/main/url", Value: []byte("{}")}, key: "theirs", want: []string{
+			"/registry-work/pushes/shop/main/main/url", `aesgcm "theirs"`, remedy,
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			kv := newKV(t)
+			if err := sealedStore(t, kv, tt.key).Table(tt.table).Put(t.Context(), tt.row); err != nil {
+				t.Fatal(err)
+			}
+			store := sealedStore(t, kv, "ours")
+			m := &mirror{config: Config{Store: store}, router: &router{}, services: &branchServices{pushes: &pushLog{table: store.Table("pushes")}}}
+			err := m.recover(t.Context())
+			for _, want := range tt.want {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v, want %q in it", err, want)
+				}
+			}
+			if n, err := store.Table(tt.table).Count(t.Context(), ""); n != 1 || err != nil {
+				t.Errorf("%d rows (%v), want the one", n, err)
+			}
+		})
+	}
+}
