@@ -79,6 +79,9 @@ func (e *Engine) pinState() (cp checkpoint, err error) {
 // with, which is on disk.
 func (e *Engine) startJournal() error {
 	d := &e.durable
+	if err := d.file.settle(); err != nil {
+		return e.refuseWrites(fmt.Errorf("marking the store as complete: %w", err))
+	}
 	cp, err := e.pinState()
 	if err != nil {
 		return err

@@ -232,3 +232,45 @@ func TestVerifyOfAStoreThatWasNotClosed(t *testing.T) {
 		t.Errorf("without its journal: %v", err)
 	}
 }
+
+// TestCopyOfAStoreThatWasNotWrittenTo takes the power from a copy of a closed store. bbolt gives every other such copy
+// its newer meta page in the place of the older.
+func TestCopyOfAStoreThatWasNotWrittenTo(t *testing.T) {
+	path := leasedStore(t)
+	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	for range 2 { // One transaction between them: both parities.
+		alone := copyOfClosedStore(t, path)
+		disk := recordDisk(t, alone)
+		e := mustOpenOn(t, alone, bolt.Options{}.WithDisk(disk))
+		set(t, e, "/b", "acknowledged")
+		want := read(t, e, "/", 0)
+		disk.mu.Lock()
+		c := disk.capture()
+		disk.mu.Unlock()
+		for range 20 {
+			again := mustOpenOn(t, c.restore(t, powerLoss(random)), bolt.Options{}.WithDisk(unsyncedDisk{}))
+			if got := read(t, again, "/", 0); got != want {
+				t.Errorf("after a power loss the copy holds %q, want %q", got, want)
+			}
+			closeEngine(t, again)
+		}
+		closeEngine(t, e)
+		names, err := filepath.Glob(alone + "*")
+		if err != nil || len(names) != 1 {
+			t.Errorf("files of the closed copy: %v (%v)", names, err)
+		}
+	}
+}
+
+// copyOfClosedStore copies a store that was opened and not written to, and then writes to it.
+func copyOfClosedStore(t *testing.T, path string) string {
+	t.Helper()
+	e := mustOpenOn(t, path, bolt.Options{}.WithDisk(unsyncedDisk{}))
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	if err := e.DB().View(func(tx *bbolt.Tx) error { return tx.CopyFile(copied, 0o600) }); err != nil {
+		t.Fatal(err)
+	}
+	set(t, e, "/a", "x")
+	closeEngine(t, e)
+	return copied
+}

@@ -165,6 +165,16 @@ func (s *storeFile) sync() error {
 	return nil
 }
 
+// settle makes sure of a complete file before it is written to. The newer meta page of a copy may be where bbolt
+// writes the older one, and what an end in the midst of closing left may not be on disk.
+func (s *storeFile) settle() error {
+	state, err := s.state()
+	if err != nil {
+		return err
+	}
+	return markClosed(s.File, state)
+}
+
 // close makes the state of the file durable and the file complete in itself, and
 // removes the journal.
 func (s *storeFile) close() error {
