@@ -177,7 +177,7 @@ func (e *Engine) load(path string) (err error) {
 		return err
 	}
 	if err := e.loadState(); err != nil {
-		return errors.Join(err, e.db.Close())
+		return errors.Join(err, e.durable.file.recovered.Close(), e.db.Close())
 	}
 	return nil
 }

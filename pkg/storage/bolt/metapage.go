@@ -163,8 +163,7 @@ func markJournaled(f journal.File, m metaPage) error {
 	return f.Sync()
 }
 
-// restoreState puts a file back to the state of a checkpoint. It need not be synced, since the
-// journal stays what counts.
+// restoreState puts a file back to the state of a checkpoint. The journal stays what counts.
 func restoreState(f journal.File, m metaPage) error {
 	return errors.Join(
 		putMetaPage(f, m.with(flagJournaled, m.transaction()), m.slot()),

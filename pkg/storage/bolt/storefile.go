@@ -91,7 +91,11 @@ func (s *storeFile) prepare(f *os.File) error {
 	}
 	failpoint.Reach("store-restoring")
 	// The process may die anywhere from here on: the next one begins at the same checkpoint.
-	return restoreState(s.File, metaPage(s.recovered.State))
+	if err := restoreState(s.File, metaPage(s.recovered.State)); err != nil {
+		return err
+	}
+	// Transactions of before and of now share numbers. One meta page of each on disk could pass for those of a copy.
+	return s.sync()
 }
 
 // prepareNew refuses to begin an empty store where one was lost.
