@@ -4,14 +4,17 @@
 package journal
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
 
 // syncData syncs what is needed to read a file back: its data, and its size if that changed.
 func syncData(f *os.File) error {
-	if err := syscall.Fdatasync(int(f.Fd())); err != nil {
-		return os.NewSyscallError("fdatasync", err)
+	for {
+		err := syscall.Fdatasync(int(f.Fd()))
+		if !errors.Is(err, syscall.EINTR) { // A signal is no failure of the disk.
+			return os.NewSyscallError("fdatasync", err)
+		}
 	}
-	return nil
 }
