@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -49,7 +50,7 @@ type Dir struct {
 // Open makes a data directory this process's, once it is there. It finishes what was
 // begun before and interrupted. It fails with [ErrInUse] while another process has it.
 func Open(ctx context.Context, path string) (*Dir, error) {
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := makeFolder(path); err != nil {
 		return nil, fmt.Errorf("making data directory: %w", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
@@ -64,6 +65,22 @@ func Open(ctx context.Context, path string) (*Dir, error) {
 		return nil, errors.Join(fmt.Errorf("finishing a restore in data directory %s: %w", path, err), lock.Close())
 	}
 	return d, nil
+}
+
+// makeFolder makes a folder and those above it that are missing, so that they outlive a power loss as what is written to
+// them does.
+func makeFolder(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(path)
+	if err := makeFolder(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return sync(parent)
 }
 
 // OpenExisting is Open for a directory that holds stores already. It fails with
