@@ -99,7 +99,7 @@ func openToVerify(ctx context.Context, path string, v Verification) (db *bbolt.D
 	if err == nil {
 		return e.db, e.Close, nil
 	}
-	if errors.Is(err, ErrLocked) {
+	if errors.Is(err, ErrLocked) || errors.Is(err, ErrDiskFull) { // Neither is damage.
 		return nil, nil, err
 	}
 	v.Found(Finding{File: path, Problem: fmt.Sprintf("the store does not open: %v", err)})
