@@ -21,11 +21,14 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Leases are the times of the Leases that branches are written under.
+// Leases are the place and the times of the Leases that branches are written under.
 type Leases struct {
 	// Duration (--leases-lease-sec, 24 s) is how long after its last renewal a Lease keeps
 	// others from the branch.
 	Duration time.Duration
+	// Namespace (--leases-namespace, the server's own) is where the Leases are. Installations that write the same branches
+	// have it in common.
+	Namespace string
 	// Renew (--leases-renew-sec, 8 s) is the age at which a Lease that is in use is renewed.
 	Renew time.Duration
 }
@@ -35,8 +38,9 @@ const releaseTimeout = 2 * time.Second
 
 // branchLease is the Lease of one branch: who holds it may push. It is taken with a push and
 // renewed by those that follow, so that branches to which nothing happens cost nothing. It
-// spares servers that know nothing of each other a race; that no push is lost to one is
-// the compare-and-swap's doing. It is for one goroutine.
+// spares installations that know nothing of each other a race; that no push is lost to one
+// is the compare-and-swap's doing. Within an installation the leader Lease decides who writes:
+// a new leader goes on with the Leases of the old one. It is for one goroutine.
 type branchLease struct {
 	lock  *resourcelock.LeaseLock
 	times Leases
@@ -50,17 +54,17 @@ type branchLease struct {
 }
 
 // newBranchLease names the Lease by the repository's address and the branch.
-func newBranchLease(client coordinationv1.LeasesGetter, namespace, identity string, times Leases, key branchKey) *branchLease {
+func newBranchLease(client coordinationv1.LeasesGetter, installation string, times Leases, key branchKey) *branchLease {
 	sum := sha256.Sum256([]byte(canonicalURL(key.url) + "\n" + key.branch))
 	return &branchLease{times: times, lock: &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: "slipstream-branch-" + hex.EncodeToString(sum[:10])},
+		LeaseMeta:  metav1.ObjectMeta{Namespace: times.Namespace, Name: "slipstream-branch-" + hex.EncodeToString(sum[:10])},
 		Client:     client,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: installation},
 		Labels:     map[string]string{"app.kubernetes.io/managed-by": "slipstream"},
 	}}
 }
 
-// leaseHeldError says that another process may push.
+// leaseHeldError says that another installation may push.
 type leaseHeldError struct {
 	error
 	// until is when to ask again at the latest.

@@ -18,10 +18,10 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-var leaseTimes = Leases{Duration: 24 * time.Second, Renew: 8 * time.Second}
+var leaseTimes = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 
 func leaseOf(client *fake.Clientset, identity string) *branchLease {
-	return newBranchLease(client.CoordinationV1(), "system", identity, leaseTimes, branchKey{url: "https://git.example.com/shop.git", branch: "main"})
+	return newBranchLease(client.CoordinationV1(), identity, leaseTimes, branchKey{url: "https://git.example.com/shop.git", branch: "main"})
 }
 
 func TestLeaseKeepsOthersAway(t *testing.T) {
@@ -137,9 +137,11 @@ func TestLeaseRequests(t *testing.T) {
 }
 
 func TestBranchThatAnotherServerWrites(t *testing.T) {
-	s := newStage(t, func(s *stage) { s.leases = Leases{Duration: 2 * time.Second, Renew: 100 * time.Millisecond} })
+	s := newStage(t, func(s *stage) {
+		s.leases = Leases{Namespace: "system", Duration: 2 * time.Second, Renew: 100 * time.Millisecond}
+	})
 	key := branchKey{url: s.in.repositories[0].Spec.RepoURL, branch: "main"}
-	other := newBranchLease(s.secrets.CoordinationV1(), "system", "two", s.leases, key)
+	other := newBranchLease(s.secrets.CoordinationV1(), "two", s.leases, key)
 	if err := other.hold(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -162,4 +164,18 @@ func TestBranchThatAnotherServerWrites(t *testing.T) {
 	if err := other.hold(t.Context()); err != nil {
 		t.Errorf("not given back: %v", err)
 	}
+}
+
+// The Lease of a branch adds nothing to a takeover: the next leader of the installation goes
+// on with that of the one which was killed.
+func TestLeaseOfALeaderThatWasKilled(t *testing.T) {
+	s := newStage(t)
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	died := s.life.arm("before push", 1)
+	s.cluster.put(configMap("b"), "1")
+	<-died
+	s.stop()
+	s.start()
+	s.mirrored() // in less than the 24 s that the Lease lasts
 }

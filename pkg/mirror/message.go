@@ -33,6 +33,9 @@ type Identity struct {
 	Name      string
 	// Instance tells one process from another.
 	Instance string
+	// Installation tells those that share their objects and are led in turns from others that may write the same
+	// branches. It outlives processes.
+	Installation string
 }
 
 // wording is how a repository wants its commits to read.

@@ -50,8 +50,7 @@ type Config struct {
 	Identity Identity
 	// Limits bound batches and branches.
 	Limits Limits
-	// Leases are the times of the Leases that branches are written under, in the Identity's
-	// namespace.
+	// Leases are the place and the times of the Leases that branches are written under.
 	Leases Leases
 	// Policy says what rules mean that do not name their types.
 	Policy source.Policy
@@ -160,7 +159,7 @@ func newMirror(config Config) (*mirror, error) {
 		remote: m.remote, signer: m.repositories.signer, running: m.running, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
 		writes: m.writes,
 		leases: func(key branchKey) *branchLease {
-			return newBranchLease(leases, config.Identity.Namespace, config.Identity.Instance, config.Leases, key)
+			return newBranchLease(leases, config.Identity.Installation, config.Leases, key)
 		},
 		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), patience: remotePatience, retry: retryMin, lookInterval: lookInterval,
 	}

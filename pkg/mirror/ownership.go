@@ -106,7 +106,7 @@ func readMarker(contents map[gitrepo.Hash][]byte, hash gitrepo.Hash) foundMarker
 }
 
 // ownership decides about a member's folder, with what is staged. The marker of a destination
-// of this cluster that is gone, or writes elsewhere now, binds nobody. That of one that still
+// of this installation that is gone, or writes elsewhere now, binds nobody. That of one that still
 // writes there, under another name of the repository's address, is a conflict in any mode:
 // each would remove the other's files.
 func (w *worker) ownership(m member) ownership {
@@ -123,6 +123,8 @@ func (w *worker) ownership(m member) ownership {
 	switch {
 	case owner.ClusterUID != w.services.identity.ClusterUID:
 		return m.contested(owner, fmt.Sprintf("the marker %s names GitDestination %s of the cluster %s", m.plan.file(markerPath), name, owner.ClusterUID))
+	case owner.Instance != w.services.identity.Installation:
+		return m.contested(owner, fmt.Sprintf("the marker %s names GitDestination %s of another installation in this cluster, %s", m.plan.file(markerPath), name, owner.Instance))
 	case name == m.key:
 		return ownership{owner: owner}
 	case !w.services.writes(name, m.plan):
@@ -149,7 +151,7 @@ func (w *worker) markerFor(m member) (gitrepo.Change, bool, error) {
 	}
 	id := w.services.identity
 	owner := v1alpha1.OwnerMarker{
-		ClusterUID: id.ClusterUID, Namespace: m.key.Namespace, Name: m.key.Name, Instance: id.Instance,
+		ClusterUID: id.ClusterUID, Namespace: m.key.Namespace, Name: m.key.Name, Instance: id.Installation,
 		Time: metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
 	}
 	content, err := renderMarker(owner)

@@ -171,7 +171,7 @@ func TestMarkerOfAnotherOwner(t *testing.T) {
 
 // A destination that was renamed, or moved away, leaves its folder to others of its cluster.
 func TestMarkerOfADestinationThatIsGone(t *testing.T) {
-	gone := strings.Replace(foreignMarker, "elsewhere", "cluster", 1)
+	gone := strings.NewReplacer("elsewhere", "cluster", "instance: x", "instance: one").Replace(foreignMarker)
 	s := newStage(t, claimedBy(gone, exclusive))
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()

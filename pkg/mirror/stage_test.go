@@ -68,8 +68,9 @@ type stage struct {
 	limits  Limits
 	// patience is how long a remote may take for a request.
 	patience time.Duration
-	// leases are the times of branches' Leases.
-	leases Leases
+	// installation is which one the process belongs to, leases are those of branches.
+	installation string
+	leases       Leases
 	// lookInterval is how often the remote is looked at without cause.
 	lookInterval time.Duration
 	// changed is called by the worker when something has changed that is reported.
@@ -93,9 +94,15 @@ type stage struct {
 func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Helper()
 	t.Parallel() // most of the time is spent waiting
-	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, secrets: fake.NewClientset()}
+	return furtherStage(t, prepare...)
+}
+
+// furtherStage is newStage for a test that has one already.
+func furtherStage(t *testing.T, prepare ...func(*stage)) *stage {
+	t.Helper()
+	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, installation: "one", secrets: fake.NewClientset()}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
-	s.leases = Leases{Duration: 24 * time.Second, Renew: 8 * time.Second}
+	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
 	s.in.repositories[0].Spec.RepoURL = s.git.url + "/shop.git"
 	s.in.namespaces = s.cluster.namespace
@@ -123,11 +130,11 @@ func (s *stage) start() {
 	m.encryption = newEncryption(keyring.New(s.secrets.CoreV1(), "system"), func() {})
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
-		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one"},
+		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
 		remote:   s.remote, signer: m.repositories.signer, patience: s.patience, retry: 10 * time.Millisecond, lookInterval: s.lookInterval, running: m.running, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
 		writes: m.writes,
 		leases: func(key branchKey) *branchLease {
-			return newBranchLease(s.secrets.CoordinationV1(), "system", "one", s.leases, key)
+			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
 		},
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}

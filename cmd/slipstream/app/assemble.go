@@ -91,8 +91,11 @@ func newMirror(
 	}
 	return &mirror.Controller{Config: mirror.Config{
 		Slipstream: slipstream, Cluster: config.Generic.ClientConfig, Store: store, Records: server.Records,
-		Identity: mirror.Identity{Namespace: opts.Namespace, Name: mirrorName, Instance: instance},
-		Limits:   opts.Mirror.Limits(), Leases: opts.Mirror.Leases(), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
+		Identity: mirror.Identity{
+			Namespace: opts.Namespace, Name: mirrorName, Instance: instance,
+			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
+		},
+		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
 		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext,
 	}}, nil
 }

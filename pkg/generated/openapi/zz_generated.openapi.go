@@ -862,7 +862,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 					},
 					"leaseHolder": {
 						SchemaProps: spec.SchemaProps{
-							Description: "leaseHolder is the instance that holds the lease of the branch.",
+							Description: "leaseHolder is the installation that holds the lease of the branch.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1764,7 +1764,7 @@ func schema_pkg_apis_configbutler_v1alpha1_OwnerMarker(ref common.ReferenceCallb
 					},
 					"instance": {
 						SchemaProps: spec.SchemaProps{
-							Description: "instance is the server that wrote the marker.",
+							Description: "instance is the installation that wrote the marker: namespace and name of its leader's Lease.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

@@ -4,6 +4,7 @@
 package options
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -27,6 +28,8 @@ type MirrorOptions struct {
 	// LeaseSeconds is how long the Lease of a branch lasts, RenewSeconds when it is renewed while it is in use.
 	LeaseSeconds int
 	RenewSeconds int
+	// LeaseNamespace is where the Leases of branches are; the server's own namespace if empty.
+	LeaseNamespace string
 	// DiscoveryRefresh is how often discovery is asked without cause.
 	DiscoveryRefresh time.Duration
 	// DiscoveryExclude are types, as resource.group, that only a rule which names them selects.
@@ -53,6 +56,8 @@ func (o *MirrorOptions) addFlags(flags *pflag.FlagSet) {
 		"Time, in seconds, for which the Lease of a branch keeps other servers from writing it after its last renewal.")
 	flags.IntVar(&o.RenewSeconds, "leases-renew-sec", o.RenewSeconds,
 		"Age, in seconds, at which the Lease of a branch that is being written is renewed. Branches to which nothing happens renew nothing.")
+	flags.StringVar(&o.LeaseNamespace, "leases-namespace", o.LeaseNamespace,
+		"Namespace of the Leases of branches. Installations in one cluster that write the same branches need one in common. Defaults to the server's own.")
 	flags.DurationVar(&o.DiscoveryRefresh, "discovery-refresh", o.DiscoveryRefresh, "How often the cluster's resource types are looked up without cause; changes of them are followed at once.")
 	flags.StringSliceVar(&o.DiscoveryExclude, "discovery-exclude", o.DiscoveryExclude,
 		"Resource types that neither * nor the preset mean, as resource or resource.group; a rule that names one selects it all the same. Repeat or separate with commas.")
@@ -101,10 +106,11 @@ func (o *MirrorOptions) Limits() mirror.Limits {
 	}
 }
 
-// Leases are the times of the Leases of branches.
-func (o *MirrorOptions) Leases() mirror.Leases {
+// Leases are the place and the times of the Leases of branches, of a server in a namespace.
+func (o *MirrorOptions) Leases(own string) mirror.Leases {
 	return mirror.Leases{
-		Duration: time.Duration(o.LeaseSeconds) * time.Second, Renew: time.Duration(o.RenewSeconds) * time.Second,
+		Namespace: cmp.Or(o.LeaseNamespace, own),
+		Duration:  time.Duration(o.LeaseSeconds) * time.Second, Renew: time.Duration(o.RenewSeconds) * time.Second,
 	}
 }
 

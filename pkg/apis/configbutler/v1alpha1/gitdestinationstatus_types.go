@@ -78,7 +78,7 @@ type GitDestinationRecord struct {
 	// attribution counts by which signal the authors of changes were found.
 	// +optional
 	Attribution AttributionCounts `json:"attribution,omitempty"`
-	// leaseHolder is the instance that holds the lease of the branch.
+	// leaseHolder is the installation that holds the lease of the branch.
 	// +optional
 	LeaseHolder string `json:"leaseHolder,omitempty"`
 	// owner is what the marker file in the folder says.
@@ -132,7 +132,7 @@ type OwnerMarker struct {
 	Namespace string `json:"namespace"`
 	// name of the owning GitDestination.
 	Name string `json:"name"`
-	// instance is the server that wrote the marker.
+	// instance is the installation that wrote the marker: namespace and name of its leader's Lease.
 	Instance string `json:"instance"`
 	// time is when the marker was written.
 	Time metav1.Time `json:"time"`

@@ -1,0 +1,94 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// beside makes a second installation in the cluster of the first, which writes to the same
+// repository and knows nothing of the first one's objects.
+func beside(first *stage, change ...func(*v1alpha1.GitDestination)) func(*stage) {
+	return func(s *stage) {
+		s.installation, s.secrets, s.leases, s.git = "two", first.secrets, first.leases, first.git
+		s.in.repositories[0].Spec.RepoURL = first.in.repositories[0].Spec.RepoURL
+		for _, each := range change {
+			each(s.in.destinations[0])
+		}
+	}
+}
+
+func shortLeases(s *stage) {
+	s.leases = Leases{Namespace: "common", Duration: time.Second, Renew: 50 * time.Millisecond}
+}
+
+func TestTwoInstallationsWriteOneBranch(t *testing.T) {
+	one := newStage(t, perChange, shortLeases)
+	two := furtherStage(t, beside(one, func(d *v1alpha1.GitDestination) { d.Spec.BaseFolder = "clusters/b" }), perChange)
+	one.cluster.put(configMap("first"), "1")
+	one.mirrored()
+	two.cluster.put(configMap("first"), "1")
+	two.waitReady("main", v1alpha1.ReasonLeaseHeldElsewhere)
+	two.holds("main", "clusters/b", inShop)
+	for i := range 50 {
+		one.cluster.put(configMap(fmt.Sprint(i%10)), fmt.Sprint(i))
+		two.cluster.put(configMap(fmt.Sprint(i%10)), fmt.Sprint(i))
+	}
+	one.mirrored()
+	two.holds("main", "clusters/b", inShop)
+	one.idle()
+	two.idle()
+	subjects := one.commits("main")
+	if len(subjects) != 2*51 {
+		t.Errorf("%d commits for 51 changes of each:\n%s", len(subjects), strings.Join(subjects, "\n"))
+	}
+	for _, s := range []*stage{one, two} {
+		if c := s.conflict("main"); c.Status != metav1.ConditionFalse {
+			t.Errorf("%s: %s", s.installation, c.Message)
+		}
+	}
+	if leases, err := one.secrets.CoordinationV1().Leases("common").List(t.Context(), metav1.ListOptions{}); err != nil || len(leases.Items) != 1 {
+		t.Errorf("%d Leases of one branch: %v", len(leases.Items), err)
+	}
+}
+
+// The GitDestination that a marker names is not gone because another installation, which
+// keeps its own objects, does not know it, nor is it the same because the names are.
+func TestTwoInstallationsClaimOneFolder(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.GitDestination){
+		"by different names": func(d *v1alpha1.GitDestination) { d.Name = "second" },
+		"by one name":        func(*v1alpha1.GitDestination) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := newStage(t, shortLeases)
+			one.cluster.put(configMap("a"), "1")
+			one.mirrored()
+			one.idle()
+			two := furtherStage(t, beside(one, exclusive, change), func(s *stage) {
+				s.in.rules[0].Spec.DestinationRef.Name = s.in.destinations[0].Name
+			})
+			claimant := two.in.destinations[0].Name
+			two.cluster.put(configMap("b"), "1")
+			two.waitConflict(claimant, metav1.ConditionTrue, "shop/main of another installation in this cluster, one")
+			two.waitReady(claimant, v1alpha1.ReasonOwnedByAnother)
+			one.cluster.put(configMap("c"), "1")
+			one.mirrored()
+			if owner, _ := one.marker(); owner.Instance != "one" {
+				t.Errorf("marker %+v", owner)
+			}
+			if subjects := one.commits("main"); len(subjects) != 2 || slices.ContainsFunc(subjects, func(s string) bool { return strings.Contains(s, "shop/b") }) {
+				t.Errorf("commits %q", subjects)
+			}
+			one.waitConflict("main", metav1.ConditionFalse, "")
+		})
+	}
+}
