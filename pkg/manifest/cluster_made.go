@@ -31,6 +31,10 @@ func ClusterMade(resource schema.GroupResource, obj *unstructured.Unstructured) 
 		made, reason = textAt(obj.Object, "type") == serviceAccountToken, "token of a ServiceAccount"
 	case "priorityclasses.scheduling.k8s.io":
 		made, reason = strings.HasPrefix(name, "system-"), "priority class of the system"
+	case "ipaddresses.networking.k8s.io":
+		made, reason = textAt(labels, "ipaddress.kubernetes.io/managed-by") == "ipallocator.k8s.io", "address of a Service"
+	case "servicecidrs.networking.k8s.io":
+		made, reason = name == "kubernetes", "range of the API server"
 	case "apiservices.apiregistration.k8s.io":
 		_, made = labels["kube-aggregator.kubernetes.io/automanaged"]
 		reason = "registered by the API server"

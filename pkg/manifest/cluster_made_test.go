@@ -19,7 +19,10 @@ func TestClusterMade(t *testing.T) {
 	owned := func(controller any) fields {
 		return fields{"metadata": fields{"name": "a", "ownerReferences": []any{fields{"kind": "Other"}, fields{"controller": controller}}}}
 	}
-	const rbac, aggregator = "rbac.authorization.k8s.io", "apiregistration.k8s.io"
+	const rbac, aggregator, networking = "rbac.authorization.k8s.io", "apiregistration.k8s.io", "networking.k8s.io"
+	allocated := func(by string) fields {
+		return fields{"metadata": fields{"name": "10.0.0.7", "labels": fields{"ipaddress.kubernetes.io/managed-by": by}}}
+	}
 	tests := map[string]struct {
 		group, resource string
 		object          fields
@@ -41,6 +44,10 @@ func TestClusterMade(t *testing.T) {
 		"own APIService":         {aggregator, "apiservices", labelled("app"), false},
 		"system priority":        {"scheduling.k8s.io", "priorityclasses", named("system-node-critical"), true},
 		"own priority":           {"scheduling.k8s.io", "priorityclasses", named("batch"), false},
+		"address of a Service":   {networking, "ipaddresses", allocated("ipallocator.k8s.io"), true},
+		"own address":            {networking, "ipaddresses", allocated("example.com"), false},
+		"first range":            {networking, "servicecidrs", named("kubernetes"), true},
+		"own range":              {networking, "servicecidrs", named("more"), false},
 		"of a controller":        {"apps", "replicasets", owned(true), true},
 		"of an owner":            {"apps", "replicasets", owned(false), false},
 		"no metadata":            {"", "configmaps", fields{}, false},
