@@ -1,0 +1,143 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fidelity
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/test/fidelity/crds"
+	"github.com/configbutler/slipstream/test/sopstest"
+)
+
+// TestMirrorMakesTheSameCluster mirrors a cluster, applies the mirror to an empty one, and
+// compares the two clusters and their mirrors.
+func TestMirrorMakesTheSameCluster(t *testing.T) {
+	definitions, err := crds.Definitions(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	original := newStage(t, key.Recipient().String())
+	original.fill(t, definitions)
+	original.mirrored(t)
+	tree := original.clone(t)
+	want := files(t, filepath.Join(tree, plain))
+	openSecrets(t, tree, key.String())
+
+	copied := newStage(t, key.Recipient().String())
+	copied.apply(t, tree)
+	copied.mirrored(t)
+	got := files(t, filepath.Join(copied.clone(t), plain))
+
+	t.Run("EveryTypeOfThePreset", func(t *testing.T) { everyType(t, want) })
+	t.Run("Mirror", func(t *testing.T) { sameFiles(t, want, got) })
+	t.Run("Live", func(t *testing.T) { sameObjects(t, original.objects(t, tree), copied.objects(t, tree)) })
+	t.Run("AppliedAgainToTheOriginal", func(t *testing.T) { original.appliedAgain(t, tree) })
+	t.Run("AppliedPlainlyToTheCopy", func(t *testing.T) { copied.appliedPlainly(t, tree) })
+}
+
+// fill applies everything in testdata as a person would.
+func (s *stage) fill(t *testing.T, definitions []string) {
+	t.Helper()
+	// The definitions are too long for the annotation that plain apply makes.
+	apply := []string{"apply", "--server-side"}
+	for _, file := range definitions {
+		apply = append(apply, "-f", file)
+	}
+	s.kubectl(t, apply...)
+	s.kubectl(t, "apply", "-f", "testdata/builtin/namespaces.yaml")
+	s.kubectl(t, "apply", "-f", "testdata/builtin")
+	s.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=60s")
+	s.kubectl(t, "create", "-f", "testdata/custom")
+	s.settled(t)
+}
+
+// settled waits for what controllers add to objects of the test.
+func (s *stage) settled(t *testing.T) {
+	t.Helper()
+	s.kubectl(t, "wait", "clusterrole/aggregated", "--for=jsonpath={.rules[0].verbs}", "--timeout=60s")
+	s.kubectl(t, "wait", "-n", "fidelity", "deployment,statefulset,daemonset", "--all", "--for=jsonpath={.status.observedGeneration}", "--timeout=60s")
+}
+
+// apply applies a tree to an empty cluster.
+func (s *stage) apply(t *testing.T, tree string) {
+	t.Helper()
+	folder := filepath.Join(tree, plain)
+	apply := []string{"apply", "--server-side", "--recursive", "-f"}
+	s.kubectl(t, append(apply, filepath.Join(folder, "core/v1/namespaces"))...)
+	s.kubectl(t, append(apply, filepath.Join(folder, "apiextensions.k8s.io"))...)
+	s.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=60s")
+	s.kubectl(t, append(apply, folder)...)
+	s.settled(t)
+}
+
+// openSecrets puts what the encrypted files hold in the place of the plain ones, after
+// looking that these are the same.
+func openSecrets(t *testing.T, tree, key string) {
+	t.Helper()
+	const secrets = "core/v1/secrets/fidelity"
+	for name, file := range files(t, filepath.Join(tree, sealed, secrets)) {
+		opened, err := sopstest.Open(t, []byte(file), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(tree, plain, secrets, name)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(parse(t, string(content)), parse(t, opened)); diff != "" {
+			t.Errorf("%s, encrypted, holds something else (-plain +opened):\n%s", name, diff)
+		}
+		if err := os.WriteFile(path, []byte(opened), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// everyType looks for files of the types that a rule without resources selects.
+func everyType(t *testing.T, mirror map[string]string) {
+	for _, folder := range []string{
+		"apps/v1/deployments", "apps/v1/statefulsets", "apps/v1/daemonsets",
+		"core/v1/services", "core/v1/configmaps", "core/v1/secrets", "core/v1/serviceaccounts", "core/v1/resourcequotas", "core/v1/limitranges",
+		"networking.k8s.io/v1/ingresses", "networking.k8s.io/v1/networkpolicies",
+		"rbac.authorization.k8s.io/v1/roles", "rbac.authorization.k8s.io/v1/rolebindings",
+		"rbac.authorization.k8s.io/v1/clusterroles", "rbac.authorization.k8s.io/v1/clusterrolebindings",
+		"policy/v1/poddisruptionbudgets", "apiextensions.k8s.io/v1/customresourcedefinitions", "apiregistration.k8s.io/v1/apiservices",
+		"scheduling.k8s.io/v1/priorityclasses", "storage.k8s.io/v1/storageclasses",
+	} {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(mirror)), func(path string) bool { return strings.HasPrefix(path, folder+"/") }) {
+			t.Errorf("no file in %s", folder)
+		}
+	}
+}
+
+// sameFiles compares two mirrors, one subtest a file.
+func sameFiles(t *testing.T, want, got map[string]string) {
+	for _, path := range paths(want, got) {
+		t.Run(path, func(t *testing.T) {
+			if diff := cmp.Diff(want[path], got[path]); diff != "" {
+				t.Errorf("the file differs (-original +copy):\n%s", diff)
+			}
+		})
+	}
+}
+
+// paths returns the paths of either of two trees, in order.
+func paths[V any](first, second map[string]V) []string {
+	all := maps.Clone(first)
+	maps.Copy(all, second)
+	return slices.Sorted(maps.Keys(all))
+}

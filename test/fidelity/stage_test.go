@@ -1,0 +1,161 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fidelity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+)
+
+// deadline is more than anything waited for here takes on a busy machine.
+const deadline = 2 * time.Minute
+
+// The folders of the two destinations: one writes everything, Secrets plainly, and one
+// writes Secrets encrypted.
+const (
+	plain  = "plain"
+	sealed = "sealed"
+)
+
+// stage is a cluster whose server mirrors all of it.
+type stage struct {
+	*devcluster.Cluster
+	admin devcluster.Kubectl
+	// repository is the folder of the bare repository.
+	repository string
+}
+
+// newStage starts a cluster that mirrors everything that it will hold.
+func newStage(t *testing.T, recipient string) *stage {
+	t.Helper()
+	cluster := clustertest.Start(t, devcluster.Options{Server: true})
+	s := &stage{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin())}
+	s.repository = filepath.Join(cluster.Env(devcluster.EnvGitRoot), "fidelity.git")
+	manifest, err := os.ReadFile(filepath.Join("testdata", "mirror.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := strings.NewReplacer("${GIT_URL}", cluster.Env(devcluster.EnvGitURL), "${RECIPIENT}", recipient).Replace(string(manifest))
+	if _, err := s.admin.Feed(t.Context(), filled, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	s.kubectl(t, "wait", "clusterwatchrule", "--all", "--for=condition=Ready", "--timeout=60s")
+	return s
+}
+
+// kubectl runs kubectl as the administrator and fails the test if it fails.
+func (s *stage) kubectl(t *testing.T, arguments ...string) string {
+	t.Helper()
+	out, err := s.admin.Run(t.Context(), arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// git runs git on the bare repository.
+func (s *stage) git(t *testing.T, arguments ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", s.repository}, arguments...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v: %s", strings.Join(arguments, " "), err, out)
+	}
+	return string(out)
+}
+
+// commit names the last commit.
+func (s *stage) commit(t *testing.T) string {
+	t.Helper()
+	return strings.TrimSpace(s.git(t, "rev-parse", "main"))
+}
+
+// mirrored waits until everything has been compared with the branch and pushed.
+func (s *stage) mirrored(t *testing.T) {
+	t.Helper()
+	for _, destination := range []string{plain, sealed} {
+		eventually(t, destination+" is mirrored", func(ctx context.Context) error {
+			path := "/apis/configbutler.ai/v1alpha1/namespaces/mirror/gitdestinations/" + destination + "/sync"
+			out, err := s.admin.Feed(ctx, `{"spec":{"full":true}}`, "create", "--raw", path, "-f", "-")
+			if err == nil && !strings.Contains(out, " 0 files written, 0 removed") {
+				err = errors.New(out)
+			}
+			return err
+		})
+		eventually(t, destination+" is pushed", func(ctx context.Context) error {
+			state, err := s.admin.Run(ctx, "get", "gds", destination, "-n", "mirror", "-o", "jsonpath={.status.state}")
+			if err == nil && state != "Up to date" {
+				err = fmt.Errorf("state %q", state)
+			}
+			return err
+		})
+	}
+}
+
+// eventually waits until check succeeds.
+func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v (last: %v)", what, err, last)
+	}
+}
+
+// clone returns the folder of a fresh clone, less the files that are about the server under
+// test itself.
+func (s *stage) clone(t *testing.T) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "clone")
+	s.git(t, "clone", "-q", "--branch=main", s.repository, folder)
+	for _, own := range []string{
+		plain + "/apiregistration.k8s.io/v1/apiservices/" + devcluster.APIServiceName + ".yaml",
+		plain + "/.configbutler", sealed + "/.configbutler",
+	} {
+		if _, err := os.Stat(filepath.Join(folder, own)); err != nil {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(filepath.Join(folder, own)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// files returns the files below a folder, by their path in it.
+func files(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(folder, path)
+		found[filepath.ToSlash(relative)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
