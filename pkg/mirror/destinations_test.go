@@ -99,7 +99,7 @@ func TestDestinationGoesWithRowsPending(t *testing.T) {
 		s.cluster.put(configMap(fmt.Sprint(i)), "1")
 	}
 	eventually(t, "rows", func() error {
-		if s.record("main").PendingChanges < 300 || s.record("other").PendingChanges < 300 {
+		if s.record("main").PendingChanges < 300 || s.record("other").PendingChanges < 300 || s.record("main").QueueDepth < 600 {
 			return errors.New("too few")
 		}
 		return nil

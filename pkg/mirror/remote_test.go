@@ -47,7 +47,7 @@ func (s *stage) ready(name string) metav1.Condition {
 
 func (s *stage) record(name string) v1alpha1.GitDestinationRecord {
 	d := s.destination(name)
-	return newRecord(d, s.failure(d), s.watching(d)).Status
+	return newRecord(d, s.failure(d), s.depth(d.plan.Load().branch), s.watching(d)).Status
 }
 
 // waitReady waits for a condition Ready with the reason.

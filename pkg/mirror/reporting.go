@@ -95,7 +95,7 @@ func (p *publisher) round(ctx context.Context) error {
 // report writes what has changed about one destination.
 func (p *publisher) report(ctx context.Context, d *destination) error {
 	plan, failure := d.plan.Load(), p.failure(d)
-	record := newRecord(d, failure, func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) })
+	record := newRecord(d, failure, p.depth(plan.branch), func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) })
 	if written, ok := p.written[d.uid]; !ok || !equality.Semantic.DeepEqual(record.Status, written) {
 		if err := p.config.Records.Write(ctx, record); err != nil {
 			return fmt.Errorf("write the GitDestinationStatus: %w", err)
@@ -103,6 +103,18 @@ func (p *publisher) report(ctx context.Context, d *destination) error {
 		p.written[d.uid] = record.Status
 	}
 	return p.writeDestinationStatus(ctx, d, failure, record.Status.Syncs)
+}
+
+// depth is how many changes wait for a branch, of all destinations on it.
+func (m *mirror) depth(key branchKey) (rows int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w, ok := m.workers[key]; ok {
+		for _, d := range w.all() {
+			rows += d.queue.backlog().rows
+		}
+	}
+	return rows
 }
 
 // failure is what keeps a destination back; nil if nothing does.

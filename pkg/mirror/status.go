@@ -16,14 +16,15 @@ import (
 )
 
 // newRecord makes the GitDestinationStatus of a destination as it is now. failure is what
-// keeps it back, nil if nothing does; watching tells how each type is being watched.
+// keeps it back, nil if nothing does; depth is how much waits for its branch; watching tells
+// how each type is being watched.
 func newRecord(
-	d *destination, failure error, watching func(schema.GroupVersionResource) (ok bool, message string),
+	d *destination, failure error, depth int, watching func(schema.GroupVersionResource) (ok bool, message string),
 ) *v1alpha1.GitDestinationStatus {
 	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.backlog()
 	status := v1alpha1.GitDestinationRecord{
 		State: sentence(d, failure), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
-		PendingChanges: int64(waiting.rows), QueueDepth: int64(waiting.rows), OldestPendingTime: timeOrNil(waiting.oldest),
+		PendingChanges: int64(waiting.rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(waiting.oldest),
 		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld, PushRetries: f.retries,
 		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
 		Attribution: v1alpha1.AttributionCounts{Unknown: f.unknown}, LeaseHolder: f.leaseHolder,
