@@ -120,9 +120,9 @@ func runProgram(t *testing.T, program string, arguments ...string) string {
 	return string(out)
 }
 
-func stop(t *testing.T, s *stage, signal syscall.Signal) {
+func stop(t *testing.T, s *stage, signal syscall.Signal, replicas ...int) {
 	t.Helper()
-	if err := s.StopServer(t.Context(), signal); err != nil {
+	if err := s.StopServer(t.Context(), signal, replicas...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -152,8 +152,11 @@ func (m *mirror) git(ctx context.Context, arguments ...string) (string, error) {
 // markerPath is where the owner's marker is in a destination's folder.
 const markerPath = ".configbutler/owner.yaml"
 
+// notesPath is where other people keep a file of their own in a destination's folder.
+const notesPath = "NOTES.txt"
+
 // files lists the files of the branch below the destination's folder, in order, less the
-// owner's marker.
+// owner's marker and other people's.
 func (m *mirror) files(ctx context.Context) ([]string, error) {
 	out, err := m.git(ctx, "ls-tree", "-r", "--name-only", "main", m.folder+"/")
 	if err != nil {
@@ -161,7 +164,7 @@ func (m *mirror) files(ctx context.Context) ([]string, error) {
 	}
 	var files []string
 	for _, line := range strings.Fields(out) {
-		if file := strings.TrimPrefix(line, m.folder+"/"); file != markerPath {
+		if file := strings.TrimPrefix(line, m.folder+"/"); file != markerPath && file != notesPath {
 			files = append(files, file)
 		}
 	}
