@@ -17,6 +17,9 @@ FAULTS ?= 1m
 # How many objects the benchmarks mirror at most.
 OBJECTS ?= 20000
 
+# Other packages than the store's with tests that kill a process at a step.
+FAILPOINT_TESTS = $(filter-out ./pkg/storage/bolt/,$(sort $(dir $(shell grep -rl '^//go:build failpoints' --include='*_test.go' ./cmd ./pkg))))
+
 .DEFAULT_GOAL := help
 
 ##@ Build
@@ -58,8 +61,8 @@ lint: ## Run the linters that .golangci.yml names.
 test: test-unit test-integration ## Run all tests: unit, integration on a real control plane, end to end.
 
 .PHONY: test-unit
-test-unit: ## Run the tests of the packages.
-	go test $(RACE) -timeout $(TEST_TIMEOUT) ./cmd/... ./hack/... ./pkg/...
+test-unit: ## Run the tests of the packages, those that kill a process at a step among them.
+	go test $(RACE) -tags failpoints -timeout $(TEST_TIMEOUT) ./cmd/... ./hack/... ./pkg/...
 
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on a real control plane, one package at a time.
@@ -68,6 +71,7 @@ test-integration: control-plane ## Run the tests on a real control plane, one pa
 .PHONY: test-faults
 test-faults: ## Kill the store and take its power away again and again, for FAULTS each way.
 	go test $(RACE) -tags failpoints -timeout 60m -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/storage/bolt -faults '$(FAULTS)'
+	go test $(RACE) -tags failpoints -timeout 60m $(FAILPOINT_TESTS)
 
 .PHONY: bench
 bench: control-plane ## Run the benchmarks (minutes) and print their figures beside the targets; OBJECTS of the largest population.

@@ -57,6 +57,9 @@ func inChild(t *testing.T, path, saved, step string) {
 	if killed := status.Signaled() && status.Signal() == syscall.SIGKILL; killed != (step != "") {
 		t.Fatalf("killed at %q: %v (%v)\n%s", step, killed, err, out)
 	}
+	if step == "" && err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 }
 
 // TestKilledRestore kills a restore at each step, and the start that finishes it as well. What is there afterwards is
