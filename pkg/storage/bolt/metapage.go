@@ -32,6 +32,9 @@ const (
 	metaPageHeader = 16
 	metaPageFlag   = 4
 	metaMagic      = 0xED0CDAED
+	metaLayout     = 2
+	minPageBytes   = 1 << 10
+	maxPageBytes   = 1 << 16
 )
 
 // What the flags of a meta page say about the file. Without any it was written by
@@ -48,6 +51,8 @@ type metaPage [metaSize]byte
 
 func (m metaPage) pageSize() int64     { return int64(binary.NativeEndian.Uint32(m[8:])) }
 func (m metaPage) flags() uint32       { return binary.NativeEndian.Uint32(m[12:]) }
+func (m metaPage) root() uint64        { return binary.NativeEndian.Uint64(m[16:]) }
+func (m metaPage) highWater() uint64   { return binary.NativeEndian.Uint64(m[40:]) }
 func (m metaPage) transaction() uint64 { return binary.NativeEndian.Uint64(m[48:]) }
 
 func (m metaPage) sum() uint64 {
@@ -57,7 +62,9 @@ func (m metaPage) sum() uint64 {
 }
 
 func (m metaPage) valid() bool {
-	return binary.NativeEndian.Uint32(m[:]) == metaMagic && binary.NativeEndian.Uint64(m[56:]) == m.sum()
+	order := binary.NativeEndian
+	return order.Uint32(m[:]) == metaMagic && order.Uint32(m[4:]) == metaLayout && order.Uint64(m[56:]) == m.sum() &&
+		m.pageSize() >= minPageBytes && m.pageSize() <= maxPageBytes
 }
 
 // with is the same state of the file under other flags, or another transaction.
@@ -84,7 +91,7 @@ func readMetaPages(f io.ReaderAt) (pages metaPages, err error) {
 		return pages, err
 	}
 	// Nothing says how large a page is.
-	for size := int64(1 << 10); size <= 1<<16 && !pages[1].valid(); size <<= 1 {
+	for size := int64(minPageBytes); size <= maxPageBytes && !pages[1].valid(); size <<= 1 {
 		if pages[1], err = readMetaPage(f, size); err != nil {
 			return pages, err
 		}

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 )
 
@@ -16,36 +15,21 @@ import (
 // every page is what the one above it says and ends where it should. The layout is
 // that of bbolt's format 2, in the byte order of the machine that wrote the file.
 const (
-	rootMagic     = 0xED0CDAED
-	rootLayout    = 2
-	rootOffset    = 16 // of what a meta page holds behind its header
-	rootBytes     = 64
 	headerBytes   = 16
 	elementBytes  = 16
 	bucketBytes   = 16
 	flagBranch    = 0x01
 	flagLeaf      = 0x02
 	elementBucket = 0x01
-	maxPageBytes  = 1 << 16
-	minPageBytes  = 1 << 9
 )
 
 // errNoMeta says that neither of the two pages that lead to the data can be used.
 var errNoMeta = errors.New("neither meta page is valid: this is no store file, or its beginning is lost")
 
-// treeRoot, a meta page, leads to the pages that are in use.
-type treeRoot struct {
-	pageSize int64
-	root     uint64
-	// end is the first page that was never used.
-	end         uint64
-	transaction uint64
-}
-
 // pageWalk visits every page that is in use.
 type pageWalk struct {
 	file    io.ReaderAt
-	meta    treeRoot
+	meta    metaPage
 	visited map[uint64]struct{}
 	step    func(pages int64) error
 	found   func(problem string)
@@ -53,8 +37,8 @@ type pageWalk struct {
 
 // verifyPages reads the file as it is on disk, of a size in bytes. Nothing may write
 // to it meanwhile.
-func verifyPages(ctx context.Context, file io.ReaderAt, meta treeRoot, size int64, v Verification, found func(problem string)) error {
-	if need := int64(meta.end) * meta.pageSize; need > size {
+func verifyPages(ctx context.Context, file io.ReaderAt, meta metaPage, size int64, v Verification, found func(problem string)) error {
+	if need := int64(meta.highWater()) * meta.pageSize(); need > size {
 		found(fmt.Sprintf("the file ends after %d bytes and should have at least %d: it was cut off", size, need))
 		return nil
 	}
@@ -62,51 +46,7 @@ func verifyPages(ctx context.Context, file io.ReaderAt, meta treeRoot, size int6
 		file: file, meta: meta, visited: map[uint64]struct{}{}, found: found,
 		step: func(pages int64) error { return v.step(ctx, "pages", pages) },
 	}
-	return w.page(meta.root, "the file's beginning")
-}
-
-// readTreeRoot returns the newest meta page that is valid.
-func readTreeRoot(file io.ReaderAt) (newest treeRoot, err error) {
-	valid := false
-	// The second one is a page behind the first, whose size only a meta page tells.
-	for offset := int64(0); offset <= maxPageBytes; offset = max(2*offset, minPageBytes) {
-		root, ok, err := treeRootAt(file, offset)
-		if err != nil {
-			return newest, err
-		}
-		if ok && (offset == 0 || root.pageSize == offset) && (!valid || root.transaction > newest.transaction) {
-			newest, valid = root, true
-		}
-	}
-	if !valid {
-		return newest, errNoMeta
-	}
-	return newest, nil
-}
-
-func treeRootAt(file io.ReaderAt, offset int64) (meta treeRoot, valid bool, err error) {
-	raw := make([]byte, rootBytes)
-	if _, err := file.ReadAt(raw, offset+rootOffset); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return meta, false, err
-	}
-	meta, valid = decodeTreeRoot(raw)
-	return meta, valid, nil
-}
-
-// decodeTreeRoot reads what a meta page holds behind its header.
-func decodeTreeRoot(raw []byte) (meta treeRoot, valid bool) {
-	order := binary.NativeEndian
-	meta = treeRoot{
-		pageSize: int64(order.Uint32(raw[8:])), root: order.Uint64(raw[16:]),
-		end: order.Uint64(raw[40:]), transaction: order.Uint64(raw[48:]),
-	}
-	sum := fnv.New64a()
-	_, _ = sum.Write(raw[:56]) // A hash takes everything.
-	valid = order.Uint32(raw) == rootMagic && order.Uint32(raw[4:]) == rootLayout && order.Uint64(raw[56:]) == sum.Sum64()
-	return meta, valid && meta.pageSize >= minPageBytes && meta.pageSize <= maxPageBytes
+	return w.page(meta.root(), "the file's beginning")
 }
 
 // page visits a page and what is below it.
@@ -123,12 +63,12 @@ func (w *pageWalk) page(id uint64, parent string) error {
 
 // read reads a page with what it overflows into, if its header can be believed.
 func (w *pageWalk) read(id uint64, parent string) (raw []byte, ok bool, err error) {
-	if id < 2 || id >= w.meta.end {
-		w.found(fmt.Sprintf("%s leads to page %d, and the file's pages are 2 to %d", parent, id, w.meta.end-1))
+	if id < 2 || id >= w.meta.highWater() {
+		w.found(fmt.Sprintf("%s leads to page %d, and the file's pages are 2 to %d", parent, id, w.meta.highWater()-1))
 		return nil, false, nil
 	}
 	header := make([]byte, headerBytes)
-	if _, err := w.file.ReadAt(header, int64(id)*w.meta.pageSize); err != nil {
+	if _, err := w.file.ReadAt(header, int64(id)*w.meta.pageSize()); err != nil {
 		return nil, false, fmt.Errorf("reading page %d: %w", id, err)
 	}
 	order := binary.NativeEndian
@@ -137,8 +77,8 @@ func (w *pageWalk) read(id uint64, parent string) (raw []byte, ok bool, err erro
 	case stored != id:
 		w.found(fmt.Sprintf("page %d, which %s leads to, calls itself page %d", id, parent, stored))
 		return nil, false, nil
-	case overflow >= w.meta.end-id:
-		w.found(fmt.Sprintf("page %d goes on for %d more pages, and the file ends at page %d", id, overflow, w.meta.end-1))
+	case overflow >= w.meta.highWater()-id:
+		w.found(fmt.Sprintf("page %d goes on for %d more pages, and the file ends at page %d", id, overflow, w.meta.highWater()-1))
 		return nil, false, nil
 	}
 	for page := id; page <= id+overflow; page++ {
@@ -148,8 +88,8 @@ func (w *pageWalk) read(id uint64, parent string) (raw []byte, ok bool, err erro
 		}
 		w.visited[page] = struct{}{}
 	}
-	raw = make([]byte, int64(overflow+1)*w.meta.pageSize)
-	if _, err := w.file.ReadAt(raw, int64(id)*w.meta.pageSize); err != nil {
+	raw = make([]byte, int64(overflow+1)*w.meta.pageSize())
+	if _, err := w.file.ReadAt(raw, int64(id)*w.meta.pageSize()); err != nil {
 		return nil, false, fmt.Errorf("reading page %d: %w", id, err)
 	}
 	return raw, true, nil

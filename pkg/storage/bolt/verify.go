@@ -75,18 +75,23 @@ func verifyClosed(ctx context.Context, path string, v Verification) (sound bool,
 
 // rootToVerify leads to the pages that opening the file begins with: those of the last
 // checkpoint if it was not closed. What was written since need not be on disk.
-func rootToVerify(file *os.File, path string) (treeRoot, error) {
+func rootToVerify(file *os.File, path string) (metaPage, error) {
 	pages, err := readMetaPages(file)
-	if err != nil || !pages.needJournal() {
-		root, rootErr := readTreeRoot(file)
-		return root, errors.Join(err, rootErr)
+	if err != nil {
+		return metaPage{}, err
+	}
+	if !pages.needJournal() {
+		newest, found := pages.newest()
+		if !found {
+			err = errNoMeta
+		}
+		return newest, err
 	}
 	r, err := readJournal(journal.OS{}, path, pages)
 	if err != nil {
-		return treeRoot{}, err
+		return metaPage{}, err
 	}
-	root, _ := decodeTreeRoot(r.State)
-	return root, r.Close()
+	return metaPage(r.State), r.Close()
 }
 
 // openToVerify opens the store as a server does, so that what a crash left to be
