@@ -69,9 +69,11 @@ test-integration: control-plane ## Run the tests on a real control plane, one pa
 	go test $(RACE) -timeout $(TEST_TIMEOUT) -p 1 ./test/...
 
 .PHONY: test-faults
-test-faults: ## Kill the store and take its power away again and again, for FAULTS each way.
+test-faults: control-plane ## Kill the store and take its power away again and again, for FAULTS each way.
 	go test $(RACE) -tags failpoints -timeout 60m -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/storage/bolt -faults '$(FAULTS)'
 	go test $(RACE) -tags failpoints -timeout 60m $(FAILPOINT_TESTS)
+	go test $(RACE) -timeout 15m -run 'TestFaults/remote' ./pkg/mirror -outage 30s
+	go test $(RACE) -timeout 60m -run 'TestKilledInMidBurst' ./test/e2e -kills 20
 
 .PHONY: bench
 bench: control-plane ## Run the benchmarks (minutes) and print their figures beside the targets; OBJECTS of the largest population.
