@@ -5,7 +5,6 @@ package journal
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 )
@@ -88,11 +87,3 @@ func (f osFile) Sync() error { return syncData(f.File) }
 type attachedFile struct{ osFile }
 
 func (f attachedFile) Sync() error { return f.File.Sync() }
-
-// syncFile syncs and marks a failure as one that leaves the disk unknown.
-func syncFile(f File, path string) error {
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrSync, path, err)
-	}
-	return nil
-}

@@ -48,11 +48,13 @@ func Create(disk Disk, path string, size int64, cp Checkpoint) (*Journal, error)
 	return j, nil
 }
 
-func (j *Journal) create(size int64, cp Checkpoint) (err error) {
+func (j *Journal) create(size int64, cp Checkpoint) error {
 	for i, path := range j.paths {
-		if j.files[i], err = j.disk.Open(path, true); err != nil {
+		f, err := j.disk.Open(path, true)
+		if err != nil {
 			return err
 		}
+		j.files[i] = &syncedFile{File: f}
 		if err := fillWithZeros(j.files[i], size); err != nil {
 			return err
 		}

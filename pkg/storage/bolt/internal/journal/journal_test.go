@@ -252,3 +252,53 @@ func TestUnfinishedJournal(t *testing.T) {
 		}
 	}
 }
+
+// forgetfulDisk fails one sync of a file and none after it, as Linux does.
+type forgetfulDisk struct {
+	journal.OS
+	failing *error
+}
+
+func (d forgetfulDisk) Open(path string, create bool) (journal.File, error) {
+	f, err := d.OS.Open(path, create)
+	return forgetfulFile{f, d.failing}, err
+}
+
+type forgetfulFile struct {
+	journal.File
+	failing *error
+}
+
+func (f forgetfulFile) Sync() error {
+	err := *f.failing
+	*f.failing = nil
+	return errors.Join(err, f.File.Sync())
+}
+
+// TestFailedSyncIsToldToAll has a checkpoint hear of a failure that may concern an entry of the same file.
+func TestFailedSyncIsToldToAll(t *testing.T) {
+	var failing error
+	disk := forgetfulDisk{failing: &failing}
+	j, err := journal.Create(disk, filepath.Join(t.TempDir(), "store"), size, journal.Checkpoint{State: []byte("first")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	add(t, j, 1, 1)
+	// The first two turns write to either file.
+	for range 2 {
+		checkpoint(t, j, true)
+	}
+	mark := j.Turn()
+	failing = errors.New("lost")
+	if err := j.WriteCheckpoint(mark, journal.Checkpoint{State: []byte("next")}); !errors.Is(err, journal.ErrSync) {
+		t.Fatalf("checkpoint: %v, want %v", err, journal.ErrSync)
+	}
+	if err := j.Append(entry(2, 10)); !errors.Is(err, journal.ErrSync) {
+		t.Errorf("entry of the same file: %v, want %v", err, journal.ErrSync)
+	}
+}
