@@ -176,20 +176,34 @@ func (c *Cluster) register(ctx context.Context) error {
 }
 
 // waitServed waits until the slipstream API answers through the aggregator, whose
-// word that it is available may be an old one.
+// word that it is available may be an old one, and until discovery names its kinds,
+// which the aggregator collects in its own time.
 func (c *Cluster) waitServed(ctx context.Context, admin Kubectl) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, readyInterval, readyLimit, true, func(ctx context.Context) (bool, error) {
-		_, last = admin.Run(ctx, "get", "--raw", "/apis/configbutler.ai/v1alpha1")
-		if last == nil {
-			_, last = admin.Run(ctx, "wait", "--for=condition=Available", "apiservice/"+APIServiceName, "--timeout=2s")
-		}
+		last = served(ctx, admin)
 		return last == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the API behind the aggregator: %w (last answer: %w)", err, last)
 	}
 	return nil
+}
+
+func served(ctx context.Context, admin Kubectl) error {
+	for _, question := range [][]string{
+		{"get", "--raw", "/apis/configbutler.ai/v1alpha1"},
+		{"wait", "--for=condition=Available", "apiservice/" + APIServiceName, "--timeout=2s"},
+	} {
+		if _, err := admin.Run(ctx, question...); err != nil {
+			return err
+		}
+	}
+	kinds, err := admin.Run(ctx, "api-resources", "--api-group=configbutler.ai", "--output=name")
+	if err == nil && len(kinds) == 0 {
+		err = errors.New("discovery does not name the kinds yet")
+	}
+	return err
 }
 
 // forgetEnded drops the processes that have ended from the state.
