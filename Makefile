@@ -11,7 +11,7 @@ SIGNAL ?= TERM
 # The race detector needs a C compiler; without one the tests run without it.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # What a package of tests may take, the first compilation not counted.
-TEST_TIMEOUT ?= 15m
+TEST_TIMEOUT ?= 30m
 # How long each loop of faults runs.
 FAULTS ?= 1m
 # How many objects the benchmarks mirror at most.
