@@ -91,11 +91,6 @@ func TestALeaseThatCannotBeWrittenForAWhile(t *testing.T) {
 		close(first.drain)
 		close(second.drain)
 		var dead atomic.Bool
-		lease := defaultLease(client, "a")
-		newLock := lease.NewLock
-		lease.NewLock = func() resourcelock.Interface { return mortalLock{newLock(), &dead} }
-		_, _ = start(t, lease, first)
-		<-first.started
 		var tries atomic.Int32
 		client.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			if dead.Load() {
@@ -104,6 +99,11 @@ func TestALeaseThatCannotBeWrittenForAWhile(t *testing.T) {
 			}
 			return false, nil, nil
 		})
+		lease := defaultLease(client, "a")
+		newLock := lease.NewLock
+		lease.NewLock = func() resourcelock.Interface { return mortalLock{newLock(), &dead} }
+		_, _ = start(t, lease, first)
+		<-first.started
 		_, _ = start(t, defaultLease(client, "b"), second)
 		dead.Store(true)
 		<-time.After(time.Minute)
