@@ -108,6 +108,7 @@ func TestDestinationGoesWithRowsPending(t *testing.T) {
 	if n, err := s.services.outbox.table.Count(t.Context(), "shop-main/"); n != 0 || err != nil {
 		t.Errorf("%d rows of a destination that is gone, %v", n, err)
 	}
+	s.git.refusesTwice()
 	s.git.guard(nil)
 	s.holds("main", "b", inShop)
 	s.holds("main", "clusters/a", func(o Object) bool { return o.Name == "a" })

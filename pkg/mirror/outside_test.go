@@ -206,6 +206,18 @@ func (f *gitFront) guard(door func(http.ResponseWriter, *http.Request) bool) {
 // down makes the server break off every connection.
 func down(w http.ResponseWriter, _ *http.Request) bool { return breakOff(w) }
 
+// refusesTwice breaks off two requests: whatever push was under way before has failed then, also
+// if its request was sent a second time.
+func (f *gitFront) refusesTwice() {
+	refused := make(chan struct{}, 2)
+	f.guard(func(w http.ResponseWriter, _ *http.Request) bool {
+		defer signal(refused)
+		return breakOff(w)
+	})
+	<-refused
+	<-refused
+}
+
 func breakOff(w http.ResponseWriter) bool {
 	if hijacker, ok := w.(http.Hijacker); ok {
 		if connection, _, err := hijacker.Hijack(); err == nil {
