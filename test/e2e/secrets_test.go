@@ -25,8 +25,7 @@ var hidden = []string{"correct horse", "battery staple", "a third one"}
 // Secrets reach Git encrypted, for the server's own key pair and for others, and what is
 // opened can be applied.
 func TestSecrets(t *testing.T) {
-	// At this verbosity clients log whatever they are answered.
-	// From 8 on client-go logs bodies; its detailed timing from 9 on has a data race.
+	// From 8 on clients log whatever they are answered; from 9 on client-go's timing has a data race.
 	s := newStage(t, devcluster.Options{ServerArgs: []string{"-v=8"}})
 	m := s.newMirror(t, "vault")
 	m.watch(t, "secrets", "secrets")
