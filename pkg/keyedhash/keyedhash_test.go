@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,23 +14,9 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/keyedhash"
 	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
-
-func newKV(t *testing.T) clientv3.KV {
-	t.Helper()
-	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "work.db"), bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return bolt.NewClient(t.Context(), engine).KV
-}
 
 // open makes a hasher on the configuration that is in the folder now.
 func open(t *testing.T, kv clientv3.KV, home sealing.Folder) *keyedhash.Hasher {
@@ -57,7 +42,7 @@ func newHome(t *testing.T) sealing.Folder {
 }
 
 func TestSumsStayWithTheStore(t *testing.T) {
-	kv, home := newKV(t), newHome(t)
+	kv, home := bolttest.NewKV(t), newHome(t)
 	secret := []byte("hunter2")
 	sum := open(t, kv, home).Sum("dependency", secret)
 	if again := open(t, kv, home).Sum("dependency", secret); again != sum {
@@ -69,7 +54,7 @@ func TestSumsStayWithTheStore(t *testing.T) {
 	if after := open(t, kv, home).Sum("dependency", secret); after != sum {
 		t.Errorf("after a rotation it is %s, want %s", after, sum)
 	}
-	if other := open(t, newKV(t), home).Sum("dependency", secret); other == sum {
+	if other := open(t, bolttest.NewKV(t), home).Sum("dependency", secret); other == sum {
 		t.Error("another store has the same sum: it can be found by trying")
 	}
 	if plain := sha256.Sum256(secret); strings.Contains(sum, hex.EncodeToString(plain[:])) {
@@ -78,7 +63,7 @@ func TestSumsStayWithTheStore(t *testing.T) {
 }
 
 func TestKeyIsSealed(t *testing.T) {
-	kv := newKV(t)
+	kv := bolttest.NewKV(t)
 	open(t, kv, newHome(t))
 	answer, err := kv.Get(t.Context(), "/registry-work/", clientv3.WithPrefix())
 	if err != nil || len(answer.Kvs) != 1 || sealing.SealedBy(answer.Kvs[0].Value) == "" {
@@ -87,7 +72,7 @@ func TestKeyIsSealed(t *testing.T) {
 }
 
 func TestSumsTellApart(t *testing.T) {
-	hasher := open(t, newKV(t), newHome(t))
+	hasher := open(t, bolttest.NewKV(t), newHome(t))
 	seen := map[string]string{}
 	for what, sum := range map[string]string{
 		"one part":         hasher.Sum("p", []byte("ab")),

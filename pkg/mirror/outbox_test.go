@@ -15,24 +15,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
-
-// newKV is a store file of its own.
-func newKV(t *testing.T) clientv3.KV {
-	t.Helper()
-	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "work.db"), bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return bolt.NewClient(t.Context(), engine).KV
-}
 
 // sealedStore seals its rows under a key.
 func sealedStore(t *testing.T, kv clientv3.KV, key string) *workstore.Store {
@@ -79,7 +64,7 @@ func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			kv := newKV(t)
+			kv := bolttest.NewKV(t)
 			if err := sealedStore(t, kv, tt.key).Table(tt.table).Put(t.Context(), tt.row); err != nil {
 				t.Fatal(err)
 			}

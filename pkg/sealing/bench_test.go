@@ -28,6 +28,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/sealing"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
@@ -181,7 +182,7 @@ func BenchmarkReadObjects(b *testing.B) {
 func BenchmarkRows(b *testing.B) {
 	const many = 5120
 	withEach(b, func(b *testing.B, sealer *sealing.Sealer) {
-		table := workstore.New(boltKV(b), "/registry-work", workstore.WithTransformer(sealer.Work())).Table("outbox")
+		table := workstore.New(bolttest.NewKV(b), "/registry-work", workstore.WithTransformer(sealer.Work())).Table("outbox")
 		rows := make([]workstore.Row, many)
 		for i := range rows {
 			rows[i] = workstore.Row{Key: fmt.Sprintf("%06d", i), Value: bytes.Repeat([]byte("x"), 1000)}

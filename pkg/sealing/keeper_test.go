@@ -21,6 +21,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/sealing"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 )
 
 // Prefixes of what is stored.
@@ -151,7 +152,7 @@ func TestRotation(t *testing.T) {
 // TestReplicaThatIsSlowOpensEverything follows the configuration only now and then, as a replica does that has just
 // missed a change: nothing may be sealed meanwhile under a key that it does not know.
 func TestReplicaThatIsSlowOpensEverything(t *testing.T) {
-	kv, home := boltKV(t), newSecret()
+	kv, home := bolttest.NewKV(t), newSecret()
 	ensure(t, home)
 	times := quick
 	times.Settle = 2 * time.Second
@@ -239,7 +240,7 @@ func count(ctx context.Context, kv clientv3.KV, sealer *sealing.Sealer, key stri
 }
 
 func TestLeaderThatDiesIsFollowed(t *testing.T) {
-	kv, home := boltKV(t), newSecret()
+	kv, home := bolttest.NewKV(t), newSecret()
 	ensure(t, home)
 	sealer := open(t, home)
 	fill(t, kv, sealer, 30)
@@ -272,7 +273,7 @@ func countSealedBy(by []string, key string) (n int) {
 }
 
 func TestRowThatCannotBeOpenedKeepsTheOldKeys(t *testing.T) {
-	kv, home := boltKV(t), newFolder(t)
+	kv, home := bolttest.NewKV(t), newFolder(t)
 	ensure(t, home)
 	sealer := open(t, home)
 	fill(t, kv, sealer, 5)

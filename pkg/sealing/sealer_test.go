@@ -23,7 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/value"
 
 	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
@@ -191,7 +191,7 @@ func TestRemovedConfigurationIsPutBack(t *testing.T) {
 // onBoth runs a test over bbolt and over etcd.
 func onBoth(t *testing.T, test func(*testing.T, clientv3.KV)) {
 	t.Helper()
-	t.Run("bbolt", func(t *testing.T) { test(t, boltKV(t)) })
+	t.Run("bbolt", func(t *testing.T) { test(t, bolttest.NewKV(t)) })
 	t.Run("etcd", func(t *testing.T) {
 		client := testserver.RunEtcd(t, nil)
 		t.Cleanup(func() {
@@ -201,20 +201,6 @@ func onBoth(t *testing.T, test func(*testing.T, clientv3.KV)) {
 		})
 		test(t, client.KV)
 	})
-}
-
-func boltKV(t testing.TB) clientv3.KV {
-	t.Helper()
-	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "work.db"), bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return bolt.NewClient(t.Context(), engine).KV
 }
 
 func TestStoreOfAnotherKey(t *testing.T) {
@@ -285,7 +271,7 @@ func TestSealedBy(t *testing.T) {
 
 // TestRowThatCannotBeOpenedIsNamed reads through the work store, as the mirror does with its outbox.
 func TestRowThatCannotBeOpenedIsNamed(t *testing.T) {
-	kv, home := boltKV(t), newFolder(t)
+	kv, home := bolttest.NewKV(t), newFolder(t)
 	ensure(t, home)
 	putSealed(t, kv, open(t, home), sealing.WorkResource, "/registry-work/outbox/uid/0001", "hunter2")
 	other := newFolder(t)

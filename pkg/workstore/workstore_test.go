@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/etcd3/testserver"
 	"k8s.io/apiserver/pkg/storage/value"
 
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
@@ -30,7 +29,7 @@ const prefix = "/slipstream/work"
 // onBoth runs a test over bbolt and over etcd: what holds on one holds on the other.
 func onBoth(t *testing.T, test func(*testing.T, clientv3.KV)) {
 	t.Helper()
-	t.Run("bbolt", func(t *testing.T) { test(t, boltKV(t)) })
+	t.Run("bbolt", func(t *testing.T) { test(t, bolttest.NewKV(t)) })
 	t.Run("etcd", func(t *testing.T) { test(t, etcdKV(t)) })
 }
 
@@ -43,20 +42,6 @@ func etcdKV(t *testing.T) clientv3.KV {
 		}
 	})
 	return client.KV
-}
-
-func boltKV(t testing.TB) clientv3.KV {
-	t.Helper()
-	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "work.db"), bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return bolt.NewClient(t.Context(), engine).KV
 }
 
 func put(t *testing.T, table *workstore.Table, rows ...workstore.Row) {
@@ -132,7 +117,7 @@ func TestRowIsCreatedOnce(t *testing.T) {
 }
 
 func TestRowWithoutKeyIsRefused(t *testing.T) {
-	table := workstore.New(boltKV(t), prefix).Table("outbox")
+	table := workstore.New(bolttest.NewKV(t), prefix).Table("outbox")
 	_, _, getErr := table.Get(t.Context(), "")
 	_, createErr := table.Create(t.Context(), row("", "x"))
 	for what, err := range map[string]error{
@@ -187,7 +172,7 @@ func TestScanAndCount(t *testing.T) {
 }
 
 func TestTablesAreApart(t *testing.T) {
-	store := workstore.New(boltKV(t), prefix)
+	store := workstore.New(bolttest.NewKV(t), prefix)
 	for _, name := range []string{"a", "a/b", "a%2Fb", "", "ab"} {
 		put(t, store.Table(name), row("b/x", name))
 	}
@@ -240,7 +225,7 @@ func TestLargeRows(t *testing.T) {
 }
 
 func TestScanStopsWhenAsked(t *testing.T) {
-	table := workstore.New(boltKV(t), prefix).Table("outbox")
+	table := workstore.New(bolttest.NewKV(t), prefix).Table("outbox")
 	put(t, table, row("1", ""), row("2", ""), row("3", ""))
 	var seen []string
 	for row, err := range table.Scan(t.Context(), "") {
@@ -257,7 +242,7 @@ func TestScanStopsWhenAsked(t *testing.T) {
 }
 
 func TestScanAfterCancelFails(t *testing.T) {
-	table := workstore.New(boltKV(t), prefix).Table("outbox")
+	table := workstore.New(bolttest.NewKV(t), prefix).Table("outbox")
 	put(t, table, row("1", ""))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -292,7 +277,7 @@ func (sealing) TransformFromStorage(_ context.Context, sealed []byte, of value.C
 }
 
 func TestValuesAreSealedUnderTheirKey(t *testing.T) {
-	kv := boltKV(t)
+	kv := bolttest.NewKV(t)
 	table := workstore.New(kv, prefix, workstore.WithTransformer(sealing{})).Table("copies")
 	put(t, table, row("a", "secret"))
 	if got, want := scan(t, table, "", ""), []string{"a=secret"}; !slices.Equal(got, want) {
@@ -345,7 +330,7 @@ func TestConcurrentWriters(t *testing.T) {
 func BenchmarkPut(b *testing.B) {
 	for _, callers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			table := workstore.New(boltKV(b), prefix).Table("outbox")
+			table := workstore.New(bolttest.NewKV(b), prefix).Table("outbox")
 			value := bytes.Repeat([]byte("x"), 1000)
 			b.ResetTimer()
 			group, ctx := errgroup.WithContext(b.Context())
