@@ -23,14 +23,18 @@ import (
 // smallDisk names, to a child process, the folder to mount a small disk on.
 const smallDisk = "SLIPSTREAM_TEST_SMALL_DISK"
 
-// TestFullDisk fills a small disk of its own. It needs a user namespace to mount
-// one, and is left out where there is none to be had.
-func TestFullDisk(t *testing.T) {
+// onSmallDisk runs a test in a process of its own, with a disk of so many bytes. It
+// needs a user namespace to mount one, and leaves the test out where there is none.
+func onSmallDisk(t *testing.T, bytes int, test func(folder string)) {
+	t.Helper()
 	if folder := os.Getenv(smallDisk); folder != "" {
-		testFullDisk(t, folder)
+		if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
+			t.Skipf("mounting: %v", err)
+		}
+		test(folder)
 		return
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	child.Env = append(os.Environ(), smallDisk+"="+t.TempDir())
 	child.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
@@ -49,10 +53,12 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestFullDisk fills a disk.
+func TestFullDisk(t *testing.T) {
+	onSmallDisk(t, 16<<20, func(folder string) { testFullDisk(t, folder) })
+}
+
 func testFullDisk(t *testing.T, folder string) {
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=16m"); err != nil {
-		t.Skipf("mounting: %v", err)
-	}
 	e, err := bolt.Open(t.Context(), filepath.Join(folder, "store.db"), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
