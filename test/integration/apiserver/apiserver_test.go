@@ -31,10 +31,9 @@ type stage struct {
 	client dynamic.Interface
 }
 
-// TestAPI runs on one cluster: starting it takes longer than most of what is shown on it. Tests have namespaces of
-// their own; those that stop the server come last.
-func TestAPI(t *testing.T) {
-	cluster := clustertest.Start(t, devcluster.Options{Server: true})
+func newStage(t *testing.T, options devcluster.Options) *stage {
+	t.Helper()
+	cluster := clustertest.Start(t, options)
 	config, err := cluster.Admin().RESTConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +42,13 @@ func TestAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), client: client}
+	return &stage{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), client: client}
+}
+
+// TestAPI runs on one cluster: starting it takes longer than most of what is shown on it. Tests have namespaces of
+// their own; those that stop the server come last.
+func TestAPI(t *testing.T) {
+	s := newStage(t, devcluster.Options{Server: true})
 	for _, each := range []struct {
 		name string
 		test func(*testing.T, *stage)

@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
 
 // historyKept is how far back history goes on the server of TestHistory. It is more than a restart takes.
@@ -35,18 +34,9 @@ const uncached = "clusterwatchrules"
 
 // TestHistory shows from when on a client that was away can go on, and what it is told otherwise.
 func TestHistory(t *testing.T) {
-	cluster := clustertest.Start(t, devcluster.Options{Server: true, ServerArgs: []string{
+	s := newStage(t, devcluster.Options{Server: true, ServerArgs: []string{
 		"--etcd-compaction-interval=" + historyKept.String(), "--watch-cache-sizes=" + uncached + ".configbutler.ai#0",
 	}})
-	config, err := cluster.Admin().RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stage{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), client: client}
 	for _, each := range []struct {
 		name string
 		test func(*testing.T, *stage)
