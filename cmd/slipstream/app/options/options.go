@@ -59,6 +59,7 @@ type Options struct {
 	Storage        *StorageOptions
 	Git            *GitOptions
 	Mirror         *MirrorOptions
+	Attribution    *AttributionOptions
 	LeaderElection componentconfig.LeaderElectionConfiguration
 	Logging        *logs.Options
 
@@ -98,6 +99,7 @@ func New(codecs serializer.CodecFactory) *Options {
 		Storage:     newStorageOptions(recommended.Etcd),
 		Git:         &GitOptions{},
 		Mirror:      newMirrorOptions(),
+		Attribution: newAttributionOptions(),
 		LeaderElection: componentconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: loop.DefaultLeaseDuration},
@@ -140,10 +142,11 @@ func ownNamespace() string {
 
 // Flags are the flags by subject.
 func (o *Options) Flags() (flags cliflag.NamedFlagSets) {
-	flags.Order = []string{"storage", "git", "mirror", "controllers", "cluster", "secure serving"}
+	flags.Order = []string{"storage", "git", "mirror", "attribution", "controllers", "cluster", "secure serving"}
 	o.Storage.addFlags(flags.FlagSet("storage"))
 	o.Git.addFlags(&flags)
 	o.Mirror.addFlags(flags.FlagSet("mirror"))
+	o.Attribution.addFlags(flags.FlagSet("attribution"))
 	controllers := flags.FlagSet("controllers")
 	controllers.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"The server's own namespace, where its Lease and its Secrets live. Defaults to POD_NAMESPACE or the namespace of the service account.")
@@ -200,6 +203,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Server.Validate()...)
 	errs = append(errs, o.Git.validate()...)
 	errs = append(errs, o.Mirror.validate()...)
+	errs = append(errs, o.Attribution.validate()...)
 	errs = append(errs, o.validateLeaderElection()...)
 	if problems := content.IsDNS1123Label(o.Namespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("--namespace=%q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, "; ")))

@@ -93,6 +93,30 @@ func TestValidate(t *testing.T) {
 			name: "batches of nothing", arguments: []string{"--git-batch-max-files=0", "--workers-max-global=-1"},
 			wants: []string{"--git-batch-max-files=0 must be at least 1", "--workers-max-global=-1 must be at least 1"},
 		},
+		{name: "no wait for authors", arguments: []string{"--attribution-max-wait=0"}},
+		{
+			name: "waits for authors that are too long", arguments: []string{"--attribution-max-wait=31s"},
+			wants: []string{"--attribution-max-wait=31s must be between 0s and 30s"},
+		},
+		{
+			name: "waits for authors that are negative", arguments: []string{"--attribution-max-wait=-1s"},
+			wants: []string{"--attribution-max-wait=-1s must be between 0s and 30s"},
+		},
+		{
+			name: "audit clients without a name", arguments: []string{"--audit-client-names="},
+			wants: []string{"--audit-client-names must be one or several names"},
+		},
+		{
+			name: "authorities that are missing", arguments: []string{"--audit-client-ca-file=/does/not/exist"},
+			wants: []string{"--audit-client-ca-file must be a file of certificates in PEM", "/does/not/exist"},
+		},
+		{
+			name: "certificates at a path that is not served", arguments: []string{"--admission-client-ca-file=/does/not/exist"},
+			wants: []string{
+				"--admission-client-ca-file has no meaning without --admission-segment-file",
+				"--admission-client-ca-file must be a file of certificates in PEM",
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

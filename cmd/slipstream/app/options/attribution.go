@@ -1,0 +1,84 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	certutil "k8s.io/client-go/util/cert"
+)
+
+const (
+	// defaultMaxWait is a little more than an API server's audit takes with the settings that the documentation asks for.
+	defaultMaxWait = 2 * time.Second
+	// longestMaxWait is what an API server's audit takes with its defaults. Who waits longer waits for nothing.
+	longestMaxWait = 30 * time.Second
+	// auditClientName is that of the certificate that the plugin makes for kube-apiserver's audit webhook.
+	auditClientName = "kube-apiserver-audit"
+)
+
+// AttributionOptions say how long a change waits for its author, and who may tell of authors.
+type AttributionOptions struct {
+	// MaxWait is the longest time that a change waits for the report of who made it.
+	MaxWait time.Duration
+	// AuditClientCAFile and AuditClientNames are the authority and the common names of the certificates with which audit
+	// events are taken. Without the file none are.
+	AuditClientCAFile string
+	AuditClientNames  []string
+	// AdmissionSegmentFile holds the secret last segment of the path at which admission reviews are taken without the
+	// aggregator. Without it none are.
+	AdmissionSegmentFile string
+	// AdmissionClientCAFile is the authority of the certificates that are demanded there besides.
+	AdmissionClientCAFile string
+}
+
+func newAttributionOptions() *AttributionOptions {
+	return &AttributionOptions{MaxWait: defaultMaxWait, AuditClientNames: []string{auditClientName}}
+}
+
+func (o *AttributionOptions) addFlags(flags *pflag.FlagSet) {
+	flags.DurationVar(&o.MaxWait, "attribution-max-wait", o.MaxWait,
+		"Longest time that a change waits for the report of who made it, before it is committed with what is known. "+
+			"It waits only while a source reports, and as long as that takes as a rule. 0 waits for nothing.")
+	flags.StringVar(&o.AuditClientCAFile, "audit-client-ca-file", o.AuditClientCAFile,
+		"File with the authorities of the client certificates with which audit events are taken at /audit. Read again when it changes. Without it none are taken.")
+	flags.StringSliceVar(&o.AuditClientNames, "audit-client-names", o.AuditClientNames,
+		"Common names that a certificate of --audit-client-ca-file may have. They are also the users that need the right to post to /audit. Repeat or separate with commas.")
+	flags.StringVar(&o.AdmissionSegmentFile, "admission-segment-file", o.AdmissionSegmentFile,
+		"File with the secret last segment of /process-validating-webhook/SEGMENT, where admission reviews are taken that do not come through the aggregator. "+
+			"At least 32 characters; several lines are several segments. Read again when it changes. Without it none are taken there.")
+	flags.StringVar(&o.AdmissionClientCAFile, "admission-client-ca-file", o.AdmissionClientCAFile,
+		"File with the authorities of client certificates that are demanded there as well. Read again when it changes.")
+}
+
+func (o *AttributionOptions) validate() []error {
+	var errs []error
+	if o.MaxWait < 0 || o.MaxWait > longestMaxWait {
+		errs = append(errs, fmt.Errorf("--attribution-max-wait=%v must be between 0s and %v", o.MaxWait, longestMaxWait))
+	}
+	if len(o.AuditClientNames) == 0 || slices.Contains(o.AuditClientNames, "") {
+		errs = append(errs, errors.New("--audit-client-names must be one or several names, none of them empty"))
+	}
+	if o.AdmissionClientCAFile != "" && o.AdmissionSegmentFile == "" {
+		errs = append(errs, errors.New("--admission-client-ca-file has no meaning without --admission-segment-file"))
+	}
+	errs = append(errs, validateAuthorities("audit-client-ca-file", o.AuditClientCAFile)...)
+	return append(errs, validateAuthorities("admission-client-ca-file", o.AdmissionClientCAFile)...)
+}
+
+// validateAuthorities wants certificates in the file that a flag names.
+func validateAuthorities(flag, file string) []error {
+	if file == "" {
+		return nil
+	}
+	if _, err := certutil.NewPool(file); err != nil {
+		return []error{fmt.Errorf("--%s must be a file of certificates in PEM: %w", flag, err)}
+	}
+	return nil
+}
