@@ -4,12 +4,16 @@
 package mirror
 
 import (
+	"cmp"
+	"reflect"
+
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
 // group is the changes that become one commit.
 type group struct {
-	author  Author
+	author  attribution.Author
 	changes []Change
 }
 
@@ -17,20 +21,20 @@ type group struct {
 //
 //   - PerChange: each change is a commit of its own.
 //   - PerAuthor: changes of one author in a row share a commit, so nobody's change is
-//     booked to somebody else and the order of events stays.
+//     booked to somebody else and the order of events stays. A path that somebody else has
+//     written in between therefore starts another commit.
 //   - Batch: one commit.
 //
 // Within a commit the last change of a path counts; a Batch has an author only when all
-// its changes have the same.
+// its changes have the same. A commit says no more than all its changes bear out: its
+// signal is the least exact of theirs.
 func groupChanges(granularity v1alpha1.Granularity, changes []Change) []group {
 	var groups []group
 	for _, change := range changes {
 		last := len(groups) - 1
 		if last >= 0 && shares(granularity, groups[last], change) {
 			groups[last].changes = append(groups[last].changes, change)
-			if !groups[last].author.same(change.Author) {
-				groups[last].author = Author{}
-			}
+			groups[last].author = common(groups[last].author, change.Author)
 			continue
 		}
 		groups = append(groups, group{author: change.Author, changes: []Change{change}})
@@ -45,8 +49,31 @@ func shares(granularity v1alpha1.Granularity, g group, change Change) bool {
 	case v1alpha1.GranularityBatch:
 		return true
 	default:
-		return g.author.same(change.Author)
+		return sameAuthor(g.author, change.Author)
 	}
+}
+
+// sameAuthor says whether a commit can have both authors, so that it says of neither what is
+// true of the other only. The groups that a user was in at the time do not count, nor does
+// which signal told of the user.
+func sameAuthor(a, b attribution.Author) bool {
+	if a.Known() && b.Known() {
+		a.Signal, b.Signal = "", ""
+	}
+	a.Signal, b.Signal = cmp.Or(a.Signal, attribution.Unknown), cmp.Or(b.Signal, attribution.Unknown)
+	a.Groups, b.Groups = nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// common is what can be said of the changes of both authors: nothing if they differ.
+func common(a, b attribution.Author) attribution.Author {
+	if !sameAuthor(a, b) {
+		return attribution.Author{}
+	}
+	if b.Signal == attribution.Admission {
+		a.Signal = b.Signal
+	}
+	return a
 }
 
 // final returns the last change of each path, in the order in which the paths were first

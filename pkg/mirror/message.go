@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/commitformat"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 )
@@ -20,9 +21,6 @@ const (
 	defaultCommitter      = "Slipstream"
 	defaultCommitterEmail = "slipstream@configbutler.ai"
 )
-
-// attributionUnknown is the attribution of changes that nobody is known for.
-const attributionUnknown = "unknown"
 
 // Identity is what commits say about the server that made them.
 type Identity struct {
@@ -63,9 +61,9 @@ func newWording(identity Identity, repository *v1alpha1.GitRepoConfig) *wording 
 }
 
 // commit returns a commit of changes, at least one, less the files. seed says that a comparison found them.
-func (w *wording) commit(destination types.NamespacedName, author Author, changes []Change, seed bool) gitrepo.Commit {
+func (w *wording) commit(destination types.NamespacedName, author attribution.Author, changes []Change, seed bool) gitrepo.Commit {
 	commit := gitrepo.Commit{Author: w.committer, Committer: w.committer}
-	if author.known() {
+	if author.Known() {
 		commit.Author.Name, commit.Author.Email = w.author.Identity(commitformat.User{
 			Username: author.Username, Name: author.Name, Email: author.Email, Groups: author.Groups, Cluster: w.identity.ClusterUID,
 		})
@@ -73,9 +71,9 @@ func (w *wording) commit(destination types.NamespacedName, author Author, change
 	commit.Author.When, commit.Committer.When = changes[len(changes)-1].Time, time.Now()
 	about := commitformat.About{
 		Destination: destination.String(), Cluster: w.identity.ClusterUID, Username: author.Username,
-		Attribution: cmp.Or(author.Signal, attributionUnknown), ImpersonatedBy: author.ImpersonatedBy,
+		Attribution: string(cmp.Or(author.Signal, attribution.Unknown)), ImpersonatedBy: author.ImpersonatedBy,
 	}
-	if author.known() {
+	if author.Known() {
 		about.Author = commit.Author.Name
 	}
 	described := make([]commitformat.Change, len(changes))

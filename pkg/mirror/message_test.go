@@ -4,17 +4,23 @@
 package mirror
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
 func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 	id := Identity{ClusterUID: "uid", Namespace: "slipstream-system", Name: "slipstream", Instance: "i"}
-	jane := Author{Username: "jane", Email: "jane@example.com", Signal: "audit", ImpersonatedBy: "admin\nX-ConfigButler-Attribution: forged"}
+	jane := attribution.Author{
+		Actor:  attribution.Actor{Username: "jane", Email: "jane@example.com", ImpersonatedBy: "admin\nX-ConfigButler-Attribution: forged"},
+		Signal: attribution.Audit,
+	}
 	one := changesOf("jane:a")
 	one[0].ResourceVersion = "42"
 	several := changesOf("jane:a jane:b")
@@ -27,7 +33,7 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		policy  *v1alpha1.CommitPolicy
-		author  Author
+		author  attribution.Author
 		changes []Change
 		seed    bool
 		by      string
@@ -39,11 +45,11 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 				"X-ConfigButler-ImpersonatedBy: adminX-ConfigButler-Attribution: forged"),
 		},
 		"by nobody": {
-			nil, Author{}, several, false, "Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
+			nil, attribution.Author{}, several, false, "Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
 			"[UPDATE] 2 objects: 2 updated\n\nUPDATE v1/configmaps shop/a\nUPDATE v1/configmaps shop/b\n\n" + trailers("UPDATE", "unknown"),
 		},
 		"of a seed": {
-			nil, Author{}, several, true, "Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
+			nil, attribution.Author{}, several, true, "Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
 			"[SEED] 2 objects: 2 updated\n\nUPDATE v1/configmaps shop/a\nUPDATE v1/configmaps shop/b\n\n" + trailers("SEED", "unknown"),
 		},
 		"by templates": {
@@ -51,11 +57,11 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 				AuthorTemplate:  "{{.Username}} of {{.Cluster}} <{{.Email}}>",
 				MessageTemplate: "{{.Author}} ({{.Username}}, {{.ImpersonatedBy}}): {{.Name}}",
 				Committer:       &v1alpha1.CommitIdentity{Name: "bot", Email: "bot@example.com"},
-			}, Author{Username: "jane", Signal: "admission", ImpersonatedBy: "joe"}, one, false, "jane of uid <jane@uid> bot <bot@example.com>",
+			}, attribution.Author{Actor: attribution.Actor{Username: "jane", ImpersonatedBy: "joe"}, Signal: attribution.Admission}, one, false, "jane of uid <jane@uid> bot <bot@example.com>",
 			"jane of uid (jane, joe): a\n\n" + trailers("UPDATE", "admission", "X-ConfigButler-ResourceVersion: 42", "X-ConfigButler-ImpersonatedBy: joe"),
 		},
 		"by a template that is not let pass": {
-			&v1alpha1.CommitPolicy{MessageTemplate: "{{.Nothing}}"}, Author{}, one, false,
+			&v1alpha1.CommitPolicy{MessageTemplate: "{{.Nothing}}"}, attribution.Author{}, one, false,
 			"Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
 			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "unknown", "X-ConfigButler-ResourceVersion: 42"),
 		},
@@ -78,14 +84,46 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 func TestRowsKeepTheirAuthor(t *testing.T) {
 	change := changesOf("jane:a")[0]
 	change.UID, change.ResourceVersion = "uid", "42"
-	change.Author = Author{
-		Username: "jane", Name: "Jane", Email: "jane@example.com", Groups: []string{"dev"}, Signal: "audit", ImpersonatedBy: "joe",
+	change.Author = attribution.Author{
+		Actor: attribution.Actor{
+			Username: "jane", Name: "Jane", Email: "jane@example.com", Groups: []string{"dev"}, ImpersonatedBy: "joe",
+		},
+		Signal: attribution.Audit, Manager: "kubectl", NamespaceDeletedBy: "ann",
 	}
 	row, err := decodeRow(encodeRow(Row{Sequence: 7, Change: change}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := row.Change; !got.Author.same(change.Author) || len(got.Author.Groups) != 1 || got.ResourceVersion != "42" || got.Operation != change.Operation {
+	if got := row.Change; !reflect.DeepEqual(got.Author, change.Author) || got.ResourceVersion != "42" || got.Operation != change.Operation {
 		t.Errorf("got %+v, want %+v", got, change)
+	}
+}
+
+// Rows that wait while the server is replaced by a newer one are read as they were meant.
+func TestRowsOfEarlierVersionsAreRead(t *testing.T) {
+	const old = `{"destination":{"Namespace":"shop","Name":"main"},"path":"core/v1/configmaps/shop/a.yaml","operation":"UPDATE",` +
+		`"object":{"version":"v1","resource":"configmaps","namespace":"shop","name":"a"},"resourceVersion":"42","time":"2026-11-01T10:00:00Z"`
+	for name, test := range map[string]struct {
+		author string
+		want   attribution.Author
+	}{
+		"without an author": {"}", attribution.Author{}},
+		"with an author": {
+			`,"author":{"username":"jane","name":"Jane","email":"jane@example.com","groups":["dev"],"signal":"audit","impersonatedBy":"joe"}}`,
+			attribution.Author{Signal: attribution.Audit, Actor: attribution.Actor{
+				Username: "jane", Name: "Jane", Email: "jane@example.com", Groups: []string{"dev"}, ImpersonatedBy: "joe",
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row, err := decodeRow(workstore.Row{Key: "uid/0000000000000007", Value: []byte(old + test.author + "\ndata: {}\n")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := row.Change
+			if !reflect.DeepEqual(got.Author, test.want) || got.Object != configMap("a") || string(got.Content) != "data: {}\n" || row.Sequence != 7 {
+				t.Errorf("got %+v", row)
+			}
+		})
 	}
 }
