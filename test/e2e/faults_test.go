@@ -25,22 +25,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
-
-// client is the administrator's client for what kubectl would be too slow for.
-func (s *stage) client(t *testing.T) kubernetes.Interface {
-	t.Helper()
-	config, err := s.Admin().RESTConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
 
 // write sets a ConfigMap's only value.
 func write(t *testing.T, client kubernetes.Interface, namespace, name, value string) {
@@ -58,14 +44,14 @@ func write(t *testing.T, client kubernetes.Interface, namespace, name, value str
 // live returns the value of each ConfigMap of the namespace, by path, less those that the
 // cluster makes.
 func (m *mirror) live(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
-	list, err := client.CoreV1().ConfigMaps(m.namespace).List(ctx, metav1.ListOptions{})
+	list, err := client.CoreV1().ConfigMaps(m.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	values := map[string]string{}
 	for _, object := range list.Items {
 		if object.Name != "kube-root-ca.crt" {
-			values[m.configMapPath(object.Name)] = object.Data["value"]
+			values[m.ConfigMapPath(object.Name)] = object.Data["value"]
 		}
 	}
 	return values, nil
@@ -73,13 +59,13 @@ func (m *mirror) live(ctx context.Context, client kubernetes.Interface) (map[str
 
 // mirrored returns the value of each ConfigMap in Git, by path.
 func (m *mirror) mirrored(ctx context.Context) (map[string]string, error) {
-	files, err := m.files(ctx)
+	files, err := m.Files(ctx)
 	if err != nil {
 		return nil, err
 	}
 	values := map[string]string{}
 	for _, file := range files {
-		content, err := m.git(ctx, "show", "main:"+m.folder+"/"+file)
+		content, err := m.Git(ctx, "show", "main:"+m.Folder+"/"+file)
 		if err != nil {
 			return nil, err
 		}
@@ -95,12 +81,12 @@ func (m *mirror) mirrored(ctx context.Context) (map[string]string, error) {
 // equal waits until Git holds what the cluster holds.
 func (m *mirror) equal(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
-	eventually(t, "Git equals the cluster", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "Git equals the cluster", func(ctx context.Context) error {
 		want, err := m.live(ctx, client)
 		if err != nil {
 			return err
 		}
-		files, err := m.files(ctx)
+		files, err := m.Files(ctx)
 		if err != nil {
 			return err
 		}
@@ -118,7 +104,7 @@ func (m *mirror) equal(t *testing.T, client kubernetes.Interface) {
 // withoutChange returns the commits that bring no change.
 func (m *mirror) withoutChange(t *testing.T) []string {
 	t.Helper()
-	out, err := m.git(t.Context(), "log", "--format=%H %T %P", "main")
+	out, err := m.Git(t.Context(), "log", "--format=%H %T %P", "main")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,24 +125,24 @@ func (m *mirror) withoutChange(t *testing.T) []string {
 
 func TestRestart(t *testing.T) {
 	s := newStage(t, devcluster.Options{})
-	client := s.client(t)
+	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "restart")
 	const many = 600
 	for i := range many {
 		write(t, client, "restart", fmt.Sprintf("c%03d", i), "x")
 	}
 	write(t, client, "restart", "kept", "x")
-	m.watch(t, "config", "configmaps")
+	m.Watch(t, "config", "configmaps")
 	m.equal(t, client)
-	m.settled(t)
+	m.Settled(t)
 
 	// Nothing has changed, so a second full run commits nothing.
-	before := m.commits(t)
+	before := m.Commits(t)
 	m.restart(t, syscall.SIGTERM)
-	m.ready(t, "-n", "restart", "watchrule/config")
-	m.settled(t)
-	if after := m.commits(t); after != before {
-		log, _ := m.git(t.Context(), "log", "--stat", "-3", "main")
+	m.Ready(t, "-n", "restart", "watchrule/config")
+	m.Settled(t)
+	if after := m.Commits(t); after != before {
+		log, _ := m.Git(t.Context(), "log", "--stat", "-3", "main")
 		t.Errorf("%s commits after a restart, %s before:\n%s", after, before, log)
 	}
 
@@ -173,18 +159,18 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.equal(t, client)
-	if subject, err := m.git(t.Context(), "log", "-1", "--format=%s", "main"); err != nil || subject != "[SEED] 600 objects: 600 deleted\n" {
+	if subject, err := m.Git(t.Context(), "log", "-1", "--format=%s", "main"); err != nil || subject != "[SEED] 600 objects: 600 deleted\n" {
 		t.Errorf("the orphans' commit: %q, %v", subject, err)
 	}
 	// The record is the earlier process's until this one has reported.
-	eventually(t, "the orphans are counted", func(ctx context.Context) error {
-		removed, err := s.admin.Run(ctx, "get", "gds", "main", "-n", "restart", "-o", "jsonpath={.status.orphansRemoved}")
+	mirrortest.Eventually(t, "the orphans are counted", func(ctx context.Context) error {
+		removed, err := s.Administrator.Run(ctx, "get", "gds", "main", "-n", "restart", "-o", "jsonpath={.status.orphansRemoved}")
 		if err == nil && removed != "600" {
 			err = fmt.Errorf("orphansRemoved: %s", removed)
 		}
 		return err
 	})
-	m.intact(t)
+	m.Intact(t)
 }
 
 // restart stops the server with a signal and starts it on its data.
@@ -203,9 +189,9 @@ var kills = flag.Int("kills", 3, "how often the server is killed at a random mom
 
 func TestKilledInMidBurst(t *testing.T) {
 	s := newStage(t, devcluster.Options{})
-	client := s.client(t)
+	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "burst", "granularity: PerChange")
-	m.watch(t, "config", "configmaps")
+	m.Watch(t, "config", "configmaps")
 	write(t, client, "burst", "first", "first")
 	m.equal(t, client)
 	m.addTheirs(t)
@@ -242,21 +228,21 @@ func TestKilledAtEachStep(t *testing.T) {
 	writeFile(t, program, script)
 	writeFile(t, armed, "")
 	s := newStage(t, devcluster.Options{ServerProgram: program})
-	client := s.client(t)
+	client := mirrortest.Client(t, s.Admin())
 	for i, step := range []string{"outbox-written", "commits-staged", "push-noted", "pushed", "rows-removed"} {
 		t.Run(step, func(t *testing.T) {
 			m := s.newMirror(t, fmt.Sprintf("step%d", i), "granularity: PerChange")
-			m.watch(t, "config", "configmaps")
-			m.settled(t)
+			m.Watch(t, "config", "configmaps")
+			m.Settled(t)
 			writeFile(t, armed, step+"=kill@4")
 			m.restart(t, syscall.SIGTERM)
-			m.ready(t, "-n", m.namespace, "watchrule/config")
+			m.Ready(t, "-n", m.Namespace, "watchrule/config")
 			deaths, want := 0, []string{}
 			for n := range 12 {
 				value := fmt.Sprint(n)
 				want = append(want, value)
-				write(t, client, m.namespace, fmt.Sprintf("c%d", n%3), value)
-				deaths += m.arrives(t, m.configMapPath(fmt.Sprintf("c%d", n%3)), value)
+				write(t, client, m.Namespace, fmt.Sprintf("c%d", n%3), value)
+				deaths += m.arrives(t, m.ConfigMapPath(fmt.Sprintf("c%d", n%3)), value)
 			}
 			if deaths != 1 {
 				t.Errorf("the server died %d times", deaths)
@@ -280,14 +266,14 @@ func writeFile(t *testing.T, path, content string) {
 // It returns how often that was.
 func (m *mirror) arrives(t *testing.T, path, value string) (deaths int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%s holds %s", path, value), func(ctx context.Context) error {
+	mirrortest.Eventually(t, fmt.Sprintf("%s holds %s", path, value), func(ctx context.Context) error {
 		if !m.answers(ctx) {
 			deaths++
 			if err := m.StartServer(ctx); err != nil {
 				return err
 			}
 		}
-		content, err := m.git(ctx, "show", "main:"+m.folder+"/"+path)
+		content, err := m.Git(ctx, "show", "main:"+m.Folder+"/"+path)
 		if err == nil && !strings.Contains(content, fmt.Sprintf("value: %q\n", value)) {
 			err = fmt.Errorf("it holds:\n%s", content)
 		}
@@ -310,7 +296,7 @@ func (m *mirror) answers(ctx context.Context) bool {
 // values returns the values that the commits of the branch brought, oldest first.
 func (m *mirror) values(t *testing.T) []string {
 	t.Helper()
-	out, err := m.git(t.Context(), "log", "--reverse", "-p", "--unified=0", "--format=", "main", "--", m.folder+"/core/v1/configmaps")
+	out, err := m.Git(t.Context(), "log", "--reverse", "-p", "--unified=0", "--format=", "main", "--", m.Folder+"/core/v1/configmaps")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
 func shell(ctx context.Context, script string) (string, error) {
@@ -24,27 +25,27 @@ func shell(ctx context.Context, script string) (string, error) {
 func (s *stage) condition(t *testing.T, namespace, object, kind, reason string) string {
 	t.Helper()
 	path := fmt.Sprintf(`{.status.conditions[?(@.type=="%s")]`, kind)
-	s.kubectl(t, "wait", "-n", namespace, object, "--for=jsonpath="+path+".reason}="+reason, "--timeout=60s")
-	return s.kubectl(t, "get", "-n", namespace, object, "-o", "jsonpath="+path+".message}")
+	s.Run(t, "wait", "-n", namespace, object, "--for=jsonpath="+path+".reason}="+reason, "--timeout=60s")
+	return s.Run(t, "get", "-n", namespace, object, "-o", "jsonpath="+path+".message}")
 }
 
 func badInput(t *testing.T, s *stage) {
 	m := s.newMirror(t, "bad")
-	m.watch(t, "config", "configmaps")
-	s.kubectl(t, "create", "configmap", "safe", "-n", "bad", "--from-literal=a=1")
-	m.holds(t, m.configMapPath("safe"), "name: safe\n")
+	m.Watch(t, "config", "configmaps")
+	s.Run(t, "create", "configmap", "safe", "-n", "bad", "--from-literal=a=1")
+	m.Holds(t, m.ConfigMapPath("safe"), "name: safe\n")
 
 	destination := func(name, field string) string {
 		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitDestination\nmetadata: {name: %s, namespace: bad}\nspec: {repoRef: {name: main}, %s}\n", name, field)
 	}
-	if why := s.refused(t, s.admin, destination("up", "branch: main, baseFolder: a/../b")); !strings.Contains(why, "spec.baseFolder") {
+	if why := s.refused(t, s.Administrator, destination("up", "branch: main, baseFolder: a/../b")); !strings.Contains(why, "spec.baseFolder") {
 		t.Errorf("a baseFolder with ..: %s", why)
 	}
-	s.apply(t, destination("branch", "branch: release, baseFolder: other"))
+	s.Apply(t, destination("branch", "branch: release, baseFolder: other"))
 	if why := s.condition(t, "bad", "gitdestination/branch", "Ready", "BranchNotAllowed"); !strings.Contains(why, `"release"`) || !strings.Contains(why, "main") {
 		t.Errorf("a branch that is not allowed: %s", why)
 	}
-	s.apply(t, destination("inside", "branch: main, baseFolder: clusters/test/inside"))
+	s.Apply(t, destination("inside", "branch: main, baseFolder: clusters/test/inside"))
 	if why := s.condition(t, "bad", "gitdestination/inside", "Ready", "FolderOverlaps"); !strings.Contains(why, "bad/main") {
 		t.Errorf("a folder inside another destination's: %s", why)
 	}
@@ -52,17 +53,17 @@ func badInput(t *testing.T, s *stage) {
 	repository := func(name, spec string) string {
 		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitRepoConfig\nmetadata: {name: %s, namespace: bad}\nspec: {allowedBranches: [main], %s}\n", name, spec)
 	}
-	s.apply(t, repository("gone", "repoUrl: 'http://127.0.0.1:1/x.git'"))
+	s.Apply(t, repository("gone", "repoUrl: 'http://127.0.0.1:1/x.git'"))
 	if why := s.condition(t, "bad", "gitrepoconfig/gone", "Ready", "RepositoryUnreachable"); !strings.Contains(why, "127.0.0.1:1") {
 		t.Errorf("a repository that cannot be reached: %s", why)
 	}
-	s.kubectl(t, "create", "secret", "generic", "empty", "-n", "bad", "--from-literal=user=x")
-	s.apply(t, repository("keyless", fmt.Sprintf("repoUrl: '%s/bad.git', secretRef: {name: empty}", s.Env(devcluster.EnvGitURL))))
+	s.Run(t, "create", "secret", "generic", "empty", "-n", "bad", "--from-literal=user=x")
+	s.Apply(t, repository("keyless", fmt.Sprintf("repoUrl: '%s/bad.git', secretRef: {name: empty}", s.Env(devcluster.EnvGitURL))))
 	if why := s.condition(t, "bad", "gitrepoconfig/keyless", "Ready", "SecretInvalid"); !strings.Contains(why, "username and password") {
 		t.Errorf("a Secret without the keys: %s", why)
 	}
 
-	out, err := s.admin.Feed(t.Context(), `
+	out, err := s.Administrator.Feed(t.Context(), `
 apiVersion: configbutler.ai/v1alpha1
 kind: WatchRule
 metadata: {name: unknown, namespace: bad}
@@ -76,25 +77,25 @@ spec: {destinationRef: {name: main}, rules: [{name: all, resources: [gadgets]}]}
 	}
 
 	// Nothing of this has disturbed what worked.
-	s.kubectl(t, "create", "configmap", "after", "-n", "bad", "--from-literal=a=1")
-	m.holds(t, m.configMapPath("after"), "name: after\n")
-	m.holds(t, m.configMapPath("safe"), "name: safe\n")
+	s.Run(t, "create", "configmap", "after", "-n", "bad", "--from-literal=a=1")
+	m.Holds(t, m.ConfigMapPath("after"), "name: after\n")
+	m.Holds(t, m.ConfigMapPath("safe"), "name: safe\n")
 }
 
 func userInterface(t *testing.T, s *stage) {
 	m := s.newMirror(t, "ui")
-	m.watch(t, "config", "configmaps")
-	s.ready(t, "-n", "ui", "gitrepoconfig/main", "gitdestination/main")
-	m.settled(t)
-	table := s.kubectl(t, "get", "gds", "-n", "ui")
+	m.Watch(t, "config", "configmaps")
+	s.Ready(t, "-n", "ui", "gitrepoconfig/main", "gitdestination/main")
+	m.Settled(t)
+	table := s.Run(t, "get", "gds", "-n", "ui")
 	header := strings.Join(strings.Fields(strings.SplitN(table, "\n", 2)[0]), " ")
 	if header != "NAME BRANCH FOLDER COMMIT AGE-OF-COMMIT PENDING OBJECTS STATE" || !strings.Contains(table, "Up to date") {
 		t.Errorf("kubectl get gds:\n%s", table)
 	}
-	if text := s.kubectl(t, "explain", "gitdestination.spec"); !strings.Contains(text, "baseFolder") {
+	if text := s.Run(t, "explain", "gitdestination.spec"); !strings.Contains(text, "baseFolder") {
 		t.Errorf("kubectl explain gitdestination.spec:\n%s", text)
 	}
-	if out, err := s.admin.Feed(t.Context(), `
+	if out, err := s.Administrator.Feed(t.Context(), `
 apiVersion: configbutler.ai/v1alpha1
 kind: GitDestination
 metadata: {name: main, namespace: ui}
@@ -102,10 +103,10 @@ spec: {repoRef: {name: main}, branch: main, granularity: PerChange}
 `, "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	if out := s.kubectl(t, "get", "gd", "-n", "ui", "--field-selector", "metadata.name=main", "-o", "name"); strings.TrimSpace(out) != "gitdestination.configbutler.ai/main" {
+	if out := s.Run(t, "get", "gd", "-n", "ui", "--field-selector", "metadata.name=main", "-o", "name"); strings.TrimSpace(out) != "gitdestination.configbutler.ai/main" {
 		t.Errorf("by field selector: %q", out)
 	}
-	if out := s.kubectl(t, "get", "slipstream", "-n", "ui", "-o", "name"); strings.Count(out, "\n") < 4 {
+	if out := s.Run(t, "get", "slipstream", "-n", "ui", "-o", "name"); strings.Count(out, "\n") < 4 {
 		t.Errorf("the category slipstream:\n%s", out)
 	}
 	watched(t, s)
@@ -114,9 +115,9 @@ spec: {repoRef: {name: main}, branch: main, granularity: PerChange}
 // watched follows a deletion with kubectl get --watch.
 func watched(t *testing.T, s *stage) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	ctx, cancel := context.WithTimeout(t.Context(), mirrortest.Deadline)
 	defer cancel()
-	command := s.admin.Command(ctx, "get", "watchrules", "-n", "ui", "--watch", "--output-watch-events")
+	command := s.Administrator.Command(ctx, "get", "watchrules", "-n", "ui", "--watch", "--output-watch-events")
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +129,7 @@ func watched(t *testing.T, s *stage) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "ADDED") {
 	}
-	s.kubectl(t, "delete", "watchrule", "config", "-n", "ui")
+	s.Run(t, "delete", "watchrule", "config", "-n", "ui")
 	for lines.Scan() {
 		if strings.HasPrefix(lines.Text(), "DELETED") {
 			return
@@ -147,14 +148,14 @@ func access(t *testing.T, s *stage) {
 	if _, err := jane.Run(t.Context(), "get", "gitdestinations", "-n", "access"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		t.Errorf("an ordinary user may list: %v", err)
 	}
-	s.kubectl(t, "create", "role", "rules", "-n", "access", "--verb=*", "--resource=watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai,gitdestinations.configbutler.ai")
-	s.kubectl(t, "create", "rolebinding", "rules", "-n", "access", "--role=rules", "--user=jane")
-	s.kubectl(t, "create", "role", "config", "-n", "access", "--verb=get,list,watch", "--resource=configmaps")
-	s.kubectl(t, "create", "rolebinding", "config", "-n", "access", "--role=config", "--user=jane")
+	s.Run(t, "create", "role", "rules", "-n", "access", "--verb=*", "--resource=watchrules.configbutler.ai,gitrepoconfigs.configbutler.ai,gitdestinations.configbutler.ai")
+	s.Run(t, "create", "rolebinding", "rules", "-n", "access", "--role=rules", "--user=jane")
+	s.Run(t, "create", "role", "config", "-n", "access", "--verb=get,list,watch", "--resource=configmaps")
+	s.Run(t, "create", "rolebinding", "config", "-n", "access", "--role=config", "--user=jane")
 	rule := func(resources string) string {
 		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: WatchRule\nmetadata: {name: mine, namespace: access}\nspec: {destinationRef: {name: main}, rules: [{name: all, %s}]}\n", resources)
 	}
-	eventually(t, "RBAC is in force", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "RBAC is in force", func(ctx context.Context) error {
 		_, err := jane.Run(ctx, "get", "configmaps,watchrules.configbutler.ai", "-n", "access")
 		return err
 	})
@@ -171,7 +172,7 @@ func access(t *testing.T, s *stage) {
 	if why := s.refused(t, jane, rule("resources: [configmaps, secrets]")); !strings.Contains(why, "secrets") {
 		t.Errorf("an update that adds Secrets: %s", why)
 	}
-	s.kubectl(t, "create", "secret", "generic", "token", "-n", "access", "--from-literal=username=x", "--from-literal=password=y")
+	s.Run(t, "create", "secret", "generic", "token", "-n", "access", "--from-literal=username=x", "--from-literal=password=y")
 	if why := s.refused(t, jane, `
 apiVersion: configbutler.ai/v1alpha1
 kind: GitRepoConfig
@@ -186,7 +187,7 @@ spec: {repoUrl: 'https://git.example.com/x.git', allowedBranches: [main], secret
 // redirection has jane, who may write everything but read no Secrets, try to get those that a rule of the
 // administrator's sends to a shared destination.
 func redirection(t *testing.T, m *mirror, jane devcluster.Kubectl) {
-	m.watch(t, "admin", "configmaps", "secrets")
+	m.Watch(t, "admin", "configmaps", "secrets")
 	destination := func(name, field string) string {
 		return fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: GitDestination\nmetadata: {name: %s, namespace: access}\nspec: {repoRef: {name: main}, branch: main, %s}\n", name, field)
 	}
@@ -226,19 +227,19 @@ func redirection(t *testing.T, m *mirror, jane devcluster.Kubectl) {
 func TestNamespacesGoWithAndWithoutTheServer(t *testing.T) {
 	s := newStage(t, devcluster.Options{})
 	m := s.newMirror(t, "leaving")
-	m.watch(t, "config", "configmaps")
-	m.settled(t)
-	s.kubectl(t, "delete", "namespace", "leaving", "--timeout=60s")
+	m.Watch(t, "config", "configmaps")
+	m.Settled(t)
+	s.Run(t, "delete", "namespace", "leaving", "--timeout=60s")
 	if err := s.ControllerManagerHealthy(t.Context()); err != nil {
 		t.Error(err)
 	}
 
-	s.kubectl(t, "create", "namespace", "stuck")
+	s.Run(t, "create", "namespace", "stuck")
 	if err := s.StopServer(t.Context(), 15); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the aggregator notices that the server is away", func(ctx context.Context) error {
-		status, err := s.admin.Run(ctx, "get", "apiservice", "v1alpha1.configbutler.ai", "-o", `jsonpath={.status.conditions[?(@.type=="Available")].status}`)
+	mirrortest.Eventually(t, "the aggregator notices that the server is away", func(ctx context.Context) error {
+		status, err := s.Administrator.Run(ctx, "get", "apiservice", "v1alpha1.configbutler.ai", "-o", `jsonpath={.status.conditions[?(@.type=="Available")].status}`)
 		if err == nil && status != "False" {
 			err = fmt.Errorf("available: %s", status)
 		}
@@ -249,9 +250,9 @@ func TestNamespacesGoWithAndWithoutTheServer(t *testing.T) {
 	}
 	// Kubernetes holds a namespace back while an API that might have objects in it does not
 	// answer. The documented way out when the server stays away takes its API away.
-	s.kubectl(t, "delete", "namespace", "stuck", "--wait=false")
-	s.kubectl(t, "delete", "apiservice", "v1alpha1.configbutler.ai")
+	s.Run(t, "delete", "namespace", "stuck", "--wait=false")
+	s.Run(t, "delete", "apiservice", "v1alpha1.configbutler.ai")
 	start := time.Now()
-	s.kubectl(t, "wait", "--for=delete", "namespace/stuck", "--timeout=60s")
+	s.Run(t, "wait", "--for=delete", "namespace/stuck", "--timeout=60s")
 	t.Logf("the namespace went %s after the APIService", time.Since(start).Round(time.Second))
 }

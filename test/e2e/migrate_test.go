@@ -17,6 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
 // serverPrefix is where the development cluster keeps the server's objects in etcd.
@@ -34,33 +35,33 @@ func TestMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newStage(t, devcluster.Options{ServerProgram: program, ServerArgs: []string{"--etcd-prefix=" + serverPrefix}})
-	client := s.client(t)
+	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "moved")
 	write(t, client, "moved", "first", "x")
-	m.watch(t, "config", "configmaps")
+	m.Watch(t, "config", "configmaps")
 	m.equal(t, client)
-	m.settled(t)
+	m.Settled(t)
 	move := func(arguments ...string) string {
 		return runProgram(t, program, append(arguments, "--data-dir="+s.Env(devcluster.EnvDataDir))...)
 	}
 	runningChecks(t, program, s.Env(devcluster.EnvDataDir))
 
-	before, seeded := objects(t, s), m.commits(t)
+	before, seeded := objects(t, s), m.Commits(t)
 	// What has not been pushed yet goes along.
 	write(t, client, "moved", "pending", "x")
 	stop(t, s, syscall.SIGKILL)
 	runProgram(t, program, "store", "defrag", "--data-dir="+s.Env(devcluster.EnvDataDir))
 	move("migrate", "--from=bbolt", "--to=etcd3", "--etcd-servers="+s.EtcdURL(), "--etcd-prefix="+serverPrefix, "--pad-revisions")
 	keyFile := filepath.Join(s.Env(devcluster.EnvDataDir), "encryption.yaml")
-	s.kubectl(t, "-n", devcluster.ServerNamespace, "create", "secret", "generic", "slipstream-encryption", "--from-file=encryption.yaml="+keyFile)
+	s.Run(t, "-n", devcluster.ServerNamespace, "create", "secret", "generic", "slipstream-encryption", "--from-file=encryption.yaml="+keyFile)
 	dataDir := s.Env(devcluster.EnvDataDir)
 	start(t, s, devcluster.StorageEtcd3, 2)
-	m.ready(t, "-n", "moved", "watchrule/config")
+	m.Ready(t, "-n", "moved", "watchrule/config")
 	sameObjects(t, objects(t, s), before)
 	m.equal(t, client)
 	write(t, client, "moved", "second", "x")
 	m.equal(t, client)
-	m.settled(t)
+	m.Settled(t)
 
 	before = objects(t, s)
 	stop(t, s, syscall.SIGTERM)
@@ -68,15 +69,15 @@ func TestMigration(t *testing.T) {
 		"--etcd-servers="+s.EtcdURL(), "--etcd-prefix="+serverPrefix)
 	runProgram(t, program, "store", "check", "--data-dir="+dataDir)
 	start(t, s, devcluster.StorageBbolt, 1)
-	m.ready(t, "-n", "moved", "watchrule/config")
+	m.Ready(t, "-n", "moved", "watchrule/config")
 	sameObjects(t, objects(t, s), before)
 	write(t, client, "moved", "third", "x")
 	m.equal(t, client)
-	m.settled(t)
-	m.intact(t)
+	m.Settled(t)
+	m.Intact(t)
 	// One for each of pending, second and third.
-	if first, last := number(t, seeded), number(t, m.commits(t)); last != first+3 {
-		log, _ := m.git(t.Context(), "log", "--stat", "main")
+	if first, last := number(t, seeded), number(t, m.Commits(t)); last != first+3 {
+		log, _ := m.Git(t.Context(), "log", "--stat", "main")
 		t.Errorf("%d commits, want %d:\n%s", last, first+3, log)
 	}
 }
@@ -158,7 +159,7 @@ func objects(t *testing.T, s *stage) map[string]object {
 			Spec json.RawMessage
 		}
 	}
-	text := s.kubectl(t, "get", "gitrepoconfigs,gitdestinations,watchrules,clusterwatchrules", "-A", "-o", "json")
+	text := s.Run(t, "get", "gitrepoconfigs,gitdestinations,watchrules,clusterwatchrules", "-A", "-o", "json")
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
 func TestMirror(t *testing.T) {
@@ -33,28 +34,28 @@ func TestMirror(t *testing.T) {
 
 func configMapLife(t *testing.T, s *stage) {
 	m := s.newMirror(t, "life")
-	m.watch(t, "config", "configmaps")
+	m.Watch(t, "config", "configmaps")
 
-	s.kubectl(t, "create", "configmap", "web", "-n", "life", "--from-literal=color=red")
-	m.holds(t, m.configMapPath("web"), "color: red\n")
-	first := m.commits(t)
+	s.Run(t, "create", "configmap", "web", "-n", "life", "--from-literal=color=red")
+	m.Holds(t, m.ConfigMapPath("web"), "color: red\n")
+	first := m.Commits(t)
 
-	s.kubectl(t, "patch", "configmap", "web", "-n", "life", "-p", `{"data":{"color":"blue"}}`)
-	m.holds(t, m.configMapPath("web"), "color: blue\n")
+	s.Run(t, "patch", "configmap", "web", "-n", "life", "-p", `{"data":{"color":"blue"}}`)
+	m.Holds(t, m.ConfigMapPath("web"), "color: blue\n")
 
 	// A write that changes no content makes no commit; the next change, whose commit is
 	// waited for, proves that it has been dealt with.
-	s.kubectl(t, "patch", "configmap", "web", "-n", "life", "-p", `{"data":{"color":"blue"}}`)
-	s.kubectl(t, "annotate", "configmap", "web", "-n", "life", "deployment.kubernetes.io/revision=7")
+	s.Run(t, "patch", "configmap", "web", "-n", "life", "-p", `{"data":{"color":"blue"}}`)
+	s.Run(t, "annotate", "configmap", "web", "-n", "life", "deployment.kubernetes.io/revision=7")
 
-	s.kubectl(t, "delete", "configmap", "web", "-n", "life")
-	m.lacks(t, m.configMapPath("web"))
+	s.Run(t, "delete", "configmap", "web", "-n", "life")
+	m.Lacks(t, m.ConfigMapPath("web"))
 
-	if log, err := m.git(t.Context(), "log", "--format=%s", "-3", "main"); err != nil || log !=
+	if log, err := m.Git(t.Context(), "log", "--format=%s", "-3", "main"); err != nil || log !=
 		"[DELETE] v1/configmaps life/web\n[UPDATE] v1/configmaps life/web\n[CREATE] v1/configmaps life/web\n" {
 		t.Errorf("after %s commits the log is (%v):\n%s", first, err, log)
 	}
-	trailers, err := m.git(t.Context(), "log", "-1", "--format=%(trailers)", "main")
+	trailers, err := m.Git(t.Context(), "log", "-1", "--format=%(trailers)", "main")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,25 +64,25 @@ func configMapLife(t *testing.T, s *stage) {
 			t.Errorf("the trailers lack %q:\n%s", want, trailers)
 		}
 	}
-	m.intact(t)
+	m.Intact(t)
 }
 
 func ruleLife(t *testing.T, s *stage) {
 	m := s.newMirror(t, "rules")
-	s.kubectl(t, "create", "configmap", "before", "-n", "rules", "--from-literal=a=1")
-	s.kubectl(t, "create", "service", "clusterip", "before", "-n", "rules", "--tcp=80")
+	s.Run(t, "create", "configmap", "before", "-n", "rules", "--from-literal=a=1")
+	s.Run(t, "create", "service", "clusterip", "before", "-n", "rules", "--tcp=80")
 
-	m.watch(t, "config", "configmaps")
-	m.holds(t, m.configMapPath("before"), "a: \"1\"\n")
-	m.watch(t, "services", "services")
-	m.holds(t, "core/v1/services/rules/before.yaml", "kind: Service\n")
+	m.Watch(t, "config", "configmaps")
+	m.Holds(t, m.ConfigMapPath("before"), "a: \"1\"\n")
+	m.Watch(t, "services", "services")
+	m.Holds(t, "core/v1/services/rules/before.yaml", "kind: Service\n")
 
-	s.kubectl(t, "delete", "watchrule", "config", "-n", "rules")
-	m.lacks(t, m.configMapPath("before"))
-	m.holds(t, "core/v1/services/rules/before.yaml", "kind: Service\n")
+	s.Run(t, "delete", "watchrule", "config", "-n", "rules")
+	m.Lacks(t, m.ConfigMapPath("before"))
+	m.Holds(t, "core/v1/services/rules/before.yaml", "kind: Service\n")
 
-	s.kubectl(t, "delete", "watchrule", "services", "-n", "rules")
-	m.lacks(t, "core/v1/services/rules/before.yaml")
+	s.Run(t, "delete", "watchrule", "services", "-n", "rules")
+	m.Lacks(t, "core/v1/services/rules/before.yaml")
 }
 
 // widgets is a type that the cluster does not have at first.
@@ -107,7 +108,7 @@ spec:
 func customResources(t *testing.T, s *stage) {
 	m := s.newMirror(t, "custom")
 	// The rule names a type that does not exist: it says so, and waits.
-	s.apply(t, `
+	s.Apply(t, `
 apiVersion: configbutler.ai/v1alpha1
 kind: WatchRule
 metadata: {name: widgets, namespace: custom}
@@ -116,12 +117,12 @@ spec:
   rules:
   - {name: widgets, apiGroups: [custom.example.com], resources: [widgets]}
 `)
-	s.kubectl(t, "wait", "-n", "custom", "watchrule/widgets", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=NoMatchingTypes", "--timeout=60s")
+	s.Run(t, "wait", "-n", "custom", "watchrule/widgets", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=NoMatchingTypes", "--timeout=60s")
 
-	s.apply(t, fmt.Sprintf(widgets, "custom"))
-	s.kubectl(t, "wait", "crd/widgets.custom.example.com", "--for=condition=Established", "--timeout=60s")
-	eventually(t, "a widget can be made", func(ctx context.Context) error {
-		_, err := s.admin.Feed(ctx, `
+	s.Apply(t, fmt.Sprintf(widgets, "custom"))
+	s.Run(t, "wait", "crd/widgets.custom.example.com", "--for=condition=Established", "--timeout=60s")
+	mirrortest.Eventually(t, "a widget can be made", func(ctx context.Context) error {
+		_, err := s.Administrator.Feed(ctx, `
 apiVersion: custom.example.com/v1
 kind: Widget
 metadata:
@@ -136,11 +137,11 @@ extra: {beside: spec}
 		return err
 	})
 	path := "custom.example.com/v1/widgets/custom/first.yaml"
-	m.holds(t, path, "beside: spec\n")
-	s.kubectl(t, "patch", "widget", "first", "-n", "custom", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Stopped"}}`)
-	s.kubectl(t, "patch", "widget", "first", "-n", "custom", "--type=merge", "-p", `{"spec":{"size":4}}`)
-	m.holds(t, path, "size: 4\n")
-	content, err := m.git(t.Context(), "show", "main:"+m.folder+"/"+path)
+	m.Holds(t, path, "beside: spec\n")
+	s.Run(t, "patch", "widget", "first", "-n", "custom", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Stopped"}}`)
+	s.Run(t, "patch", "widget", "first", "-n", "custom", "--type=merge", "-p", `{"spec":{"size":4}}`)
+	m.Holds(t, path, "size: 4\n")
+	content, err := m.Git(t.Context(), "show", "main:"+m.Folder+"/"+path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,15 +155,15 @@ extra: {beside: spec}
 			t.Errorf("%q is mirrored:\n%s", unwanted, content)
 		}
 	}
-	s.ready(t, "-n", "custom", "watchrule/widgets")
+	s.Ready(t, "-n", "custom", "watchrule/widgets")
 
-	s.kubectl(t, "delete", "crd", "widgets.custom.example.com")
-	m.lacks(t, path)
+	s.Run(t, "delete", "crd", "widgets.custom.example.com")
+	m.Lacks(t, path)
 }
 
 func definitions(t *testing.T, s *stage) {
 	m := s.newMirror(t, "definitions", "accessPolicy: {allowClusterRules: true}")
-	s.apply(t, `
+	s.Apply(t, `
 apiVersion: configbutler.ai/v1alpha1
 kind: ClusterWatchRule
 metadata: {name: definitions}
@@ -171,13 +172,13 @@ spec:
   rules:
   - {name: definitions, scope: Cluster, resources: [customresourcedefinitions]}
 `)
-	s.ready(t, "clusterwatchrule/definitions")
-	s.apply(t, fmt.Sprintf(widgets, "defined"))
+	s.Ready(t, "clusterwatchrule/definitions")
+	s.Apply(t, fmt.Sprintf(widgets, "defined"))
 	path := "apiextensions.k8s.io/v1/customresourcedefinitions/widgets.defined.example.com.yaml"
-	m.holds(t, path, "plural: widgets\n")
-	s.kubectl(t, "delete", "crd", "widgets.defined.example.com")
-	m.lacks(t, path)
-	s.kubectl(t, "delete", "clusterwatchrule", "definitions")
+	m.Holds(t, path, "plural: widgets\n")
+	s.Run(t, "delete", "crd", "widgets.defined.example.com")
+	m.Lacks(t, path)
+	s.Run(t, "delete", "clusterwatchrule", "definitions")
 }
 
 func foreignFiles(t *testing.T, s *stage) {
@@ -195,19 +196,19 @@ mkdir -p "$(dirname %[3]s)"; echo '%[4]s' > %[3]s; git add -A; git commit -qm "A
 		}
 	}
 	push("README.md", "by people")
-	m.watch(t, "config", "configmaps")
-	s.kubectl(t, "create", "configmap", "one", "-n", "foreign", "--from-literal=a=1")
-	m.holds(t, m.configMapPath("one"), "name: one\n")
-	push(m.folder+"/NOTES.txt", "inside the folder")
+	m.Watch(t, "config", "configmaps")
+	s.Run(t, "create", "configmap", "one", "-n", "foreign", "--from-literal=a=1")
+	m.Holds(t, m.ConfigMapPath("one"), "name: one\n")
+	push(m.Folder+"/NOTES.txt", "inside the folder")
 	push("other/file.yaml", "beside the folder")
-	s.kubectl(t, "create", "configmap", "two", "-n", "foreign", "--from-literal=a=2")
-	m.holds(t, m.configMapPath("two"), "name: two\n")
-	for _, file := range []string{"README.md", m.folder + "/NOTES.txt", "other/file.yaml"} {
-		if _, err := m.git(t.Context(), "show", "main:"+file); err != nil {
+	s.Run(t, "create", "configmap", "two", "-n", "foreign", "--from-literal=a=2")
+	m.Holds(t, m.ConfigMapPath("two"), "name: two\n")
+	for _, file := range []string{"README.md", m.Folder + "/NOTES.txt", "other/file.yaml"} {
+		if _, err := m.Git(t.Context(), "show", "main:"+file); err != nil {
 			t.Errorf("somebody else's file: %v", err)
 		}
 	}
-	if out, err := m.git(t.Context(), "log", "--merges", "--format=%h", "main"); err != nil || out != "" {
+	if out, err := m.Git(t.Context(), "log", "--merges", "--format=%h", "main"); err != nil || out != "" {
 		t.Errorf("merges: %q, %v", out, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
 const foreignOwner = "clusterUID: elsewhere\nnamespace: theirs\nname: other\n"
@@ -29,7 +30,7 @@ func ownership(t *testing.T, s *stage) {
 	if out, err := shell(t.Context(), fmt.Sprintf("git init -q -b main %[1]s && cd %[1]s && git remote add origin %[2]s && git config user.name J && git config user.email j@example.com", clone, url)); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	marker := filepath.Join(clone, m.folder, markerPath)
+	marker := filepath.Join(clone, m.Folder, mirrortest.MarkerPath)
 	if err := os.MkdirAll(filepath.Dir(marker), 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -38,28 +39,28 @@ func ownership(t *testing.T, s *stage) {
 	}
 	git("git add -A; git commit -qm mark; git push -q origin HEAD:main")
 
-	s.kubectl(t, "create", "configmap", "web", "-n", "owned", "--from-literal=a=1")
-	s.kubectl(t, "patch", "gd", "main", "-n", "owned", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	s.kubectl(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict", "--timeout=60s")
+	s.Run(t, "create", "configmap", "web", "-n", "owned", "--from-literal=a=1")
+	s.Run(t, "patch", "gd", "main", "-n", "owned", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	s.Run(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict", "--timeout=60s")
 	m.applyRule(t)
-	if out := s.kubectl(t, "get", "gd", "main", "-n", "owned", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`); out != "OwnedByAnother" {
+	if out := s.Run(t, "get", "gd", "main", "-n", "owned", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`); out != "OwnedByAnother" {
 		t.Errorf("Ready: %s", out)
 	}
-	if out := s.kubectl(t, "get", "gds", "main", "-n", "owned", "-o", "jsonpath={.status.owner.clusterUID}"); out != "elsewhere" {
+	if out := s.Run(t, "get", "gds", "main", "-n", "owned", "-o", "jsonpath={.status.owner.clusterUID}"); out != "elsewhere" {
 		t.Errorf("owner: %s", out)
 	}
-	if files, err := m.files(t.Context()); err != nil || len(files) != 0 {
+	if files, err := m.Files(t.Context()); err != nil || len(files) != 0 {
 		t.Errorf("files %v, %v", files, err)
 	}
 
-	git("git rm -q " + filepath.Join(m.folder, markerPath) + "; git commit -qm 'hand over'; git push -q origin HEAD:main")
-	if out, err := m.compare(t.Context(), s.admin, "", ""); err != nil {
+	git("git rm -q " + filepath.Join(m.Folder, mirrortest.MarkerPath) + "; git commit -qm 'hand over'; git push -q origin HEAD:main")
+	if out, err := m.compare(t.Context(), s.Administrator, "", ""); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	m.holds(t, m.configMapPath("web"), "a: \"1\"\n")
-	m.holds(t, markerPath, "namespace: owned\n")
-	s.kubectl(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict=false", "--timeout=60s")
-	metrics := s.kubectl(t, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
+	m.Holds(t, m.ConfigMapPath("web"), "a: \"1\"\n")
+	m.Holds(t, mirrortest.MarkerPath, "namespace: owned\n")
+	s.Run(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict=false", "--timeout=60s")
+	metrics := s.Run(t, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
 	for _, name := range []string{"slipstream_marker_conflicts_total 1", "slipstream_ownership_conflicts_total 1"} {
 		if !strings.Contains(metrics, name) {
 			t.Errorf("no %s among the metrics", name)
@@ -67,16 +68,16 @@ func ownership(t *testing.T, s *stage) {
 	}
 	git("true")
 	// The marker is no object, and whoever applies the folder is not kept from it.
-	s.kubectl(t, "apply", "-R", "-f", filepath.Join(clone, m.folder))
+	s.Run(t, "apply", "-R", "-f", filepath.Join(clone, m.Folder))
 }
 
 // applyRule makes the rule without waiting for it to be in force.
 func (m *mirror) applyRule(t *testing.T) {
 	t.Helper()
-	m.apply(t, fmt.Sprintf(`
+	m.Apply(t, fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
 kind: WatchRule
 metadata: {name: all, namespace: %s}
 spec: {destinationRef: {name: main}, rules: [{name: all, resources: [configmaps]}]}
-`, m.namespace))
+`, m.Namespace))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
 // TestBackupAndRestore takes a backup of a running server, lets the world go on, and restores it into the running
@@ -40,13 +41,13 @@ func TestBackupAndRestore(t *testing.T) {
 	s := newStage(t, devcluster.Options{ServerProgram: program})
 	o := &operator{stage: s, program: program, file: filepath.Join(t.TempDir(), "backup.tar")}
 	m := s.newMirror(t, "restored")
-	m.watch(t, "config", "configmaps")
-	client := s.client(t)
+	m.Watch(t, "config", "configmaps")
+	client := mirrortest.Client(t, s.Admin())
 	for n := range 20 {
-		write(t, client, m.namespace, fmt.Sprintf("before-%d", n), "1")
+		write(t, client, m.Namespace, fmt.Sprintf("before-%d", n), "1")
 	}
 	m.equal(t, client)
-	m.settled(t)
+	m.Settled(t)
 	slipstream := o.clientset(t)
 	informer := followRepositories(t, slipstream)
 
@@ -55,10 +56,10 @@ func TestBackupAndRestore(t *testing.T) {
 	if again := o.run(t, 1, "backup", "--output", o.file); !strings.Contains(again, "exists") {
 		t.Errorf("a second backup under the same name: %s", again)
 	}
-	s.apply(t, "apiVersion: configbutler.ai/v1alpha1\nkind: GitRepoConfig\nmetadata: {name: later, namespace: restored}\n"+
+	s.Apply(t, "apiVersion: configbutler.ai/v1alpha1\nkind: GitRepoConfig\nmetadata: {name: later, namespace: restored}\n"+
 		"spec: {repoUrl: "+s.Env(devcluster.EnvGitURL)+"/later.git, allowedBranches: [main]}\n")
 	informer.eventuallyHolds(t, "restored/later", "restored/main")
-	write(t, client, m.namespace, "after", "1")
+	write(t, client, m.Namespace, "after", "1")
 	m.equal(t, client)
 
 	for range 2 {
@@ -75,14 +76,14 @@ func TestBackupAndRestore(t *testing.T) {
 		if got := o.uids(t); got != uids {
 			t.Errorf("the objects are\n%s\nand were\n%s", got, uids)
 		}
-		write(t, client, m.namespace, "after-the-restore", strconv.FormatInt(before, 10))
+		write(t, client, m.Namespace, "after-the-restore", strconv.FormatInt(before, 10))
 		m.equal(t, client)
-		m.settled(t)
+		m.Settled(t)
 	}
 	if empty := m.withoutChange(t); len(empty) > 0 {
 		t.Errorf("commits without a change: %v", empty)
 	}
-	m.intact(t)
+	m.Intact(t)
 }
 
 // operator runs the program's commands beside the server.
@@ -110,7 +111,7 @@ func (o *operator) ended(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server ends", func(context.Context) error {
+	mirrortest.Eventually(t, "the server ends", func(context.Context) error {
 		if syscall.Kill(pid, 0) == nil && !isZombie(pid) {
 			return fmt.Errorf("process %d is there", pid)
 		}
@@ -140,7 +141,7 @@ func (o *operator) clientset(t *testing.T) versioned.Interface {
 // uids are the names and uids of what users wrote.
 func (o *operator) uids(t *testing.T) string {
 	t.Helper()
-	return o.kubectl(t, "get", "gitrepoconfigs,gitdestinations,watchrules", "-A", "-o",
+	return o.Run(t, "get", "gitrepoconfigs,gitdestinations,watchrules", "-A", "-o",
 		`jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.uid} {.metadata.creationTimestamp}{"\n"}{end}`)
 }
 
@@ -197,7 +198,7 @@ func followRepositories(t *testing.T, client versioned.Interface) repositories {
 
 func (r repositories) eventuallyHolds(t *testing.T, want ...string) {
 	t.Helper()
-	eventually(t, "the informer follows", func(context.Context) error {
+	mirrortest.Eventually(t, "the informer follows", func(context.Context) error {
 		got := r.GetStore().ListKeys()
 		slices.Sort(got)
 		if !slices.Equal(got, want) {

@@ -16,6 +16,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
 	"github.com/configbutler/slipstream/test/sopstest"
 )
 
@@ -28,7 +29,7 @@ func TestSecrets(t *testing.T) {
 	// From 8 on clients log whatever they are answered; from 9 on client-go's timing has a data race.
 	s := newStage(t, devcluster.Options{ServerArgs: []string{"-v=8"}})
 	m := s.newMirror(t, "vault")
-	m.watch(t, "secrets", "secrets")
+	m.Watch(t, "secrets", "secrets")
 	key := ownKeyPair(t, m)
 	for _, step := range []struct {
 		name string
@@ -43,7 +44,7 @@ func TestSecrets(t *testing.T) {
 	} {
 		t.Run(step.name, func(t *testing.T) { step.do(t, m, key) })
 	}
-	m.intact(t)
+	m.Intact(t)
 }
 
 func secretPath(name string) string { return "core/v1/secrets/vault/" + name + ".yaml" }
@@ -53,7 +54,7 @@ func secretPath(name string) string { return "core/v1/secrets/vault/" + name + "
 func ownKeyPair(t *testing.T, m *mirror) string {
 	t.Helper()
 	told := m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyGenerated")
-	encoded := m.kubectl(t, "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace, "-o", `jsonpath={.data.age\.agekey}`)
+	encoded := m.Run(t, "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace, "-o", `jsonpath={.data.age\.agekey}`)
 	file, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func ownKeyPair(t *testing.T, m *mirror) string {
 	if strings.Contains(told, pair.String()) {
 		t.Error("the condition tells the private key")
 	}
-	if wide := m.kubectl(t, "get", "gd", "main", "-n", "vault", "-o", "wide"); !strings.Contains(wide, "Encrypted") {
+	if wide := m.Run(t, "get", "gd", "main", "-n", "vault", "-o", "wide"); !strings.Contains(wide, "Encrypted") {
 		t.Errorf("kubectl get gd -o wide does not say that Secrets are encrypted:\n%s", wide)
 	}
 	return pair.String()
@@ -80,8 +81,8 @@ func ownKeyPair(t *testing.T, m *mirror) string {
 func (m *mirror) opens(t *testing.T, name, key, text string) string {
 	t.Helper()
 	var opened string
-	eventually(t, name+" opens", func(ctx context.Context) error {
-		file, err := m.git(ctx, "show", "main:"+m.folder+"/"+secretPath(name))
+	mirrortest.Eventually(t, name+" opens", func(ctx context.Context) error {
+		file, err := m.Git(ctx, "show", "main:"+m.Folder+"/"+secretPath(name))
 		if err != nil {
 			return err
 		}
@@ -97,35 +98,35 @@ func (m *mirror) opens(t *testing.T, name, key, text string) string {
 func encoded(value string) string { return base64.StdEncoding.EncodeToString([]byte(value)) }
 
 func secretLife(t *testing.T, m *mirror, key string) {
-	m.kubectl(t, "create", "secret", "generic", "db", "-n", "vault", "--from-literal=password="+hidden[0], "--from-literal=user=admin")
+	m.Run(t, "create", "secret", "generic", "db", "-n", "vault", "--from-literal=password="+hidden[0], "--from-literal=user=admin")
 	opened := m.opens(t, "db", key, encoded(hidden[0]))
-	m.kubectl(t, "patch", "secret", "db", "-n", "vault", "-p", fmt.Sprintf(`{"stringData":{"password":"%s"}}`, hidden[1]))
+	m.Run(t, "patch", "secret", "db", "-n", "vault", "-p", fmt.Sprintf(`{"stringData":{"password":"%s"}}`, hidden[1]))
 	m.opens(t, "db", key, encoded(hidden[1]))
 
 	// What was opened puts the Secret back as it was, and makes the very file of then.
-	first, err := m.git(t.Context(), "rev-parse", "main~1:"+m.folder+"/"+secretPath("db"))
+	first, err := m.Git(t.Context(), "rev-parse", "main~1:"+m.Folder+"/"+secretPath("db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.kubectl(t, "delete", "secret", "db", "-n", "vault")
-	m.lacks(t, secretPath("db"))
-	m.apply(t, opened)
+	m.Run(t, "delete", "secret", "db", "-n", "vault")
+	m.Lacks(t, secretPath("db"))
+	m.Apply(t, opened)
 	m.opens(t, "db", key, encoded(hidden[0]))
-	if again, err := m.git(t.Context(), "rev-parse", "main:"+m.folder+"/"+secretPath("db")); err != nil || again != first {
+	if again, err := m.Git(t.Context(), "rev-parse", "main:"+m.Folder+"/"+secretPath("db")); err != nil || again != first {
 		t.Errorf("applied again it is %s, was %s (%v)", again, first, err)
 	}
-	if value := m.kubectl(t, "get", "secret", "db", "-n", "vault", "-o", "jsonpath={.data.password}"); value != encoded(hidden[0]) {
+	if value := m.Run(t, "get", "secret", "db", "-n", "vault", "-o", "jsonpath={.data.password}"); value != encoded(hidden[0]) {
 		t.Error("the Secret is not as it was")
 	}
-	if log, err := m.git(t.Context(), "log", "--reverse", "--format=%s", "main", "--", m.folder+"/"+secretPath("db")); err != nil || log !=
+	if log, err := m.Git(t.Context(), "log", "--reverse", "--format=%s", "main", "--", m.Folder+"/"+secretPath("db")); err != nil || log !=
 		"[CREATE] v1/secrets vault/db\n[UPDATE] v1/secrets vault/db\n[DELETE] v1/secrets vault/db\n[CREATE] v1/secrets vault/db\n" {
 		t.Errorf("the log is (%v):\n%s", err, log)
 	}
 }
 
 func unchangedOverRestarts(t *testing.T, m *mirror, _ string) {
-	m.settled(t)
-	before := m.commits(t)
+	m.Settled(t)
+	before := m.Commits(t)
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := m.StopServer(t.Context(), signal); err != nil {
 			t.Fatal(err)
@@ -135,7 +136,7 @@ func unchangedOverRestarts(t *testing.T, m *mirror, _ string) {
 		}
 		m.compared(t)
 	}
-	if after := m.commits(t); after != before {
+	if after := m.Commits(t); after != before {
 		t.Errorf("%s commits, before the restarts %s", after, before)
 	}
 }
@@ -143,17 +144,17 @@ func unchangedOverRestarts(t *testing.T, m *mirror, _ string) {
 // compared waits until everything has been compared since the server started.
 func (m *mirror) compared(t *testing.T) {
 	t.Helper()
-	eventually(t, "everything is compared", func(ctx context.Context) error {
-		_, err := m.compare(ctx, m.admin, "", "")
+	mirrortest.Eventually(t, "everything is compared", func(ctx context.Context) error {
+		_, err := m.compare(ctx, m.Administrator, "", "")
 		return err
 	})
-	m.settled(t)
+	m.Settled(t)
 }
 
 // encryptFor changes the recipients; none are the server's own key pair.
 func (m *mirror) encryptFor(t *testing.T, recipients string) {
 	t.Helper()
-	m.kubectl(t, "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"secrets":"Encrypt","encryption":`+recipients+`}}`)
+	m.Run(t, "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"secrets":"Encrypt","encryption":`+recipients+`}}`)
 }
 
 func recipientsChange(t *testing.T, m *mirror, _ string) {
@@ -162,41 +163,41 @@ func recipientsChange(t *testing.T, m *mirror, _ string) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two"} {
-		m.kubectl(t, "create", "secret", "generic", name, "-n", "vault", "--from-literal=value="+hidden[2])
+		m.Run(t, "create", "secret", "generic", name, "-n", "vault", "--from-literal=value="+hidden[2])
 	}
-	m.holds(t, secretPath("two"), "sops:\n")
-	m.settled(t)
-	if _, err := m.admin.Run(t.Context(), "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"encryption":{"ageRecipients":["age1slip"]}}}`); err == nil ||
+	m.Holds(t, secretPath("two"), "sops:\n")
+	m.Settled(t)
+	if _, err := m.Administrator.Run(t.Context(), "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"encryption":{"ageRecipients":["age1slip"]}}}`); err == nil ||
 		!strings.Contains(err.Error(), "spec.encryption.ageRecipients[0]") || !strings.Contains(err.Error(), "age1 and 58 characters") {
 		t.Errorf("a bad recipient: %v", err)
 	}
-	before := m.commits(t)
+	before := m.Commits(t)
 	m.encryptFor(t, `{"ageRecipients":["`+mine.Recipient().String()+`"]}`)
 	for _, name := range []string{"db", "one", "two"} {
 		m.opens(t, name, mine.String(), "kind: Secret")
 	}
 	m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "RecipientsGiven")
-	if log, err := m.git(t.Context(), "rev-list", "--count", "main", "^main~1"); err != nil || strings.TrimSpace(log) != "1" {
+	if log, err := m.Git(t.Context(), "rev-list", "--count", "main", "^main~1"); err != nil || strings.TrimSpace(log) != "1" {
 		t.Errorf("%q, %v", log, err)
 	}
-	if stat, err := m.git(t.Context(), "show", "--format=", "--name-only", "main"); err != nil || len(strings.Fields(stat)) != 3 {
+	if stat, err := m.Git(t.Context(), "show", "--format=", "--name-only", "main"); err != nil || len(strings.Fields(stat)) != 3 {
 		t.Errorf("after %s commits, the last has %s (%v)", before, stat, err)
 	}
 }
 
 func leftOutAndBack(t *testing.T, m *mirror, key string) {
-	m.kubectl(t, "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"secrets":"Omit"}}`)
-	m.lacks(t, secretPath("db"))
+	m.Run(t, "patch", "gitdestination", "main", "-n", "vault", "--type=merge", "-p", `{"spec":{"secrets":"Omit"}}`)
+	m.Lacks(t, secretPath("db"))
 	m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "SecretsOmitted")
 	m.encryptFor(t, "null")
 	m.opens(t, "db", key, encoded(hidden[0]))
 }
 
 func keyPairIsGone(t *testing.T, m *mirror, _ string) {
-	pair := m.kubectl(t, "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace, "-o", "yaml")
-	m.kubectl(t, "delete", "secret", "slipstream-age", "-n", devcluster.ServerNamespace)
-	m.settled(t)
-	before := m.commits(t)
+	pair := m.Run(t, "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace, "-o", "yaml")
+	m.Run(t, "delete", "secret", "slipstream-age", "-n", devcluster.ServerNamespace)
+	m.Settled(t)
+	before := m.Commits(t)
 	if err := m.StopServer(t.Context(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -207,10 +208,10 @@ func keyPairIsGone(t *testing.T, m *mirror, _ string) {
 		t.Errorf("the condition says %s", told)
 	}
 	m.compared(t)
-	if after := m.commits(t); after != before {
+	if after := m.Commits(t); after != before {
 		t.Errorf("%s commits, before the key pair went %s", after, before)
 	}
-	if _, err := m.admin.Run(t.Context(), "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace); err == nil {
+	if _, err := m.Administrator.Run(t.Context(), "get", "secret", "slipstream-age", "-n", devcluster.ServerNamespace); err == nil {
 		t.Error("another key pair was made")
 	}
 	var kept []string
@@ -219,19 +220,19 @@ func keyPairIsGone(t *testing.T, m *mirror, _ string) {
 			kept = append(kept, line)
 		}
 	}
-	m.apply(t, strings.Join(kept, ""))
+	m.Apply(t, strings.Join(kept, ""))
 	m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyGenerated")
 }
 
 // hiddenEverywhere looks for plain values in the whole history, the server's log, its
 // stores and what it tells.
 func hiddenEverywhere(t *testing.T, m *mirror, _ string) {
-	history, err := m.git(t.Context(), "log", "-p", "--all")
+	history, err := m.Git(t.Context(), "log", "-p", "--all")
 	if err != nil {
 		t.Fatal(err)
 	}
 	places := map[string]string{
-		"Git": history, "what the server tells": m.kubectl(t, "get", "gd,gds,wr,events", "-A", "-o", "yaml"),
+		"Git": history, "what the server tells": m.Run(t, "get", "gd,gds,wr,events", "-A", "-o", "yaml"),
 		"the log": readFile(t, m.Env(devcluster.EnvServerLog)),
 	}
 	// The line with which client-go begins to be talkative.

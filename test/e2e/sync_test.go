@@ -14,23 +14,24 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
 // compare makes a request with plain kubectl. A body that is empty means everything.
 func (m *mirror) compare(ctx context.Context, as devcluster.Kubectl, body, query string) (string, error) {
-	path := fmt.Sprintf("/apis/configbutler.ai/v1alpha1/namespaces/%s/gitdestinations/main/sync%s", m.namespace, query)
+	path := fmt.Sprintf("/apis/configbutler.ai/v1alpha1/namespaces/%s/gitdestinations/main/sync%s", m.Namespace, query)
 	return as.Feed(ctx, body, "create", "--raw", path, "-f", "-")
 }
 
 func comparedOnRequest(t *testing.T, s *stage) {
 	m := s.newMirror(t, "compared")
-	m.watch(t, "config", "configmaps", "services")
-	s.kubectl(t, "create", "configmap", "web", "-n", "compared", "--from-literal=color=red")
-	m.holds(t, m.configMapPath("web"), "color: red\n")
-	m.settled(t)
+	m.Watch(t, "config", "configmaps", "services")
+	s.Run(t, "create", "configmap", "web", "-n", "compared", "--from-literal=color=red")
+	m.Holds(t, m.ConfigMapPath("web"), "color: red\n")
+	m.Settled(t)
 
 	for name, body := range map[string]string{"empty": "", "an empty object": "{}", "two types": `{"spec":{"types":["services","configmaps"]}}`, "full": `{"spec":{"full":true}}`} {
-		out, err := m.compare(t.Context(), s.admin, body, "")
+		out, err := m.compare(t.Context(), s.Administrator, body, "")
 		if err != nil || !strings.Contains(out, "Compared 2 of 2 types: 0 files written, 0 removed") {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
@@ -41,12 +42,12 @@ func comparedOnRequest(t *testing.T, s *stage) {
 		{`{"metadata":{"name":"other"}}`, "metadata.name"},
 		{`{`, "error"},
 	} {
-		out, err := m.compare(t.Context(), s.admin, refused.body, "?fieldValidation=Strict")
+		out, err := m.compare(t.Context(), s.Administrator, refused.body, "?fieldValidation=Strict")
 		if err == nil || !strings.Contains(err.Error()+out, refused.want) {
 			t.Errorf("%s: %v: %s, want %s", refused.body, err, out, refused.want)
 		}
 	}
-	if out, err := m.compare(t.Context(), s.admin, "", "?dryRun=All"); err != nil || !strings.Contains(out, "Would compare all types (dry run)") {
+	if out, err := m.compare(t.Context(), s.Administrator, "", "?dryRun=All"); err != nil || !strings.Contains(out, "Would compare all types (dry run)") {
 		t.Errorf("dry run: %v: %s", err, out)
 	}
 	comparedByOrdinaryUsers(t, m)
@@ -61,19 +62,19 @@ func comparedByOrdinaryUsers(t *testing.T, m *mirror) {
 	}
 	carl := m.Kubectl(user)
 	grant := func(role, verb, resource string) {
-		m.kubectl(t, "create", "role", role, "-n", m.namespace, "--verb="+verb, "--resource="+resource)
-		m.kubectl(t, "create", "rolebinding", role, "-n", m.namespace, "--role="+role, "--user=carl")
+		m.Run(t, "create", "role", role, "-n", m.Namespace, "--verb="+verb, "--resource="+resource)
+		m.Run(t, "create", "rolebinding", role, "-n", m.Namespace, "--role="+role, "--user=carl")
 	}
 	grant("looks", "get,list,watch", "gitdestinations.configbutler.ai,gitdestinationstatuses.configbutler.ai")
-	eventually(t, "carl may look", func(ctx context.Context) error {
-		_, err := carl.Run(ctx, "get", "gd", "main", "-n", m.namespace)
+	mirrortest.Eventually(t, "carl may look", func(ctx context.Context) error {
+		_, err := carl.Run(ctx, "get", "gd", "main", "-n", m.Namespace)
 		return err
 	})
 	if out, err := m.compare(t.Context(), carl, "", ""); err == nil || !strings.Contains(err.Error()+out, "gitdestinations/sync") {
 		t.Errorf("carl has a destination compared: %v: %s", err, out)
 	}
 	grant("compares", "create", "gitdestinations.configbutler.ai/sync")
-	eventually(t, "carl may have it compared", func(ctx context.Context) error {
+	mirrortest.Eventually(t, "carl may have it compared", func(ctx context.Context) error {
 		_, err := m.compare(ctx, carl, "", "")
 		return err
 	})
@@ -88,15 +89,15 @@ func comparedByTheClientset(t *testing.T, m *mirror) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := client.ConfigbutlerV1alpha1().GitDestinations(m.namespace).Sync(t.Context(), "main", &v1alpha1.MirrorSync{}, metav1.CreateOptions{})
+	answer, err := client.ConfigbutlerV1alpha1().GitDestinations(m.Namespace).Sync(t.Context(), "main", &v1alpha1.MirrorSync{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if found := answer.Status.Found; !answer.Status.Accepted || found == nil || found.CompletionTime == nil || found.Compared != 2 {
 		t.Errorf("answer %+v", answer.Status)
 	}
-	eventually(t, "no request waits", func(ctx context.Context) error {
-		d, err := client.ConfigbutlerV1alpha1().GitDestinations(m.namespace).Get(ctx, "main", metav1.GetOptions{})
+	mirrortest.Eventually(t, "no request waits", func(ctx context.Context) error {
+		d, err := client.ConfigbutlerV1alpha1().GitDestinations(m.Namespace).Get(ctx, "main", metav1.GetOptions{})
 		if err == nil && len(d.Status.PendingSyncs) > 0 {
 			err = fmt.Errorf("pending: %+v", d.Status.PendingSyncs)
 		}

@@ -4,32 +4,30 @@
 package e2e
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"syscall"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
 // TestLeaderEnds ends the leader of two replicas in the middle of changes: by a kill, and
 // then the next by a stop.
 func TestLeaderEnds(t *testing.T) {
 	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2})
-	client := s.client(t)
+	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "leaders", "granularity: PerChange")
-	m.watch(t, "config", "configmaps")
+	m.Watch(t, "config", "configmaps")
 	write(t, client, "leaders", "first", "first")
 	m.equal(t, client)
 	m.addTheirs(t)
 	// Whoever is alone leads, and goes on leading when the other comes back.
 	stop(t, s, syscall.SIGTERM, 1)
-	s.otherLeader(t, client, "")
+	s.OtherLeader(t, client, "")
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +37,7 @@ func TestLeaderEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.equal(t, client)
-		m.settled(t)
+		m.Settled(t)
 	}
 	m.unharmed(t)
 }
@@ -47,12 +45,12 @@ func TestLeaderEnds(t *testing.T) {
 // endLeader ends a replica that leads while changes come, and waits for the other to push.
 func (m *mirror) endLeader(t *testing.T, client kubernetes.Interface, leader int, signal syscall.Signal) {
 	t.Helper()
-	before, begun := m.otherLeader(t, client, ""), make(chan struct{})
+	before, begun := m.OtherLeader(t, client, ""), make(chan struct{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for i := range 100 {
-			write(t, client, m.namespace, fmt.Sprintf("c%02d", i%10), fmt.Sprintf("%d-%d", leader, i))
+			write(t, client, m.Namespace, fmt.Sprintf("c%02d", i%10), fmt.Sprintf("%d-%d", leader, i))
 			if i == 30 {
 				close(begun)
 			}
@@ -61,7 +59,7 @@ func (m *mirror) endLeader(t *testing.T, client kubernetes.Interface, leader int
 	<-begun
 	ended, gone := time.Now(), make(chan error, 1)
 	go func() { gone <- m.StopServer(t.Context(), signal, leader) }()
-	m.otherLeader(t, client, before)
+	m.OtherLeader(t, client, before)
 	led := time.Since(ended)
 	if err := <-gone; err != nil {
 		t.Fatal(err)
@@ -69,20 +67,4 @@ func (m *mirror) endLeader(t *testing.T, client kubernetes.Interface, leader int
 	<-done
 	m.equal(t, client)
 	t.Logf("%s: another leads after %s, all is pushed after %s", signal, led.Round(10*time.Millisecond), time.Since(ended).Round(10*time.Millisecond))
-}
-
-// otherLeader waits until somebody leads, other than one, and returns its identity.
-func (s *stage) otherLeader(t *testing.T, client kubernetes.Interface, than string) (holder string) {
-	t.Helper()
-	eventually(t, "another leader", func(ctx context.Context) error {
-		lease, err := client.CoordinationV1().Leases(devcluster.ServerNamespace).Get(ctx, "slipstream", metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("read the Lease: %w", err)
-		}
-		if holder = *lease.Spec.HolderIdentity; holder == "" || holder == than {
-			return errors.New("none yet")
-		}
-		return nil
-	})
-	return holder
 }

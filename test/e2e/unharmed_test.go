@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
 // theirs are other people's, beside a destination's folder and in it.
-func (m *mirror) theirs() []string { return []string{"THEIRS.md", m.folder + "/" + notesPath} }
+func (m *mirror) theirs() []string {
+	return []string{"THEIRS.md", m.Folder + "/" + mirrortest.NotesPath}
+}
 
 // addTheirs lets somebody else push files.
 func (m *mirror) addTheirs(t *testing.T) {
@@ -19,7 +23,7 @@ func (m *mirror) addTheirs(t *testing.T) {
 		script := fmt.Sprintf(`set -e; cd %[1]s; export GIT_INDEX_FILE=$(mktemp -u) GIT_AUTHOR_NAME=J GIT_AUTHOR_EMAIL=j@example.com GIT_COMMITTER_NAME=J GIT_COMMITTER_EMAIL=j@example.com
 tip=$(git rev-parse main); git read-tree $tip
 git update-index --add --cacheinfo 100644,$(echo theirs | git hash-object -w --stdin),%[2]s
-git update-ref refs/heads/main $(git commit-tree -p $tip -m theirs $(git write-tree)) $tip; rm $GIT_INDEX_FILE`, m.repository, path)
+git update-ref refs/heads/main $(git commit-tree -p $tip -m theirs $(git write-tree)) $tip; rm $GIT_INDEX_FILE`, m.Repository, path)
 		if out, err := shell(t.Context(), script); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -31,7 +35,7 @@ git update-ref refs/heads/main $(git commit-tree -p $tip -m theirs $(git write-t
 func (m *mirror) unharmed(t *testing.T) {
 	t.Helper()
 	for _, path := range m.theirs() {
-		if content, err := m.git(t.Context(), "show", "main:"+path); err != nil || content != "theirs\n" {
+		if content, err := m.Git(t.Context(), "show", "main:"+path); err != nil || content != "theirs\n" {
 			t.Errorf("%s is %q: %v", path, content, err)
 		}
 	}
@@ -43,8 +47,8 @@ func (m *mirror) unharmed(t *testing.T) {
 	if once := slices.Compact(slices.Clone(values)); len(once) != len(values) {
 		t.Errorf("of %d changes in the history only %d are not a repetition", len(values), len(once))
 	}
-	if merges, err := m.git(t.Context(), "rev-list", "--min-parents=2", "main"); err != nil || merges != "" {
+	if merges, err := m.Git(t.Context(), "rev-list", "--min-parents=2", "main"); err != nil || merges != "" {
 		t.Errorf("merges: %q, %v", merges, err)
 	}
-	m.intact(t)
+	m.Intact(t)
 }

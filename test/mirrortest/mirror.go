@@ -1,0 +1,167 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirrortest
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+const (
+	// MarkerPath is where the owner's marker is in a destination's folder.
+	MarkerPath = ".configbutler/owner.yaml"
+	// NotesPath is where other people keep a file of their own in a destination's folder.
+	NotesPath = "NOTES.txt"
+)
+
+// Mirror is a namespace whose destination has a repository of its own.
+type Mirror struct {
+	stage     *Stage
+	Namespace string
+	// Folder is the destination's.
+	Folder string
+	// Repository is the bare repository's folder.
+	Repository string
+}
+
+// NewMirror makes a namespace, a repository configuration and a destination, both called
+// main, without rules. extra lines go into the destination's spec.
+func (s *Stage) NewMirror(t *testing.T, namespace string, extra ...string) *Mirror {
+	t.Helper()
+	m := &Mirror{stage: s, Namespace: namespace, Folder: "clusters/test", Repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
+	var spec strings.Builder
+	for _, line := range extra {
+		fmt.Fprintf(&spec, "  %s\n", line)
+	}
+	s.Apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: GitRepoConfig
+metadata: {name: main, namespace: %[1]s}
+spec:
+  repoUrl: %[2]s/%[1]s.git
+  allowedBranches: [main]
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: GitDestination
+metadata: {name: main, namespace: %[1]s}
+spec:
+  repoRef: {name: main}
+  branch: main
+  baseFolder: %[3]s
+%[4]s`, namespace, s.Env(devcluster.EnvGitURL), m.Folder, spec.String()))
+	return m
+}
+
+// Watch makes a rule that selects resources of the namespace, and waits for it to be in
+// force.
+func (m *Mirror) Watch(t *testing.T, name string, resources ...string) {
+	t.Helper()
+	m.stage.Apply(t, fmt.Sprintf(`
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: %s, namespace: %s}
+spec:
+  destinationRef: {name: main}
+  rules:
+  - name: all
+    resources: [%s]
+`, name, m.Namespace, strings.Join(resources, ", ")))
+	m.stage.Ready(t, "-n", m.Namespace, "watchrule/"+name)
+}
+
+// Git runs git on the bare repository.
+func (m *Mirror) Git(ctx context.Context, arguments ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", m.Repository}, arguments...)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(arguments, " "), err, out)
+	}
+	return string(out), nil
+}
+
+// Files lists the files of the branch below the destination's folder, in order, less the
+// owner's marker and other people's.
+func (m *Mirror) Files(ctx context.Context) ([]string, error) {
+	out, err := m.Git(ctx, "ls-tree", "-r", "--name-only", "main", m.Folder+"/")
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, line := range strings.Fields(out) {
+		if file := strings.TrimPrefix(line, m.Folder+"/"); file != MarkerPath && file != NotesPath {
+			files = append(files, file)
+		}
+	}
+	return files, nil
+}
+
+// Commits counts the commits of the branch.
+func (m *Mirror) Commits(t *testing.T) string {
+	t.Helper()
+	out, err := m.Git(t.Context(), "rev-list", "--count", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// ConfigMapPath is where a ConfigMap of the namespace is mirrored to.
+func (m *Mirror) ConfigMapPath(name string) string {
+	return "core/v1/configmaps/" + m.Namespace + "/" + name + ".yaml"
+}
+
+// Holds waits until a file's content has a text in it.
+func (m *Mirror) Holds(t *testing.T, path, text string) {
+	t.Helper()
+	Eventually(t, path+" holds "+text, func(ctx context.Context) error {
+		content, err := m.Git(ctx, "show", "main:"+m.Folder+"/"+path)
+		if err == nil && !strings.Contains(content, text) {
+			err = fmt.Errorf("it holds:\n%s", content)
+		}
+		return err
+	})
+}
+
+// Lacks waits until there is no such file.
+func (m *Mirror) Lacks(t *testing.T, path string) {
+	t.Helper()
+	Eventually(t, path+" goes", func(ctx context.Context) error {
+		files, err := m.Files(ctx)
+		for _, file := range files {
+			if file == path {
+				return fmt.Errorf("%s is there", path)
+			}
+		}
+		return err
+	})
+}
+
+// Settled waits until nothing is on its way to Git.
+func (m *Mirror) Settled(t *testing.T) {
+	t.Helper()
+	Eventually(t, "everything is pushed", func(ctx context.Context) error {
+		state, err := m.stage.Administrator.Run(ctx, "get", "gds", "main", "-n", m.Namespace, "-o", "jsonpath={.status.state}")
+		if err == nil && state != "Up to date" {
+			err = fmt.Errorf("state %q", state)
+		}
+		return err
+	})
+}
+
+// Intact lets git check the repository.
+func (m *Mirror) Intact(t *testing.T) {
+	t.Helper()
+	if _, err := m.Git(t.Context(), "fsck", "--strict"); err != nil {
+		t.Error(err)
+	}
+}

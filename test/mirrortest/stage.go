@@ -1,0 +1,105 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mirrortest answers how a test has a cluster whose objects are mirrored, and looks at what came of it.
+package mirrortest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+)
+
+// Deadline is more than anything waited for here takes on a busy machine.
+const Deadline = time.Minute
+
+// Stage is a cluster with the server, as the administrator sees it.
+type Stage struct {
+	*devcluster.Cluster
+	// Administrator is kubectl for what may fail; Run is for what may not.
+	Administrator devcluster.Kubectl
+}
+
+// NewStage starts a cluster with the server.
+func NewStage(t *testing.T, options devcluster.Options) *Stage {
+	t.Helper()
+	options.Server = true
+	cluster := clustertest.Start(t, options)
+	return &Stage{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
+}
+
+// Run runs kubectl as the administrator and fails the test if it fails.
+func (s *Stage) Run(t *testing.T, arguments ...string) string {
+	t.Helper()
+	out, err := s.Administrator.Run(t.Context(), arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Apply applies manifests as the administrator.
+func (s *Stage) Apply(t *testing.T, manifests string) {
+	t.Helper()
+	if _, err := s.Administrator.Feed(t.Context(), manifests, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ready waits for the condition Ready.
+func (s *Stage) Ready(t *testing.T, arguments ...string) {
+	t.Helper()
+	s.Run(t, append([]string{"wait", "--for=condition=Ready", "--timeout=60s"}, arguments...)...)
+}
+
+// Client is a client of a user for what kubectl would be too slow for.
+func Client(t *testing.T, user devcluster.Kubeconfig) kubernetes.Interface {
+	t.Helper()
+	config, err := user.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// OtherLeader waits until somebody leads, other than one, and returns its identity.
+func (s *Stage) OtherLeader(t *testing.T, client kubernetes.Interface, than string) (holder string) {
+	t.Helper()
+	Eventually(t, "another leader", func(ctx context.Context) error {
+		lease, err := client.CoordinationV1().Leases(devcluster.ServerNamespace).Get(ctx, "slipstream", metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read the Lease: %w", err)
+		}
+		if holder = *lease.Spec.HolderIdentity; holder == "" || holder == than {
+			return errors.New("none yet")
+		}
+		return nil
+	})
+	return holder
+}
+
+// Eventually waits until check succeeds.
+func Eventually(t *testing.T, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, Deadline, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v (last: %v)", what, err, last)
+	}
+}
