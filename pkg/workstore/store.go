@@ -18,6 +18,7 @@ import (
 // Store is a set of tables below one prefix. It may be used concurrently.
 type Store struct {
 	kv          clientv3.KV
+	watcher     clientv3.Watcher
 	prefix      string
 	transformer value.Transformer
 }

@@ -109,6 +109,22 @@ func (t *Table) Delete(ctx context.Context, keys ...string) error {
 	return nil
 }
 
+// DeleteRange removes the rows from one key to before another, all or none. Where there are none it writes nothing.
+func (t *Table) DeleteRange(ctx context.Context, from, to string) error {
+	if from == "" || to == "" {
+		return errNoKey
+	}
+	end := clientv3.WithRange(t.prefix + to)
+	there, err := t.store.kv.Get(ctx, t.prefix+from, end, clientv3.WithCountOnly())
+	if err == nil && there.Count > 0 {
+		_, err = t.store.kv.Delete(ctx, t.prefix+from, end)
+	}
+	if err != nil {
+		return fmt.Errorf("deleting rows of %s from %s to %s: %w", t.prefix, from, to, err)
+	}
+	return nil
+}
+
 // Get returns the value of a row, and false if there is none.
 func (t *Table) Get(ctx context.Context, key string) ([]byte, bool, error) {
 	if key == "" {

@@ -98,23 +98,25 @@ func (s *stores) applyTo(ctx context.Context, opts *options.StorageOptions, conf
 
 // workStore is the store of the working state: the second file, or the etcd of the objects. ctx must outlive its use.
 func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions, sealer *sealing.Sealer) *workstore.Store {
-	return workstore.New(s.kv(ctx, s.work), workPrefix(opts), workstore.WithTransformer(sealer.Work()))
+	client := s.client(ctx, s.work)
+	return workstore.New(client.KV, workPrefix(opts),
+		workstore.WithTransformer(sealer.Work()), workstore.WithWatcher(client.Watcher))
 }
 
 // sealed is everything that is stored and sealed. ctx must outlive its use.
 func (s *stores) sealed(ctx context.Context, opts *options.StorageOptions) []sealing.Rows {
 	return []sealing.Rows{
-		sealing.Objects(s.kv(ctx, s.api), opts.Etcd.StorageConfig.Prefix),
-		sealing.Work(s.kv(ctx, s.work), workPrefix(opts)),
+		sealing.Objects(s.client(ctx, s.api).KV, opts.Etcd.StorageConfig.Prefix),
+		sealing.Work(s.client(ctx, s.work).KV, workPrefix(opts)),
 	}
 }
 
-// kv is the door to a file, or to etcd, which has one for all. ctx must outlive its use.
-func (s *stores) kv(ctx context.Context, file *bolt.Engine) clientv3.KV {
+// client is the door to a file, or to etcd, which has one for all. ctx must outlive its use.
+func (s *stores) client(ctx context.Context, file *bolt.Engine) *clientv3.Client {
 	if s.etcd != nil {
-		return s.etcd.KV
+		return s.etcd
 	}
-	return bolt.NewClient(ctx, file).KV
+	return bolt.NewClient(ctx, file).Client
 }
 
 // workPrefix lies beside the prefix of the objects, not below it, so that no list of objects meets a row.

@@ -1,0 +1,119 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factlog
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+const (
+	recentRows  = "recent/"
+	lastingRows = "lasting/"
+	// endOfRecentRows is the first key after those of recentRows.
+	endOfRecentRows = "recent0"
+
+	// maxRowBytes bounds the facts of a row before compression. A fact that is larger by itself is given up: it would
+	// keep all others from being written.
+	maxRowBytes = 128 << 10
+	// maxUIDBytes bounds what goes into a key. An API server's uids have 36.
+	maxUIDBytes = 128
+)
+
+// rows gives facts their stored form.
+func (l *Log) rows(ctx context.Context, facts []attribution.Fact) []workstore.Row {
+	var rows []workstore.Row
+	var recent bytes.Buffer
+	for _, fact := range facts {
+		// A Fact has nothing that JSON cannot express.
+		line, _ := json.Marshal(fact)
+		if len(line) > maxRowBytes {
+			klog.FromContext(ctx).Info("A report of who made a change is too large to be kept",
+				"resource", fact.Resource, "namespace", fact.Namespace, "name", fact.Name, "bytes", len(line))
+			attribution.Evicted(1)
+			continue
+		}
+		line = append(line, '\n')
+		if key, ok := lastingKey(fact); ok {
+			rows = append(rows, workstore.Row{Key: key, Value: compress(line)})
+			continue
+		}
+		if recent.Len()+len(line) > maxRowBytes {
+			rows = append(rows, l.recentRow(&recent))
+		}
+		recent.Write(line)
+	}
+	if recent.Len() > 0 {
+		rows = append(rows, l.recentRow(&recent))
+	}
+	return rows
+}
+
+// recentRow makes a row of lines, and empties them.
+func (l *Log) recentRow(lines *bytes.Buffer) workstore.Row {
+	key := fmt.Sprintf("%s-%s-%x", recentKey(l.clock.Now()), l.replica, l.written.Add(1))
+	value := compress(lines.Bytes())
+	lines.Reset()
+	return workstore.Row{Key: key, Value: value}
+}
+
+// recentKey is what the keys of the rows of a time begin with.
+func recentKey(at time.Time) string { return fmt.Sprintf("%s%016x", recentRows, uint64(at.UnixNano())) }
+
+// lastingKey is the key of a fact that is kept for longer, the same whenever it is told. Without the object's uid nobody
+// could say when it is over.
+func lastingKey(fact attribution.Fact) (string, bool) {
+	if !fact.Lasting || fact.UID == "" || len(fact.UID) > maxUIDBytes {
+		return "", false
+	}
+	hash := sha256.Sum256([]byte(string(fact.Signal) + "\x00" + fact.ID))
+	return lastingRows + url.PathEscape(string(fact.UID)) + "/" + hex.EncodeToString(hash[:16]), true
+}
+
+// compress makes lines small: facts repeat each other's users and groups.
+func compress(lines []byte) []byte {
+	var small bytes.Buffer
+	// Neither a buffer nor a level that exists can fail.
+	writer, _ := flate.NewWriter(&small, flate.BestSpeed)
+	_, _ = writer.Write(lines)
+	_ = writer.Close()
+	return small.Bytes()
+}
+
+// decode returns the facts of a row.
+func decode(row workstore.Row) ([]attribution.Fact, error) {
+	reader := flate.NewReader(bytes.NewReader(row.Value))
+	defer reader.Close()
+	decoder := json.NewDecoder(reader)
+	var facts []attribution.Fact
+	for {
+		var fact attribution.Fact
+		err := decoder.Decode(&fact)
+		if errors.Is(err, io.EOF) {
+			return facts, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decoding row %s: %w", row.Key, err)
+		}
+		facts = append(facts, fact)
+	}
+}
+
+// isLasting says of which kind a row is.
+func isLasting(row workstore.Row) bool { return strings.HasPrefix(row.Key, lastingRows) }
