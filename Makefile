@@ -4,6 +4,8 @@ SERVER ?= 1
 SERVER_ARGS ?=
 STORAGE ?= bbolt
 REPLICAS ?= 1
+AUDIT ?= 1
+ADMISSION ?= 0
 USER_NAME ?=
 USER_GROUPS ?=
 SIGNAL ?= TERM
@@ -96,8 +98,8 @@ demo-down: bin/dev ## End what the demo left running.
 ##@ Develop: a cluster in a folder, DEV_DIR (default .dev/cluster)
 
 .PHONY: dev-up
-dev-up: bin/dev $(if $(filter-out 0,$(SERVER)),build) ## Start a cluster; SERVER=0 without the server, SERVER_ARGS its flags, STORAGE=bbolt|etcd3, REPLICAS=n (etcd3). DEV_DIR/env describes it.
-	@bin/dev up --dir '$(DEV_DIR)' --storage '$(STORAGE)' --replicas '$(REPLICAS)' --server=$(if $(filter-out 0,$(SERVER)),true,false) -- $(SERVER_ARGS)
+dev-up: bin/dev $(if $(filter-out 0,$(SERVER)),build) ## Start a cluster; SERVER=0 without the server, SERVER_ARGS its flags, STORAGE=bbolt|etcd3, REPLICAS=n (etcd3); AUDIT=0, ADMISSION=0 without the signals. DEV_DIR/env describes it.
+	@bin/dev up --dir '$(DEV_DIR)' --storage '$(STORAGE)' --replicas '$(REPLICAS)' --server=$(if $(filter-out 0,$(SERVER)),true,false) --audit=$(if $(filter-out 0,$(AUDIT)),true,false) --admission=$(if $(filter-out 0,$(ADMISSION)),true,false) -- $(SERVER_ARGS)
 
 .PHONY: dev-down
 dev-down: bin/dev ## End the cluster's processes and remove what it wrote.

@@ -68,7 +68,7 @@ func (c *Cluster) etcd() part {
 func (c *Cluster) apiServer() part {
 	pki := c.files
 	return part{
-		spec: c.spec("kube-apiserver", c.state.Programs.APIServer,
+		spec: c.spec("kube-apiserver", c.state.Programs.APIServer, append(c.auditFlags(),
 			"--etcd-servers="+c.EtcdURL(),
 			"--bind-address="+loopback,
 			"--advertise-address="+loopback,
@@ -92,7 +92,7 @@ func (c *Cluster) apiServer() part {
 			"--service-account-issuer="+serviceIssuer,
 			"--service-account-key-file="+pki.join("pki", serviceAccountKey+".pub"),
 			"--service-account-signing-key-file="+pki.key(serviceAccountKey),
-		),
+		)...),
 		ready: c.healthy(c.apiServerURL() + "/readyz"),
 	}
 }

@@ -60,6 +60,9 @@ func (c *Cluster) writeCredentials() error {
 	if err := c.writeUsers(cluster); err != nil {
 		return err
 	}
+	if err := c.writeAttribution(); err != nil {
+		return err
+	}
 	return c.writeKeys()
 }
 

@@ -33,6 +33,9 @@ const (
 	EnvGitSSHKey = "GIT_SSH_KEY"
 	// EnvGitSSHKnownHosts is the path of a known_hosts file for the SSH Git server.
 	EnvGitSSHKnownHosts = "GIT_SSH_KNOWN_HOSTS"
+	// EnvAdmissionSegmentFile is the path of the file with the secret in the path of admission reviews that do not come
+	// through the aggregator.
+	EnvAdmissionSegmentFile = "ADMISSION_SEGMENT_FILE"
 	// EnvControlPlaneLogs is the folder of the control plane's logs.
 	EnvControlPlaneLogs = "CONTROL_PLANE_LOGS"
 )
@@ -71,6 +74,7 @@ func (c *Cluster) environ() []string {
 		EnvGitSSHURL + "=ssh://git@" + address(c.state.Ports.GitSSH),
 		EnvGitSSHKey + "=" + c.files.key(gitClientKey),
 		EnvGitSSHKnownHosts + "=" + c.files.join("pki", gitKnownHosts),
+		EnvAdmissionSegmentFile + "=" + c.files.attribution(admissionSegment),
 		EnvControlPlaneLogs + "=" + c.files.logs(),
 	}
 }

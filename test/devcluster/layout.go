@@ -20,6 +20,7 @@ func (l layout) logs() string                { return l.join("logs") }
 func (l layout) etcd() string                { return l.join("etcd") }
 func (l layout) git() string                 { return l.join("git") }
 func (l layout) data() string                { return l.join("data") }
+func (l layout) attribution(n string) string { return l.join("attribution", n) }
 func (l layout) certificate(n string) string { return l.join("pki", n+".crt") }
 func (l layout) key(n string) string         { return l.join("pki", n+".key") }
 func (l layout) log(n string) string         { return l.join("logs", n+".log") }
@@ -27,7 +28,7 @@ func (l layout) kubeconfig(n string) string  { return l.join("kubeconfigs", n+".
 
 // folders are the folders that exist from the start.
 func (l layout) folders() []string {
-	return []string{l.pki(), l.kubeconfigs(), l.logs(), l.etcd(), l.git(), l.data()}
+	return []string{l.pki(), l.kubeconfigs(), l.logs(), l.etcd(), l.git(), l.data(), l.attribution("")}
 }
 
 // all is everything that a cluster writes into its folder.

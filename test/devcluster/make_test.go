@@ -34,7 +34,7 @@ func runMake(t *testing.T, arguments ...string) (stdout string) {
 // The contract of the make targets that tests, the demo and outside scripts rely on.
 func TestMakeTargets(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
-	runMake(t, "dev-up", "DEV_DIR="+dir, "SERVER=0", "AUDIT=0", "ADMISSION=0")
+	runMake(t, "dev-up", "DEV_DIR="+dir, "SERVER=0")
 	t.Cleanup(func() {
 		if cluster, err := devcluster.Load(dir); err == nil {
 			_ = cluster.Stop(t.Context())

@@ -43,6 +43,10 @@ type Options struct {
 	// Replicas is the number of servers, 1 if zero. More than one needs StorageEtcd3;
 	// a balancer stands in front of them.
 	Replicas int `json:"replicas"`
+	// Audit makes kube-apiserver tell the server of every change that it has made.
+	Audit bool `json:"audit"`
+	// Admission makes kube-apiserver ask the server about every change, behind the aggregator.
+	Admission bool `json:"admission"`
 	// SupportProgram is the file of hack/dev, which serves Git and balances; empty
 	// builds it as ServerProgram.
 	SupportProgram string `json:"supportProgram"`

@@ -74,7 +74,7 @@ func (c *Cluster) prepareNamespace(ctx context.Context) error {
 	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
 		return fmt.Errorf("preparing the server's namespace: %w", err)
 	}
-	return nil
+	return c.permitAudit(ctx)
 }
 
 // startServers starts the servers and the balancer that do not run and waits until
@@ -136,6 +136,7 @@ func (c *Cluster) server(replica, port int) part {
 		"--git-allow-insecure",
 		"--allow-destinations=loopback",
 	}
+	arguments = append(arguments, c.attributionFlags()...)
 	if options.Storage == StorageEtcd3 {
 		arguments = append(arguments,
 			"--storage-backend=etcd3",
@@ -149,7 +150,7 @@ func (c *Cluster) server(replica, port int) part {
 	return part{spec: spec, ready: c.healthy("https://" + address(port) + "/readyz")}
 }
 
-// register makes the APIService and waits until requests get through to the server.
+// register makes the APIService, waits until requests get through to the server, and has it asked about changes.
 func (c *Cluster) register(ctx context.Context) error {
 	bundle, err := os.ReadFile(c.files.certificate(serverAuthority))
 	if err != nil {
@@ -172,7 +173,7 @@ func (c *Cluster) register(ctx context.Context) error {
 	if err := c.waitServed(ctx, admin); err != nil {
 		return withLog(err, c.files.log(serverPart))
 	}
-	return nil
+	return c.registerAdmission(ctx)
 }
 
 // waitServed waits until the slipstream API answers through the aggregator, whose
