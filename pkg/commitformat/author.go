@@ -67,6 +67,17 @@ func ParseAuthor(text string) (*AuthorTemplate, error) {
 	return t, nil
 }
 
+// managerEmail is the address of all field managers. It is no user's: nobody gets mail in the domain invalid (RFC 2606),
+// and Identity gives it to nobody.
+const managerEmail = "field-manager@slipstream.invalid"
+
+// Manager returns the author that stands for a field manager. No template makes it, because a field manager is what a
+// client calls itself: one that calls itself jane must not be taken for her.
+func Manager(manager string) (name, email string) {
+	const suffix = "(field manager)"
+	return strings.TrimSpace(shortened(oneLine(manager), maxName-len(suffix)-1) + " " + suffix), managerEmail
+}
+
 // Identity returns the author. A part that the template leaves empty, or all of it where the template fails, is as
 // without a template.
 func (t *AuthorTemplate) Identity(user User) (name, email string) {
@@ -75,7 +86,10 @@ func (t *AuthorTemplate) Identity(user User) (name, email string) {
 		name, email, _ = t.run(user)
 	}
 	name = cmp.Or(name, user.Name, serviceAccount(user.Username), user.Username)
-	email = cmp.Or(email, user.Email, cmp.Or(serviceAccount(user.Username), user.Username)+"@"+user.Cluster)
+	address := cmp.Or(serviceAccount(user.Username), user.Username) + "@" + user.Cluster
+	if email = cmp.Or(email, user.Email, address); strings.EqualFold(email, managerEmail) {
+		email = address
+	}
 	return shortened(name, maxName), shortened(email, maxEmail)
 }
 

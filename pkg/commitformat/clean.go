@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// oneLine takes out of a fact what would let it pass for more than one: control characters, line separators, and the
-// brackets that hold an address.
+// oneLine takes out of a fact what would let it pass for more than one, or show as another: control characters, line
+// separators, marks that turn the direction of text around, and the brackets that hold an address.
 func oneLine(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '<' || r == '>' || r == '\u2028' || r == '\u2029' {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '<' || r == '>' || r == '\u2028' || r == '\u2029' {
 			return -1
 		}
 		return r

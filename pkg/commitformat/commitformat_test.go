@@ -96,17 +96,22 @@ func TestIdentity(t *testing.T) {
 		user     commitformat.User
 		want     string
 	}{
-		"by itself":                 {"", jane, "Jane Doe <jane@example.com>"},
-		"username only":             {"", commitformat.User{Username: "jane", Cluster: "uid"}, "jane <jane@uid>"},
-		"service account":           {"", account, "shop/web <shop/web@uid>"},
-		"by template":               {`{{.Username}} <{{.Username}}@example.com>`, jane, "jane <jane@example.com>"},
-		"parts left empty":          {`{{.Name}} <{{.Email}}>`, account, "shop/web <shop/web@uid>"},
-		"lists":                     {`{{.Username}}{{range .Groups}} {{.}}{{end}} <{{.Cluster}}>`, jane, "jane dev ops <uid>"},
-		"a template that fails":     {`{{.Name}} <{{slice .Username 0 4}}>`, commitformat.User{Username: "x", Cluster: "uid"}, "x <x@uid>"},
-		"names with lines":          {"", forger, "eve root@example.comX: y <eve root@example.comX: y@uid>"},
-		"names with lines, by one":  {`{{.Username}} <{{.Cluster}}>`, forger, "eve root@example.comX: y <uid>"},
-		"a name without an end":     {`{{.Username}} <x>`, endless, strings.Repeat("ü", 128) + " <x>"},
-		"invalid bytes":             {"", commitformat.User{Username: "a\xffb\x00", Cluster: "uid"}, "a\uFFFDb <a\uFFFDb@uid>"},
+		"by itself":                {"", jane, "Jane Doe <jane@example.com>"},
+		"username only":            {"", commitformat.User{Username: "jane", Cluster: "uid"}, "jane <jane@uid>"},
+		"service account":          {"", account, "shop/web <shop/web@uid>"},
+		"by template":              {`{{.Username}} <{{.Username}}@example.com>`, jane, "jane <jane@example.com>"},
+		"parts left empty":         {`{{.Name}} <{{.Email}}>`, account, "shop/web <shop/web@uid>"},
+		"lists":                    {`{{.Username}}{{range .Groups}} {{.}}{{end}} <{{.Cluster}}>`, jane, "jane dev ops <uid>"},
+		"a template that fails":    {`{{.Name}} <{{slice .Username 0 4}}>`, commitformat.User{Username: "x", Cluster: "uid"}, "x <x@uid>"},
+		"names with lines":         {"", forger, "eve root@example.comX: y <eve root@example.comX: y@uid>"},
+		"names with lines, by one": {`{{.Username}} <{{.Cluster}}>`, forger, "eve root@example.comX: y <uid>"},
+		"a name without an end":    {`{{.Username}} <x>`, endless, strings.Repeat("ü", 128) + " <x>"},
+		"invalid bytes":            {"", commitformat.User{Username: "a\xffb\x00", Cluster: "uid"}, "a\uFFFDb <a\uFFFDb@uid>"},
+		"direction of text":        {"", commitformat.User{Username: "a\u202eb\u2066", Cluster: "uid"}, "ab <ab@uid>"},
+		"address of managers":      {"", commitformat.User{Username: "jane", Email: "Field-Manager@slipstream.invalid", Cluster: "uid"}, "jane <jane@uid>"},
+		"address of managers, by one": {
+			`jane <field-manager@slipstream.invalid>`, commitformat.User{Username: "jane", Cluster: "uid"}, "jane <jane@uid>",
+		},
 		"a template for some users": {withGroup, account, "system:serviceaccount:shop:web <shop/web@uid>"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,6 +124,21 @@ func TestIdentity(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestFieldManagersAreNoUsers(t *testing.T) {
+	for manager, want := range map[string]string{
+		"kubectl":                 "kubectl (field manager)",
+		"jane <jane@example.com>": "jane jane@example.com (field manager)",
+		"jane\nX: y\u202e":        "janeX: y (field manager)",
+		"":                        "(field manager)",
+		strings.Repeat("ü", 200):  strings.Repeat("ü", 120) + " (field manager)",
+	} {
+		name, email := commitformat.Manager(manager)
+		if name != want || email != "field-manager@slipstream.invalid" {
+			t.Errorf("%q: got %q <%s>, want %q", manager, name, email, want)
+		}
 	}
 }
 

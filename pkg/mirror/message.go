@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,19 +64,14 @@ func newWording(identity Identity, repository *v1alpha1.GitRepoConfig) *wording 
 // commit returns a commit of changes, at least one, less the files. seed says that a comparison found them.
 func (w *wording) commit(destination types.NamespacedName, author attribution.Author, changes []Change, seed bool) gitrepo.Commit {
 	commit := gitrepo.Commit{Author: w.committer, Committer: w.committer}
-	if author.Known() {
-		commit.Author.Name, commit.Author.Email = w.author.Identity(commitformat.User{
-			Username: author.Username, Name: author.Name, Email: author.Email, Groups: author.Groups, Cluster: w.identity.ClusterUID,
-		})
-	}
-	commit.Author.When, commit.Committer.When = changes[len(changes)-1].Time, time.Now()
 	about := commitformat.About{
 		Destination: destination.String(), Cluster: w.identity.ClusterUID, Username: author.Username,
 		Attribution: string(cmp.Or(author.Signal, attribution.Unknown)), ImpersonatedBy: author.ImpersonatedBy,
 	}
-	if author.Known() {
-		about.Author = commit.Author.Name
+	if name, email, ok := w.authorOf(author); ok {
+		commit.Author.Name, commit.Author.Email, about.Author = name, email, name
 	}
+	commit.Author.When, commit.Committer.When = changes[len(changes)-1].Time, time.Now()
 	described := make([]commitformat.Change, len(changes))
 	for i, change := range changes {
 		described[i] = commitformat.Change{
@@ -84,27 +80,43 @@ func (w *wording) commit(destination types.NamespacedName, author attribution.Au
 		}
 	}
 	message := commitformat.NewMessage(about, described, seed)
-	commit.Message = w.message.Text(message, w.identity.trailers(message, changes))
+	more := []commitformat.Trailer{{Key: "ImpersonatedBy", Value: author.ImpersonatedBy}, {Key: "NamespaceDeletedBy", Value: author.NamespaceDeletedBy}}
+	if len(changes) == 1 && !seed {
+		more = slices.Insert(more, 0, commitformat.Trailer{Key: "ResourceVersion", Value: changes[0].ResourceVersion})
+	}
+	commit.Message = w.message.Text(message, w.identity.trailers(message, more))
 	return commit
 }
 
-// trailers say, readable by `git log --format=%(trailers)`, where a commit comes from.
-func (id Identity) trailers(m commitformat.Message, changes []Change) []commitformat.Trailer {
-	const prefix = "X-ConfigButler-"
-	trailers := []commitformat.Trailer{
-		{Key: prefix + "ClusterUID", Value: id.ClusterUID},
-		{Key: prefix + "ControllerNS", Value: id.Namespace},
-		{Key: prefix + "ControllerName", Value: id.Name},
-		{Key: prefix + "InstanceID", Value: id.Instance},
-		{Key: prefix + "Destination", Value: m.Destination},
-		{Key: prefix + "Operation", Value: m.Operation},
-		{Key: prefix + "Attribution", Value: m.Attribution},
+// authorOf returns who is written down as the author; nobody, where neither a user nor a field manager is known.
+func (w *wording) authorOf(author attribution.Author) (name, email string, ok bool) {
+	switch {
+	case author.Known():
+		name, email = w.author.Identity(commitformat.User{
+			Username: author.Username, Name: author.Name, Email: author.Email, Groups: author.Groups, Cluster: w.identity.ClusterUID,
+		})
+	case author.Signal == attribution.ManagedFields:
+		name, email = commitformat.Manager(author.Manager)
+	default:
+		return "", "", false
 	}
-	if len(changes) == 1 && changes[0].ResourceVersion != "" {
-		trailers = append(trailers, commitformat.Trailer{Key: prefix + "ResourceVersion", Value: changes[0].ResourceVersion})
-	}
-	if m.ImpersonatedBy != "" {
-		trailers = append(trailers, commitformat.Trailer{Key: prefix + "ImpersonatedBy", Value: m.ImpersonatedBy})
+	return name, email, true
+}
+
+// trailers say, readable by `git log --format=%(trailers)`, where a commit comes from. Those of more that say something
+// follow the ones that each commit has.
+func (id Identity) trailers(m commitformat.Message, more []commitformat.Trailer) []commitformat.Trailer {
+	trailers := append([]commitformat.Trailer{
+		{Key: "ClusterUID", Value: id.ClusterUID},
+		{Key: "ControllerNS", Value: id.Namespace},
+		{Key: "ControllerName", Value: id.Name},
+		{Key: "InstanceID", Value: id.Instance},
+		{Key: "Destination", Value: m.Destination},
+		{Key: "Operation", Value: m.Operation},
+		{Key: "Attribution", Value: m.Attribution},
+	}, slices.DeleteFunc(more, func(t commitformat.Trailer) bool { return t.Value == "" })...)
+	for i := range trailers {
+		trailers[i].Key = "X-ConfigButler-" + trailers[i].Key
 	}
 	return trailers
 }

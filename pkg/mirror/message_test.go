@@ -44,6 +44,19 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42",
 				"X-ConfigButler-ImpersonatedBy: adminX-ConfigButler-Attribution: forged"),
 		},
+		"by a field manager": {
+			&v1alpha1.CommitPolicy{AuthorTemplate: "{{.Username}}{{.Name}}jane <jane@example.com>", MessageTemplate: "{{.Username}}by {{.Author}}"},
+			attribution.Author{Signal: attribution.ManagedFields, Manager: "jane <jane@example.com>\nX: y"}, several, false,
+			"jane jane@example.comX: y (field manager) <field-manager@slipstream.invalid> Slipstream <slipstream@configbutler.ai>",
+			"by jane jane@example.comX: y (field manager)\n\n" + trailers("UPDATE", "managed-fields"),
+		},
+		"by the end of a namespace": {
+			nil, attribution.Author{
+				Actor:  attribution.Actor{Username: "system:serviceaccount:kube-system:namespace-controller"},
+				Signal: attribution.Audit, NamespaceDeletedBy: "ann\nX: y",
+			}, one, false, "kube-system/namespace-controller <kube-system/namespace-controller@uid> Slipstream <slipstream@configbutler.ai>",
+			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42", "X-ConfigButler-NamespaceDeletedBy: annX: y"),
+		},
 		"by nobody": {
 			nil, attribution.Author{}, several, false, "Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
 			"[UPDATE] 2 objects: 2 updated\n\nUPDATE v1/configmaps shop/a\nUPDATE v1/configmaps shop/b\n\n" + trailers("UPDATE", "unknown"),
