@@ -96,8 +96,9 @@ func (t *Table) list(ctx context.Context) (Told, int64, error) {
 
 // watch yields what is put from a revision on. It returns why it cannot go on; nil says that the reader stopped.
 func (t *Table) watch(ctx context.Context, revision int64, yield func(Told, error) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // etcd's client would keep a stream open for a watch that never begins
+	}
 	watch := t.store.watcher.Watch(ctx, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(revision), clientv3.WithFilterDelete())
 	for response := range watch {
 		if err := response.Err(); err != nil {

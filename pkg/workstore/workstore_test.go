@@ -30,10 +30,10 @@ const prefix = "/slipstream/work"
 func onBoth(t *testing.T, test func(*testing.T, clientv3.KV)) {
 	t.Helper()
 	t.Run("bbolt", func(t *testing.T) { test(t, bolttest.NewKV(t)) })
-	t.Run("etcd", func(t *testing.T) { test(t, etcdKV(t)) })
+	t.Run("etcd", func(t *testing.T) { test(t, etcdClient(t).KV) })
 }
 
-func etcdKV(t *testing.T) clientv3.KV {
+func etcdClient(t *testing.T) *clientv3.Client {
 	t.Helper()
 	client := testserver.RunEtcd(t, nil)
 	t.Cleanup(func() {
@@ -41,7 +41,7 @@ func etcdKV(t *testing.T) clientv3.KV {
 			t.Error(err)
 		}
 	})
-	return client.KV
+	return client.Client
 }
 
 func put(t *testing.T, table *workstore.Table, rows ...workstore.Row) {

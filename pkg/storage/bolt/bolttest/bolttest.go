@@ -17,6 +17,12 @@ import (
 // NewKV is a store in a file of its own, which is closed when the test has been cleaned up.
 func NewKV(t testing.TB) clientv3.KV {
 	t.Helper()
+	return NewClient(t).KV
+}
+
+// NewClient is NewKV with everything that a client offers.
+func NewClient(t testing.TB) *clientv3.Client {
+	t.Helper()
 	engine, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -26,5 +32,5 @@ func NewKV(t testing.TB) clientv3.KV {
 			t.Error(err)
 		}
 	})
-	return bolt.NewClient(context.WithoutCancel(t.Context()), engine).KV
+	return bolt.NewClient(context.WithoutCancel(t.Context()), engine).Client
 }
