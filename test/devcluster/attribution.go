@@ -98,6 +98,9 @@ func (c *Cluster) auditFlags() []string {
 	}
 }
 
+// AuditWebhook returns the kubeconfig with which kube-apiserver posts audit events to the server.
+func (c *Cluster) AuditWebhook() Kubeconfig { return Kubeconfig(c.files.attribution(auditKubeconfig)) }
+
 // attributionFlags make the server take what the control plane tells.
 func (c *Cluster) attributionFlags() []string {
 	var flags []string

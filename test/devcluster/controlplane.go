@@ -6,6 +6,7 @@ package devcluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/configbutler/slipstream/test/devcluster/process"
@@ -68,31 +69,31 @@ func (c *Cluster) etcd() part {
 func (c *Cluster) apiServer() part {
 	pki := c.files
 	return part{
-		spec: c.spec("kube-apiserver", c.state.Programs.APIServer, append(c.auditFlags(),
-			"--etcd-servers="+c.EtcdURL(),
-			"--bind-address="+loopback,
-			"--advertise-address="+loopback,
+		spec: c.spec("kube-apiserver", c.state.Programs.APIServer, slices.Concat(c.auditFlags(), []string{
+			"--etcd-servers=" + c.EtcdURL(),
+			"--bind-address=" + loopback,
+			"--advertise-address=" + loopback,
 			fmt.Sprintf("--secure-port=%d", c.state.Ports.APIServer),
 			// Endpoints may not be loopback addresses, and nobody follows these.
 			"--endpoint-reconciler-type=none",
-			"--tls-cert-file="+pki.certificate(apiServerCertificate),
-			"--tls-private-key-file="+pki.key(apiServerCertificate),
-			"--client-ca-file="+pki.certificate(clusterAuthority),
-			"--requestheader-client-ca-file="+pki.certificate(frontProxyAuthority),
-			"--requestheader-allowed-names="+frontProxyUserName,
+			"--tls-cert-file=" + pki.certificate(apiServerCertificate),
+			"--tls-private-key-file=" + pki.key(apiServerCertificate),
+			"--client-ca-file=" + pki.certificate(clusterAuthority),
+			"--requestheader-client-ca-file=" + pki.certificate(frontProxyAuthority),
+			"--requestheader-allowed-names=" + frontProxyUserName,
 			"--requestheader-username-headers=X-Remote-User",
 			"--requestheader-uid-headers=X-Remote-Uid",
 			"--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-			"--proxy-client-cert-file="+pki.certificate(frontProxyCertificate),
-			"--proxy-client-key-file="+pki.key(frontProxyCertificate),
+			"--proxy-client-cert-file=" + pki.certificate(frontProxyCertificate),
+			"--proxy-client-key-file=" + pki.key(frontProxyCertificate),
 			"--authorization-mode=RBAC",
 			"--allow-privileged",
-			"--service-cluster-ip-range="+serviceNetwork,
-			"--service-account-issuer="+serviceIssuer,
-			"--service-account-key-file="+pki.join("pki", serviceAccountKey+".pub"),
-			"--service-account-signing-key-file="+pki.key(serviceAccountKey),
-		)...),
+			"--service-cluster-ip-range=" + serviceNetwork,
+			"--service-account-issuer=" + serviceIssuer,
+			"--service-account-key-file=" + pki.join("pki", serviceAccountKey+".pub"),
+			"--service-account-signing-key-file=" + pki.key(serviceAccountKey),
+		}, c.state.Options.APIServerArgs)...),
 		ready: c.healthy(c.apiServerURL() + "/readyz"),
 	}
 }

@@ -47,6 +47,8 @@ type Options struct {
 	Audit bool `json:"audit"`
 	// Admission makes kube-apiserver ask the server about every change, behind the aggregator.
 	Admission bool `json:"admission"`
+	// APIServerArgs are flags for kube-apiserver, after those it is given anyway.
+	APIServerArgs []string `json:"apiServerArgs"`
 	// SupportProgram is the file of hack/dev, which serves Git and balances; empty
 	// builds it as ServerProgram.
 	SupportProgram string `json:"supportProgram"`
