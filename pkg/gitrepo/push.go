@@ -58,37 +58,56 @@ func (r *Remote) tryPush(ctx context.Context, u update) (pushed, error) {
 		return pushed{}, err
 	}
 	defer session.close()
-	advertised, err := session.advertisement(ctx)
+	offered, err := r.offered(ctx, session, u)
 	if err != nil {
 		return pushed{}, err
 	}
+	learned, err := sendUpdate(ctx, session, offered, u)
+	if err == nil {
+		r.remember(session, offered, u)
+	}
+	return learned, err
+}
+
+// offered returns what the server can do. It fails if the update is known not to be possible.
+func (r *Remote) offered(ctx context.Context, s session, u update) (*capability.List, error) {
+	if offered, ok := r.follow(s, u); ok {
+		return offered, nil
+	}
+	advertised, err := s.advertisement(ctx)
+	if err != nil {
+		return nil, err
+	}
 	r.completesPacks.Store(!advertised.Capabilities.Supports(noThin))
-	var learned pushed
 	switch {
 	case advertised.References[string(u.reference)] != u.old:
-		return learned, ErrMoved
+		return nil, ErrMoved
 	case u.thin && !r.completesPacks.Load():
-		return learned, refuse(Rejected, "the server no longer completes packs")
+		return nil, refuse(Rejected, "the server no longer completes packs")
 	}
-	asked, err := pushRequest(advertised.Capabilities, u)
+	return advertised.Capabilities, nil
+}
+
+// sendUpdate sends the update and reads the server's verdict.
+func sendUpdate(ctx context.Context, s session, offered *capability.List, u update) (pushed, error) {
+	asked, err := pushRequest(offered, u)
 	if err != nil {
-		return learned, err
+		return pushed{}, err
 	}
 	var head bytes.Buffer
 	if err := asked.Encode(&head); err != nil {
-		return learned, fmt.Errorf("encode the request: %w", err)
+		return pushed{}, fmt.Errorf("encode the request: %w", err)
 	}
-	answer, err := session.request(ctx, head.Bytes(), u.pack)
+	answer, err := s.request(ctx, head.Bytes(), u.pack)
 	if err != nil {
-		return learned, err
+		return pushed{}, err
 	}
 	defer func() { _ = answer.Close() }()
 	report, talk, err := readReport(bufio.NewReaderSize(answer, answerBuffer), asked)
 	if err != nil {
-		return learned, err
+		return pushed{}, err
 	}
-	learned.unpackFailed = report.UnpackStatus != unpackDone
-	return learned, verdict(report, talk)
+	return pushed{unpackFailed: report.UnpackStatus != unpackDone}, verdict(report, talk)
 }
 
 func pushRequest(offered *capability.List, u update) (*packp.ReferenceUpdateRequest, error) {

@@ -35,6 +35,8 @@ type Remote struct {
 
 	// completesPacks says that the server was seen to take packs whose deltas are against objects of its own.
 	completesPacks atomic.Bool
+	// lastPush is nil when the next push has to ask what the server offers.
+	lastPush atomic.Pointer[lastPush]
 
 	connect     sync.Once
 	client      *http.Client

@@ -5,6 +5,7 @@ package gitrepo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -141,7 +142,8 @@ func (b *Branch) Push(ctx context.Context) ([]Hash, error) {
 		learned, err := b.remote.push(ctx, update{
 			reference: b.reference, old: b.pushed.tip, new: next.after.tip, thin: next.pack.thin, pack: next.pack.finish(),
 		})
-		b.thinFailed = b.thinFailed || next.pack.thin && learned.unpackFailed
+		// Where the branch is elsewhere, the objects that the pack builds on may be gone.
+		b.thinFailed = b.thinFailed || next.pack.thin && learned.unpackFailed && !errors.Is(err, ErrMoved)
 		if err != nil {
 			b.rollback()
 			return accepted, b.remote.failure(ctx, "push", err)
