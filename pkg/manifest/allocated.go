@@ -15,6 +15,9 @@ import (
 func dropAllocated(object, metadata map[string]any, asked ownership) {
 	spec := func() map[string]any { return open(object, "spec") }
 	switch schema.FromAPIVersionAndKind(textAt(object, "apiVersion"), textAt(object, "kind")).GroupKind().String() {
+	case "APIService.apiregistration.k8s.io", "CustomResourceDefinition.apiextensions.k8s.io",
+		"MutatingWebhookConfiguration.admissionregistration.k8s.io", "ValidatingWebhookConfiguration.admissionregistration.k8s.io":
+		dropInjectedAuthority(object, metadata)
 	case "ClusterRole.rbac.authorization.k8s.io":
 		dropAggregatedRules(object)
 	case "CronJob.batch":

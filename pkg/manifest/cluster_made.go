@@ -14,8 +14,12 @@ import (
 // serviceAccountToken is the type of Secrets that hold a ServiceAccount's token.
 const serviceAccountToken = "kubernetes.io/service-account-token" //nolint:gosec // the name of a type, no credential
 
+// ownGroup is the API group of this server's kinds.
+const ownGroup = "configbutler.ai"
+
 // ClusterMade says whether an object is one that the cluster makes by itself and would make again, and in a few words
-// why. Such objects are left out of a mirror unless they are asked for.
+// why. Such objects are left out of a mirror unless they are asked for. The registration of this server is among them:
+// it comes with the installation, and holds the address and the authority of this one.
 func ClusterMade(resource schema.GroupResource, obj *unstructured.Unstructured) (reason string, made bool) {
 	metadata := mapAt(obj.Object, "metadata")
 	if hasController(metadata) {
@@ -36,8 +40,7 @@ func ClusterMade(resource schema.GroupResource, obj *unstructured.Unstructured) 
 	case "servicecidrs.networking.k8s.io":
 		made, reason = name == "kubernetes", "range of the API server"
 	case "apiservices.apiregistration.k8s.io":
-		_, made = labels["kube-aggregator.kubernetes.io/automanaged"]
-		reason = "registered by the API server"
+		made, reason = registration(obj, labels)
 	}
 	if resource.Group == "rbac.authorization.k8s.io" {
 		_, made = labels["kubernetes.io/bootstrapping"]
@@ -47,6 +50,15 @@ func ClusterMade(resource schema.GroupResource, obj *unstructured.Unstructured) 
 		return "", false
 	}
 	return reason, true
+}
+
+// registration says whether an APIService is registered again wherever what it stands for is installed.
+func registration(obj *unstructured.Unstructured, labels map[string]any) (made bool, reason string) {
+	if textAt(mapAt(obj.Object, "spec"), "group") == ownGroup {
+		return true, "registration of this server"
+	}
+	_, made = labels["kube-aggregator.kubernetes.io/automanaged"]
+	return made, "registered by the API server"
 }
 
 func hasController(metadata map[string]any) bool {

@@ -42,6 +42,8 @@ func TestClusterMade(t *testing.T) {
 		"label elsewhere":        {"", "configmaps", labelled("kubernetes.io/bootstrapping"), false},
 		"built-in APIService":    {aggregator, "apiservices", labelled("kube-aggregator.kubernetes.io/automanaged"), true},
 		"own APIService":         {aggregator, "apiservices", labelled("app"), false},
+		"this server's":          {aggregator, "apiservices", fields{"metadata": fields{"name": "a"}, "spec": fields{"group": "configbutler.ai"}}, true},
+		"somebody else's":        {aggregator, "apiservices", fields{"metadata": fields{"name": "a"}, "spec": fields{"group": "metrics.k8s.io"}}, false},
 		"system priority":        {"scheduling.k8s.io", "priorityclasses", named("system-node-critical"), true},
 		"own priority":           {"scheduling.k8s.io", "priorityclasses", named("batch"), false},
 		"address of a Service":   {networking, "ipaddresses", allocated("ipallocator.k8s.io"), true},

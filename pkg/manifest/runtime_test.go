@@ -99,6 +99,34 @@ func TestNodePortsThatNobodyAskedForAreDropped(t *testing.T) {
 	}
 }
 
+func TestInjectedAuthoritiesAreDropped(t *testing.T) {
+	client := func() fields { return fields{"service": fields{"name": "hook"}, "caBundle": "Q0E="} }
+	objects := map[string]fields{
+		"APIService": {"apiVersion": "apiregistration.k8s.io/v1", "spec": fields{"group": "example.com", "caBundle": "Q0E="}},
+		"CustomResourceDefinition": {"apiVersion": "apiextensions.k8s.io/v1", "spec": fields{
+			"group": "example.com", "conversion": fields{"webhook": fields{"clientConfig": client()}}}},
+		"MutatingWebhookConfiguration":   {"apiVersion": "admissionregistration.k8s.io/v1", "webhooks": []any{fields{"clientConfig": client()}}},
+		"ValidatingWebhookConfiguration": {"apiVersion": "admissionregistration.k8s.io/v1", "webhooks": []any{fields{"name": "a"}, fields{"clientConfig": client()}}},
+		"Certificate":                    {"apiVersion": "example.com/v1", "spec": fields{"caBundle": "Q0E="}},
+	}
+	for kind, object := range objects {
+		object["kind"] = kind
+		for annotation, dropped := range map[string]bool{
+			"cert-manager.io/inject-ca-from": true, "cert-manager.io/inject-ca-from-secret": true, "cert-manager.io/inject-apiserver-ca": true,
+			"service.beta.openshift.io/inject-cabundle": true, "example.com/other": false,
+		} {
+			object["metadata"] = fields{"name": "a", "annotations": fields{annotation: "true"}}
+			got := render(t, object)
+			if want := dropped && kind != "Certificate"; strings.Contains(got, "caBundle") == want {
+				t.Errorf("%s with %s: caBundle dropped: %v, want %v:\n%s", kind, annotation, !want, want, got)
+			}
+			if !strings.Contains(got, annotation) || strings.Contains(got, "hook") != (kind != "APIService" && kind != "Certificate") {
+				t.Errorf("%s with %s lost something:\n%s", kind, annotation, got)
+			}
+		}
+	}
+}
+
 // A rule for a built-in type must not reach a custom resource of the same kind, nor trip over a field of another shape.
 func TestRulesStayWithTheirTypes(t *testing.T) {
 	custom := fields{"apiVersion": "serving.knative.dev/v1", "kind": "Service", "spec": fields{"clusterIP": "10.0.0.1", "healthCheckNodePort": int64(1)}}
@@ -113,6 +141,7 @@ func TestRulesStayWithTheirTypes(t *testing.T) {
 		"batch/v1":                     {"CronJob", "Job"},
 		"rbac.authorization.k8s.io/v1": {"ClusterRole"},
 		"autoscaling/v1":               {"HorizontalPodAutoscaler"},
+		"apiregistration.k8s.io/v1":    {"APIService"},
 	}
 	odd := []any{"text", int64(1), nil, []any{}, []any{nil, "a", []any{}}, fields{}, fields{"template": "a", "ports": "a", "metadata": nil}}
 	for apiVersion, names := range kinds {

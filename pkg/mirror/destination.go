@@ -20,7 +20,7 @@ import (
 )
 
 // annotationMirror, with the value "false", leaves an object, or all objects of a
-// namespace, out.
+// namespace, out. With the value "true" it asks for an object that the cluster makes.
 const annotationMirror = "configbutler.ai/mirror"
 
 var secretsResource = schema.GroupResource{Resource: "secrets"}
@@ -90,7 +90,7 @@ func (p *destinationPlan) operations(t schema.GroupVersionResource, object *unst
 	if !p.takes(t) || leftOut(object, of) {
 		return 0
 	}
-	if _, left := manifest.ClusterMade(t.GroupResource(), object); left {
+	if _, made := manifest.ClusterMade(t.GroupResource(), object); made && object.GetAnnotations()[annotationMirror] != "true" {
 		return 0
 	}
 	return p.selection.operations(t, object.GetNamespace(), labels.Set(object.GetLabels()), of)

@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -271,4 +272,20 @@ func TestNamespaceSelector(t *testing.T) {
 	s.cluster.put(configMap("c"), "1")
 	s.relabel(source.Namespace{Name: "shop", Labels: labels.Set{"team": "shop"}})
 	s.holds("main", "clusters/a", all)
+}
+
+// What the cluster makes by itself is left out, unless an annotation asks for it.
+func TestClusterMadeObjectsCanBeAskedFor(t *testing.T) {
+	s := newStage(t)
+	made := configMap("kube-root-ca.crt")
+	is := func(names ...string) func(Object) bool {
+		return func(o Object) bool { return slices.Contains(names, o.Name) }
+	}
+	s.cluster.put(made, "1")
+	s.cluster.put(configMap("a"), "1")
+	s.holds("main", "clusters/a", is("a"))
+	s.cluster.put(made, "1", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{annotationMirror: "true"}) })
+	s.holds("main", "clusters/a", is("a", "kube-root-ca.crt"))
+	s.cluster.put(made, "1")
+	s.holds("main", "clusters/a", is("a"))
 }
