@@ -57,6 +57,42 @@ func (s *stage) mirroredOrDead(o Object, died <-chan struct{}) {
 	})
 }
 
+// A push outlives the process that made it, or its patience, and lands while the next is on its
+// way: the server that has received it goes on.
+func TestPushThatLandsLate(t *testing.T) {
+	for name, between := range map[string]func(*stage){
+		"killed":  func(s *stage) { s.stop(); s.start() },
+		"retried": func(*stage) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, perChange)
+			s.cluster.put(configMap("first"), "1")
+			s.mirrored()
+			s.idle()
+			s.git.guard(down)
+			for i := range 5 {
+				s.cluster.put(configMap("a"), fmt.Sprint(i))
+			}
+			eventually(t, "rows", func() error {
+				if n := s.record("main").PendingChanges; n != 5 {
+					return fmt.Errorf("%d rows wait, want 5", n)
+				}
+				return nil
+			})
+			<-s.git.landLate()
+			between(s)
+			s.mirrored()
+			s.cluster.put(configMap("a"), "last")
+			s.mirrored()
+			s.idle()
+			s.eachChangeOnce(configMap("a"))
+			if n := len(s.commits("main")); n != 1+6 {
+				t.Errorf("%d commits for 7 changes", n)
+			}
+		})
+	}
+}
+
 func TestRestartMakesNoCommit(t *testing.T) {
 	s := newStage(t)
 	for i := range 20 {

@@ -56,7 +56,7 @@ func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 			"/registry-work/outbox/shop/x", "sequence", remedy,
 		}},
 		{name: "a note of a push", table: "pushes", row: workstore.Row{Key: "shop/main/main/url", Value: []byte("{")}, key: "ours", want: []string{
-			"/registry-work/pushes/shop/main/main/url", "note of a push", remedy,
+			"/registry-work/pushes/shop/main/main/url", "notes of pushes", remedy,
 		}},
 		{name: "a note of a push under another key", table: "pushes", row: workstore.Row{Key: "shop/main/main/url", Value: []byte("{}")}, key: "theirs", want: []string{
 			"/registry-work/pushes/shop/main/main/url", `aesgcm "theirs"`, remedy,

@@ -218,6 +218,42 @@ func (f *gitFront) refusesTwice() {
 	<-refused
 }
 
+// landLate breaks off the connection of the next push, and carries it out when the one after
+// it has arrived, before that one. The channel is closed when the first has arrived.
+func (f *gitFront) landLate() <-chan struct{} {
+	received := make(chan struct{})
+	var late *http.Request
+	var pushes atomic.Int32
+	f.guard(func(w http.ResponseWriter, r *http.Request) bool {
+		if !isPush(r) {
+			return true
+		}
+		switch pushes.Add(1) {
+		case 1:
+			late, _ = arrived(r)
+			close(received)
+			return breakOff(w)
+		case 2:
+			f.git.ServeHTTP(httptest.NewRecorder(), late)
+		}
+		return true
+	})
+	return received
+}
+
+func isPush(r *http.Request) bool {
+	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-receive-pack")
+}
+
+// arrived is a request of which everything has arrived: it is worked on, even if the client
+// has gone.
+func arrived(r *http.Request) (*http.Request, error) {
+	body, err := io.ReadAll(r.Body)
+	whole := r.Clone(context.WithoutCancel(r.Context()))
+	whole.Body, whole.ContentLength, whole.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	return whole, err
+}
+
 func breakOff(w http.ResponseWriter) bool {
 	if hijacker, ok := w.(http.Hijacker); ok {
 		if connection, _, err := hijacker.Hijack(); err == nil {
@@ -231,20 +267,17 @@ func (f *gitFront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if door := f.door.Load(); door != nil && !(*door)(w, r) {
 		return
 	}
-	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/git-receive-pack") {
+	if !isPush(r) {
 		f.git.ServeHTTP(w, r)
 		return
 	}
-	// What has arrived is worked on, even if the client has gone.
-	body, err := io.ReadAll(r.Body)
+	push, err := arrived(r)
 	if err != nil || f.life.reach("before push") != nil {
 		breakOff(w)
 		return
 	}
-	arrived := r.Clone(context.WithoutCancel(r.Context()))
-	arrived.Body, arrived.ContentLength, arrived.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	answer := httptest.NewRecorder()
-	f.git.ServeHTTP(answer, arrived)
+	f.git.ServeHTTP(answer, push)
 	if f.life.reach("after push") != nil || f.loseAnswers.Add(-1) >= 0 {
 		breakOff(w)
 		return

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -260,7 +261,8 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		}
 	}
 	failpoint.Reach("commits-staged")
-	if !note.Tip.IsZero() {
+	sent := !note.Tip.IsZero()
+	if sent {
 		err := w.lease.during(ctx, func(ctx context.Context) error { return w.send(ctx, note) })
 		for _, m := range members {
 			m.record.leased(w.lease.holder)
@@ -282,7 +284,9 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		}
 	}
 	failpoint.Reach("rows-removed")
-	w.inDoubt = false
+	if sent {
+		w.doubts = nil // the branch is past the base of each
+	}
 	w.services.changed()
 	return nil
 }
@@ -290,17 +294,20 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 // send pushes what is staged, so that a process that dies meanwhile can be followed by one
 // that finds out whether the remote has accepted it.
 func (w *worker) send(ctx context.Context, note pushNote) error {
-	if err := w.services.pushes.write(ctx, w.key, note); err != nil {
+	note.Base = w.branch.Tip()
+	before := w.doubts[max(0, len(w.doubts)-keptDoubts+1):]
+	noted := append(slices.Clone(before), note)
+	if err := w.services.pushes.write(ctx, w.key, noted); err != nil {
 		return err
 	}
 	failpoint.Reach("push-noted")
-	w.inDoubt = true
+	w.doubts = noted
 	err := w.patiently(ctx, "push", func(ctx context.Context) error {
 		_, err := w.branch.Push(ctx)
 		return err
 	})
 	if errors.Is(err, gitrepo.ErrMoved) {
-		w.inDoubt = false // the remote has refused it
+		w.doubts = before // the remote has refused this one
 	}
 	if err == nil {
 		failpoint.Reach("pushed")

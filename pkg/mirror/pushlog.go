@@ -15,15 +15,23 @@ import (
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
-// pushLog notes, for each branch, the push that is being made. A process that dies between
-// the remote's acceptance and the removal of the rows finds the note when it starts again
-// and learns from the remote whether the push landed.
+// keptDoubts is how many pushes of which nothing is known are remembered for a branch. A
+// remote that answers none of them is asked less and less often: the oldest of so many was
+// given up long ago.
+const keptDoubts = 16
+
+// pushLog notes, for each branch, the push that is being made, and those before it that may
+// still land. A process that dies between the remote's acceptance and the removal of the
+// rows finds the notes when it starts again and learns from the remote what has landed.
 type pushLog struct {
 	table *workstore.Table
 }
 
 // pushNote is one such push.
 type pushNote struct {
+	// Base is the commit that the branch has before it. While the branch is there, the push
+	// can land: the remote may be at it, although nobody waits for its answer any more.
+	Base gitrepo.Hash `json:"base"`
 	// Tip is the commit that the branch has if the push landed.
 	Tip gitrepo.Hash `json:"tip"`
 	// Through is the last sequence that the push carries of each destination.
@@ -34,10 +42,10 @@ func (p *pushLog) key(k branchKey) string {
 	return k.repository.String() + "/" + url.PathEscape(k.branch) + "/" + url.PathEscape(k.url)
 }
 
-func (p *pushLog) write(ctx context.Context, k branchKey, note pushNote) error {
-	value, err := json.Marshal(note)
+func (p *pushLog) write(ctx context.Context, k branchKey, notes []pushNote) error {
+	value, err := json.Marshal(notes)
 	if err != nil {
-		return fmt.Errorf("encode the note of a push: %w", err)
+		return fmt.Errorf("encode the notes of pushes: %w", err)
 	}
 	if err := p.table.Put(ctx, workstore.Row{Key: p.key(k), Value: value}); err != nil {
 		return fmt.Errorf("note a push: %w", err)
@@ -45,19 +53,19 @@ func (p *pushLog) write(ctx context.Context, k branchKey, note pushNote) error {
 	return nil
 }
 
-func (p *pushLog) read(ctx context.Context, k branchKey) (pushNote, bool, error) {
+// read returns the notes of a branch, the oldest first.
+func (p *pushLog) read(ctx context.Context, k branchKey) ([]pushNote, error) {
 	value, ok, err := p.table.Get(ctx, p.key(k))
 	if err != nil || !ok {
-		return pushNote{}, false, wrap("read the note of a push", err)
+		return nil, wrap("read the notes of pushes", err)
 	}
-	note, err := decodeNote(value)
-	return note, err == nil, err
+	return decodeNotes(value)
 }
 
-func decodeNote(value []byte) (pushNote, error) {
-	var note pushNote
-	err := json.Unmarshal(value, &note)
-	return note, wrap("decode the note of a push", err)
+func decodeNotes(value []byte) ([]pushNote, error) {
+	var notes []pushNote
+	err := json.Unmarshal(value, &notes)
+	return notes, wrap("decode the notes of pushes", err)
 }
 
 // last returns the highest sequence of all notes.
@@ -67,12 +75,14 @@ func (p *pushLog) last(ctx context.Context) (uint64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("read the notes of pushes: %w", err)
 		}
-		note, err := decodeNote(row.Value)
+		notes, err := decodeNotes(row.Value)
 		if err != nil {
 			return 0, unreadable(p.table, row, err)
 		}
-		for _, sequence := range note.Through {
-			last = max(last, sequence)
+		for _, note := range notes {
+			for _, sequence := range note.Through {
+				last = max(last, sequence)
+			}
 		}
 	}
 	return last, nil

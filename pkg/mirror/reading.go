@@ -39,7 +39,7 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	}
 	w.stale = true // until all of this is done
 	w.show(members)
-	if err := w.recoverPush(ctx); err != nil {
+	if err := w.recoverPushes(ctx); err != nil {
 		return err
 	}
 	w.inspect(members)
@@ -172,34 +172,46 @@ func (w *worker) show(members []member) {
 	}
 }
 
-// recoverPush finds out whether a push landed whose answer nobody heard: if so its rows are
-// done, and doing them again would write history twice.
-func (w *worker) recoverPush(ctx context.Context) error {
-	if !w.inDoubt {
-		return nil
-	}
-	note, noted, err := w.services.pushes.read(ctx, w.key)
-	if err != nil {
-		return err
-	}
-	landed := false
-	if noted {
-		err := w.patiently(ctx, "look for a push", func(ctx context.Context) error {
-			landed, err = w.branch.Contains(ctx, note.Tip, containsDepth)
-			return err
-		})
+// recoverPushes finds out which pushes landed whose answers nobody heard: the rows of one
+// that did are done, and doing them again would write history twice. One whose base is
+// still the branch's tip has not, but may while the next is being made: the process that
+// made it is gone, the server that it was sent to is not.
+func (w *worker) recoverPushes(ctx context.Context) error {
+	if !w.doubtsRead {
+		doubts, err := w.services.pushes.read(ctx, w.key)
 		if err != nil {
 			return err
 		}
+		w.doubts, w.doubtsRead = doubts, true
 	}
-	if landed {
-		for _, d := range w.all() {
-			if err := w.removeThrough(ctx, d, note.Through[d.uid]); err != nil {
-				return err
-			}
+	tip := w.branch.Tip()
+	for _, note := range w.doubts {
+		if note.Base == tip {
+			continue
+		}
+		if err := w.recoverPush(ctx, note); err != nil {
+			return err
 		}
 	}
-	w.inDoubt = false
+	w.doubts = slices.DeleteFunc(w.doubts, func(note pushNote) bool { return note.Base != tip })
+	return nil
+}
+
+// recoverPush removes the rows of a push if it landed.
+func (w *worker) recoverPush(ctx context.Context, note pushNote) error {
+	landed := false
+	err := w.patiently(ctx, "look for a push", func(ctx context.Context) (err error) {
+		landed, err = w.branch.Contains(ctx, note.Tip, containsDepth)
+		return err
+	})
+	if err != nil || !landed {
+		return err
+	}
+	for _, d := range w.all() {
+		if err := w.removeThrough(ctx, d, note.Through[d.uid]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

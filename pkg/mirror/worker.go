@@ -97,9 +97,12 @@ type worker struct {
 	wording *wording
 	// sign is nil when the configuration asks for no signatures.
 	sign signature.Signer
-	// stale says that the remote may not be where the branch believes it is, inDoubt that
-	// the push last noted may have landed although its rows are still there.
-	stale, inDoubt bool
+	// stale says that the remote may not be where the branch believes it is.
+	stale bool
+	// doubts are the pushes that may have landed, or may yet, although their rows are still
+	// there, the oldest first; doubtsRead says that those of an earlier process are among them.
+	doubts     []pushNote
+	doubtsRead bool
 	// lookAt is when the remote is looked at although nothing is known to have changed:
 	// other people may have changed a folder, or the credentials may have been taken back.
 	lookAt time.Time
@@ -131,7 +134,7 @@ type place struct {
 func newWorker(key branchKey, services *branchServices) *worker {
 	return &worker{
 		key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1),
-		lease: services.leases(key), inDoubt: true, places: map[*destination]place{},
+		lease: services.leases(key), places: map[*destination]place{},
 	}
 }
 
