@@ -43,6 +43,7 @@ func TestAuditPolicy(t *testing.T) {
 		{auditinternal.LevelMetadata, []request{
 			{"create", "", "secrets", ""}, {"update", "", "secrets", ""}, {"patch", "", "secrets", ""},
 			{"delete", "", "secrets", ""}, {"deletecollection", "", "secrets", ""},
+			{"create", "admissionregistration.k8s.io", "validatingwebhookconfigurations", ""},
 		}},
 		{auditinternal.LevelNone, []request{
 			{"get", "", "secrets", ""}, {"list", "", "configmaps", ""}, {"watch", "apps", "deployments", ""},
