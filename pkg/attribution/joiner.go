@@ -4,7 +4,8 @@
 package attribution
 
 import (
-	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+const (
+	// waitingLimit bounds the events that wait.
+	waitingLimit = 10_000
+	// departedLimit bounds the objects that are known to be gone.
+	departedLimit = 10_000
 )
 
 // Event is what a watch tells of one object.
@@ -53,40 +61,179 @@ type SourceState struct {
 // Joiner brings facts and events together. There is one for each leader's term. It may be used concurrently.
 type Joiner struct {
 	config Config
+	// slots are taken by events that wait.
+	slots chan struct{}
+	// wake makes Run look at the rooms again.
+	wake chan struct{}
+
+	// mutex guards what follows. Nothing that can block is done under it, nor anything of the caller's called.
+	mutex            sync.Mutex
+	audit, admission source
+	arrivals         *arrivals
+	memory           *memory
+	recent, lasting  *store
+	departed         map[types.UID]time.Time
+	occupied         map[Object]*room
+	due              rooms
 }
 
 // NewJoiner returns a Joiner that has heard nothing yet.
-func NewJoiner(config Config) *Joiner { return &Joiner{config: config} }
-
-// Run releases what waits, and returns when ctx has ended and its last delivery has returned.
-func (j *Joiner) Run(ctx context.Context) { <-ctx.Done() }
+func NewJoiner(config Config) *Joiner {
+	return &Joiner{
+		config: config, slots: make(chan struct{}, waitingLimit), wake: make(chan struct{}, 1),
+		arrivals: newArrivals(), memory: newMemory(memoryLimit),
+		recent: newStore(factsLimit, factsLifetime), lasting: newStore(factsLimit, lastingLifetime),
+		departed: map[types.UID]time.Time{}, occupied: map[Object]*room{},
+	}
+}
 
 // Add takes facts. Recovered ones are from before the term began: they say nothing about whether a source is alive.
-func (j *Joiner) Add([]Fact, bool) {}
-
-// Listed says that a watch starts, or starts again: changes that happened before it may not have been seen as events.
-func (j *Joiner) Listed(schema.GroupVersionResource, string) {}
-
-// Observe takes note of an event, whether or not anybody asks for its author. An event may be observed more than once.
-func (j *Joiner) Observe(Event) {}
-
-// Submit finds the author of an event and calls deliver with it: exactly once, on this or another goroutine, unless ctx
-// ends before. Events of one object are delivered in the order in which they were submitted, and no event waits for
-// facts about another object. Submit returns an error, which is that of ctx, if it did not accept the event.
-func (j *Joiner) Submit(ctx context.Context, event Event, deliver func(context.Context, Author)) error {
-	if err := ctx.Err(); err != nil {
-		return err
+func (j *Joiner) Add(facts []Fact, recovered bool) {
+	now := time.Now()
+	evicted := 0
+	j.mutex.Lock()
+	for i := range facts {
+		evicted += j.add(&facts[i], now, recovered)
 	}
-	deliver(ctx, Author{Signal: Unknown})
+	j.mutex.Unlock()
+	Evicted(evicted)
+}
+
+func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
+	from := j.source(fact.Signal)
+	if from == nil {
+		return 0
+	}
+	arrived := now
+	if recovered && fact.Begun.Before(now) {
+		arrived = fact.Begun
+	}
+	if !recovered {
+		from.heard(now)
+	}
+	object := objectOfFact(fact)
+	deletion := fact.Operation == v1alpha1.OperationDelete
+	if j.config.Wanted != nil && !j.config.Wanted(object.GroupResource) && (object.GroupResource != namespaces || !deletion) {
+		return 0
+	}
+	if lag, ok := j.arrivals.lag(fact, now); ok && !recovered && !deletion {
+		from.measure(lag)
+	}
+	if fact.Lasting && deletion {
+		evicted = j.lasting.add(*fact, arrived)
+	} else {
+		evicted = j.recent.add(*fact, arrived)
+	}
+	j.stir(object, now)
+	return evicted
+}
+
+// source is nil for what is none.
+func (j *Joiner) source(signal Signal) *source {
+	switch signal {
+	case Audit:
+		return &j.audit
+	case Admission:
+		return &j.admission
+	}
 	return nil
 }
 
-// Waiting says whether an event of the object has been submitted and not been delivered.
-func (j *Joiner) Waiting(Object) bool { return false }
+// heard says whether anybody has sent facts in this term. Until then nothing is remembered.
+func (j *Joiner) heard() bool { return !j.audit.lastFact.IsZero() || !j.admission.lastFact.IsZero() }
+
+// Listed says that a watch starts, or starts again: changes that happened before it may not have been seen as events. An
+// empty namespace stands for all.
+func (j *Joiner) Listed(resource schema.GroupVersionResource, namespace string) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.memory.listed(scope{resource.GroupResource(), namespace})
+}
+
+// Observe takes note of an event, whether or not anybody asks for its author. It is called for the events of a watch in
+// their order, and before Submit. An event may be observed more than once.
+func (j *Joiner) Observe(event Event) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.observe(&event)
+}
+
+func (j *Joiner) observe(event *Event) {
+	if !j.heard() {
+		return
+	}
+	uid := event.Object.GetUID()
+	if event.Operation != v1alpha1.OperationDelete {
+		j.memory.observe(uid, event.Object.GetResourceVersion())
+		return
+	}
+	j.memory.forget(uid)
+	if len(j.departed) < departedLimit {
+		j.departed[uid] = time.Now()
+	}
+}
+
+// sweep gives up what is past its time, and returns the objects whose lasting facts nobody needs any more.
+func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.recent.expire(now)
+	j.lasting.expire(now)
+	lagSeconds.WithLabelValues(string(Audit)).Set(j.audit.lag.Seconds())
+	lagSeconds.WithLabelValues(string(Admission)).Set(j.admission.lag.Seconds())
+	for uid, at := range j.departed {
+		if now.Sub(at) <= factsLifetime {
+			continue
+		}
+		delete(j.departed, uid)
+		if j.lasting.forget(uid) {
+			gone = append(gone, uid)
+		}
+	}
+	return gone
+}
 
 // Find returns the author of a state that was found by comparison, without waiting: who made the object's
 // resourceVersion, or who deleted an object that is gone, of which namespace and name suffice. Only the audit knows.
-func (j *Joiner) Find(Event) Author { return Author{Signal: Unknown} }
+func (j *Joiner) Find(event Event) Author {
+	object := objectOf(event.Resource.GroupResource(), event.Object)
+	var found *kept
+	if event.Operation == v1alpha1.OperationDelete {
+		found = asker(latestDeletion(j.auditedDeletions(object, event.Object.GetUID())))
+	} else {
+		found = maker(j.auditedStates(event.Object), nil)
+	}
+	if found == nil {
+		return Author{Signal: Unknown}
+	}
+	return Author{Actor: found.Actor, Signal: Audit}
+}
+
+// auditedDeletions are those of one object, of whatever uid if none is given.
+func (j *Joiner) auditedDeletions(object Object, uid types.UID) []*kept {
+	now := time.Now()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return where(append(slices.Clone(j.recent.ofName[object]), j.lasting.ofName[object]...), func(k *kept) bool {
+		return k.Signal == Audit && k.Operation == v1alpha1.OperationDelete && (uid == "" || k.UID == "" || k.UID == uid) &&
+			(k.Lasting || now.Sub(k.arrived) <= factsLifetime)
+	})
+}
+
+// auditedStates are the facts about the state of an object. Much later requests that found it and changed nothing report
+// it like the one that made it, whose fact may have expired: so the object has to say that it was written at that time.
+func (j *Joiner) auditedStates(object *unstructured.Unstructured) []*kept {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return where(j.recent.made[revision{object.GetUID(), object.GetResourceVersion()}], func(k *kept) bool {
+		return writtenWithin(object, k.Begun.Truncate(time.Second), k.ended().Add(clockSkew))
+	})
+}
 
 // Sources tells how the sources of facts are.
-func (j *Joiner) Sources() []SourceState { return nil }
+func (j *Joiner) Sources() []SourceState {
+	now := time.Now()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return []SourceState{j.audit.state(Audit, now), j.admission.state(Admission, now)}
+}

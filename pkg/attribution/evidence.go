@@ -1,0 +1,119 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"slices"
+	"time"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// evidence is all that is known about one event at one time. The rules (the files match_*.go) are functions of it.
+type evidence struct {
+	*waiting
+
+	// exact are the audit facts that name the state that the event tells of.
+	exact []*kept
+	// attempts are admission facts about writes of the object: those from the predecessor if it is known, else all.
+	attempts []*kept
+	// named are audit facts about the object's name that tell no more, and collections that it may have been in.
+	named []*kept
+	// deletions are those of the object's uid.
+	deletions []*kept
+	// namespaceDeletions are those of the namespace that the object was in.
+	namespaceDeletions []*kept
+
+	times waitingTimes
+}
+
+// waitingTimes are until when to expect more facts about an event. None is before the event's arrival.
+type waitingTimes struct {
+	// audit and admission are when a source, as far as has been measured, has told everything.
+	audit, admission time.Time
+	// last is when waiting ends.
+	last time.Time
+}
+
+// verdict is what evidence says.
+type verdict struct {
+	author Author
+	// until is when the verdict counts, unless other facts come before.
+	until time.Time
+	// contradiction says that facts disagree.
+	contradiction bool
+	// fact is what told, if it was a fact; claimed says that no other event can be explained by it.
+	fact    *kept
+	claimed bool
+}
+
+// by is a verdict for the user of a fact.
+func by(k *kept, until time.Time) verdict {
+	return verdict{author: Author{Actor: k.Actor, Signal: k.Signal}, until: until, fact: k}
+}
+
+// contradicted is the verdict if facts disagree, and no more of them come.
+func (e *evidence) contradicted() verdict {
+	return verdict{author: Author{Signal: Unknown}, until: e.times.last, contradiction: true}
+}
+
+// decide finds the author of the event. It calls nothing but the event's Content.
+func (e *evidence) decide() verdict {
+	if e.event.Operation == v1alpha1.OperationDelete {
+		return e.decideDeletion()
+	}
+	return e.decideWrite()
+}
+
+// decideWrite finds out who created or updated an object.
+func (e *evidence) decideWrite() verdict {
+	admitted := e.admitted()
+	switch {
+	case len(e.exact) > 0:
+		return e.weigh(maker(e.makers(), admitted), admitted)
+	case len(admitted) > 0:
+		return e.decideAdmitted(admitted)
+	}
+	if v, ok := e.decideNamed(e.named); ok {
+		return v
+	}
+	if manager := managerOf(e.event.Object, e.arrived); manager != "" {
+		return verdict{author: Author{Signal: ManagedFields, Manager: manager}, until: e.times.last}
+	}
+	return verdict{author: Author{Signal: Unknown}, until: e.times.last}
+}
+
+// weigh holds the audit's answer, nil if it has several, against admission facts about the same change. Both together are
+// as certain as it gets. The audit alone has to be done telling: a request that found the state and changed nothing
+// reports it like the one that made it.
+func (e *evidence) weigh(audited *kept, admitted []*kept) verdict {
+	switch {
+	case audited == nil:
+		return e.contradicted()
+	case len(admitted) == 0:
+		return by(audited, e.times.audit)
+	case slices.ContainsFunc(admitted, func(k *kept) bool { return k.Actor.Username == audited.Actor.Username }):
+		return by(audited, e.arrived)
+	}
+	return e.contradicted()
+}
+
+// oneUser returns the first of the facts if all are of one user.
+func oneUser(facts []*kept) *kept {
+	if len(facts) == 0 || slices.ContainsFunc(facts, func(k *kept) bool { return k.Actor.Username != facts[0].Actor.Username }) {
+		return nil
+	}
+	return facts[0]
+}
+
+// where returns the facts for which a condition holds.
+func where(facts []*kept, holds func(*kept) bool) []*kept {
+	var result []*kept
+	for _, k := range facts {
+		if holds(k) {
+			result = append(result, k)
+		}
+	}
+	return result
+}

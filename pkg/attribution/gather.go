@@ -1,0 +1,57 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"slices"
+	"time"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// gather collects what is known about an event now.
+func (j *Joiner) gather(w *waiting) *evidence {
+	e := &evidence{waiting: w, times: j.times(w.arrived, time.Now())}
+	if len(j.recent.ids)+len(j.lasting.ids) == 0 {
+		return e
+	}
+	if w.event.Operation == v1alpha1.OperationDelete {
+		j.gatherDeletions(e)
+		return e
+	}
+	e.exact = slices.Clone(j.recent.made[w.state])
+	if w.known {
+		e.attempts = slices.Clone(j.recent.tried[revision{w.state.uid, w.predecessor}])
+	} else {
+		e.attempts = where(j.recent.ofUID[w.state.uid], func(k *kept) bool {
+			return k.Signal == Admission && k.Operation != v1alpha1.OperationDelete
+		})
+	}
+	e.named = where(j.recent.ofName[w.object], func(k *kept) bool { return k.UID == "" || k.UID == w.state.uid })
+	return e
+}
+
+func (j *Joiner) gatherDeletions(e *evidence) {
+	for _, from := range []*store{j.recent, j.lasting} {
+		e.deletions = append(e.deletions, where(from.ofUID[e.state.uid], isDeletion)...)
+		e.named = append(e.named, where(from.ofName[e.object], func(k *kept) bool { return k.Signal == Audit && k.UID == "" })...)
+		if e.object.Namespace != "" {
+			namespace := Object{GroupResource: namespaces, Name: e.object.Namespace}
+			e.namespaceDeletions = append(e.namespaceDeletions, where(from.ofName[namespace], isDeletion)...)
+		}
+	}
+	e.named = append(e.named, where(j.recent.ofName[e.object.collection()], func(k *kept) bool { return k.Collection != nil })...)
+}
+
+func isDeletion(k *kept) bool { return k.Operation == v1alpha1.OperationDelete }
+
+// times are until when an event waits for facts. What has been measured since the event came counts.
+func (j *Joiner) times(arrived, now time.Time) waitingTimes {
+	limit := j.config.MaxWait
+	return waitingTimes{
+		audit:     arrived.Add(j.audit.settling(now, limit)),
+		admission: arrived.Add(j.admission.settling(now, limit)),
+		last:      arrived.Add(max(j.audit.grace(now, limit), j.admission.grace(now, limit))),
+	}
+}

@@ -1,0 +1,280 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+const (
+	create  = v1alpha1.OperationCreate
+	update  = v1alpha1.OperationUpdate
+	deleted = v1alpha1.OperationDelete
+)
+
+// told is what a case tells of one request.
+type told struct {
+	user      string
+	signal    Signal
+	operation v1alpha1.Operation
+	change    func(*Fact)
+}
+
+func audited(user string, change ...func(*Fact)) told { return request(user, Audit, update, change) }
+func attempted(user string, change ...func(*Fact)) told {
+	return request(user, Admission, update, change)
+}
+
+func request(user string, signal Signal, operation v1alpha1.Operation, changes []func(*Fact)) told {
+	return told{user, signal, operation, func(f *Fact) {
+		for _, change := range changes {
+			change(f)
+		}
+	}}
+}
+
+func (r told) creating() told { r.operation = create; return r }
+func (r told) deleting() told { r.operation = deleted; return r }
+
+func from(version, content string) func(*Fact) {
+	return func(f *Fact) { f.Before, f.Content = version, content }
+}
+
+// begun moves a request in time and says how long it took.
+func begun(after, took time.Duration) func(*Fact) {
+	return func(f *Fact) {
+		f.Begun = f.Begun.Add(after)
+		if f.Signal == Audit {
+			f.Ended = f.Begun.Add(took)
+		}
+	}
+}
+
+func made(version string) func(*Fact) { return func(f *Fact) { f.After = version } }
+func nameOnly(f *Fact)                { f.UID, f.After = "", "" }
+func lasting(f *Fact)                 { f.Lasting = true }
+func scaled(to int64) func(*Fact)     { return func(f *Fact) { f.Replicas, f.Content = &to, "" } }
+
+func collected(labels, fields string) func(*Fact) {
+	return func(f *Fact) {
+		f.UID, f.Name, f.Collection = "", "", &Collection{LabelSelector: labels, FieldSelector: fields}
+	}
+}
+
+// Each case tells facts about a change of one object from resourceVersion 5 to 6, content C, and says whose it is.
+func TestWrites(t *testing.T) {
+	const ms = time.Millisecond
+	seen := configMap("web", "u1", "5")
+	cases := map[string]struct {
+		operation v1alpha1.Operation
+		unseen    bool
+		object    func(built) built
+		facts     []told
+		want      string
+		signal    Signal
+	}{
+		"nothing":                     {signal: ManagedFields},
+		"audit":                       {facts: []told{audited("ann")}, want: "ann", signal: Audit},
+		"audit of another state":      {facts: []told{audited("ann", made("7"))}, signal: ManagedFields},
+		"audit twice":                 {facts: []told{audited("ann"), audited("ann")}, want: "ann", signal: Audit},
+		"creation":                    {operation: create, facts: []told{audited("ann").creating(), audited("bob", begun(-1*ms, ms))}, want: "ann", signal: Audit},
+		"deletion of what is written": {facts: []told{audited("ann", made("6")).deleting()}, signal: ManagedFields},
+
+		"found by one who followed":    {facts: []told{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, want: "ann", signal: Audit},
+		"found by one who raced":       {facts: []told{audited("bob", begun(-3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, signal: Unknown},
+		"forged for the same time":     {facts: []told{audited("ann"), audited("eve")}, signal: Unknown},
+		"raced, and admission decides": {facts: []told{audited("bob", begun(-3*ms, 9*ms)), audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
+
+		"audit and admission agree":         {facts: []told{audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
+		"audit and admission disagree":      {facts: []told{audited("ann"), attempted("bob", from("5", "C"))}, signal: Unknown},
+		"audit and a refused attempt":       {facts: []told{audited("ann"), attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, want: "ann", signal: Audit},
+		"audit and an attempt of something": {facts: []told{audited("ann"), attempted("bob", from("5", "D"))}, want: "ann", signal: Audit},
+
+		"admission":                       {facts: []told{attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"admission of other content":      {facts: []told{attempted("ann", from("5", "D"))}, signal: ManagedFields},
+		"admission without content":       {facts: []told{attempted("ann", from("5", ""))}, signal: ManagedFields},
+		"admission from an older state":   {facts: []told{attempted("ann", from("4", "C"))}, signal: ManagedFields},
+		"admission of a retry":            {facts: []told{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"admission of the same in turn":   {facts: []told{attempted("bob", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"admission of two":                {facts: []told{attempted("ann", from("5", "C")), attempted("bob", from("5", "C"))}, signal: Unknown},
+		"admission of a creation":         {operation: create, facts: []told{attempted("ann", from("", "C")).creating()}, want: "ann", signal: Admission},
+		"admission of another operation":  {facts: []told{attempted("ann", from("5", "C")).creating()}, signal: ManagedFields},
+		"admission after an unseen state": {unseen: true, facts: []told{attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+		"from two unseen states":          {unseen: true, facts: []told{attempted("ann", from("4", "C")), attempted("bob", from("5", "D"))}, signal: ManagedFields},
+		"of one user from unseen states":  {unseen: true, facts: []told{attempted("ann", from("4", "C")), attempted("ann", from("5", "C"))}, want: "ann", signal: Admission},
+
+		"scale":                   {object: replicas(3), facts: []told{attempted("ann", from("5", ""), scaled(3))}, want: "ann", signal: Admission},
+		"scale to something else": {object: replicas(3), facts: []told{attempted("ann", from("5", ""), scaled(4))}, signal: ManagedFields},
+		"scale of what has none":  {facts: []told{attempted("ann", from("5", ""), scaled(0))}, signal: ManagedFields},
+
+		"name only":                     {facts: []told{audited("ann", nameOnly)}, want: "ann", signal: Audit},
+		"name only, of two":             {facts: []told{audited("ann", nameOnly), audited("bob", nameOnly)}, signal: Unknown},
+		"name only, long ago":           {facts: []told{audited("ann", nameOnly, begun(-5*time.Second, ms))}, signal: ManagedFields},
+		"name only, another operation":  {facts: []told{audited("ann", nameOnly).creating()}, signal: ManagedFields},
+		"name only beside an exact one": {facts: []told{audited("bob", nameOnly), audited("ann")}, want: "ann", signal: Audit},
+
+		"someone else's uid": {facts: []told{audited("ann", func(f *Fact) { f.UID = "u2" }), attempted("ann", from("5", "C"), func(f *Fact) { f.UID = "u2" })}, signal: ManagedFields},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, Config{}, func(t *testing.T, s *stage) {
+				s.wake(20*ms, Audit, Admission)
+				if !c.unseen {
+					s.Observe(seen.event(update, ""))
+				}
+				object := configMap("web", "u1", "6")
+				if c.object != nil {
+					object = c.object(object)
+				}
+				operation := update
+				if c.operation != "" {
+					operation = c.operation
+				}
+				event := object.event(operation, "C")
+				// Facts come before the event, one at a time after it, and in the other order.
+				s.checkAll(t, event, c.facts, c.want, c.signal)
+			})
+		})
+	}
+}
+
+func replicas(n int64) func(built) built {
+	return func(b built) built { return b.with(n, "spec", "replicas") }
+}
+
+// checkAll submits the event and tells facts about it shortly after.
+func (s *stage) checkAll(t *testing.T, event Event, facts []told, want string, signal Signal) {
+	t.Helper()
+	before := contradictionsSoFar(t)
+	built := make([]Fact, 0, len(facts))
+	for i, each := range facts {
+		fact := factOf(each.user, each.signal, each.operation, event)
+		each.change(&fact)
+		fact.ID += string(rune('a' + i))
+		built = append(built, fact)
+	}
+	s.submit(event)
+	for i := range built {
+		pass(time.Millisecond)
+		s.Add(built[i:i+1], false)
+	}
+	pass(maxWait)
+	got := s.deliveries()
+	if len(got) != 1 {
+		t.Fatalf("delivered %d times", len(got))
+	}
+	if got[0].author.Username != want || got[0].author.Signal != signal {
+		t.Errorf("author is %q (%s), want %q (%s)", got[0].author.Username, got[0].author.Signal, want, signal)
+	}
+	if disagree := contradictionsSoFar(t) > before; disagree && signal != Unknown {
+		t.Error("counted as a contradiction")
+	}
+	if signal == ManagedFields && got[0].author.Manager != "kubectl" {
+		t.Errorf("manager is %q", got[0].author.Manager)
+	}
+}
+
+// Each case deletes the object with resourceVersion 6.
+func TestDeletions(t *testing.T) {
+	const second = time.Second
+	cases := map[string]struct {
+		// asked is how long before the event the deletion was asked for; zero: it took no time.
+		asked  time.Duration
+		grace  int64
+		facts  []told
+		want   string
+		signal Signal
+	}{
+		"nothing":                      {signal: Unknown},
+		"audit":                        {facts: []told{audited("ann").deleting()}, want: "ann", signal: Audit},
+		"audit of another uid":         {facts: []told{audited("ann", func(f *Fact) { f.UID = "u2" }).deleting()}, signal: Unknown},
+		"two at once":                  {facts: []told{audited("ann").deleting(), audited("eve").deleting()}, signal: Unknown},
+		"admission":                    {facts: []told{attempted("ann", from("6", "")).deleting()}, want: "ann", signal: Admission},
+		"admission of two":             {facts: []told{attempted("ann").deleting(), attempted("bob").deleting()}, signal: Unknown},
+		"admission and audit":          {facts: []told{attempted("ann").deleting(), attempted("bob").deleting(), audited("bob").deleting()}, want: "bob", signal: Audit},
+		"admission and another audit":  {facts: []told{attempted("ann").deleting(), audited("bob").deleting()}, signal: Unknown},
+		"written just before":          {facts: []told{audited("bob"), audited("ann").deleting()}, want: "ann", signal: Audit},
+		"name only":                    {facts: []told{audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit},
+		"name only, of two":            {facts: []told{audited("ann", nameOnly).deleting(), audited("bob", nameOnly).deleting()}, signal: Unknown},
+		"collection":                   {facts: []told{audited("ann", collected("", "")).deleting()}, want: "ann", signal: Audit},
+		"collection by name":           {facts: []told{audited("ann", collected("", "metadata.name=web")).deleting()}, want: "ann", signal: Audit},
+		"collection of others":         {facts: []told{audited("ann", collected("app=other", "")).deleting()}, signal: Unknown},
+		"collection by unknown fields": {facts: []told{audited("ann", collected("", "type=Opaque")).deleting()}, signal: Unknown},
+		"collection and by name":       {facts: []told{audited("bob", collected("", "")).deleting(), audited("ann", nameOnly).deleting()}, want: "ann", signal: Audit},
+		"collections of two":           {facts: []told{audited("ann", collected("", "")).deleting(), audited("bob", collected("", "")).deleting()}, signal: Unknown},
+
+		"finalizer that another removed": {asked: 90 * second, facts: []told{
+			audited("ann", lasting, begun(-90*second, 0), made("4")).deleting(), audited("controller"),
+		}, want: "ann", signal: Audit},
+		"grace period, and the kubelet's own request": {asked: 30 * second, grace: 30, facts: []told{
+			audited("ann", lasting, begun(-30*second, 0), made("4")).deleting(), audited("kubelet").deleting(),
+		}, want: "ann", signal: Audit},
+		"asked twice": {asked: 4 * second, facts: []told{
+			audited("bob", lasting, begun(-4*second+time.Millisecond, 0), made("5")).deleting(),
+			audited("ann", lasting, begun(-4*second, 0), made("4")).deleting(),
+		}, want: "ann", signal: Audit},
+		"asked twice with one answer": {asked: 4 * second, facts: []told{
+			audited("bob", lasting, begun(-4*second, 0), made("4")).deleting(),
+			audited("ann", lasting, begun(-4*second, 0), made("4")).deleting(),
+		}, signal: Unknown},
+		"asked at another time":  {asked: 90 * second, facts: []told{audited("ann", lasting, made("4")).deleting()}, signal: Unknown},
+		"asked, by admission":    {asked: 90 * second, facts: []told{attempted("ann", lasting, begun(-90*second, 0)).deleting()}, want: "ann", signal: Admission},
+		"asked, by name":         {asked: 9 * second, facts: []told{audited("ann", nameOnly, begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
+		"asked, by a collection": {asked: 9 * second, facts: []told{audited("ann", collected("", ""), begun(-9*second, 0)).deleting()}, want: "ann", signal: Audit},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, Config{}, func(t *testing.T, s *stage) {
+				s.wake(20*time.Millisecond, Audit, Admission)
+				object := configMap("web", "u1", "6")
+				if c.asked != 0 {
+					object = object.deletedAt(time.Now().Add(-c.asked), c.grace)
+				}
+				s.checkAll(t, object.event(deleted, ""), c.facts, c.want, c.signal)
+			})
+		})
+	}
+}
+
+// What goes with a namespace belongs to the controller, and tells who deleted the namespace.
+func TestNamespaceDeletions(t *testing.T) {
+	onStage(t, Config{Wanted: func(r schema.GroupResource) bool { return r.Resource == "configmaps" }}, func(t *testing.T, s *stage) {
+		s.Add([]Fact{{
+			ID: "1", Signal: Audit, Operation: deleted, Resource: "namespaces", Name: "shop", UID: "ns", After: "3", Lasting: true,
+			Begun: time.Now(), Ended: time.Now(), Actor: Actor{Username: "ann"},
+		}}, false)
+		pass(time.Hour)
+		event := configMap("web", "u1", "6").event(deleted, "")
+		fact := factOf(namespaceController, Audit, deleted, event)
+		s.Add([]Fact{fact}, false)
+		s.submit(event)
+		pass(maxWait)
+		if got := s.deliveries(); len(got) != 1 || got[0].author.Username != namespaceController || got[0].author.NamespaceDeletedBy != "ann" {
+			t.Errorf("delivered %+v", got)
+		}
+	})
+}
+
+// A fact that tells no resourceVersion explains one change; the next one may be of somebody who is not audited.
+func TestNameOnlyExplainsOneChange(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.wake(20*time.Millisecond, Audit)
+		first := configMap("web", "u1", "6").event(update, "C")
+		fact := factOf("ann", Audit, update, first)
+		nameOnly(&fact)
+		s.Add([]Fact{fact}, false)
+		s.submit(first)
+		s.submit(configMap("web", "u1", "7").event(update, "D"))
+		pass(maxWait)
+		got := s.deliveries()
+		if len(got) != 2 || got[0].author.Username != "ann" || got[1].author.Signal != Unknown {
+			t.Errorf("delivered %+v", got)
+		}
+	})
+}

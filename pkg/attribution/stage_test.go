@@ -1,0 +1,152 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+const maxWait = 2 * time.Second
+
+// stage is a Joiner at work in a bubble of time.
+type stage struct {
+	*Joiner
+	t *testing.T
+
+	mutex     sync.Mutex
+	delivered []delivery
+}
+
+type delivery struct {
+	event  Event
+	author Author
+	at     time.Time
+}
+
+// onStage runs a test in a bubble whose Joiner runs until the test is over.
+func onStage(t *testing.T, config Config, test func(t *testing.T, s *stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		if config.MaxWait == 0 {
+			config.MaxWait = maxWait
+		}
+		s := &stage{Joiner: NewJoiner(config), t: t}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { s.Run(ctx) })
+		test(t, s)
+		cancel()
+		running.Wait()
+	})
+}
+
+// submit hands an event over as the router does.
+func (s *stage) submit(event Event) {
+	s.t.Helper()
+	s.Observe(event)
+	err := s.Submit(s.t.Context(), event, func(_ context.Context, author Author) {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.delivered = append(s.delivered, delivery{event, author, time.Now()})
+	})
+	if err != nil {
+		s.t.Error(err)
+	}
+}
+
+// deliveries returns what has been delivered once everything has settled.
+func (s *stage) deliveries() []delivery {
+	synctest.Wait()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.delivered
+}
+
+// pass lets time pass. The clock is the bubble's.
+func pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // the clock of a bubble
+	synctest.Wait()
+}
+
+// wake lets both sources, or those named, be alive with facts that nobody asks for, and shows the Joiner their lag.
+func (s *stage) wake(lag time.Duration, signals ...Signal) {
+	for i, signal := range signals {
+		uid := fmt.Sprintf("warm-%d", i)
+		s.Observe(Event{Operation: v1alpha1.OperationCreate, Resource: configMaps, Object: configMap("warm", uid, "1").Object})
+		s.Add([]Fact{{ID: "warm-up", Signal: signal, Operation: v1alpha1.OperationUpdate, Resource: "configmaps", Namespace: "warm", Name: "x"}}, false)
+		event := Event{Operation: v1alpha1.OperationCreate, Resource: configMaps, Object: configMap("warm", uid, "1").Object}
+		event.Content = func() string { return "warm" }
+		s.submit(event)
+		pass(lag)
+		fact := factOf("warm", signal, v1alpha1.OperationCreate, event)
+		fact.Content = "warm"
+		s.Add([]Fact{fact}, false)
+		pass(maxWait)
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.delivered = nil
+}
+
+// built is an object of the cluster in the making.
+type built struct{ Object *unstructured.Unstructured }
+
+func configMap(name, uid, version string) built {
+	return built{&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+			"namespace": "shop", "name": name, "uid": uid, "resourceVersion": version,
+			"managedFields": []any{map[string]any{"manager": "kubectl", "operation": "Update", "time": time.Now().UTC().Format(time.RFC3339)}},
+		},
+	}}}
+}
+
+func (b built) deletedAt(at time.Time, grace int64) built {
+	metadata := b.Object.Object["metadata"].(map[string]any)
+	metadata["deletionTimestamp"] = at.Add(time.Duration(grace) * time.Second).UTC().Format(time.RFC3339)
+	metadata["deletionGracePeriodSeconds"] = grace
+	return b
+}
+
+func (b built) with(value any, path ...string) built {
+	if err := unstructured.SetNestedField(b.Object.Object, value, path...); err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func (b built) event(operation v1alpha1.Operation, content string) Event {
+	return Event{Operation: operation, Resource: configMaps, Object: b.Object, Content: func() string { return content }}
+}
+
+// factOf is a fact about a request of now that names what the event does.
+func factOf(user string, signal Signal, operation v1alpha1.Operation, event Event) Fact {
+	fact := Fact{
+		ID: fmt.Sprintf("%s %s %s %d", user, operation, event.Object.GetUID(), time.Now().UnixNano()), Signal: signal, Operation: operation,
+		Group: event.Resource.Group, Resource: event.Resource.Resource,
+		Namespace: event.Object.GetNamespace(), Name: event.Object.GetName(), UID: event.Object.GetUID(),
+		Begun: time.Now(), Actor: Actor{Username: user},
+	}
+	if signal == Audit {
+		fact.Ended = fact.Begun.Add(5 * time.Millisecond)
+		if operation != v1alpha1.OperationDelete {
+			fact.After = event.Object.GetResourceVersion()
+		}
+	}
+	return fact
+}
