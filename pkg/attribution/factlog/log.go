@@ -34,22 +34,31 @@ type Log struct {
 	table *workstore.Table
 	clock clock.WithTicker
 	// replica and written make the keys of rows unique.
-	replica string
-	written atomic.Uint64
+	replica  string
+	written  atomic.Uint64
+	deflater *deflater
 
 	lasting lasting
 
 	mu      sync.Mutex
-	waiting *fairqueue.Queue[attribution.Fact]
+	waiting *fairqueue.Queue[waitingFact]
 	// wake says that facts wait.
 	wake chan struct{}
+}
+
+// waitingFact is an enqueued fact.
+type waitingFact struct {
+	attribution.Fact
+	// writing says that an attempt to write it has begun and not ended.
+	writing bool
 }
 
 // New returns the log that is kept in the table "facts" of a store, which must be watchable to be followed.
 func New(store *workstore.Store, clock clock.WithTicker) *Log {
 	return &Log{
 		table: store.Table("facts"), clock: clock, replica: string(uuid.NewUUID())[:8],
-		waiting: fairqueue.New[attribution.Fact](maxWaiting), wake: make(chan struct{}, 1),
+		deflater: newDeflater(),
+		waiting:  fairqueue.New[waitingFact](maxWaiting), wake: make(chan struct{}, 1),
 	}
 }
 
@@ -67,7 +76,8 @@ func (l *Log) Enqueue(facts ...attribution.Fact) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, fact := range facts {
-		if _, evicted := l.waiting.Add(fact.Namespace, fact); evicted != nil {
+		_, evicted := l.waiting.Add(fact.Namespace, waitingFact{Fact: fact})
+		if evicted != nil && !evicted.Value.writing {
 			attribution.Evicted(1)
 		}
 	}
@@ -122,33 +132,52 @@ func (l *Log) write(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		klog.FromContext(ctx).Error(err, "Reports of who made changes wait because they cannot be written")
+		if ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Reports of who made changes wait because they cannot be written")
+		}
 		if err := l.pause(ctx, &backoff); err != nil {
 			return err
 		}
 	}
 }
 
-// attempt writes what waits. It waits on until it is written, so that the bound holds for it too.
+// attempt writes what waits. Facts wait on until they are written, so that the bound holds for these too.
 func (l *Log) attempt(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	entries, facts := l.begin()
+	err := l.Record(ctx, facts)
+	l.end(entries, err == nil)
+	return err
+}
+
+// begin marks all that waits as being written.
+func (l *Log) begin() ([]*fairqueue.Entry[waitingFact], []attribution.Fact) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	entries := l.waiting.Entries()
-	l.mu.Unlock()
 	facts := make([]attribution.Fact, len(entries))
 	for i, entry := range entries {
-		facts[i] = entry.Value
+		entry.Value.writing = true
+		facts[i] = entry.Value.Fact
 	}
-	if err := l.Record(ctx, facts); err != nil {
-		return err
-	}
+	return entries, facts
+}
+
+// end takes out what is written. What is not, and has had to make room meanwhile, is lost.
+func (l *Log) end(entries []*fairqueue.Entry[waitingFact], written bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, entry := range entries {
-		l.waiting.Remove(entry)
+		switch {
+		case written:
+			l.waiting.Remove(entry)
+		case entry.Queued():
+			entry.Value.writing = false
+		default:
+			attribution.Evicted(1)
+		}
 	}
-	return nil
 }
 
 // newBackoff says how long to wait for a store that fails.

@@ -5,14 +5,11 @@ package factlog
 
 import (
 	"bytes"
-	"compress/flate"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -51,7 +48,7 @@ func (l *Log) rows(ctx context.Context, facts []attribution.Fact) []workstore.Ro
 		}
 		line = append(line, '\n')
 		if key, ok := lastingKey(fact); ok {
-			rows = append(rows, workstore.Row{Key: key, Value: compress(line)})
+			rows = append(rows, workstore.Row{Key: key, Value: l.deflater.compress(line)})
 			continue
 		}
 		if recent.Len()+len(line) > maxRowBytes {
@@ -68,7 +65,7 @@ func (l *Log) rows(ctx context.Context, facts []attribution.Fact) []workstore.Ro
 // recentRow makes a row of lines, and empties them.
 func (l *Log) recentRow(lines *bytes.Buffer) workstore.Row {
 	key := fmt.Sprintf("%s-%s-%x", recentKey(l.clock.Now()), l.replica, l.written.Add(1))
-	value := compress(lines.Bytes())
+	value := l.deflater.compress(lines.Bytes())
 	lines.Reset()
 	return workstore.Row{Key: key, Value: value}
 }
@@ -84,35 +81,6 @@ func lastingKey(fact attribution.Fact) (string, bool) {
 	}
 	hash := sha256.Sum256([]byte(string(fact.Signal) + "\x00" + fact.ID))
 	return lastingRows + url.PathEscape(string(fact.UID)) + "/" + hex.EncodeToString(hash[:16]), true
-}
-
-// compress makes lines small: facts repeat each other's users and groups.
-func compress(lines []byte) []byte {
-	var small bytes.Buffer
-	// Neither a buffer nor a level that exists can fail.
-	writer, _ := flate.NewWriter(&small, flate.BestSpeed)
-	_, _ = writer.Write(lines)
-	_ = writer.Close()
-	return small.Bytes()
-}
-
-// decode returns the facts of a row.
-func decode(row workstore.Row) ([]attribution.Fact, error) {
-	reader := flate.NewReader(bytes.NewReader(row.Value))
-	defer reader.Close()
-	decoder := json.NewDecoder(reader)
-	var facts []attribution.Fact
-	for {
-		var fact attribution.Fact
-		err := decoder.Decode(&fact)
-		if errors.Is(err, io.EOF) {
-			return facts, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("decoding row %s: %w", row.Key, err)
-		}
-		facts = append(facts, fact)
-	}
 }
 
 // isLasting says of which kind a row is.
