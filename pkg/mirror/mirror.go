@@ -58,6 +58,12 @@ type Config struct {
 	DiscoveryRefresh time.Duration
 	// AllowInsecure (--git-allow-insecure) lets http and file URLs in.
 	AllowInsecure bool
+	// Facts are the reports of who made changes; nil: there are none.
+	Facts Facts
+	// Hash is the keyed hash of canonical content that facts have; nil: they have none.
+	Hash func([]byte) string
+	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
+	AttributionMaxWait time.Duration
 	// Dial opens connections to repositories.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -152,7 +158,7 @@ func newMirror(config Config) (*mirror, error) {
 		return nil, err
 	}
 	m.streams = source.NewStreams(clients.Dynamic, (*watchHandler)(m))
-	m.router = &router{namespaces: m.namespaces.Get}
+	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config.Facts, config.Hash, config.AttributionMaxWait)}
 	m.services = &branchServices{
 		pushes: &pushLog{table: config.Store.Table("pushes")}, lister: source.NewLister(clients.Dynamic),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
@@ -217,6 +223,7 @@ func (m *mirror) run(ctx context.Context) error {
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
+	m.router.authors.start(ctx, &group)
 	group.StartWithContext(ctx, func(ctx context.Context) { m.services.outbox.Run(ctx, m.outboxEvents()) })
 	group.StartWithContext(ctx, m.streams.Run)
 	group.StartWithContext(ctx, m.checks.run)
@@ -344,47 +351,6 @@ func (m *mirror) take(row Row, tell func(*destination)) {
 	tell(d)
 	m.wake(d.plan.Load().branch)
 	signal(m.publish)
-}
-
-// watchHandler receives what the streams bring.
-type watchHandler mirror
-
-var _ source.Handler = (*watchHandler)(nil)
-
-// Listed asks every destination that takes the type for a comparison, which the watch has
-// to precede.
-func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var branches []branchKey
-	for _, d := range h.destinations {
-		p := d.plan.Load()
-		if slices.ContainsFunc(p.selection.watches(watch.Resource), watch.Covers) {
-			d.seeds.invalidate(watch.Resource)
-			branches = append(branches, p.branch)
-		}
-	}
-	h.watches.update(watch, func(s *watchState) { s.listed = true })
-	for _, branch := range branches {
-		(*mirror)(h).wake(branch)
-	}
-	signal(h.publish)
-}
-
-// Changed sends a change on to the outbox.
-func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change source.Change) {
-	h.router.changed(ctx, watch, change)
-}
-
-// State notes how a watch is.
-func (h *watchHandler) State(watch source.Watch, failure error) {
-	h.watches.update(watch, func(s *watchState) {
-		s.failure = ""
-		if failure != nil {
-			s.failure = failure.Error()
-		}
-	})
-	signal(h.publish)
 }
 
 // allDestinations returns the destinations as they are now.

@@ -253,6 +253,7 @@ func (m *mirror) route(next *plan) []source.Watch {
 			watches = append(watches, p.selection.watches(t.Resource)...)
 		}
 	}
+	m.router.authors.follow(routes)
 	m.router.routes.Store(&routes)
 	return source.Effective(watches)
 }

@@ -6,6 +6,7 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/manifest"
 	"github.com/configbutler/slipstream/pkg/source"
@@ -23,6 +25,7 @@ import (
 // them. It may be called for several watches at once.
 type router struct {
 	outbox     *Outbox
+	authors    *authors
 	namespaces namespaceLookup
 	// routes are the destinations by type. The controller replaces them.
 	routes atomic.Pointer[map[schema.GroupVersionResource][]*destination]
@@ -61,10 +64,26 @@ func render(t schema.GroupVersionResource, object *unstructured.Unstructured, wi
 	return r, nil
 }
 
-// changed sends one change on. It blocks while the outbox cannot take more.
+// arrival is an event of a watch on its way to the outbox.
+type arrival struct {
+	resource schema.GroupVersionResource
+	change   source.Change
+	object   rendered
+	// seen is when the event came.
+	seen time.Time
+	// forms are what destinations write instead of object, by their plans.
+	forms map[*destinationPlan]rendered
+}
+
+// changed sends one change on as soon as its author is known. It blocks while the outbox cannot
+// take more.
+//
+// Most events change nothing in Git: status, heartbeats. They wait for nothing, unless a change of
+// the same object waits that may turn out to make a difference to them.
 func (r *router) changed(ctx context.Context, w source.Watch, change source.Change) {
-	routes := r.routes.Load()
-	if routes == nil || len((*routes)[w.Resource]) == 0 {
+	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: w.Resource, Object: change.Object}
+	r.authors.joiner.Observe(event)
+	if len(r.takers(w.Resource)) == 0 {
 		return
 	}
 	object, err := render(w.Resource, change.Object, change.Operation != source.Delete)
@@ -72,8 +91,37 @@ func (r *router) changed(ctx context.Context, w source.Watch, change source.Chan
 		klog.FromContext(ctx).Error(err, "Object cannot be mirrored")
 		return
 	}
-	for _, d := range (*routes)[w.Resource] {
-		next, ok := r.next(ctx, d, w.Resource, change, object)
+	a := &arrival{resource: w.Resource, change: change, object: object, seen: time.Now()}
+	if !r.authors.waiting(object.object) && !r.wanted(ctx, a) {
+		return
+	}
+	event.Content = r.authors.content(object.content)
+	// An error says that the watch is stopping; what takes its place compares everything.
+	_ = r.authors.joiner.Submit(ctx, event, func(ctx context.Context, author attribution.Author) { r.deliver(ctx, a, author) })
+}
+
+// takers are the destinations that take a type.
+func (r *router) takers(t schema.GroupVersionResource) []*destination {
+	if routes := r.routes.Load(); routes != nil {
+		return (*routes)[t]
+	}
+	return nil
+}
+
+// wanted says whether an event means something to any destination.
+func (r *router) wanted(ctx context.Context, a *arrival) bool {
+	return slices.ContainsFunc(r.takers(a.resource), func(d *destination) bool {
+		_, ok := r.next(ctx, d, a)
+		return ok
+	})
+}
+
+// deliver hands over what an event means to each destination now, which may be something else
+// than when it came.
+func (r *router) deliver(ctx context.Context, a *arrival, author attribution.Author) {
+	for _, d := range r.takers(a.resource) {
+		next, ok := r.next(ctx, d, a)
+		next.Author = author
 		if ok && r.enqueue(ctx, d, next) != nil {
 			return // the watch is stopping; what takes its place compares everything
 		}
@@ -101,40 +149,56 @@ func pendingOf(change Change, sequence uint64) pendingChange {
 	return pending
 }
 
-// next is what a change means to one destination, if it means anything new.
-func (r *router) next(ctx context.Context, d *destination, t schema.GroupVersionResource, change source.Change, object rendered) (Change, bool) {
-	p := d.plan.Load()
+// next is what an event means to one destination, if it means anything new.
+func (r *router) next(ctx context.Context, d *destination, a *arrival) (Change, bool) {
+	p, object := d.plan.Load(), a.object
 	if p == nil || !p.verdict.ok() {
 		return Change{}, false
 	}
-	ops := p.operations(t, change.Object, r.namespaces)
+	ops := p.operations(a.resource, a.change.Object, r.namespaces)
 	hash, exists, sure := d.known(p, object)
 	if ops == 0 && !sure && d.tree.Load() == nil {
 		return Change{}, false // the comparison that follows the reading of the branch decides
 	}
 	next := Change{
 		Destination: d.key, UID: d.uid, Path: object.path, Object: object.object,
-		ResourceVersion: object.revision, Time: time.Now().Truncate(time.Second),
+		ResourceVersion: object.revision, Time: a.seen.Truncate(time.Second),
 	}
-	if ops == 0 || change.Operation == source.Delete {
+	if ops == 0 || a.change.Operation == source.Delete {
 		next.Operation = v1alpha1.OperationDelete
-		orphan := (exists || !sure) && p.selection.removable(t, object.object.Namespace, r.namespaces)
+		orphan := (exists || !sure) && p.selection.removable(a.resource, object.object.Namespace, r.namespaces)
 		if orphan && !p.prunes() {
 			d.record.hold(object.path)
 		}
 		return next, orphan && p.prunes()
 	}
 	d.record.release(object.path)
-	object, err := p.written(object, change.Object)
+	object, err := a.writtenBy(p)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Object cannot be mirrored", "destination", d.key)
 		return Change{}, false
 	}
 	next.Content, next.Sealing, next.Operation = object.content, object.sealing, v1alpha1.OperationUpdate
-	if sure && !exists || !sure && change.Operation == source.Create {
+	if sure && !exists || !sure && a.change.Operation == source.Create {
 		next.Operation = v1alpha1.OperationCreate
 	}
-	return next, (!sure || !exists || hash != object.hash) && ops.permits(v1alpha1.Operation(change.Operation))
+	return next, (!sure || !exists || hash != object.hash) && ops.permits(v1alpha1.Operation(a.change.Operation))
+}
+
+// writtenBy is the object as a plan writes it. An event is looked at when it comes and when its
+// author is known; what is encrypted or reduced for the first is still there for the second.
+func (a *arrival) writtenBy(p *destinationPlan) (rendered, error) {
+	if form, ok := a.forms[p]; ok {
+		return form, nil
+	}
+	form, err := p.written(a.object, a.change.Object)
+	if err == nil && form.hash != a.object.hash {
+		if a.forms == nil {
+			a.forms = map[*destinationPlan]rendered{}
+		}
+		a.forms[p] = form
+	}
+	return form, err
 }
 
 // permits says whether the set holds an operation.

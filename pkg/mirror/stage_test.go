@@ -66,6 +66,10 @@ type stage struct {
 	git     *gitFront
 	in      inputs
 	limits  Limits
+	// facts, hash and maxWait are those of the mirror's Config.
+	facts   Facts
+	hash    func([]byte) string
+	maxWait time.Duration
 	// patience is how long a remote may take for a request.
 	patience time.Duration
 	// installation is which one the process belongs to, leases are those of branches.
@@ -121,7 +125,7 @@ func (s *stage) start() {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	store := workstore.New(s.kv, "/test")
 	m := &mirror{
-		config: Config{Store: store}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces},
+		config: Config{Store: store}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(s.facts, s.hash, s.maxWait)},
 		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
@@ -144,6 +148,7 @@ func (s *stage) start() {
 	}
 	s.mirror, s.ctx, s.group = m, ctx, &wait.Group{}
 	group := s.group
+	m.router.authors.start(ctx, group)
 	group.Start(func() { m.services.outbox.Run(ctx, m.outboxEvents()) })
 	s.stop = sync.OnceFunc(func() {
 		cancel()
