@@ -30,6 +30,10 @@ const (
 	intakeLength = 1024
 	// intakeBatch is the most rows written in one transaction.
 	intakeBatch = workstore.MaxAtomicRows
+	// intakeInterval is the least time between two transactions that are not full. While changes keep coming it makes
+	// tens of transactions a second of what would be hundreds, each with a sync, and is less than the time that pushing
+	// the first of them takes.
+	intakeInterval = 20 * time.Millisecond
 )
 
 // Row is a change that is durable.
@@ -105,15 +109,18 @@ func (o *Outbox) Enqueue(ctx context.Context, change Change, sequenced func(uint
 	}
 }
 
-// Run makes enqueued changes durable until ctx ends, writing at once what has gathered. A
-// store that fails is tried again for as long as it takes: the intake fills up meanwhile
+// Run makes enqueued changes durable until ctx ends: after a quiet spell at once, and then what has gathered every
+// intakeInterval. A store that fails is tried again for as long as it takes: the intake fills up meanwhile
 // and holds the watches back.
 func (o *Outbox) Run(ctx context.Context, events OutboxEvents) {
+	due := time.NewTimer(0)
+	defer due.Stop()
 	for {
-		rows := o.gather(ctx)
+		rows := o.gather(ctx, due.C)
 		if len(rows) == 0 {
 			return
 		}
+		due.Reset(intakeInterval)
 		stored := make([]workstore.Row, len(rows))
 		for i, row := range rows {
 			stored[i] = encodeRow(row)
@@ -135,15 +142,25 @@ func (o *Outbox) Run(ctx context.Context, events OutboxEvents) {
 	}
 }
 
-// gather waits for one row and takes what else is there. It returns none when ctx ends.
-func (o *Outbox) gather(ctx context.Context) []Row {
+// gather waits for rows until there is one and the next transaction is due, or one is full. It returns none when ctx ends.
+func (o *Outbox) gather(ctx context.Context, due <-chan time.Time) []Row {
 	var rows []Row
-	select {
-	case row := <-o.intake:
-		rows = append(rows, row)
-	case <-ctx.Done():
-		return nil
+	var written <-chan time.Time // nothing is, without a row
+	for len(rows) < intakeBatch {
+		select {
+		case row := <-o.intake:
+			rows, written = append(rows, row), due
+		case <-written:
+			return o.fill(rows)
+		case <-ctx.Done():
+			return nil
+		}
 	}
+	return rows
+}
+
+// fill adds the rows that are there already.
+func (o *Outbox) fill(rows []Row) []Row {
 	for len(rows) < intakeBatch {
 		select {
 		case row := <-o.intake:

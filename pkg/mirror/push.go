@@ -18,6 +18,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 )
 
+// busyInterval is the least time from one push to the next while changes keep coming and pushes carry several. A Git
+// server starts half a dozen processes for each push, and writes objects of small pushes file by file.
+const busyInterval = 250 * time.Millisecond
+
 // Limits bound what is gathered before a push.
 type Limits struct {
 	// MaxFiles (--git-batch-max-files, 200) and MaxBytes (--git-batch-max-bytes-mib, 1 MiB)
@@ -126,8 +130,8 @@ func (w *worker) full(members []member) bool {
 
 // gathering says whether rows are held back for company. A change after a quiet spell is
 // pushed at once. While changes keep coming, the next push waits for as long as the last
-// one took, so that at most half of the time goes into pushing, and no longer than the
-// limits say.
+// one took, so that at most half of the time goes into pushing, or for busyInterval, and
+// no longer than the limits say.
 func (w *worker) gathering(members []member) bool {
 	if !w.gatherUntil.IsZero() && (w.full(members) || !time.Now().Before(w.gatherUntil)) {
 		w.gatherUntil = time.Time{}
@@ -143,6 +147,9 @@ func (w *worker) gatherNext(members []member, settled int, took time.Duration) {
 		// What was counted is being removed, since nobody wants it any more.
 		w.gatherUntil = time.Now().Add(retryMin)
 	case waiting > 0 && !w.full(members):
+		if settled > 1 {
+			took = max(took, busyInterval)
+		}
 		w.gatherUntil = time.Now().Add(min(took, w.maxWait(members[0])))
 	default:
 		w.gatherUntil = time.Time{}
