@@ -10,8 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -61,11 +64,16 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the generic API server: %w", err)
 	}
+	namespaces, err := c.namespaceLifecycle()
+	if err != nil {
+		return nil, err
+	}
 	storage, err := registry.NewStorage(registry.Config{
-		Scheme:      c.config.scheme,
-		RESTOptions: c.generic.RESTOptionsGetter,
-		Clock:       c.config.Clock,
-		Validation:  c.config.Validation,
+		Scheme:          c.config.scheme,
+		RESTOptions:     c.generic.RESTOptionsGetter,
+		Clock:           c.config.Clock,
+		Validation:      c.config.Validation,
+		RecordAdmission: namespaces,
 	})
 	if err != nil {
 		return nil, err
@@ -85,4 +93,20 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("adding the check of the storage: %w", err)
 	}
 	return &Server{Generic: generic, Records: storage.Records}, nil
+}
+
+// namespaceLifecycle refuses what nobody would clean up: new records in a namespace that is going. Requests pass the
+// same plugin in the chain of all of them.
+func (c CompletedConfig) namespaceLifecycle() (admission.MutationInterface, error) {
+	client, err := kubernetes.NewForConfig(c.config.Generic.ClientConfig)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the namespaces: %w", err)
+	}
+	plugin, err := lifecycle.NewLifecycle(nil)
+	if err != nil {
+		return nil, fmt.Errorf("making the admission of records: %w", err)
+	}
+	plugin.SetExternalKubeClientSet(client)
+	plugin.SetExternalKubeInformerFactory(c.config.Generic.SharedInformerFactory)
+	return plugin, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,7 +98,11 @@ func (p *publisher) report(ctx context.Context, d *destination) error {
 	plan, failure := d.plan.Load(), p.failure(d)
 	record := newRecord(d, failure, p.depth(plan.branch), func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) })
 	if written, ok := p.written[d.uid]; !ok || !equality.Semantic.DeepEqual(record.Status, written) {
-		if err := p.config.Records.Write(ctx, record); err != nil {
+		err := p.config.Records.Write(ctx, record)
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
+			return nil // its namespace is going
+		}
+		if err != nil {
 			return fmt.Errorf("write the GitDestinationStatus: %w", err)
 		}
 		p.written[d.uid] = record.Status

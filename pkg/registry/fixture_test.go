@@ -32,7 +32,7 @@ const namespace = "shop"
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // newStorage opens all kinds in a new bbolt file, without watch caches, which take a moment to fill.
-func newStorage(t *testing.T) *registry.Storage {
+func newStorage(t *testing.T, change ...func(*registry.Config)) *registry.Storage {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	engine, err := bolt.Open(ctx, filepath.Join(t.TempDir(), "api.db"), bolt.Options{})
@@ -49,9 +49,11 @@ func newStorage(t *testing.T) *registry.Storage {
 	if err := bolt.ApplyTo(ctx, engine, etcd, config); err != nil {
 		t.Fatal(err)
 	}
-	storage, err := registry.NewStorage(registry.Config{
-		Scheme: scheme, RESTOptions: config.RESTOptionsGetter, Clock: testingclock.NewFakePassiveClock(noon),
-	})
+	settings := registry.Config{Scheme: scheme, RESTOptions: config.RESTOptionsGetter, Clock: testingclock.NewFakePassiveClock(noon)}
+	for _, each := range change {
+		each(&settings)
+	}
+	storage, err := registry.NewStorage(settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -24,6 +25,8 @@ type Records struct {
 	scheme *runtime.Scheme
 	// stores by the kind of their records
 	stores map[string]*genericregistry.Store
+	// admission is asked about new records; nil: nobody is.
+	admission admission.MutationInterface
 }
 
 // add learns the store of the kind of obj.
@@ -39,7 +42,8 @@ func (r *Records) add(obj runtime.Object, store *genericregistry.Store) error {
 // Write stores the content of obj, a record of any version: its labels, annotations, ownerReferences and everything
 // outside its metadata. The record is created when it is missing; otherwise it is replaced, whatever resourceVersion
 // obj carries. Equal content writes nothing. A uid in obj is a precondition: a record that has been deleted
-// and made anew since is a Conflict.
+// and made anew since is a Conflict. In a namespace that is going a new record is Forbidden, with the cause
+// NamespaceTerminating; in one that is gone, NotFound.
 func (r *Records) Write(ctx context.Context, obj runtime.Object) error {
 	kind, err := r.kindOf(obj)
 	if err != nil {
@@ -59,8 +63,25 @@ func (r *Records) Write(ctx context.Context, obj runtime.Object) error {
 	}
 	ctx = genericapirequest.WithNamespace(ctx, content.GetNamespace())
 	_, _, err = store.Update(ctx, content.GetName(), replacement{internal, content},
-		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
+		r.admitter(kind, store), rest.ValidateAllObjectUpdateFunc, true, &metav1.UpdateOptions{})
 	return err
+}
+
+// admitter asks admission about a record that is about to be created.
+func (r *Records) admitter(kind schema.GroupVersionKind, store *genericregistry.Store) rest.ValidateObjectFunc {
+	if r.admission == nil {
+		return rest.ValidateAllObjectFunc
+	}
+	resource := store.DefaultQualifiedResource.WithVersion(kind.Version)
+	return func(ctx context.Context, obj runtime.Object) error {
+		record, err := meta.Accessor(obj)
+		if err != nil {
+			return fmt.Errorf("reading the metadata of a record: %w", err)
+		}
+		attributes := admission.NewAttributesRecord(obj, nil, kind, record.GetNamespace(), record.GetName(), resource, "",
+			admission.Create, &metav1.CreateOptions{}, false, nil)
+		return r.admission.Admit(ctx, attributes, admission.NewObjectInterfacesFromScheme(r.scheme))
+	}
 }
 
 // kindOf is the kind of obj, which must be known to the scheme.

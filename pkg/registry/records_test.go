@@ -7,10 +7,14 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -112,5 +116,36 @@ func TestWriteRefuses(t *testing.T) {
 	invalid := record(-1)
 	if err := storage.Records.Write(t.Context(), invalid); !apierrors.IsInvalid(err) {
 		t.Errorf("a negative count: %v, want Invalid", err)
+	}
+}
+
+// A record that is written while its namespace goes would be left behind, or be taken for one that keeps it from going.
+func TestWriteIntoNamespaces(t *testing.T) {
+	client := fake.NewClientset(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "going"}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}},
+	)
+	plugin, err := lifecycle.NewLifecycle(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	informers := informers.NewSharedInformerFactory(client, 0)
+	plugin.SetExternalKubeClientSet(client)
+	plugin.SetExternalKubeInformerFactory(informers)
+	informers.StartWithContext(t.Context())
+	storage := newStorage(t, func(c *registry.Config) { c.RecordAdmission = plugin })
+	write := func(namespace string) error {
+		written := record(1)
+		written.Namespace = namespace
+		return storage.Records.Write(t.Context(), written)
+	}
+	if err := write(namespace); err != nil {
+		t.Error(err)
+	}
+	if err := write("going"); !apierrors.IsForbidden(err) || !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		t.Errorf("a namespace that is going: %v", err)
+	}
+	if err := write("gone"); !apierrors.IsNotFound(err) {
+		t.Errorf("a namespace that is gone: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -24,7 +25,7 @@ type Storage struct {
 	Records *Records
 }
 
-// Config is what the storage of the kinds is made of. All fields are required.
+// Config is what the storage of the kinds is made of. All fields are required unless their comment says otherwise.
 type Config struct {
 	// Scheme knows the internal types and their versions.
 	Scheme *runtime.Scheme
@@ -34,13 +35,15 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Validation says what the settings of the server admit.
 	Validation validation.Options
+	// RecordAdmission is asked before a record is created, which no request asks for. Optional.
+	RecordAdmission admission.MutationInterface
 }
 
 // NewStorage opens the storage of every kind.
 func NewStorage(config Config) (*Storage, error) {
 	storage := &Storage{
 		Endpoints: map[string]rest.Storage{},
-		Records:   &Records{scheme: config.Scheme, stores: map[string]*genericregistry.Store{}},
+		Records:   &Records{scheme: config.Scheme, stores: map[string]*genericregistry.Store{}, admission: config.RecordAdmission},
 	}
 	stores := map[string]*genericregistry.Store{}
 	for _, r := range resources(config.Validation) {
