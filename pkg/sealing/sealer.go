@@ -178,6 +178,10 @@ func (s *Sealer) restore(ctx context.Context) error {
 	if !ours {
 		return nil
 	}
+	// Who ends the process may remove what it used.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return home.Change(ctx, func(content []byte) ([]byte, error) {
 		if content != nil {
 			return content, nil
