@@ -54,6 +54,9 @@ func (f *feed) publish(events []*mvccpb.Event, head, compacted int64) {
 	for _, event := range events {
 		f.bytes += eventSize(event)
 	}
+	if compacted > f.compacted {
+		f.compact(compacted)
+	}
 	f.trim()
 	f.head, f.compacted = head, compacted
 	close(f.changed)
@@ -66,13 +69,34 @@ func (f *feed) trim() {
 	if len(f.events) <= 2*feedEvents && f.bytes <= 2*feedBytes {
 		return
 	}
-	drop := 0
-	for len(f.events)-drop > feedEvents || f.bytes > feedBytes {
-		f.bytes -= eventSize(f.events[drop])
+	drop, rest := 0, f.bytes
+	for len(f.events)-drop > feedEvents || rest > feedBytes {
+		rest -= eventSize(f.events[drop])
 		drop++
 	}
-	f.floor = f.events[drop-1].Kv.ModRevision
-	f.events = append(make([]*mvccpb.Event, 0, len(f.events)-drop+feedEvents), f.events[drop:]...)
+	f.drop(drop, feedEvents)
+}
+
+// compact forgets the events that nobody may ask for any more.
+func (f *feed) compact(compacted int64) {
+	f.drop(f.search(compacted+1), 0)
+}
+
+// drop forgets so many of the oldest events, and leaves room for others.
+func (f *feed) drop(count, room int) {
+	if count == 0 {
+		return
+	}
+	for _, event := range f.events[:count] {
+		f.bytes -= eventSize(event)
+	}
+	f.floor = f.events[count-1].Kv.ModRevision
+	f.events = append(make([]*mvccpb.Event, 0, len(f.events)-count+room), f.events[count:]...)
+}
+
+// search returns the place of the first event of a revision or after it.
+func (f *feed) search(revision int64) int {
+	return sort.Search(len(f.events), func(i int) bool { return f.events[i].Kv.ModRevision >= revision })
 }
 
 func eventSize(event *mvccpb.Event) int {
@@ -97,8 +121,7 @@ func (f *feed) from(revision int64) recent {
 	defer f.mu.RUnlock()
 	r := recent{head: f.head, compacted: f.compacted, changed: f.changed, complete: revision > f.floor}
 	if r.complete {
-		first := sort.Search(len(f.events), func(i int) bool { return f.events[i].Kv.ModRevision >= revision })
-		r.events = f.events[first:len(f.events):len(f.events)]
+		r.events = f.events[f.search(revision):len(f.events):len(f.events)]
 	}
 	return r
 }

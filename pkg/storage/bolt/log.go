@@ -82,15 +82,19 @@ func (w *writer) dropSegment(id int64) error {
 	if err := w.log.DeleteBucket(putInt64(id)); err != nil {
 		return fmt.Errorf("dropping log segment %d: %w", id, err)
 	}
+	if w.segmentID == id {
+		w.segment = nil // A later change of the batch begins it anew.
+	}
 	return nil
 }
 
 // obsoleteSegments names them first: a cursor must not be moved over a bucket
-// that is being changed.
+// that is being changed. When everything is compacted the last segment is among them:
+// a store that is at rest keeps nothing of what it went through.
 func (w *writer) obsoleteSegments(limit int) (ids []int64) {
 	segments := w.log.Cursor()
 	for id, _ := segments.First(); id != nil && len(ids) < limit; id, _ = segments.Next() {
-		last := (getInt64(id)+1)*segmentRevisions - 1
+		last := min((getInt64(id)+1)*segmentRevisions-1, w.current())
 		if last > w.compacted {
 			break
 		}
