@@ -56,7 +56,7 @@ func openStores(ctx context.Context, opts *options.StorageOptions) (*stores, err
 	if s.api, err = bolt.Open(ctx, s.dir.File(datadir.APIFile), opts.Engine()); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	if s.work, err = bolt.Open(ctx, s.dir.File(datadir.WorkFile), opts.Engine()); err != nil {
+	if s.work, err = bolt.Open(ctx, s.dir.File(datadir.WorkFile), opts.WorkEngine()); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	store, err := storeIdentity(ctx, s.api)

@@ -32,6 +32,9 @@ const (
 	storagePrefix = "/registry"
 	// leastCompactionInterval leaves a client that reads page by page time to do so.
 	leastCompactionInterval = time.Second
+	// workCompactionInterval is more than anybody who follows the working state falls behind. Its history is many times as
+	// large as what it holds, since every change that is mirrored is written to it and removed from it again.
+	workCompactionInterval = 15 * time.Second
 	// defaultDataDir is where a persistent volume is mounted.
 	defaultDataDir = "/var/lib/slipstream"
 )
@@ -85,9 +88,14 @@ func (o *StorageOptions) complete() {
 	config.EventsHistoryWindow = max(config.EventsHistoryWindow, config.CompactionInterval)
 }
 
-// Engine are the settings of the files of BackendBolt.
+// Engine are the settings of the file of objects of BackendBolt.
 func (o *StorageOptions) Engine() bolt.Options {
 	return bolt.Options{CompactionInterval: o.Etcd.StorageConfig.CompactionInterval}
+}
+
+// WorkEngine are the settings of the file of the working state of BackendBolt.
+func (o *StorageOptions) WorkEngine() bolt.Options {
+	return bolt.Options{CompactionInterval: min(workCompactionInterval, o.Etcd.StorageConfig.CompactionInterval)}
 }
 
 func (o *StorageOptions) validateBolt() []error {
