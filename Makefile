@@ -65,6 +65,7 @@ test: test-unit test-integration ## Run all tests: unit, integration on a real c
 .PHONY: test-unit
 test-unit: ## Run the tests of the packages, those that kill a process at a step among them.
 	go test $(RACE) -tags failpoints -timeout $(TEST_TIMEOUT) ./cmd/... ./hack/... ./pkg/...
+	go test -C test/alerts -count=1 ./...
 
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on a real control plane, one package at a time.
