@@ -32,6 +32,8 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Validation says what the settings of the server admit.
 	Validation validation.Options
+	// Recorder takes in who has made each change of the kinds that are served. Optional.
+	Recorder registry.Recorder
 
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory

@@ -35,6 +35,8 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Validation says what the settings of the server admit.
 	Validation validation.Options
+	// Recorder takes in who has made each change. Optional.
+	Recorder Recorder
 	// RecordAdmission is asked before a record is created, which no request asks for. Optional.
 	RecordAdmission admission.MutationInterface
 }
@@ -102,7 +104,11 @@ func newStore(config Config, r resource) (*genericregistry.Store, error) {
 		store.CreateStrategy, store.UpdateStrategy, store.DeleteStrategy = strategy, strategy, strategy
 		store.ResetFieldsStrategy = strategy
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: config.RESTOptions}); err != nil {
+	options := config.RESTOptions
+	if config.Recorder != nil {
+		options = &recordingOptions{RESTOptionsGetter: options, recorder: config.Recorder, clock: config.Clock}
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options}); err != nil {
 		return nil, fmt.Errorf("opening the storage of %s: %w", r.plural, err)
 	}
 	return store, nil

@@ -1,0 +1,177 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
+)
+
+// Recorder takes in who has made which change. It does not wait.
+type Recorder interface {
+	Enqueue(facts ...attribution.Fact)
+}
+
+// recordingOptions make storage tell a recorder who makes changes.
+type recordingOptions struct {
+	generic.RESTOptionsGetter
+	recorder Recorder
+	clock    clock.PassiveClock
+}
+
+// GetRESTOptions returns the options of a resource with recordingStorage around its storage.
+func (o *recordingOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := o.RESTOptionsGetter.GetRESTOptions(resource, example)
+	if err != nil {
+		return options, err
+	}
+	decorate := options.Decorator
+	options.Decorator = func(
+		config *storagebackend.ConfigForResource, resourcePrefix string, keyFunc func(runtime.Object) (string, error),
+		newFunc, newListFunc func() runtime.Object, getAttrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
+	) (storage.Interface, factory.DestroyFunc, error) {
+		store, destroy, err := decorate(config, resourcePrefix, keyFunc, newFunc, newListFunc, getAttrs, triggers, indexers)
+		return &recordingStorage{Interface: store, resource: resource, recorder: o.recorder, clock: o.clock}, destroy, err
+	}
+	return options, nil
+}
+
+// recordingStorage tells who has made each change that it stores, when a request for a kind itself made it: none of
+// a subresource, which changes the status only, and none that comes from within the process without a request.
+//
+// It is the one place that every write reaches and no dry run does, each object of a deletecollection for itself.
+//
+// The user is the one of the request. With impersonation that is the impersonated one: kube-apiserver authorizes who
+// impersonates, and its aggregator then passes on the name, the groups and the extra fields of the impersonated user
+// only. Who is behind them is known to its audit log, not here.
+type recordingStorage struct {
+	storage.Interface
+	resource schema.GroupResource
+	recorder Recorder
+	clock    clock.PassiveClock
+}
+
+// Create tells of what it has created.
+func (s *recordingStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	if err := s.Interface.Create(ctx, key, obj, out, ttl); err != nil {
+		return err
+	}
+	s.record(ctx, out, "", false)
+	return nil
+}
+
+// GuaranteedUpdate tells of what it has created or changed. An update that leaves everything as it is changes nothing,
+// nor does the deletion of an object that waits for its finalizers already.
+func (s *recordingStorage) GuaranteedUpdate(
+	ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cachedExistingObject runtime.Object,
+) error {
+	var before string
+	noting := func(existing runtime.Object, response storage.ResponseMeta) (runtime.Object, *uint64, error) {
+		before = resourceVersionOf(existing)
+		return tryUpdate(existing, response)
+	}
+	err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, noting, cachedExistingObject)
+	if err != nil {
+		return err
+	}
+	if resourceVersionOf(destination) != before {
+		s.record(ctx, destination, before, false)
+	}
+	return nil
+}
+
+// Delete tells of what it has deleted.
+func (s *recordingStorage) Delete(
+	ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+	validateDeletion storage.ValidateObjectFunc, cachedExistingObject runtime.Object, opts storage.DeleteOptions,
+) error {
+	err := s.Interface.Delete(ctx, key, out, preconditions, validateDeletion, cachedExistingObject, opts)
+	if err != nil {
+		return err
+	}
+	s.record(ctx, out, "", true)
+	return nil
+}
+
+// record tells that a request has made obj what it is, or was when it went. before is the resourceVersion that obj had,
+// if there was one and it is known.
+func (s *recordingStorage) record(ctx context.Context, obj runtime.Object, before string, gone bool) {
+	actor, ok := actorOf(ctx)
+	request, found := genericapirequest.RequestInfoFrom(ctx)
+	if !ok || !found || request.Subresource != "" {
+		return
+	}
+	object, err := meta.Accessor(obj)
+	if err != nil {
+		return // everything that is stored has metadata
+	}
+	now := s.clock.Now()
+	begun, found := genericapirequest.ReceivedTimestampFrom(ctx)
+	if !found {
+		begun = now
+	}
+	s.recorder.Enqueue(s.fact(object, operationOf(request, before, gone), gone, begun, now, actor))
+}
+
+func (s *recordingStorage) fact(
+	object metav1.Object, operation v1alpha1.Operation, gone bool, begun, ended time.Time, actor attribution.Actor,
+) attribution.Fact {
+	return attribution.Fact{
+		ID:     string(uuid.NewUUID()),
+		Signal: attribution.Audit, Operation: operation,
+		Group: s.resource.Group, Resource: s.resource.Resource, Namespace: object.GetNamespace(), Name: object.GetName(),
+		UID: object.GetUID(), After: object.GetResourceVersion(),
+		Lasting: operation == v1alpha1.OperationDelete && !gone,
+		Begun:   begun, Ended: ended, Actor: actor,
+	}
+}
+
+// operationOf is what a request asks for. Its verb tells a deletion that finalizers hold up from an update, and an update
+// that lets a deletion go on from the deletion; and server-side apply creates what is missing.
+func operationOf(request *genericapirequest.RequestInfo, before string, gone bool) v1alpha1.Operation {
+	switch request.Verb {
+	case "delete", "deletecollection":
+		return v1alpha1.OperationDelete
+	default:
+		if before == "" && !gone {
+			return v1alpha1.OperationCreate
+		}
+		return v1alpha1.OperationUpdate
+	}
+}
+
+// actorOf is the authenticated user of a request.
+func actorOf(ctx context.Context) (attribution.Actor, bool) {
+	info, found := genericapirequest.UserFrom(ctx)
+	if !found || info.GetName() == "" || info.GetName() == user.Anonymous {
+		return attribution.Actor{}, false
+	}
+	return attribution.NewActor(info.GetName(), info.GetGroups(), info.GetExtra()), true
+}
+
+func resourceVersionOf(obj runtime.Object) string {
+	object, err := meta.Accessor(obj)
+	if err != nil {
+		return ""
+	}
+	return object.GetResourceVersion()
+}
