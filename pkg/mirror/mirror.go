@@ -79,6 +79,7 @@ type mirror struct {
 	streams      *source.Streams
 	repositories *repositories
 	checks       *checks
+	repairs      *repairs
 	encryption   *encryption
 	router       *router
 	services     *branchServices
@@ -150,6 +151,7 @@ func newMirror(config Config) (*mirror, error) {
 		watches: newWatchStates(), recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
 	}
 	m.checks = newChecks(m)
+	m.repairs = &repairs{failing: m.failingRepositories, version: secretVersions(clients.Metadata), retry: m.retryRepository}
 	m.encryption = newEncryption(keyring.New(cluster.CoreV1(), config.Identity.Namespace), func() { signal(m.replan) })
 	if m.catalogue, err = source.NewCatalogue(clients.Discovery, clients.Metadata, config.DiscoveryRefresh); err != nil {
 		return nil, fmt.Errorf("follow the types of the source cluster: %w", err)
@@ -227,6 +229,7 @@ func (m *mirror) run(ctx context.Context) error {
 	group.StartWithContext(ctx, func(ctx context.Context) { m.services.outbox.Run(ctx, m.outboxEvents()) })
 	group.StartWithContext(ctx, m.streams.Run)
 	group.StartWithContext(ctx, m.checks.run)
+	group.StartWithContext(ctx, m.repairs.run)
 	group.StartWithContext(ctx, m.encryption.run)
 	group.StartWithContext(ctx, m.publishUntil)
 	m.planUntil(ctx, &group)

@@ -77,6 +77,8 @@ type stage struct {
 	leases       Leases
 	// lookInterval is how often the remote is looked at without cause.
 	lookInterval time.Duration
+	// retry is the wait after a first error.
+	retry time.Duration
 	// changed is called by the worker when something has changed that is reported.
 	changed atomic.Pointer[func()]
 	// rechecks counts how often a GitRepoConfig was to be checked again.
@@ -104,7 +106,7 @@ func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 // furtherStage is newStage for a test that has one already.
 func furtherStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Helper()
-	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, installation: "one", secrets: fake.NewClientset()}
+	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, retry: 10 * time.Millisecond, installation: "one", secrets: fake.NewClientset()}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
@@ -135,7 +137,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
-		remote:   s.remote, signer: m.repositories.signer, patience: s.patience, retry: 10 * time.Millisecond, lookInterval: s.lookInterval, running: m.running, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
+		remote:   s.remote, signer: m.repositories.signer, patience: s.patience, retry: s.retry, lookInterval: s.lookInterval, running: m.running, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
 		writes: m.writes,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)

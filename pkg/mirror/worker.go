@@ -88,6 +88,8 @@ type worker struct {
 
 	// rejection is why the remote refused what was last pushed; nil if it did not.
 	rejection atomic.Pointer[string]
+	// failing says that the branch cannot be served and is tried again later.
+	failing atomic.Bool
 
 	// The rest belongs to run.
 	lease  *branchLease
@@ -103,6 +105,8 @@ type worker struct {
 	// there, the oldest first; doubtsRead says that those of an earlier process are among them.
 	doubts     []pushNote
 	doubtsRead bool
+	// compared is what has been compared lately.
+	compared []comparedScope
 	// lookAt is when the remote is looked at although nothing is known to have changed:
 	// other people may have changed a folder, or the credentials may have been taken back.
 	lookAt time.Time
@@ -162,6 +166,7 @@ func (w *worker) run(ctx context.Context) {
 			return
 		case err == nil:
 			w.accepted(nil)
+			w.failing.Store(false)
 			backoff, race = newBackoff(w.services.retry), newRace()
 			w.sleep(ctx, again, w.wake)
 		case errors.Is(err, gitrepo.ErrMoved):
@@ -178,7 +183,10 @@ func (w *worker) run(ctx context.Context) {
 			delay := backoff.Step()
 			logger.Error(err, "Branch cannot be served", "retryAfter", delay.Round(time.Millisecond))
 			w.report(err)
-			w.sleep(ctx, time.Now().Add(delay), nil)
+			w.failing.Store(true)
+			if w.sleep(ctx, time.Now().Add(delay), nil) {
+				backoff = newBackoff(w.services.retry)
+			}
 		}
 	}
 }
@@ -230,8 +238,9 @@ func newRace() wait.Backoff {
 	return wait.Backoff{Duration: movedRetryMin, Factor: 1.5, Jitter: 1, Steps: 30, Cap: movedRetryMax}
 }
 
-// sleep waits for a time (zero: none), a reset, or a wake-up where one is given.
-func (w *worker) sleep(ctx context.Context, until time.Time, wake <-chan struct{}) {
+// sleep waits for a time (zero: none), a reset, or a wake-up where one is given. It returns
+// whether a reset has ended it.
+func (w *worker) sleep(ctx context.Context, until time.Time, wake <-chan struct{}) (reset bool) {
 	var timer <-chan time.Time
 	if !until.IsZero() {
 		timer = time.After(time.Until(until))
@@ -240,8 +249,10 @@ func (w *worker) sleep(ctx context.Context, until time.Time, wake <-chan struct{
 	case <-timer:
 	case <-wake:
 	case <-w.reset:
+		return true
 	case <-ctx.Done():
 	}
+	return false
 }
 
 // cycle does what there is to do now and returns when it has to be called again at the
