@@ -113,7 +113,7 @@ func (c *comparison) run(ctx context.Context) error {
 	if err != nil {
 		return listError{err}
 	}
-	if err := c.flush(ctx); err != nil {
+	if err := c.flush(ctx, listed); err != nil {
 		return err
 	}
 	c.found.held = len(held)
@@ -185,17 +185,17 @@ func (c *comparison) add(ctx context.Context, change Change) error {
 	if c.bytes < comparePartBytes && len(c.changes) < comparePartFiles {
 		return nil
 	}
-	if err := c.flush(ctx); err != nil {
+	if err := c.flush(ctx, nil); err != nil {
 		return branchError{err}
 	}
 	return nil
 }
 
-// flush pushes what has gathered as one commit.
-func (c *comparison) flush(ctx context.Context) error {
+// flush pushes what has gathered as one commit. listed is given with the last part.
+func (c *comparison) flush(ctx context.Context, listed map[source.Watch]string) error {
 	changes := c.changes
 	c.changes, c.bytes = nil, 0
-	pushed, err := c.worker.pushSeed(ctx, c.members, c.member, changes)
+	pushed, err := c.worker.pushSeed(ctx, c.members, c.member, changes, listed)
 	c.found.written += pushed.written
 	c.found.removed += pushed.removed
 	return err
@@ -263,11 +263,11 @@ func (d *destination) removal(file managedFile) Change {
 }
 
 // pushSeed pushes what a comparison found as one commit.
-func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change) (pushed, error) {
+func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change, listed map[source.Watch]string) (pushed, error) {
 	if len(changes) == 0 {
 		return pushed{}, nil
 	}
-	b := &batch{member: m}
+	b := &batch{member: m, listed: listed}
 	if err := w.stage(m, group{changes: changes}, true, &b.pushed); err != nil {
 		return pushed{}, err
 	}
@@ -322,7 +322,7 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 		}
 	})
 	m.record.holdOnly(lookedAt, held)
-	pushed, err := w.pushSeed(ctx, members, m, changes)
+	pushed, err := w.pushSeed(ctx, members, m, changes, nil)
 	if err == nil {
 		w.tellSwept(m, found{removed: pushed.removed, held: len(held)})
 	}

@@ -93,6 +93,56 @@ func TestPushThatLandsLate(t *testing.T) {
 	}
 }
 
+// What was compared stays compared, though the process has died before it could drop the rows
+// of the changes that came before: they would take the files back.
+func TestComparisonOutlivesTheProcess(t *testing.T) {
+	for _, moment := range []string{"after push", "before delete outbox"} {
+		t.Run(moment, func(t *testing.T) {
+			s := newStage(t, perChange)
+			s.cluster.put(configMap("b"), "1")
+			s.mirrored()
+			s.idle()
+			s.cluster.mu.Lock()
+			s.cluster.before = func() {
+				for i := range 5 {
+					s.cluster.put(configMap("a"), fmt.Sprint(i))
+					s.cluster.put(configMap("b"), fmt.Sprint("again ", i))
+				}
+			}
+			var died <-chan struct{}
+			s.cluster.after = func() {
+				eventually(t, "rows", func() error {
+					if n := s.destination("main").queue.backlog().rows; n != 10 {
+						return fmt.Errorf("%d rows wait, want 10", n)
+					}
+					return nil
+				})
+				died = s.life.arm(moment, 1)
+			}
+			s.cluster.mu.Unlock()
+			s.ask("now", false)
+			eventually(t, "the comparison", func() error {
+				commits := s.commits("main")
+				if commits[len(commits)-1] != "[SEED] 2 objects: 1 created, 1 updated" {
+					return fmt.Errorf("commits %q", commits)
+				}
+				return nil
+			})
+			<-died
+			s.stop()
+			s.cluster.put(configMap("b"), "while dead")
+			s.start()
+			s.mirrored()
+			s.idle()
+			s.eachChangeOnce(configMap("a"))
+			s.eachChangeOnce(configMap("b"))
+			if n := len(s.commits("main")); n != 3 {
+				t.Errorf("%d commits: %q", n, s.commits("main"))
+			}
+		})
+	}
+}
+
 func TestRestartMakesNoCommit(t *testing.T) {
 	s := newStage(t)
 	for i := range 20 {

@@ -16,6 +16,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // busyInterval is the least time from one push to the next while changes keep coming and pushes carry several. A Git
@@ -42,6 +43,16 @@ type batch struct {
 	// rows are all that the push settles, superseded ones included.
 	rows   []Row
 	pushed pushed
+	// listed is what a comparison, which ends with the batch, has listed.
+	listed map[source.Watch]string
+}
+
+// compared is what the batch brings to the state of a list.
+func (b *batch) compared() (scopes []comparedScope) {
+	for watch, resourceVersion := range b.listed {
+		scopes = append(scopes, comparedScope{UID: b.uid, Watch: watch, ResourceVersion: resourceVersion, Time: time.Now()})
+	}
+	return scopes
 }
 
 // pushed sums up what a push brought to one destination.
@@ -266,6 +277,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		if n := len(b.rows); n > 0 {
 			note.Through[b.uid] = b.rows[n-1].Sequence
 		}
+		note.Compares = append(note.Compares, b.compared()...)
 	}
 	failpoint.Reach("commits-staged")
 	sent := !note.Tip.IsZero()
@@ -277,6 +289,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		if err != nil {
 			return err
 		}
+		w.compared = append(w.compared, note.Compares...)
 		w.remember(members)
 		w.show(members)
 		for _, b := range batches {
@@ -301,7 +314,8 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 // send pushes what is staged, so that a process that dies meanwhile can be followed by one
 // that finds out whether the remote has accepted it.
 func (w *worker) send(ctx context.Context, note pushNote) error {
-	note.Base = w.branch.Tip()
+	w.compared = slices.DeleteFunc(w.compared, func(scope comparedScope) bool { return time.Since(scope.Time) > compareLag })
+	note.Base, note.Compared = w.branch.Tip(), w.compared
 	before := w.doubts[max(0, len(w.doubts)-keptDoubts+1):]
 	noted := append(slices.Clone(before), note)
 	if err := w.services.pushes.write(ctx, w.key, noted); err != nil {

@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
@@ -36,7 +38,24 @@ type pushNote struct {
 	Tip gitrepo.Hash `json:"tip"`
 	// Through is the last sequence that the push carries of each destination.
 	Through map[types.UID]uint64 `json:"through"`
+	// Compares is what the push brings to the state of a list; Compared is what pushes shortly
+	// before have brought to one. Rows of older changes may be left.
+	Compares []comparedScope `json:"compares,omitempty"`
+	Compared []comparedScope `json:"compared,omitempty"`
 }
+
+// comparedScope tells at which resourceVersion a destination was compared with the objects
+// that a watch covers.
+type comparedScope struct {
+	UID             types.UID    `json:"uid"`
+	Watch           source.Watch `json:"watch"`
+	ResourceVersion string       `json:"resourceVersion"`
+	Time            time.Time    `json:"time"`
+}
+
+// compareLag is how long after a comparison rows of changes that came before it are reckoned
+// with: until the watches have delivered them.
+const compareLag = time.Minute
 
 func (p *pushLog) key(k branchKey) string {
 	return k.repository.String() + "/" + url.PathEscape(k.branch) + "/" + url.PathEscape(k.url)

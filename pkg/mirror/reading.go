@@ -183,6 +183,9 @@ func (w *worker) recoverPushes(ctx context.Context) error {
 			return err
 		}
 		w.doubts, w.doubtsRead = doubts, true
+		for _, note := range doubts {
+			w.supersede(note.Compared)
+		}
 	}
 	tip := w.branch.Tip()
 	for _, note := range w.doubts {
@@ -207,12 +210,26 @@ func (w *worker) recoverPush(ctx context.Context, note pushNote) error {
 	if err != nil || !landed {
 		return err
 	}
+	w.supersede(note.Compares)
 	for _, d := range w.all() {
 		if err := w.removeThrough(ctx, d, note.Through[d.uid]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// supersede takes over what an earlier process has compared: the rows that it left of changes
+// that came before would take files back to what they were.
+func (w *worker) supersede(scopes []comparedScope) {
+	for _, d := range w.all() {
+		for _, scope := range scopes {
+			if scope.UID == d.uid {
+				d.seeds.listedAt(scope.Watch, scope.ResourceVersion)
+			}
+		}
+	}
+	w.compared = append(w.compared, scopes...)
 }
 
 // removeThrough removes a destination's rows up to and including a sequence.

@@ -271,6 +271,19 @@ func (s *seeds) superseded(object Object, resourceVersion string) bool {
 	return false
 }
 
+// listedAt notes that an earlier process has brought Git to the state of a list.
+func (s *seeds) listedAt(w source.Watch, resourceVersion string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, ok := s.types[w.Resource]
+	if !ok {
+		return
+	}
+	if order, err := resourceversion.CompareResourceVersion(resourceVersion, state.listed[w]); err != nil || order > 0 {
+		state.listed[w] = resourceVersion
+	}
+}
+
 // next returns when the earliest comparison that waits for its time is due (zero: none
 // waits), and whether a sweep is asked for. Comparisons whose time has come and that are
 // still here wait for their watches, which wake the worker.
