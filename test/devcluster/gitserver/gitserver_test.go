@@ -8,6 +8,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"net/http/httptest"
@@ -283,5 +284,21 @@ func TestSSHRunsNothingElse(t *testing.T) {
 		if err == nil || strings.Contains(string(out), "uid=") {
 			t.Errorf("%q is run: %s", line, out)
 		}
+	}
+}
+
+// TestClientGoesAwayInAPush would not end if http-backend waited for the rest of the body: the server waits for it.
+func TestClientGoesAwayInAPush(t *testing.T) {
+	server := start(t)
+	mustGit(t, server.env, newWork(t, "content"), "push", "--quiet", server.httpURL+"/away.git", "main")
+	address, _ := strings.CutPrefix(server.httpURL, "http://")
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprint(connection, "POST /away.git/git-receive-pack HTTP/1.1\r\nHost: git\r\nContent-Type: application/x-git-receive-pack-request\r\n"+
+		"Content-Length: 1000\r\n\r\n0000")
+	if err := errors.Join(err, connection.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -51,17 +51,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 			"GIT_PROTOCOL=" + request.Header.Get("Git-Protocol"),
 		},
 	}
-	backend.ServeHTTP(w, withoutChunks(request))
+	backend.ServeHTTP(w, toItsEnd(request))
 }
 
-// withoutChunks returns the request as CGI takes it: package cgi refuses bodies sent
-// in chunks, as large pushes are, although a body without a stated length is simply
-// read to its end by http-backend.
-func withoutChunks(request *http.Request) *http.Request {
-	if len(request.TransferEncoding) == 0 {
-		return request
-	}
+// toItsEnd returns the request as http-backend copes with it: without the length of its body. Where a client goes away
+// in the middle of a push, http-backend would wait for the rest of the length for good, and keep a processor busy with
+// it; without a length it takes the end of the body for the end. Package cgi refuses bodies that are sent in chunks, as
+// large pushes are.
+func toItsEnd(request *http.Request) *http.Request {
 	plain := request.Clone(request.Context())
 	plain.TransferEncoding = nil
+	if plain.ContentLength > 0 {
+		plain.ContentLength = -1
+		plain.Header.Del("Content-Length")
+	}
 	return plain
 }
