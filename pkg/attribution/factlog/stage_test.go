@@ -39,11 +39,9 @@ func onBoth(t *testing.T, test func(*testing.T, *clientv3.Client)) {
 
 func newEtcd(t testing.TB) *clientv3.Client {
 	t.Helper()
-	tt, ok := t.(*testing.T)
-	if !ok {
-		t.Fatal("etcd runs in tests only")
-	}
-	client := testserver.RunEtcd(tt, nil)
+	config := testserver.NewTestConfig(t)
+	config.UnsafeNoFsync = false
+	client := testserver.RunEtcd(t, config)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
