@@ -25,6 +25,7 @@ func runnable() []string {
 		"docs/kinds/gitdestinationstatus.md",
 		"docs/secrets.md",
 		"docs/permissions.md",
+		"docs/attribution.md",
 		"docs/operations.md",
 	}
 }
@@ -32,7 +33,7 @@ func runnable() []string {
 // Every command in the pages works, and prints what the page says.
 func TestPages(t *testing.T) {
 	root := moduleRoot(t)
-	cluster := clustertest.Start(t, devcluster.Options{Server: true})
+	cluster := clustertest.Start(t, devcluster.Options{Server: true, Audit: true})
 	r := newReader(t, ownServer(cluster))
 	r.setenv(t, cluster.Environ()...)
 	r.setenv(t, "GIT_PASSWORD=any",

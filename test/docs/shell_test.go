@@ -59,10 +59,15 @@ func newReader(t *testing.T, replace *strings.Replacer) *reader {
 			t.Fatal(err)
 		}
 	}
+	// These are as they are in a program, too, which readers build.
+	const attribution = "artifacts/attribution"
+	if err := os.Symlink(filepath.Join(root, attribution), filepath.Join(folder, attribution)); err != nil {
+		t.Fatal(err)
+	}
 	return &reader{folder: folder, state: filepath.Join(t.TempDir(), "state")}
 }
 
-// manifests lists what artifacts holds, relative to the root.
+// manifests lists those that can be applied as they are, relative to the root.
 func manifests(t *testing.T, root string) []string {
 	t.Helper()
 	var files []string
