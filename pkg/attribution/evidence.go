@@ -36,6 +36,14 @@ type waitingTimes struct {
 	last time.Time
 }
 
+// soonest is when one of the sources has told everything.
+func (t waitingTimes) soonest() time.Time {
+	if t.admission.Before(t.audit) {
+		return t.admission
+	}
+	return t.audit
+}
+
 // verdict is what evidence says.
 type verdict struct {
 	author Author
@@ -84,19 +92,21 @@ func (e *evidence) decideWrite() verdict {
 	return verdict{author: Author{Signal: Unknown}, until: e.times.last}
 }
 
-// weigh holds the audit's answer, nil if it has several, against admission facts about the same change. Both together are
-// as certain as it gets. The audit alone has to be done telling: a request that found the state and changed nothing
-// reports it like the one that made it.
+// weigh holds the audit's answer, nil if it has several, against admission facts about the same change. A request that
+// found the state and changed nothing reports it like the one that made it, so that the audit has to be done telling,
+// unless admission is and tells of nobody else.
 func (e *evidence) weigh(audited *kept, admitted []*kept) verdict {
-	switch {
-	case audited == nil:
+	if audited == nil {
 		return e.contradicted()
-	case len(admitted) == 0:
-		return by(audited, e.times.audit)
-	case slices.ContainsFunc(admitted, func(k *kept) bool { return k.Actor.Username == audited.Actor.Username }):
-		return by(audited, e.arrived)
 	}
-	return e.contradicted()
+	agreed := where(admitted, func(k *kept) bool { return k.Actor.Username == audited.Actor.Username })
+	switch {
+	case len(agreed) == 0 && len(admitted) > 0:
+		return e.contradicted()
+	case len(agreed) == 0 || len(agreed) < len(admitted):
+		return by(audited, e.times.audit)
+	}
+	return by(audited, e.times.soonest())
 }
 
 // oneUser returns the first of the facts if all are of one user.

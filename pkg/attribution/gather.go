@@ -48,10 +48,6 @@ func isDeletion(k *kept) bool { return k.Operation == v1alpha1.OperationDelete }
 
 // times are until when an event waits for facts. What has been measured since the event came counts.
 func (j *Joiner) times(arrived, now time.Time) waitingTimes {
-	limit := j.config.MaxWait
-	return waitingTimes{
-		audit:     arrived.Add(j.audit.settling(now, limit)),
-		admission: arrived.Add(j.admission.settling(now, limit)),
-		last:      arrived.Add(max(j.audit.grace(now, limit), j.admission.grace(now, limit))),
-	}
+	audit, admission := j.audit.grace(now, j.config.MaxWait), j.admission.grace(now, j.config.MaxWait)
+	return waitingTimes{audit: arrived.Add(audit), admission: arrived.Add(admission), last: arrived.Add(max(audit, admission))}
 }

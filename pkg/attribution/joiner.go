@@ -117,7 +117,7 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 		return 0
 	}
 	if lag, ok := j.arrivals.lag(fact, now); ok && !recovered && !deletion {
-		from.measure(lag)
+		from.measure(lag, now)
 	}
 	if fact.Lasting && deletion {
 		evicted = j.lasting.add(*fact, arrived)
@@ -163,12 +163,8 @@ func (j *Joiner) observe(event *Event) {
 		return
 	}
 	uid := event.Object.GetUID()
-	if event.Operation != v1alpha1.OperationDelete {
-		j.memory.observe(uid, event.Object.GetResourceVersion())
-		return
-	}
-	j.memory.forget(uid)
-	if len(j.departed) < departedLimit {
+	j.memory.observe(uid, event.Object.GetResourceVersion())
+	if event.Operation == v1alpha1.OperationDelete && len(j.departed) < departedLimit {
 		j.departed[uid] = time.Now()
 	}
 }

@@ -26,12 +26,12 @@ type told struct {
 	change    func(*Fact)
 }
 
-func audited(user string, change ...func(*Fact)) told { return request(user, Audit, update, change) }
+func audited(user string, change ...func(*Fact)) told { return requested(user, Audit, update, change) }
 func attempted(user string, change ...func(*Fact)) told {
-	return request(user, Admission, update, change)
+	return requested(user, Admission, update, change)
 }
 
-func request(user string, signal Signal, operation v1alpha1.Operation, changes []func(*Fact)) told {
+func requested(user string, signal Signal, operation v1alpha1.Operation, changes []func(*Fact)) told {
 	return told{user, signal, operation, func(f *Fact) {
 		for _, change := range changes {
 			change(f)

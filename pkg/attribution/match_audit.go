@@ -29,8 +29,8 @@ func (e *evidence) makers() []*kept {
 // maker returns the fact of the request that has made a state, of several audit facts which name it; nil if that is not
 // certain. One request made the state; others found it, had nothing to change, and report it all the same. Those that
 // follow what they watch begin after the state was made. Those that raced with the maker have seen the state before they
-// were done, so that they end after it. The maker is the one that both began and ended first, or the one that was about to
-// make the state when it was admitted.
+// were done, so that they end after it. The maker is the one that was about to make the state when it was admitted, and of
+// several the one that both began and ended first.
 func maker(facts, admitted []*kept) *kept {
 	if one := oneUser(facts); one != nil {
 		return one
@@ -38,12 +38,17 @@ func maker(facts, admitted []*kept) *kept {
 	agreed := where(facts, func(k *kept) bool {
 		return slices.ContainsFunc(admitted, func(a *kept) bool { return a.Actor.Username == k.Actor.Username })
 	})
-	if len(agreed) > 0 {
-		return oneUser(agreed)
+	if len(admitted) > 0 {
+		facts = agreed
 	}
-	if len(facts) == 0 || len(admitted) > 0 {
+	if len(facts) == 0 {
 		return nil
 	}
+	return earliest(facts)
+}
+
+// earliest returns the fact of the request that both began and ended first, if that is one user's.
+func earliest(facts []*kept) *kept {
 	first := slices.MinFunc(facts, func(a, b *kept) int { return a.Begun.Compare(b.Begun) })
 	for _, k := range facts {
 		other := k.Actor.Username != first.Actor.Username

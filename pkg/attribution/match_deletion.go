@@ -25,7 +25,7 @@ func (e *evidence) decideDeletion() verdict {
 		if delayed {
 			return wasAskedBy(asked, k)
 		}
-		return e.arrived.Sub(k.arrived) <= k.deletionLife()
+		return e.arrived.Sub(k.arrived) <= k.deletionLife() && !e.fromElsewhere(k)
 	})
 	audited := where(facts, func(k *kept) bool { return k.Signal == Audit })
 	admitted := where(facts, func(k *kept) bool { return k.Signal == Admission })
@@ -46,6 +46,12 @@ func (e *evidence) decideDeletion() verdict {
 		v.author.NamespaceDeletedBy = e.namespaceDeletedBy()
 	}
 	return v
+}
+
+// fromElsewhere says whether a request to delete was admitted for another state than the object's last one. Deletions are
+// compared and swapped like other writes.
+func (e *evidence) fromElsewhere(k *kept) bool {
+	return k.Signal == Admission && e.known && k.Before != e.predecessor
 }
 
 // deletionLife is how long a deletion that takes no time may have been told before its event.
@@ -79,7 +85,8 @@ func wasAskedBy(asked time.Time, k *kept) bool {
 }
 
 // asker returns the fact of the request that asked for a deletion first, of several audit facts about requests that did;
-// nil if that is not certain. Each reports the state that the object had afterwards; the one that removed it reports none.
+// nil if that is not certain. Each reports the state that the object had afterwards, which later ones have found; the one that
+// removed it reports none.
 func asker(facts []*kept) *kept {
 	if one := oneUser(facts); one != nil {
 		return one
@@ -96,7 +103,7 @@ func asker(facts []*kept) *kept {
 			first = k
 		}
 	}
-	return oneUser(where(marking, func(k *kept) bool { return k.After == first.After }))
+	return earliest(where(marking, func(k *kept) bool { return k.After == first.After }))
 }
 
 // namespaceDeletedBy returns the user who deleted the namespace that the object was in, if that is certain.

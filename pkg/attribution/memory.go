@@ -86,8 +86,3 @@ func (m *memory) predecessor(object Object, uid types.UID, version string) (stri
 	listed := max(m.listedAt[scope{GroupResource: object.GroupResource}], m.listedAt[scope{object.GroupResource, object.Namespace}])
 	return h.before, h.beforeSeen >= listed
 }
-
-func (m *memory) forget(uid types.UID) {
-	delete(m.young, uid)
-	delete(m.old, uid)
-}

@@ -13,7 +13,6 @@ type waiting struct {
 	event   *Event
 	object  Object
 	state   revision
-	content func() string
 	arrived time.Time
 	// predecessor is the resourceVersion before the event's, if known says so.
 	predecessor string
@@ -25,6 +24,18 @@ type waiting struct {
 	hurried bool
 	// slotted says that it holds one of the slots for events that wait.
 	slotted bool
+	// hash is the event's content once hashed says so.
+	hash   string
+	hashed bool
+}
+
+// content computes the event's content when it is first asked for. It is for the one who holds the room.
+func (w *waiting) content() string {
+	if !w.hashed && w.event.Content != nil {
+		w.hash = w.event.Content()
+	}
+	w.hashed = true
+	return w.hash
 }
 
 // room is where the events of one object wait, in order. It exists while there are any.

@@ -10,8 +10,12 @@ const (
 	patience = 30 * time.Second
 	// graceMargin comes on top of what has been measured.
 	graceMargin = 50 * time.Millisecond
-	// lagDecay is the share of the difference by which a measurement below the maximum lowers it.
-	lagDecay = 1.0 / 256
+	// lagDecay is the share of the difference by which a measurement below the maximum lowers it, once in decayInterval: so
+	// that neither many measurements nor a quiet time make it forget.
+	lagDecay      = 1.0 / 256
+	decayInterval = time.Second
+	// enough is how many measurements say something about how late facts are at most.
+	enough = 16
 )
 
 // source is what is known of one sender of facts. Times are by the clock of this process.
@@ -19,8 +23,9 @@ type source struct {
 	lastFact    time.Time
 	wantedSince time.Time
 	// lag is a maximum that later measurements lower slowly.
-	lag      time.Duration
-	measured bool
+	lag          time.Duration
+	lowered      time.Time
+	measurements int
 }
 
 // heard takes note that the source has sent something.
@@ -39,37 +44,31 @@ func (s *source) silent(now time.Time) bool {
 }
 
 // measure takes note of how much later than its change a fact came.
-func (s *source) measure(lag time.Duration) {
+func (s *source) measure(lag time.Duration, now time.Time) {
 	lag = max(lag, 0)
-	if s.measured {
-		lag = max(lag, s.lag-time.Duration(float64(s.lag-lag)*lagDecay))
+	s.measurements = min(s.measurements+1, enough)
+	switch {
+	case lag >= s.lag:
+		s.lag, s.lowered = lag, now
+	case now.Sub(s.lowered) >= decayInterval:
+		s.lag, s.lowered = s.lag-time.Duration(float64(s.lag-lag)*lagDecay), now
 	}
-	s.lag, s.measured = lag, true
 }
 
-// grace is how long a change about which there is no fact waits for one.
+// grace is how long after a change facts about it may still come, as far as can be told.
 func (s *source) grace(now time.Time, limit time.Duration) time.Duration {
 	switch {
 	case s.silent(now):
 		return 0
-	case !s.measured:
+	case s.measurements < enough:
 		return limit
 	}
 	return min(limit, s.lag+s.lag/2+graceMargin)
 }
 
-// settling is how long after a change another fact about it may still come, as far as has been measured. Unlike the grace
-// it has no margin: facts that always precede their changes let nothing wait.
-func (s *source) settling(now time.Time, limit time.Duration) time.Duration {
-	if !s.measured {
-		return s.grace(now, limit)
-	}
-	return min(s.grace(now, limit), s.lag+s.lag/2)
-}
-
 func (s *source) state(signal Signal, now time.Time) SourceState {
 	state := SourceState{Signal: signal, LastFact: s.lastFact, WantedSince: s.wantedSince, Lag: -1, Silent: s.silent(now)}
-	if s.measured {
+	if s.measurements > 0 {
 		state.Lag = s.lag
 	}
 	return state

@@ -6,6 +6,7 @@ package attribution
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -84,19 +85,21 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// wake lets both sources, or those named, be alive with facts that nobody asks for, and shows the Joiner their lag.
+// wake lets sources be alive, and shows the Joiner how late their facts are.
 func (s *stage) wake(lag time.Duration, signals ...Signal) {
-	for i, signal := range signals {
-		uid := fmt.Sprintf("warm-%d", i)
-		s.Observe(Event{Operation: v1alpha1.OperationCreate, Resource: configMaps, Object: configMap("warm", uid, "1").Object})
-		s.Add([]Fact{{ID: "warm-up", Signal: signal, Operation: v1alpha1.OperationUpdate, Resource: "configmaps", Namespace: "warm", Name: "x"}}, false)
-		event := Event{Operation: v1alpha1.OperationCreate, Resource: configMaps, Object: configMap("warm", uid, "1").Object}
-		event.Content = func() string { return "warm" }
+	for i := range enough {
+		object := configMap("warm", fmt.Sprintf("warm-%d", i), strconv.Itoa(i+1))
+		event := object.event(v1alpha1.OperationCreate, "warm")
+		for _, signal := range signals {
+			s.Add([]Fact{{ID: fmt.Sprintf("first-%d", i), Signal: signal, Operation: v1alpha1.OperationUpdate, Resource: "configmaps", Namespace: "warm", Name: "x"}}, false)
+		}
 		s.submit(event)
 		pass(lag)
-		fact := factOf("warm", signal, v1alpha1.OperationCreate, event)
-		fact.Content = "warm"
-		s.Add([]Fact{fact}, false)
+		for _, signal := range signals {
+			fact := factOf("warm", signal, v1alpha1.OperationCreate, event)
+			fact.Content = "warm"
+			s.Add([]Fact{fact}, false)
+		}
 		pass(maxWait)
 	}
 	s.mutex.Lock()

@@ -6,7 +6,6 @@ package attribution
 import (
 	"container/heap"
 	"context"
-	"sync"
 	"time"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -22,7 +21,7 @@ func (j *Joiner) Submit(ctx context.Context, event Event, deliver func(context.C
 		return err
 	}
 	w := &waiting{
-		event: &event, content: contentOf(event), arrived: time.Now(),
+		event: &event, arrived: time.Now(),
 		deliver: func(author Author) { deliver(ctx, author) }, ended: func() bool { return ctx.Err() != nil },
 	}
 	r, evidence := j.enter(w)
@@ -34,14 +33,6 @@ func (j *Joiner) Submit(ctx context.Context, event Event, deliver func(context.C
 		}
 	}
 	return j.stay(ctx, r, w)
-}
-
-// contentOf computes an event's content at most once.
-func contentOf(event Event) func() string {
-	if event.Content == nil {
-		return func() string { return "" }
-	}
-	return sync.OnceValue(event.Content)
 }
 
 // enter takes note of an event. It returns the evidence about it and the room that the caller holds, or nothing if events
@@ -77,14 +68,14 @@ func (j *Joiner) expect(w *waiting, e *evidence) {
 	}
 	var missing arrival
 	if len(e.exact) > 0 {
-		j.audit.measure(0)
+		j.audit.measure(0, w.arrived)
 	} else {
 		missing.made = w.state
 	}
 	switch {
 	case !w.known:
 	case len(e.attempts) > 0:
-		j.admission.measure(0)
+		j.admission.measure(0, w.arrived)
 	default:
 		missing.tried = revision{w.state.uid, w.predecessor}
 	}
@@ -170,7 +161,7 @@ func (j *Joiner) measure(w *waiting, fact *kept) {
 	if _, delayed := askedAt(w.event.Object); !delayed {
 		j.mutex.Lock()
 		defer j.mutex.Unlock()
-		j.source(fact.Signal).measure(fact.arrived.Sub(w.arrived))
+		j.source(fact.Signal).measure(fact.arrived.Sub(w.arrived), time.Now())
 	}
 }
 

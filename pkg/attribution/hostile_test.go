@@ -1,0 +1,135 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// Facts that contradict each other name nobody, and are counted.
+func TestForgedFacts(t *testing.T) {
+	cases := map[string][]told{
+		"two audits":                {audited("ann"), audited("eve")},
+		"audit against admission":   {audited("eve"), attempted("ann", from("5", "C"))},
+		"admission against another": {attempted("ann", from("5", "C")), attempted("eve", from("5", "C"))},
+		"three":                     {audited("ann"), audited("eve"), attempted("mallory", from("5", "C"))},
+	}
+	for name, facts := range cases {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, Config{}, func(t *testing.T, s *stage) {
+				s.wake(20*time.Millisecond, Audit, Admission)
+				s.Observe(configMap("web", "u1", "5").event(update, ""))
+				before := contradictionsSoFar(t)
+				s.checkAll(t, configMap("web", "u1", "6").event(update, "C"), facts, "", Unknown)
+				if got := contradictionsSoFar(t) - before; got != 1 {
+					t.Errorf("%v contradictions are counted", got)
+				}
+			})
+		})
+	}
+}
+
+// A flood of facts drops the oldest of the namespace that sends most, and takes bounded room.
+func TestFlood(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		event := configMap("web", "u1", "6").event(update, "")
+		lasts := factOf("ann", Audit, deleted, configMap("kept", "u2", "6").event(deleted, ""))
+		lasts.Lasting = true
+		s.Add([]Fact{factOf("ann", Audit, update, event), lasts}, false)
+		const flood = 20 * factsLimit
+		for i := range flood {
+			name := fmt.Sprintf("object-%d", i)
+			s.Add([]Fact{{
+				ID: name, Signal: Signal([...]string{"audit", "admission"}[i%2]), Operation: [...]v1alpha1.Operation{create, update, deleted}[i%3],
+				Resource: "configmaps", Namespace: fmt.Sprintf("flood-%d", i%3), Name: name, UID: types.UID(name), After: "1", Content: "C",
+				Lasting: i%7 == 0, Begun: time.Now(), Actor: Actor{Username: "eve"},
+			}}, false)
+		}
+		for _, each := range []*store{s.recent, s.lasting} {
+			if len(each.ids) > factsLimit {
+				t.Errorf("%d facts are kept", len(each.ids))
+			}
+			inIndexes, inNamespaces := 0, 0
+			for _, facts := range each.ofUID {
+				inIndexes += len(facts)
+			}
+			for _, of := range each.namespaces {
+				inNamespaces += of.facts.Len()
+			}
+			if inIndexes > len(each.ids) || inNamespaces != len(each.ids) || len(each.made) > len(each.ids) || len(each.ofName) > len(each.ids) {
+				t.Errorf("%d facts, %d in the index, %d in namespaces", len(each.ids), inIndexes, inNamespaces)
+			}
+		}
+		if len(s.occupied)+len(s.due) != 0 || len(s.arrivals.order) != 0 {
+			t.Error("facts alone take room where events wait")
+		}
+		s.submit(event)
+		s.submit(configMap("kept", "u2", "7").event(deleted, ""))
+		pass(2 * maxWait)
+		for _, each := range s.deliveries() {
+			if each.author.Username != "ann" {
+				t.Errorf("%s is %q's", each.event.Object.GetName(), each.author.Username)
+			}
+		}
+		pass(2 * time.Minute)
+		if len(s.recent.ids)+len(s.recent.made)+len(s.recent.tried)+len(s.recent.ofUID)+len(s.recent.ofName)+len(s.recent.namespaces) != 0 {
+			t.Error("facts stay after their time")
+		}
+	})
+}
+
+// Events without facts take bounded room, too.
+func TestManyObjects(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x"}}, false)
+		pass(time.Hour)
+		s.submit(configMap("first", "first", "1").event(create, ""))
+		pass(patience)
+		for i := range 2*memoryLimit + 1 {
+			name := fmt.Sprintf("object-%d", i)
+			s.submit(configMap(name, name, "1").event(create, ""))
+		}
+		pass(2 * maxWait)
+		if got := len(s.memory.young) + len(s.memory.old); got > 2*memoryLimit {
+			t.Errorf("%d objects are remembered", got)
+		}
+		if a := s.arrivals; len(a.order) > arrivalsLimit || len(a.made) > arrivalsLimit || len(a.tried) > arrivalsLimit {
+			t.Errorf("%d changes are remembered", len(a.made))
+		}
+		if got := len(s.deliveries()); got != 2*memoryLimit+2 {
+			t.Errorf("%d are delivered", got)
+		}
+	})
+}
+
+// What facts and objects hold may be anything.
+func TestOddFacts(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.Add([]Fact{{}, {Signal: "gossip"}, {Signal: Audit, Operation: "LIST"}, {Signal: Admission, Replicas: new(int64)}}, false)
+		odd := []Fact{
+			factOf("eve", Audit, deleted, configMap("web", "u1", "6").event(deleted, "")),
+			factOf("eve", Audit, deleted, configMap("web", "u1", "6").event(deleted, "")),
+		}
+		odd[0].After, odd[1].After = "not a number", "6"
+		odd[1].Actor.Username, odd[1].ID = "ann", "another"
+		s.Add(odd, false)
+		s.submit(configMap("web", "u1", "6").event(deleted, ""))
+		bad := configMap("bad", "u2", "1").with("yesterday", "metadata", "deletionTimestamp").with("none", "metadata", "managedFields")
+		s.submit(bad.event(update, ""))
+		s.submit(bad.event(deleted, ""))
+		s.submit(Event{Operation: update, Resource: configMaps, Object: configMap("nothing", "", "").Object})
+		pass(2 * maxWait)
+		for _, each := range s.deliveries() {
+			if each.author.Known() {
+				t.Errorf("%s is %q's", each.event.Object.GetName(), each.author.Username)
+			}
+		}
+	})
+}

@@ -1,0 +1,219 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+)
+
+// signals are how facts and events get from the cluster to the Joiner.
+type signals struct {
+	audit, admission bool
+	// lost is one fact in so many; 0: none.
+	lost int
+	// late is how late facts and events are at most.
+	factsLate, eventsLate time.Duration
+	// gaps lets the watch miss events now and then, and start again.
+	gaps bool
+}
+
+func (s signals) delayed(facts, events time.Duration) signals {
+	s.factsLate, s.eventsLate = facts, events
+	return s
+}
+
+func (s signals) losing(oneIn int) signals { s.lost = oneIn; return s }
+func (s signals) interrupted() signals     { s.gaps = true; return s }
+
+// play lets users work on a few objects, and returns what was delivered and who was behind it.
+func play(t *testing.T, s *stage, seed uint64, habits habits, signals signals) []outcome {
+	changes := make(chan timed[change], 100_000)
+	var factsUnderWay sync.WaitGroup
+	random := lockedRand{random: rand.New(rand.NewPCG(seed, 0))}
+	c := &cluster{habits: habits, objects: map[string]*state{}, turns: map[string]chan struct{}{}}
+	c.seen = func(one change) { changes <- timed[change]{one, time.Now().Add(random.upTo(signals.eventsLate))} }
+	c.told = func(fact Fact) {
+		if fact.Signal == Audit && !signals.audit || fact.Signal == Admission && !signals.admission {
+			return
+		}
+		for range 1 + random.upTo(5)/4 { // one in five is told twice
+			if signals.lost > 0 && random.upTo(time.Duration(signals.lost)) == 0 {
+				continue
+			}
+			factsUnderWay.Go(func() {
+				time.Sleep(random.upTo(signals.factsLate)) //nolint:forbidigo // the clock of a bubble
+				s.Add([]Fact{fact}, false)
+			})
+		}
+	}
+	var watching, working sync.WaitGroup
+	var want []change
+	watching.Go(func() { want = watch(s, changes, signals.gaps) })
+	for _, signal := range []Signal{Audit, Admission} {
+		c.told(Fact{ID: "first", Signal: signal, Operation: update, Resource: "configmaps", Namespace: "shop", Name: "first"})
+	}
+	for user := range 5 {
+		working.Go(func() { work(c, fmt.Sprintf("user-%d", user), rand.New(rand.NewPCG(seed, uint64(user)+1))) })
+	}
+	working.Wait()
+	factsUnderWay.Wait()
+	close(changes)
+	watching.Wait()
+	pass(2 * maxWait)
+	return matched(t, s.deliveries(), want)
+}
+
+type timed[T any] struct {
+	value T
+	at    time.Time
+}
+
+type lockedRand struct {
+	mutex  sync.Mutex
+	random *rand.Rand
+}
+
+func (r *lockedRand) upTo(d time.Duration) time.Duration {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if d <= 0 {
+		return 0
+	}
+	return time.Duration(r.random.Int64N(int64(d)))
+}
+
+func work(c *cluster, user string, random *rand.Rand) {
+	time.Sleep(time.Second) //nolint:forbidigo // the clock of a bubble
+	for range 250 {
+		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond) //nolint:forbidigo // the clock of a bubble
+		name := fmt.Sprintf("object-%d", random.IntN(4))
+		(&request{cluster: c, random: random, user: user}).do(name)
+		if random.IntN(10) == 0 {
+			(&request{cluster: c, random: random, user: "controller"}).finish(name)
+		}
+	}
+}
+
+// watch takes the events to the Joiner, as the watch of one type does: in order. It returns those that were submitted.
+func watch(s *stage, changes <-chan timed[change], gaps bool) (submitted []change) {
+	var gapUntil time.Time
+	s.Listed(configMaps, "")
+	for one := range changes {
+		time.Sleep(time.Until(one.at)) //nolint:forbidigo // the clock of a bubble
+		switch {
+		case gaps && one.value.state.version%100 == 50:
+			gapUntil = time.Now().Add(200 * time.Millisecond)
+			continue
+		case time.Now().Before(gapUntil):
+			continue
+		case !gapUntil.IsZero():
+			gapUntil = time.Time{}
+			s.Listed(configMaps, "")
+		}
+		event := one.value.event()
+		if !one.value.content {
+			s.Observe(event)
+			continue
+		}
+		submitted = append(submitted, one.value)
+		s.submit(event)
+	}
+	return submitted
+}
+
+// outcome is who was behind a change, and who was found to be.
+type outcome struct {
+	change change
+	found  delivery
+}
+
+func (o outcome) right() bool { return o.found.author.Username == o.change.author }
+func (o outcome) wrong() bool { return o.found.author.Known() && !o.right() }
+
+// matched checks that every event was delivered once, those of one object in their order.
+func matched(t *testing.T, got []delivery, want []change) []outcome {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d events submitted, %d delivered", len(want), len(got))
+	}
+	next := map[string][]change{}
+	for _, one := range want {
+		next[one.state.name] = append(next[one.state.name], one)
+	}
+	outcomes := make([]outcome, 0, len(got))
+	for _, each := range got {
+		name := each.event.Object.GetName()
+		first := next[name][0]
+		if each.event.Object.GetResourceVersion() != versionOf(first.state) {
+			t.Fatalf("%s: delivered %s where %d is next", name, each.event.Object.GetResourceVersion(), first.state.version)
+		}
+		next[name] = next[name][1:]
+		outcomes = append(outcomes, outcome{first, each})
+	}
+	return outcomes
+}
+
+// Whatever happens to facts, nobody gets what another has done; and everybody gets their own if the signals allow it.
+func TestAuthorsOfABusyCluster(t *testing.T) {
+	const ms = time.Millisecond
+	inTurn, concurrent, racing := habits{inTurn: true}, habits{ownContent: true}, habits{}
+	// In these nobody fails at, or finds, what another has just done.
+	careful, apart := habits{inTurn: true, distinctFailures: true}, habits{ownContent: true, distinctFailures: true}
+	audit := signals{audit: true, factsLate: 300 * ms, eventsLate: 20 * ms}
+	admission := signals{admission: true, factsLate: 30 * ms, eventsLate: 20 * ms}
+	both := signals{audit: true, admission: true, factsLate: 300 * ms, eventsLate: 20 * ms}
+	cases := map[string]struct {
+		habits  habits
+		signals signals
+		// right is the least share of the changes whose author is found.
+		right float64
+	}{
+		"audit, in turn":              {inTurn, audit, 1},
+		"audit, concurrent":           {concurrent, audit, 1},
+		"audit, racing":               {racing, audit, 0.97},
+		"audit, events late":          {concurrent, audit.delayed(300*ms, 500*ms), 0.99}, // a fact may be later than all before it
+		"audit, watch with gaps":      {concurrent, audit.interrupted(), 1},
+		"both, in turn":               {inTurn, both, 1},
+		"both, concurrent":            {concurrent, both, 1},
+		"both, racing":                {racing, both, 0.97},
+		"admission, careful":          {careful, admission, 0.99},
+		"admission, apart":            {apart, admission, 0.99},
+		"admission, in turn":          {inTurn, admission, 0.85},
+		"admission, concurrent":       {concurrent, admission, 0.95},
+		"admission, racing":           {racing, admission, 0.85},
+		"admission, watch with gaps":  {racing, admission.interrupted(), 0.7},
+		"both, one in four lost":      {careful, both.delayed(900*ms, 300*ms).losing(4), 0.8},
+		"audit, one in four lost":     {careful, audit.losing(4), 0.7},
+		"admission, one in four lost": {careful, admission.losing(4), 0.6},
+		"nothing":                     {racing, signals{eventsLate: 20 * ms}, 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				onStage(t, Config{}, func(t *testing.T, s *stage) {
+					outcomes := play(t, s, seed, c.habits, c.signals)
+					right := 0
+					for _, each := range outcomes {
+						if each.wrong() {
+							t.Errorf("seed %d: %s of %s %d is %s's, %s was found by %s", seed, each.change.operation, each.change.state.name,
+								each.change.state.version, each.change.author, each.found.author.Username, each.found.author.Signal)
+						}
+						if each.right() {
+							right++
+						}
+					}
+					share := float64(right) / float64(len(outcomes))
+					t.Logf("seed %d: %d changes, %.2f %% right", seed, len(outcomes), 100*share)
+					if share < c.right {
+						t.Errorf("seed %d: %.4f are right, want %.4f", seed, share, c.right)
+					}
+				})
+			}
+		})
+	}
+}

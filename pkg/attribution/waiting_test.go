@@ -1,0 +1,292 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// timesOf returns how long after a moment the objects were delivered.
+func timesOf(deliveries []delivery, since time.Time) map[string]time.Duration {
+	times := map[string]time.Duration{}
+	for _, each := range deliveries {
+		times[each.event.Object.GetName()] = each.at.Sub(since)
+	}
+	return times
+}
+
+// Facts that never come cost no other object any time.
+func TestFactsThatNeverComeDelayNobodyElse(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		const lag = 200 * time.Millisecond
+		s.wake(lag, Audit, Admission)
+		began := time.Now()
+		for i := range 500 {
+			name := fmt.Sprintf("nobody-%d", i)
+			s.submit(configMap(name, name, "1").event(update, ""))
+		}
+		somebody := configMap("somebody", "s", "6").event(create, "C")
+		fact := factOf("ann", Admission, create, somebody)
+		fact.Content = "C"
+		s.Add([]Fact{fact}, false)
+		s.submit(somebody)
+		pass(10 * lag)
+		times := timesOf(s.deliveries(), began)
+		if len(times) != 501 {
+			t.Fatalf("%d are delivered", len(times))
+		}
+		for name, after := range times {
+			if name == "somebody" && after != 0 {
+				t.Errorf("%s is delivered after %s although all is known", name, after)
+			} else if grace := lag + lag/2 + graceMargin; after > grace {
+				t.Errorf("%s is delivered after %s, want at most %s", name, after, grace)
+			}
+		}
+	})
+}
+
+// A source that has sent nothing costs nothing; nor does one that says nothing although there are changes.
+func TestSilentSources(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		version := 1
+		delay := func() time.Duration {
+			t.Helper()
+			version++
+			before := time.Now()
+			s.submit(configMap("web", "u1", strconv.Itoa(version)).event(update, ""))
+			pass(2 * maxWait)
+			last := s.deliveries()[len(s.delivered)-1]
+			return last.at.Sub(before)
+		}
+		if got := delay(); got != 0 {
+			t.Errorf("waits %s for a source that has never sent anything", got)
+		}
+		s.Add([]Fact{{ID: "old", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, true)
+		if got := delay(); got != 0 {
+			t.Errorf("waits %s for what was recovered", got)
+		}
+		s.Add([]Fact{{ID: "new", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, false)
+		pass(time.Hour)
+		if got := delay(); got != maxWait {
+			t.Errorf("waits %s for a source whose lag is not known, want %s", got, maxWait)
+		}
+		if state := s.Sources()[0]; state.Signal != Audit || state.Silent || state.Lag >= 0 || state.WantedSince.IsZero() {
+			t.Errorf("source is %+v", state)
+		}
+		pass(patience)
+		if got := delay(); got != 0 {
+			t.Errorf("waits %s for a source that has become silent", got)
+		}
+		if state := s.Sources()[0]; !state.Silent {
+			t.Errorf("source is %+v", state)
+		}
+		s.Add([]Fact{{ID: "newer", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, false)
+		if got := delay(); got != maxWait {
+			t.Errorf("waits %s for a source that is back, want %s", got, maxWait)
+		}
+	})
+}
+
+// The lag is measured for changes that were delivered long before, too, but requests that found the change do not count.
+func TestLagBeyondTheLimit(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.wake(100*time.Millisecond, Audit)
+		event := configMap("web", "u1", "6").event(update, "")
+		fact := factOf("ann", Audit, update, event)
+		s.submit(event)
+		pass(30 * time.Second)
+		found := factOf("bob", Audit, update, event)
+		s.Add([]Fact{found}, false)
+		if lag := s.Sources()[0].Lag; lag != 100*time.Millisecond {
+			t.Errorf("lag is %s", lag)
+		}
+		s.Add([]Fact{fact}, false)
+		if lag := s.Sources()[0].Lag; lag != 30*time.Second {
+			t.Errorf("lag is %s", lag)
+		}
+	})
+}
+
+// A delivery that blocks holds up its own object, wherever it is under way, and no other.
+func TestDeliveryThatBlocks(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		open := make(chan struct{})
+		var got []string
+		var mutex sync.Mutex
+		deliver := func(what string, wait bool) func(context.Context, Author) {
+			return func(context.Context, Author) {
+				if wait {
+					<-open
+				}
+				mutex.Lock()
+				defer mutex.Unlock()
+				got = append(got, what)
+			}
+		}
+		var submitting sync.WaitGroup
+		submitting.Go(func() {
+			_ = s.Submit(t.Context(), configMap("web", "u1", "1").event(update, ""), deliver("web 1", true))
+		})
+		synctest.Wait()
+		for _, version := range []string{"2", "3"} {
+			if err := s.Submit(t.Context(), configMap("web", "u1", version).event(update, ""), deliver("web "+version, false)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Submit(t.Context(), configMap("other", "u2", "4").event(update, ""), deliver("other", false)); err != nil {
+			t.Fatal(err)
+		}
+		web := Object{GroupResource: configMaps.GroupResource(), Namespace: "shop", Name: "web"}
+		if !s.Waiting(web) {
+			t.Error("web does not wait")
+		}
+		close(open)
+		submitting.Wait()
+		synctest.Wait()
+		if want := "[other web 1 web 2 web 3]"; fmt.Sprint(got) != want {
+			t.Errorf("delivered %v, want %s", got, want)
+		}
+		if s.Waiting(web) {
+			t.Error("web waits still")
+		}
+	})
+}
+
+// Events of a watch that has ended are not delivered, and hold up nobody.
+func TestEndedContext(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x"}}, false)
+		ctx, cancel := context.WithCancel(t.Context())
+		err := s.Submit(ctx, configMap("web", "u1", "1").event(update, ""), func(context.Context, Author) { t.Error("delivered") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := s.Submit(ctx, configMap("web", "u1", "2").event(update, ""), nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("accepted: %v", err)
+		}
+		s.submit(configMap("web", "u1", "2").event(update, ""))
+		pass(2 * maxWait)
+		if got := s.deliveries(); len(got) != 1 {
+			t.Errorf("%d are delivered", len(got))
+		}
+	})
+}
+
+// When too many events wait, the one whose time is up next is delivered with what is known.
+func TestRoomForThoseThatWait(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x"}}, false)
+		for i := range waitingLimit {
+			name := fmt.Sprintf("object-%d", i)
+			s.submit(configMap(name, name, "1").event(update, ""))
+			if i == 0 {
+				pass(time.Millisecond)
+			}
+		}
+		if got := s.deliveries(); len(got) != 0 {
+			t.Fatalf("%d are delivered", len(got))
+		}
+		s.submit(configMap("last", "last", "1").event(update, ""))
+		got := s.deliveries()
+		if len(got) != 1 || got[0].event.Object.GetName() != "object-0" {
+			t.Fatalf("%d are delivered", len(got))
+		}
+		pass(2 * maxWait)
+		if got := s.deliveries(); len(got) != waitingLimit+1 {
+			t.Errorf("%d are delivered", len(got))
+		}
+	})
+}
+
+func TestFind(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		state := configMap("web", "u1", "6").event(update, "C")
+		s.Add([]Fact{factOf("ann", Audit, update, state), func() Fact {
+			f := factOf("bob", Admission, update, state)
+			f.Content = "C"
+			return f
+		}()}, true)
+		gone := configMap("gone", "u2", "9").event(deleted, "")
+		s.Add([]Fact{factOf("ann", Audit, deleted, gone)}, true)
+		kept := configMap("kept", "u3", "9").event(deleted, "")
+		long := factOf("cem", Audit, deleted, kept)
+		long.Lasting, long.After = true, "8"
+		s.Add([]Fact{long}, true)
+		pass(30 * time.Second)
+		// A request that finds what was written long before has not written it.
+		s.Add([]Fact{factOf("flux", Audit, update, state)}, false)
+		cases := map[string]struct {
+			event Event
+			want  string
+		}{
+			"state":                 {state, "ann"},
+			"another state":         {configMap("web", "u1", "7").event(update, "C"), ""},
+			"another uid":           {configMap("web", "u9", "6").event(update, "C"), ""},
+			"gone":                  {gone, "ann"},
+			"gone, by name":         {configMap("gone", "", "").event(deleted, ""), "ann"},
+			"gone, after long":      {configMap("kept", "", "").event(deleted, ""), "cem"},
+			"gone, nobody knows":    {configMap("never", "", "").event(deleted, ""), ""},
+			"gone, but another uid": {configMap("gone", "u9", "").event(deleted, ""), ""},
+		}
+		for name, c := range cases {
+			author := s.Find(c.event)
+			if author.Username != c.want || (author.Signal == Audit) != (c.want != "") {
+				t.Errorf("%s: found %+v, want %q", name, author, c.want)
+			}
+		}
+		pass(time.Minute)
+		if author := s.Find(gone); author.Known() {
+			t.Errorf("found %+v after its time", author)
+		}
+		if author := s.Find(configMap("kept", "", "").event(deleted, "")); author.Username != "cem" {
+			t.Errorf("found %+v", author)
+		}
+	})
+}
+
+// Lasting facts go when their object has been gone for a while.
+func TestGone(t *testing.T) {
+	var gone []string
+	onStage(t, Config{Gone: func(uid types.UID) { gone = append(gone, string(uid)) }}, func(t *testing.T, s *stage) {
+		for _, uid := range []string{"u1", "u2"} {
+			fact := factOf("ann", Audit, deleted, configMap("web-"+uid, uid, "6").event(deleted, ""))
+			fact.Lasting = true
+			s.Add([]Fact{fact}, false)
+		}
+		s.Observe(configMap("web-u1", "u1", "7").event(deleted, ""))
+		pass(2 * time.Minute)
+		if fmt.Sprint(gone) != "[u1]" {
+			t.Errorf("gone: %v", gone)
+		}
+		if len(s.lasting.ids) != 1 {
+			t.Errorf("%d lasting facts", len(s.lasting.ids))
+		}
+	})
+}
+
+func TestUnwantedFactsAreNotKept(t *testing.T) {
+	onStage(t, Config{Wanted: func(r schema.GroupResource) bool { return r.Resource == "configmaps" }}, func(t *testing.T, s *stage) {
+		event := configMap("web", "u1", "6").event(update, "")
+		fact := factOf("ann", Audit, update, event)
+		fact.Resource = "leases"
+		s.Add([]Fact{fact}, false)
+		if len(s.recent.ids) != 0 {
+			t.Error("kept")
+		}
+		if state := s.Sources()[0]; state.LastFact.IsZero() {
+			t.Error("the source is not alive")
+		}
+	})
+}
