@@ -49,8 +49,19 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
+	store := stores.workStore(ctx, opts.Storage, keeper.Sealer)
+	reports, err := newReports(ctx, opts.Attribution, store)
+	if err != nil {
+		return nil, err
+	}
+	if err := reports.endpoints.Install(&config.Generic.Config); err != nil {
+		return nil, err
+	}
 	server, err := config.Complete().New()
 	if err != nil {
+		return nil, err
+	}
+	if err := reports.runWith(server); err != nil {
 		return nil, err
 	}
 	// Every replica follows the types, because every replica admits rules.
@@ -61,7 +72,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	runner, err := newMirror(opts, config, server, stores.workStore(ctx, opts.Storage, keeper.Sealer), stores.identity)
+	runner, err := newMirror(opts, config, server, store, stores.identity)
 	if err != nil {
 		return nil, err
 	}

@@ -343,7 +343,7 @@ func TestIDs(t *testing.T) {
 		}
 		return facts[0].ID
 	}
-	if id() != id() {
+	if again := id(); again != id() {
 		t.Error("a request that is reported twice has two IDs")
 	}
 	for what, change := range map[string]func(*auditv1.Event){

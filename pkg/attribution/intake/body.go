@@ -29,7 +29,7 @@ const (
 )
 
 // readBody reads a request's body of at most limit bytes.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *apierrors.StatusError) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body may have %d bytes", limit))
@@ -64,6 +64,30 @@ func expect(got metav1.TypeMeta, want schema.GroupVersionKind) error {
 		return fmt.Errorf("the body has apiVersion %q and kind %q, want %q and %q", got.APIVersion, got.Kind, apiVersion, kind)
 	}
 	return nil
+}
+
+// checkPost refuses every method but POST.
+func checkPost(w http.ResponseWriter, r *http.Request) *apierrors.StatusError {
+	if r.Method == http.MethodPost {
+		return nil
+	}
+	w.Header().Set("Allow", http.MethodPost)
+	return apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, r.Method, schema.GroupResource{}, "", "only POST is allowed here", 0, true)
+}
+
+// weigh is how much of the memory for bodies a request takes: all that it may have if it does not tell.
+func weigh(r *http.Request, limit int64) int64 {
+	if r.ContentLength < 0 || r.ContentLength > limit {
+		return limit
+	}
+	return r.ContentLength
+}
+
+// unavailable asks the API server to come again.
+func unavailable(reason string) *apierrors.StatusError {
+	refusal := apierrors.NewServiceUnavailable(reason)
+	refusal.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
+	return refusal
 }
 
 // refuse answers with what went wrong, as API servers do.

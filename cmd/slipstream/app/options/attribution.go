@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/configbutler/slipstream/pkg/attribution/intake"
 )
 
 const (
@@ -67,6 +69,11 @@ func (o *AttributionOptions) validate() []error {
 	}
 	if o.AdmissionClientCAFile != "" && o.AdmissionSegmentFile == "" {
 		errs = append(errs, errors.New("--admission-client-ca-file has no meaning without --admission-segment-file"))
+	}
+	if o.AdmissionSegmentFile != "" {
+		if err := intake.CheckSegmentFile(o.AdmissionSegmentFile); err != nil {
+			errs = append(errs, fmt.Errorf("--admission-segment-file: %w", err))
+		}
 	}
 	errs = append(errs, validateAuthorities("audit-client-ca-file", o.AuditClientCAFile)...)
 	return append(errs, validateAuthorities("admission-client-ca-file", o.AdmissionClientCAFile)...)

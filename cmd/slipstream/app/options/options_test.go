@@ -4,6 +4,8 @@
 package options_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +29,16 @@ func parse(t *testing.T, arguments ...string) *options.Options {
 		t.Fatal(err)
 	}
 	return opts
+}
+
+// fileWith returns a file with content.
+func fileWith(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func TestValidate(t *testing.T) {
@@ -109,6 +121,15 @@ func TestValidate(t *testing.T) {
 		{
 			name: "authorities that are missing", arguments: []string{"--audit-client-ca-file=/does/not/exist"},
 			wants: []string{"--audit-client-ca-file must be a file of certificates in PEM", "/does/not/exist"},
+		},
+		{
+			name: "a segment that can be guessed", arguments: []string{"--admission-segment-file=" + fileWith(t, "0123456789abcdef0123456789abcde")},
+			wants: []string{"--admission-segment-file: the segment in line 1", "has 31 characters, want at least 32"},
+		},
+		{name: "a segment", arguments: []string{"--admission-segment-file=" + fileWith(t, "0123456789abcdef0123456789abcdef\n")}},
+		{
+			name: "authorities without a certificate", arguments: []string{"--audit-client-ca-file=" + fileWith(t, "none")},
+			wants: []string{"--audit-client-ca-file must be a file of certificates in PEM"},
 		},
 		{
 			name: "certificates at a path that is not served", arguments: []string{"--admission-client-ca-file=/does/not/exist"},

@@ -1,0 +1,49 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// What becomes of an audit event or an admission review.
+const (
+	// recorded: it gave facts, which are durable (audit), or on their way (admission).
+	recorded = "recorded"
+	// ignored: it changes nothing that is mirrored.
+	ignored = "ignored"
+	// unreadable: it contradicts itself, or lacks what every one has.
+	unreadable = "unreadable"
+	// failed: its facts could not be written; the API server was told so and tries again.
+	failed = "failed"
+	// dropped: there are more than there is room for.
+	dropped = "dropped"
+)
+
+// Where a request is refused, and why.
+const (
+	auditEndpoint, admissionEndpoint, webhookEndpoint = "audit", "admission", "webhook"
+	// unauthenticated: there is no proof of who sends it, or not the one that is asked for.
+	unauthenticated = "unauthenticated"
+	// unauthorized: who sends it may not.
+	unauthorized = "unauthorized"
+)
+
+var (
+	auditEvents = metrics.NewCounterVec(&metrics.CounterOpts{
+		Namespace: "slipstream", Name: "audit_events_total", StabilityLevel: metrics.ALPHA,
+		Help: "Audit events that were taken, by what became of them: recorded, ignored (they change nothing that is mirrored), unreadable, or failed (not recorded; the API server tries again).",
+	}, []string{"outcome"})
+	admissionReviews = metrics.NewCounterVec(&metrics.CounterOpts{
+		Namespace: "slipstream", Name: "admission_reviews_total", StabilityLevel: metrics.ALPHA,
+		Help: "Admission reviews that were taken, by what became of them: recorded, ignored (they change nothing that is mirrored), unreadable, or dropped (too many).",
+	}, []string{"outcome"})
+	refusals = metrics.NewCounterVec(&metrics.CounterOpts{
+		Namespace: "slipstream", Name: "attribution_refusals_total", StabilityLevel: metrics.ALPHA,
+		Help: "Requests that wanted to tell who made changes and were refused, by endpoint (audit, admission, webhook) and reason (unauthenticated, unauthorized).",
+	}, []string{"endpoint", "reason"})
+)
+
+func init() { legacyregistry.MustRegister(auditEvents, admissionReviews, refusals) }
