@@ -12,7 +12,10 @@ import (
 
 // gather collects what is known about an event now.
 func (j *Joiner) gather(w *waiting) *evidence {
-	e := &evidence{waiting: w, times: j.times(w.arrived, time.Now())}
+	e := &evidence{waiting: w, times: waitingTimes{w.arrived, w.arrived, w.arrived}}
+	if j.heard() {
+		e.times = j.times(w.arrived, time.Now())
+	}
 	if len(j.recent.ids)+len(j.lasting.ids) == 0 {
 		return e
 	}

@@ -27,7 +27,15 @@ var (
 	}, []string{"signal"})
 )
 
-func init() { legacyregistry.MustRegister(hits, misses, contradictions, lagSeconds) }
+// hitsOf has the counters of hits by signal, each looked up once.
+var hitsOf = map[Signal]metrics.CounterMetric{}
+
+func init() {
+	legacyregistry.MustRegister(hits, misses, contradictions, lagSeconds)
+	for _, signal := range []Signal{Audit, Admission, ManagedFields} {
+		hitsOf[signal] = hits.WithLabelValues(string(signal))
+	}
+}
 
 // count takes note of what a change was delivered with.
 func count(v verdict) {
@@ -38,5 +46,5 @@ func count(v verdict) {
 		misses.Inc()
 		return
 	}
-	hits.WithLabelValues(string(v.author.Signal)).Inc()
+	hitsOf[v.author.Signal].Inc()
 }

@@ -48,6 +48,14 @@ type room struct {
 	// due is when to look at the first event again. Position is that in the heap of the rooms that nobody holds.
 	due      time.Time
 	position int
+	// alone is where the queue begins: most have one event.
+	alone [1]*waiting
+}
+
+func newRoom(first *waiting) *room {
+	r := &room{alone: [1]*waiting{first}}
+	r.queue = r.alone[:]
+	return r
 }
 
 // rooms has the room that is due first on top.

@@ -56,7 +56,8 @@ func (j *Joiner) enter(w *waiting) (*room, *evidence) {
 	if j.occupied[w.object] != nil {
 		return nil, nil
 	}
-	r := &room{queue: []*waiting{w}, held: true}
+	r := newRoom(w)
+	r.held = true
 	j.occupied[w.object] = r
 	return r, e
 }
@@ -109,7 +110,7 @@ func (j *Joiner) stay(ctx context.Context, r *room, w *waiting) error {
 			r.queue = append(r.queue, w)
 			return nil
 		}
-		r = &room{queue: []*waiting{w}}
+		r = newRoom(w)
 		j.occupied[w.object] = r
 	}
 	j.release(r, w.arrived)
