@@ -47,6 +47,7 @@ func BenchmarkMirror(b *testing.B) {
 	measure("Sustained", idleObjects, func(b *testing.B) { sustained(b, m, p) })
 	measure("EventToCommit", moreObjects, latency.run)
 	measure("Seed", seedObjects, func(b *testing.B) { seed(b, m, p) })
+	measure("SeedSecrets", seedObjects, func(b *testing.B) { seedSecrets(b, s, p) })
 	measure("SecondRun", seedObjects, func(b *testing.B) { secondRun(b, m) })
 	measure("Memory", *most, func(b *testing.B) { memory(b, m) })
 	if *most >= largeObjects {

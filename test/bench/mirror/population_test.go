@@ -40,17 +40,35 @@ type population struct {
 // grow makes objects until there are that many.
 func (p *population) grow(b *testing.B, size int) {
 	b.Helper()
+	for number := p.size; number < size; number += perNamespace {
+		createNamespace(b, p.core, p.next(number).Namespace, populated)
+	}
+	each(b, p.size, size, func(ctx context.Context, number int) error {
+		object := p.next(number)
+		_, err := p.core.CoreV1().ConfigMaps(object.Namespace).Create(ctx, object, metav1.CreateOptions{})
+		return err
+	})
+	p.size = size
+}
+
+// addSecrets makes a Secret with the content of each object, and its name.
+func (p *population) addSecrets(b *testing.B) {
+	b.Helper()
+	each(b, 0, p.size, func(ctx context.Context, number int) error {
+		object := p.next(number)
+		secret := &corev1.Secret{ObjectMeta: object.ObjectMeta, StringData: object.Data}
+		_, err := p.core.CoreV1().Secrets(object.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// each calls something for the numbers from one to before another, as many at a time as there are writers.
+func each(b *testing.B, from, to int, call func(ctx context.Context, number int) error) {
+	b.Helper()
 	group, ctx := errgroup.WithContext(b.Context())
 	group.SetLimit(writers)
-	for ; p.size < size; p.size++ {
-		object := p.next(p.size)
-		if p.size%perNamespace == 0 {
-			createNamespace(b, p.core, object.Namespace, populated)
-		}
-		group.Go(func() error {
-			_, err := p.core.CoreV1().ConfigMaps(object.Namespace).Create(ctx, object, metav1.CreateOptions{})
-			return err
-		})
+	for number := from; number < to; number++ {
+		group.Go(func() error { return call(ctx, number) })
 	}
 	if err := group.Wait(); err != nil {
 		b.Fatal(err)

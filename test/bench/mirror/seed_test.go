@@ -7,8 +7,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // seedRounds is how often a seed and what it is compared with are measured.
@@ -33,6 +36,25 @@ func seed(b *testing.B, m *mirror, p *population) {
 	b.ReportMetric(quantile(seeds, 0.5).Seconds(), "seed-s")
 	b.ReportMetric(quantile(gets, 0.5).Seconds(), "get-s")
 	b.ReportMetric(ratio(quantile(seeds, 0.5), quantile(gets, 0.5)), "seed/get")
+}
+
+// seedSecrets measures the seed of Secrets that are written encrypted, beside that of the same
+// Secrets written as they are.
+func seedSecrets(b *testing.B, s *stage, p *population) {
+	p.addSecrets(b)
+	took := map[v1alpha1.SecretsPolicy][]time.Duration{}
+	for round := range seedRounds {
+		for _, policy := range []v1alpha1.SecretsPolicy{v1alpha1.SecretsAsIs, v1alpha1.SecretsEncrypt} {
+			m := s.newMirrorOf(b, fmt.Sprintf("%s-%d", strings.ToLower(string(policy)), round), "secrets", policy)
+			took[policy] = append(took[policy], m.seedOnce(b, p))
+			m.settled(b, p)
+			m.remove(b)
+		}
+	}
+	plain, sealed := quantile(took[v1alpha1.SecretsAsIs], 0.5), quantile(took[v1alpha1.SecretsEncrypt], 0.5)
+	b.ReportMetric(plain.Seconds(), "plain-s")
+	b.ReportMetric(sealed.Seconds(), "sealed-s")
+	b.ReportMetric(ratio(sealed, plain), "sealed/plain")
 }
 
 // getAll returns how long kubectl takes to print all ConfigMaps.

@@ -73,18 +73,26 @@ func (s *stage) start(b *testing.B) {
 }
 
 // mirror is a repository, a destination on its main branch and a rule that selects the
-// ConfigMaps of the population, all of the same name.
+// objects of the population of one type, all of the same name.
 type mirror struct {
 	*stage
 	name string
+	// resource is the type of the objects.
+	resource string
 	// repository is the folder of the bare repository.
 	repository string
 }
 
-// newMirror makes the repository and the destination; nothing is mirrored before watch.
+// newMirror makes a mirror of ConfigMaps.
 func (s *stage) newMirror(b *testing.B, name string) *mirror {
 	b.Helper()
-	m := &mirror{stage: s, name: name, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), name+".git")}
+	return s.newMirrorOf(b, name, "configmaps", v1alpha1.SecretsOmit)
+}
+
+// newMirrorOf makes the repository and the destination; nothing is mirrored before watch.
+func (s *stage) newMirrorOf(b *testing.B, name, resource string, secrets v1alpha1.SecretsPolicy) *mirror {
+	b.Helper()
+	m := &mirror{stage: s, name: name, resource: resource, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), name+".git")}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	api := s.slipstream.ConfigbutlerV1alpha1()
 	_, err := api.GitRepoConfigs(namespace).Create(b.Context(), &v1alpha1.GitRepoConfig{ObjectMeta: meta, Spec: v1alpha1.GitRepoConfigSpec{
@@ -94,7 +102,7 @@ func (s *stage) newMirror(b *testing.B, name string) *mirror {
 		b.Fatal(err)
 	}
 	_, err = api.GitDestinations(namespace).Create(b.Context(), &v1alpha1.GitDestination{ObjectMeta: meta, Spec: v1alpha1.GitDestinationSpec{
-		RepoRef: v1alpha1.ObjectReference{Name: name}, Branch: branchName, BaseFolder: baseFolder,
+		RepoRef: v1alpha1.ObjectReference{Name: name}, Branch: branchName, BaseFolder: baseFolder, Secrets: secrets,
 		AccessPolicy: &v1alpha1.AccessPolicy{AllowClusterRules: true},
 	}}, metav1.CreateOptions{})
 	if err != nil {
@@ -115,7 +123,7 @@ func (m *mirror) watch(b *testing.B) {
 		Spec: v1alpha1.ClusterWatchRuleSpec{
 			DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: namespace, Name: m.name},
 			Rules: []v1alpha1.ClusterResourceRule{{
-				ResourceRule: v1alpha1.ResourceRule{Name: "configmaps", Resources: []string{"configmaps"}},
+				ResourceRule: v1alpha1.ResourceRule{Name: m.resource, Resources: []string{m.resource}},
 				Scope:        v1alpha1.ScopeNamespaced, NamespaceSelector: &metav1.LabelSelector{MatchLabels: populated},
 			}},
 		},
