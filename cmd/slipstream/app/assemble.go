@@ -54,6 +54,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
+	config.Recorder = reports.log
 	if err := reports.endpoints.Install(&config.Generic.Config); err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	runner, err := newMirror(opts, config, server, store, stores.identity)
+	runner, err := newMirror(opts, config, server, store, reports, stores.identity)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ const mirrorName = "slipstream"
 
 // newMirror is the mirror of the cluster that config leads to.
 func newMirror(
-	opts *options.Options, config *apiserver.Config, server *apiserver.Server, store *workstore.Store, instance string,
+	opts *options.Options, config *apiserver.Config, server *apiserver.Server, store *workstore.Store, reports *reports, instance string,
 ) (*mirror.Controller, error) {
 	loopback := rest.CopyConfig(server.Generic.LoopbackClientConfig)
 	loopback.QPS = -1 // the server protects itself
@@ -108,6 +109,7 @@ func newMirror(
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
 		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext,
+		Facts: reports.log, Hash: reports.hash, AttributionMaxWait: opts.Attribution.MaxWait,
 	}}, nil
 }
 
