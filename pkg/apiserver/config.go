@@ -75,6 +75,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		RESTOptions:     c.generic.RESTOptionsGetter,
 		Clock:           c.config.Clock,
 		Validation:      c.config.Validation,
+		Recorder:        c.config.Recorder,
 		RecordAdmission: namespaces,
 	})
 	if err != nil {
