@@ -58,7 +58,7 @@ func newUpCommand() *cobra.Command {
 	command.Flags().StringVar(&options.ServerProgram, "server-program", "bin/slipstream", "the slipstream server's program")
 	command.Flags().StringVar(&storage, "storage", string(devcluster.StorageBbolt), "the server's storage: bbolt or etcd3")
 	command.Flags().BoolVar(&options.Audit, "audit", true, "have kube-apiserver tell the server of every change")
-	command.Flags().BoolVar(&options.Admission, "admission", false, "have kube-apiserver ask the server about every change")
+	command.Flags().BoolVar(&options.Admission, "admission", true, "have kube-apiserver ask the server about every change")
 	command.Flags().IntVar(&options.Replicas, "replicas", 1, "number of servers; more than one needs etcd3")
 	return command
 }
