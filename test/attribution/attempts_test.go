@@ -1,0 +1,147 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// refusing is another webhook of the cluster. kube-apiserver asks all webhooks at once, so whatever it refuses has been
+// told to the server, too.
+const refusing = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: refusing}
+webhooks:
+- name: refusing.example.com
+  clientConfig: {url: %q, caBundle: %s}
+  failurePolicy: Fail
+  sideEffects: None
+  admissionReviewVersions: [v1]
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}
+  rules:
+  - {operations: [CREATE, UPDATE, DELETE], apiGroups: [""], apiVersions: [v1], resources: [configmaps]}
+`
+
+// refuse lets another webhook refuse what a person does to the ConfigMaps of the namespace, dry runs apart.
+func (m *mirror) refuse(t *testing.T, whom *person) {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+			http.Error(w, "no review", http.StatusBadRequest)
+			return
+		}
+		dryRun := review.Request.DryRun != nil && *review.Request.DryRun
+		review.Response = &admissionv1.AdmissionResponse{
+			UID: review.Request.UID, Allowed: dryRun || review.Request.UserInfo.Username != whom.name,
+			Result: &metav1.Status{Message: "not by " + whom.name, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden},
+		}
+		_ = json.NewEncoder(w).Encode(review) // kube-apiserver finds out if it is cut off
+	}))
+	t.Cleanup(server.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	m.Apply(t, fmt.Sprintf(refusing, server.URL, base64.StdEncoding.EncodeToString(authority), m.Namespace))
+	t.Cleanup(func() {
+		// The test's own context has ended by now.
+		if _, err := m.Administrator.Run(context.Background(), "delete", "validatingwebhookconfiguration", "refusing"); err != nil {
+			t.Error(err)
+		}
+	})
+	mirrortest.Eventually(t, "the webhook refuses", func(ctx context.Context) error {
+		err := m.set(ctx, whom, "probe", "refused")
+		if !apierrors.IsForbidden(err) {
+			return fmt.Errorf("not refused: %w", err)
+		}
+		return nil
+	})
+}
+
+// failedAttempts lets one person try what does not succeed, and another do the same with success.
+func failedAttempts(t *testing.T, s *stage) {
+	m := s.newMirror(t, "attempts", "configmaps")
+	const name = "guarded"
+	m.mustSet(t, s.alice, name, "first")
+	claims := []claim{{name, "CREATE", "alice"}}
+	succeeds := func(value string) {
+		t.Helper()
+		m.mustSet(t, s.alice, name, value)
+		claims = append(claims, claim{name, "UPDATE", "alice"})
+	}
+
+	// A dry run.
+	s.bob.run(t, "patch", "configmap", name, "-n", m.Namespace, "--dry-run=server", "-p", `{"data":{"value":"dry"}}`)
+	s.bob.run(t, "delete", "configmap", name, "-n", m.Namespace, "--dry-run=server")
+	succeeds("dry")
+
+	// An update of what has been changed meanwhile.
+	m.conflict(t, s.bob, name, "conflict")
+	succeeds("conflict")
+
+	// A creation that the quota refuses, which is judged after all webhooks.
+	m.overQuota(t, s.bob, "limited")
+	m.mustSet(t, s.alice, "limited", "x")
+	claims = append(claims, claim{"limited", "CREATE", "alice"})
+
+	m.named(t, "v1/configmaps", claims...)
+
+	// What another webhook refuses: the update and the deletion are the same as those that succeed.
+	m.refuse(t, s.bob)
+	for i := range 10 {
+		value := fmt.Sprint("refused-", i)
+		if err := m.set(t.Context(), s.bob, name, value); !apierrors.IsForbidden(err) {
+			t.Fatalf("not refused: %v", err)
+		}
+		succeeds(value)
+	}
+	s.bob.fails(t, "not by bob", "delete", "configmap", name, "-n", m.Namespace)
+	s.alice.run(t, "delete", "configmap", name, "-n", m.Namespace)
+	m.notMisnamed(t, "v1/configmaps", append(claims, claim{name, "DELETE", "alice"})...)
+}
+
+// conflict lets a person write an object with a resourceVersion that is not its own any more.
+func (m *mirror) conflict(t *testing.T, by *person, name, value string) {
+	t.Helper()
+	configMaps := by.client.CoreV1().ConfigMaps(m.Namespace)
+	object, err := configMaps.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.ResourceVersion, object.Data["value"] = "1", value
+	if _, err := configMaps.Update(t.Context(), object, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+		t.Fatalf("no conflict: %v", err)
+	}
+}
+
+// overQuota lets a person fail to make a ConfigMap because there may be no more, and then lets there be more.
+func (m *mirror) overQuota(t *testing.T, by *person, name string) {
+	t.Helper()
+	m.Run(t, "create", "quota", "few", "-n", m.Namespace, "--hard=count/configmaps=1")
+	mirrortest.Eventually(t, "the quota is full", func(ctx context.Context) error {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: m.Namespace}, Data: map[string]string{"value": "x"}}
+		_, err := by.client.CoreV1().ConfigMaps(m.Namespace).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsForbidden(err) {
+			return fmt.Errorf("not refused: %w", err)
+		}
+		return nil
+	})
+	if err := m.set(t.Context(), by, name, "x"); !apierrors.IsForbidden(err) {
+		t.Fatalf("not refused: %v", err)
+	}
+	m.Run(t, "delete", "quota", "few", "-n", m.Namespace)
+}

@@ -1,0 +1,172 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// commit is what a commit says of one change.
+type commit struct {
+	author, email  string
+	subject        string
+	signal         string
+	version        string
+	impersonatedBy string
+	namespaceBy    string
+}
+
+// String is short enough for the log of a test.
+func (c commit) String() string {
+	return fmt.Sprintf("%s by %q (%s, resourceVersion %s)", c.subject, c.author, c.signal, c.version)
+}
+
+// nobody says whether the commit names no user.
+func (c commit) nobody() bool { return c.signal == "unknown" || c.signal == "managed-fields" }
+
+// about says which object the commit is about, and what was done to it, as a claim says it.
+func (c commit) about() (object, operation string) {
+	operation, rest, _ := strings.Cut(strings.TrimPrefix(c.subject, "["), "] ")
+	return rest[strings.LastIndex(rest, "/")+1:], operation
+}
+
+// history returns the commits of the branch that are about changes of one resource, such as "v1/configmaps", the oldest
+// first.
+func (m *mirror) history(ctx context.Context, resource string) ([]commit, error) {
+	fields := []string{"%an", "%ae", "%s"}
+	for _, trailer := range []string{"Attribution", "ResourceVersion", "ImpersonatedBy", "NamespaceDeletedBy"} {
+		fields = append(fields, "%(trailers:key=X-ConfigButler-"+trailer+",valueonly,separator=%x2C)")
+	}
+	out, err := m.Git(ctx, "log", "--reverse", "--format="+strings.Join(fields, "%x00"), "main")
+	if err != nil {
+		return nil, err
+	}
+	var commits []commit
+	for line := range strings.Lines(out) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\x00")
+		if strings.Contains(f[2], "] "+resource+" ") {
+			commits = append(commits, commit{author: f[0], email: f[1], subject: f[2], signal: f[3], version: f[4], impersonatedBy: f[5], namespaceBy: f[6]})
+		}
+	}
+	return commits, nil
+}
+
+// commits waits until there are as many commits about a resource, and returns them. More fail the test.
+func (m *mirror) commits(t *testing.T, resource string, want int) []commit {
+	t.Helper()
+	var commits []commit
+	mirrortest.Eventually(t, fmt.Sprintf("%d commits about %s", want, resource), func(ctx context.Context) error {
+		var err error
+		if commits, err = m.history(ctx, resource); err == nil && len(commits) < want {
+			err = fmt.Errorf("%v so far", commits[max(0, len(commits)-10):])
+		}
+		return err
+	})
+	if len(commits) > want {
+		t.Errorf("%d commits about %s, want %d; the last is %s", len(commits), resource, want, commits[len(commits)-1])
+	}
+	return commits
+}
+
+// claim is that somebody did something to an object.
+type claim struct{ object, operation, by string }
+
+// named waits for the commits about a resource and fails the test unless they are those claimed, for each object in that
+// order, and each names who did it.
+func (m *mirror) named(t *testing.T, resource string, claims ...claim) []commit {
+	t.Helper()
+	return m.compare(t, resource, claims, true)
+}
+
+// notMisnamed is named where the control plane tells exactly. Where it does not, a commit may name nobody.
+func (m *mirror) notMisnamed(t *testing.T, resource string, claims ...claim) []commit {
+	t.Helper()
+	return m.compare(t, resource, claims, m.exact)
+}
+
+// compare returns the commits in the order of the claims, as far as they are those claimed.
+func (m *mirror) compare(t *testing.T, resource string, claims []claim, all bool) []commit {
+	t.Helper()
+	commits := m.commits(t, resource, len(claims))
+	found := make([]commit, len(claims))
+	var wrong mistakes
+	for i, want := range claims {
+		at := slices.IndexFunc(commits, func(c commit) bool {
+			object, _ := c.about()
+			return object == want.object
+		})
+		if at < 0 {
+			wrong.add("no commit that %s %s %s", want.by, want.operation, want.object)
+			continue
+		}
+		found[i] = commits[at]
+		commits = slices.Delete(commits, at, at+1)
+		if _, operation := found[i].about(); operation != want.operation {
+			wrong.add("%s, want %s", found[i], want.operation)
+		}
+		wrong.judge(found[i], want.by, all)
+	}
+	wrong.report(t)
+	return found
+}
+
+// mistakes are what commits say that is not so. The first few tell enough.
+type mistakes []string
+
+func (w *mistakes) add(format string, arguments ...any) {
+	*w = append(*w, fmt.Sprintf(format, arguments...))
+}
+
+// judge makes it a mistake of a commit to name somebody else than who did it or, if it must, nobody. It says whether the
+// commit names who did it.
+func (w *mistakes) judge(c commit, by string, must bool) bool {
+	switch {
+	case c.nobody() && must:
+		w.add("%s, but it was %s", c, by)
+	case !c.nobody() && (c.author != by || !strings.HasPrefix(c.email, by+"@")):
+		w.add("WRONG: %s <%s>, but it was %s", c, c.email, by)
+	}
+	return !c.nobody() && c.author == by
+}
+
+func (w *mistakes) report(t *testing.T) {
+	t.Helper()
+	const shown = 5
+	if len(*w) > 0 {
+		t.Errorf("%d mistakes, such as\n%s", len(*w), strings.Join((*w)[:min(len(*w), shown)], "\n"))
+	}
+}
+
+// judge fails the test when a commit names somebody else than who did it or, if it must, nobody. It says whether it
+// names who did it.
+func judge(t *testing.T, c commit, by string, must bool) bool {
+	t.Helper()
+	var wrong mistakes
+	defer wrong.report(t)
+	return wrong.judge(c, by, must)
+}
+
+// changesOf waits for the changes of one object, and returns their commits.
+func (m *mirror) changesOf(t *testing.T, resource, name string, want int) []commit {
+	t.Helper()
+	var found []commit
+	mirrortest.Eventually(t, fmt.Sprintf("%d commits about %s", want, name), func(ctx context.Context) error {
+		commits, err := m.history(ctx, resource)
+		found = slices.DeleteFunc(commits, func(c commit) bool {
+			object, operation := c.about()
+			return object != name || operation == "SEED"
+		})
+		if err == nil && len(found) < want {
+			err = fmt.Errorf("%v so far", found)
+		}
+		return err
+	})
+	return found
+}

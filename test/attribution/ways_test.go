@@ -1,0 +1,151 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// impersonation lets one person act as another. Only the audit record knows the first.
+func impersonation(t *testing.T, s *stage) {
+	m := s.newMirror(t, "impersonation", "configmaps")
+	s.alice.run(t, "create", "configmap", "web", "-n", m.Namespace, "--from-literal=a=1", "--as=carol")
+	s.alice.run(t, "delete", "configmap", "web", "-n", m.Namespace, "--as=carol")
+	for _, c := range m.named(t, "v1/configmaps", claim{"web", "CREATE", "carol"}, claim{"web", "DELETE", "carol"}) {
+		if c.signal == "audit" && c.impersonatedBy != "alice" {
+			t.Errorf("%s: impersonated by %q, want alice", c, c.impersonatedBy)
+		}
+	}
+}
+
+// ways changes one object in all the ways that there are.
+func ways(t *testing.T, s *stage) {
+	m := s.newMirror(t, "ways", "configmaps", "secrets")
+	manifest := func(value string) string {
+		return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: %s}, data: {value: %q}}", m.Namespace, value)
+	}
+	apply := func(by *person, value string, arguments ...string) {
+		t.Helper()
+		if _, err := by.kubectl.Feed(t.Context(), manifest(value), append([]string{"apply", "-f", "-"}, arguments...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(s.alice, "1", "--server-side")
+	apply(s.bob, "2", "--server-side", "--force-conflicts", "--field-manager=alice")
+	apply(s.carol, "3")
+	s.alice.run(t, "patch", "configmap", "web", "-n", m.Namespace, "--type=json", "-p", `[{"op":"replace","path":"/data/value","value":"4"}]`)
+	s.bob.run(t, "label", "configmap", "web", "-n", m.Namespace, "team=shop")
+	s.carol.run(t, "annotate", "configmap", "web", "-n", m.Namespace, "note=kept")
+	s.bob.run(t, "create", "configmap", "generated", "-n", m.Namespace)
+	m.named(t, "v1/configmaps",
+		claim{"web", "CREATE", "alice"}, claim{"web", "UPDATE", "bob"}, claim{"web", "UPDATE", "carol"},
+		claim{"web", "UPDATE", "alice"}, claim{"web", "UPDATE", "bob"}, claim{"web", "UPDATE", "carol"},
+		claim{"generated", "CREATE", "bob"},
+	)
+	m.secrets(t)
+}
+
+// secrets changes a Secret, of which the audit tells the name and the time only. Each person waits for the other's
+// change to arrive.
+func (m *mirror) secrets(t *testing.T) {
+	t.Helper()
+	const resource = "v1/secrets"
+	m.bob.run(t, "create", "secret", "generic", "key", "-n", m.Namespace, "--from-literal=a=1")
+	m.commits(t, resource, 1)
+	m.alice.run(t, "delete", "secret", "key", "-n", m.Namespace)
+	m.named(t, resource, claim{"key", "CREATE", "bob"}, claim{"key", "DELETE", "alice"})
+}
+
+// deployment makes a Deployment whose ReplicaSets are asked for.
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: %s
+  annotations: {configbutler.ai/mirror: "true"}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web:%d}]}
+`
+
+// workloads lets a person change a Deployment, and controllers what follows from that.
+func workloads(t *testing.T, s *stage) {
+	m := s.newMirror(t, "workloads", "deployments.apps", "replicasets.apps")
+	if _, err := s.alice.kubectl.Feed(t.Context(), fmt.Sprintf(deployment, m.Namespace, 1), "apply", "--server-side", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	m.commits(t, "apps/v1/replicasets", 1)
+	s.bob.run(t, "scale", "deployment", "web", "-n", m.Namespace, "--replicas=3")
+	for _, c := range m.commits(t, "apps/v1/replicasets", 2) {
+		judge(t, c, "kube-system/deployment-controller", true)
+	}
+	s.carol.run(t, "set", "image", "deployment/web", "-n", m.Namespace, "web=web:2")
+	m.named(t, "apps/v1/deployments", claim{"web", "CREATE", "alice"}, claim{"web", "UPDATE", "bob"}, claim{"web", "UPDATE", "carol"})
+}
+
+// namespaceEnds lets a person delete a namespace, and the namespace controller what is in it.
+func namespaceEnds(t *testing.T, s *stage) {
+	m := &mirror{stage: s, Mirror: s.NewMirror(t, "observer", "granularity: PerChange", "accessPolicy: {allowClusterRules: true}")}
+	s.Apply(t, `
+apiVersion: configbutler.ai/v1alpha1
+kind: ClusterWatchRule
+metadata: {name: ends}
+spec:
+  destinationRef: {namespace: observer, name: main}
+  rules:
+  - name: configmaps
+    scope: Namespaced
+    resources: [configmaps]
+    namespaceSelector: {matchLabels: {observed: "yes"}}
+`)
+	s.Ready(t, "clusterwatchrule/ends")
+	s.alice.run(t, "create", "namespace", "ends")
+	s.alice.run(t, "label", "namespace", "ends", "observed=yes")
+	s.bob.run(t, "create", "configmap", "first", "-n", "ends", "--from-literal=a=1")
+	m.Holds(t, "core/v1/configmaps/ends/first.yaml", "name: first\n")
+	s.bob.run(t, "create", "configmap", "web", "-n", "ends", "--from-literal=a=1")
+	judge(t, m.changesOf(t, "v1/configmaps", "web", 1)[0], "bob", true)
+	// What is held keeps the namespace until the rest has gone.
+	s.Apply(t, `{apiVersion: v1, kind: Secret, metadata: {name: held, namespace: ends, finalizers: [example.com/hold]}}`)
+	s.carol.run(t, "delete", "namespace", "ends", "--wait=false")
+	gone := m.changesOf(t, "v1/configmaps", "web", 2)[1]
+	s.Run(t, "patch", "secret", "held", "-n", "ends", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	judge(t, gone, "kube-system/namespace-controller", true)
+	if gone.namespaceBy != "carol" {
+		t.Errorf("%s: the namespace was deleted by %q, want carol", gone, gone.namespaceBy)
+	}
+	s.Run(t, "delete", "clusterwatchrule", "ends")
+}
+
+// ownKinds changes an object that the server serves itself.
+func ownKinds(t *testing.T, s *stage) {
+	m := s.newMirror(t, "own", "watchrules.configbutler.ai")
+	rule := func(by *person, resources string) {
+		t.Helper()
+		manifest := fmt.Sprintf(`{apiVersion: configbutler.ai/v1alpha1, kind: WatchRule, metadata: {name: more, namespace: %s},
+spec: {destinationRef: {name: main}, rules: [{name: more, resources: [%s]}]}}`, m.Namespace, resources)
+		if _, err := by.kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mirrortest.Eventually(t, "the rule that selects itself is mirrored", func(ctx context.Context) error {
+		_, err := m.Git(ctx, "show", "main:"+m.Folder+"/configbutler.ai/v1alpha1/watchrules/own/all.yaml")
+		return err
+	})
+	rule(s.alice, "configmaps")
+	rule(s.bob, "secrets")
+	s.carol.run(t, "delete", "watchrule", "more", "-n", m.Namespace)
+	commits := m.changesOf(t, "configbutler.ai/v1alpha1/watchrules", "more", 3)
+	for i, by := range []string{"alice", "bob", "carol"} {
+		judge(t, commits[i], by, true)
+	}
+}
