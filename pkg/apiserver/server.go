@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/configbutler/slipstream/pkg/loop"
@@ -18,6 +19,8 @@ type Server struct {
 	Generic *genericapiserver.GenericAPIServer
 	// Records writes the kinds that the API offers to nobody for writing.
 	Records *registry.Records
+	// outlasting are the tasks of AddOutlasting.
+	outlasting []func(ctx context.Context)
 }
 
 // AddBackground runs a task on every replica, from the time the server listens until it no longer does. The task
@@ -27,6 +30,12 @@ func (s *Server) AddBackground(name string, task func(ctx context.Context)) erro
 		go task(hook.Context)
 		return nil
 	})
+}
+
+// AddOutlasting runs a task on every replica, from before the server listens until the last request has been answered: what
+// requests hand over to it, it has. Run waits for its end.
+func (s *Server) AddOutlasting(task func(ctx context.Context)) {
+	s.outlasting = append(s.outlasting, task)
 }
 
 // AddLoop starts the loop when the server listens, and drains it as the first step of a shutdown: controllers that are
@@ -56,9 +65,16 @@ func (s *Server) AddLoop(controllers *loop.Loop) error {
 	})
 }
 
-// Run serves until ctx is done, then shuts down: the loop is drained, requests in flight are answered, and the storage
-// of the kinds is released.
+// Run serves until ctx is done, then shuts down: the loop is drained, requests in flight are answered, the storage of
+// the kinds is released, and the tasks that outlast requests end.
 func (s *Server) Run(ctx context.Context) error {
+	outlasting, end := context.WithCancel(context.WithoutCancel(ctx))
+	var group wait.Group
+	defer group.Wait()
+	defer end()
+	for _, task := range s.outlasting {
+		group.StartWithContext(outlasting, task)
+	}
 	if err := s.Generic.PrepareRun().RunWithContext(ctx); err != nil {
 		return fmt.Errorf("serving the API: %w", err)
 	}

@@ -62,9 +62,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	if err := reports.runWith(server); err != nil {
-		return nil, err
-	}
+	server.AddOutlasting(reports.run)
 	// Every replica follows the types, because every replica admits rules.
 	if err := server.AddBackground("follow-resource-types", rules.catalogue.Run); err != nil {
 		return nil, err

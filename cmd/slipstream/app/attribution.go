@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
@@ -25,7 +26,8 @@ type reports struct {
 	hash func(content []byte) string
 }
 
-func newReports(ctx context.Context, opts *options.AttributionOptions, store *workstore.Store) (*reports, error) {
+// newReports lets the server that config becomes take reports, and tell of changes of its own kinds as well.
+func newReports(ctx context.Context, opts *options.AttributionOptions, config *apiserver.Config, store *workstore.Store) (*reports, error) {
 	hasher, err := keyedhash.Open(ctx, store)
 	if err != nil {
 		return nil, err
@@ -42,13 +44,19 @@ func newReports(ctx context.Context, opts *options.AttributionOptions, store *wo
 	if err != nil {
 		return nil, fmt.Errorf("preparing to be told who makes changes: %w", err)
 	}
+	config.Recorder = r.log
+	if err := r.endpoints.Install(&config.Generic.Config); err != nil {
+		return nil, fmt.Errorf("preparing to be told who makes changes: %w", err)
+	}
 	return r, nil
 }
 
-// runWith takes reports in for as long as a server listens.
-func (r *reports) runWith(server *apiserver.Server) error {
-	if err := server.AddBackground("record-facts", r.log.Run); err != nil {
-		return err
-	}
-	return server.AddBackground("read-admission-reviews", r.endpoints.Run)
+// run takes reports in until ctx ends. The log ends last, after what has come in has been handed over to it.
+func (r *reports) run(ctx context.Context) {
+	logging, end := context.WithCancel(context.WithoutCancel(ctx))
+	var log wait.Group
+	defer log.Wait()
+	defer end()
+	log.StartWithContext(logging, r.log.Run)
+	r.endpoints.Run(ctx)
 }
