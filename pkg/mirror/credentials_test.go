@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -228,7 +229,20 @@ func TestCredentialsAreRotated(t *testing.T) {
 	if ready := s.waitReady("main", v1alpha1.ReasonAuthenticationFailed); strings.Contains(ready.Message, "first") {
 		t.Errorf("message %q", ready.Message)
 	}
+	s.waitRechecks(1)
 	s.putSecret("git", secret("second"))
 	s.mirrored()
 	s.waitReady("main", v1alpha1.ReasonSucceeded)
+	s.waitRechecks(2)
+}
+
+// waitRechecks waits until the repository has been looked at so often because of a branch.
+func (s *stage) waitRechecks(n int64) {
+	s.t.Helper()
+	eventually(s.t, "looks at the repository", func() error {
+		if got := s.rechecks.Load(); got != n {
+			return fmt.Errorf("%d, want %d", got, n)
+		}
+		return nil
+	})
 }

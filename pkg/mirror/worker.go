@@ -166,7 +166,7 @@ func (w *worker) run(ctx context.Context) {
 			return
 		case err == nil:
 			w.accepted(nil)
-			w.failing.Store(false)
+			w.fails(false)
 			backoff, race = newBackoff(w.services.retry), newRace()
 			w.sleep(ctx, again, w.wake)
 		case errors.Is(err, gitrepo.ErrMoved):
@@ -183,7 +183,7 @@ func (w *worker) run(ctx context.Context) {
 			delay := backoff.Step()
 			logger.Error(err, "Branch cannot be served", "retryAfter", delay.Round(time.Millisecond))
 			w.report(err)
-			w.failing.Store(true)
+			w.fails(true)
 			if w.sleep(ctx, time.Now().Add(delay), nil) {
 				backoff = newBackoff(w.services.retry)
 			}
@@ -225,6 +225,14 @@ func (w *worker) accepted(err error) {
 	}
 	before := w.rejection.Swap(rejection)
 	if (before == nil) != (rejection == nil) || before != nil && *before != *rejection {
+		w.services.recheck(w.key.repository)
+	}
+}
+
+// fails notes whether the branch can be served. The repository is looked at when that changes: it was ready when it was
+// last, or was not, and the next look is minutes away.
+func (w *worker) fails(failing bool) {
+	if w.failing.Swap(failing) != failing {
 		w.services.recheck(w.key.repository)
 	}
 }
