@@ -27,6 +27,10 @@ func TestMirror(t *testing.T) {
 		"ComparedOnRequest":                    comparedOnRequest,
 		"RefusedPushes":                        refusedPushes,
 		"FolderOfAnotherOwner":                 ownership,
+		"IgnoredFields":                        ignoredFields,
+		"CredentialsRotated":                   rotatedCredentials,
+		"HistoryRewritten":                     rewrittenHistory,
+		"QuotaOfTheRemoteFull":                 fullQuota,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}

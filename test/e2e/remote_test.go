@@ -1,0 +1,140 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// burst changes ten ConfigMaps in turn; no object ever gets a value twice.
+func (m *mirror) burst(t *testing.T, client kubernetes.Interface, name string) {
+	t.Helper()
+	for i := range 30 {
+		write(t, client, m.Namespace, fmt.Sprintf("c%d", i%10), fmt.Sprintf("%s-%d", name, i))
+	}
+}
+
+// wounded makes a mirror with other people's files, on which faults are tried out.
+func (s *stage) wounded(t *testing.T, namespace string) (*mirror, kubernetes.Interface) {
+	t.Helper()
+	m, client := s.newMirror(t, namespace, "granularity: PerChange"), mirrortest.Client(t, s.Admin())
+	m.Watch(t, "config", "configmaps")
+	m.burst(t, client, "before")
+	m.equal(t, client)
+	m.addTheirs(t)
+	return m, client
+}
+
+// healed fails unless Git equals the cluster, and nothing of others was lost or written twice.
+func (m *mirror) healed(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	m.burst(t, client, "after")
+	m.equal(t, client)
+	m.Settled(t)
+	m.Ready(t, "-n", m.Namespace, "gitrepoconfig/main", "gitdestination/main")
+	m.unharmed(t)
+}
+
+// locked puts a door in front of the cluster's Git server that wants a password.
+func (s *stage) locked(t *testing.T) (address string, password *atomic.Value) {
+	t.Helper()
+	target, err := url.Parse(s.Env(devcluster.EnvGitURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	password = &atomic.Value{}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, got, _ := r.BasicAuth(); got != password.Load() {
+			w.Header().Set("WWW-Authenticate", "Basic")
+			http.Error(w, "who are you? "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, password
+}
+
+// rotatedCredentials has a Secret that is replaced by a wrong one and then by the right one.
+func rotatedCredentials(t *testing.T, s *stage) {
+	m, client := s.wounded(t, "rotated")
+	address, password := s.locked(t)
+	password.Store("pa55-first")
+	secret := func(value string) {
+		t.Helper()
+		s.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: git, namespace: rotated}\nstringData: {username: bot, password: %s}\n", value))
+	}
+	secret("pa55-first")
+	s.Run(t, "patch", "grc", "main", "-n", "rotated", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"repoUrl":"%s/rotated.git","secretRef":{"name":"git"}}}`, address))
+	m.burst(t, client, "locked")
+	m.equal(t, client)
+
+	secret("pa55-wrong")
+	password.Store("pa55-second")
+	m.burst(t, client, "refused")
+	for _, object := range []string{"gitrepoconfig/main", "gitdestination/main"} {
+		if why := s.condition(t, "rotated", object, "Ready", "AuthenticationFailed"); strings.Contains(why, "pa55") || strings.Contains(why, "Ym90OnBhNTU") {
+			t.Errorf("%s tells the credentials: %s", object, why)
+		}
+	}
+	if pending := s.Run(t, "get", "gds", "main", "-n", "rotated", "-o", "jsonpath={.status.pendingChanges}"); pending == "" || pending == "0" {
+		t.Errorf("%q changes wait", pending)
+	}
+	secret("pa55-second")
+	m.healed(t, client)
+}
+
+// rewrittenHistory has somebody force-push other history, with everybody's files and then without ours.
+func rewrittenHistory(t *testing.T, s *stage) {
+	m, client := s.wounded(t, "rewritten")
+	rewrite := func(script string) {
+		t.Helper()
+		script = fmt.Sprintf(`set -e; clone=$(mktemp -d); trap "rm -rf $clone" EXIT; git clone -q %s/rewritten.git $clone; cd $clone
+git config user.name Jane; git config user.email jane@example.com; git checkout -q --orphan anew; %s; git add -A; git commit -qm Anew; git push -q --force origin anew:main`,
+			s.Env(devcluster.EnvGitURL), script)
+		if out, err := shell(t.Context(), script); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	for name, script := range map[string]string{"squashed": "true", "emptied": "git rm -rqf " + m.Folder + "/core"} {
+		rewrite(script)
+		root, err := m.Git(t.Context(), "rev-list", "--max-parents=0", "main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.burst(t, client, name)
+		m.equal(t, client)
+		if kept, err := m.Git(t.Context(), "rev-list", "--max-parents=0", "main"); err != nil || kept != root {
+			t.Errorf("%s: somebody's push was undone: the branch begins with %s instead of %s (%v)", name, kept, root, err)
+		}
+	}
+	m.healed(t, client)
+}
+
+// fullQuota has a Git server that takes no object any more, as one does whose disk or quota is full.
+func fullQuota(t *testing.T, s *stage) {
+	m, client := s.wounded(t, "quota")
+	if _, err := m.Git(t.Context(), "config", "receive.maxInputSize", "1"); err != nil {
+		t.Fatal(err)
+	}
+	m.burst(t, client, "full")
+	s.condition(t, "quota", "gitdestination/main", "Ready", "PushRejected")
+	if _, err := m.Git(t.Context(), "config", "--unset", "receive.maxInputSize"); err != nil {
+		t.Fatal(err)
+	}
+	m.healed(t, client)
+}
