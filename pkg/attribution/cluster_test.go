@@ -286,7 +286,7 @@ func (r *request) finish(name string) {
 
 // event is what a watch makes of a change.
 func (c change) event() Event {
-	object := configMap(c.state.name, c.state.uid, versionOf(c.state))
+	object := configMap(c.state.name, c.state.uid, versionOf(c.state)).writtenAt(c.state.made)
 	if !c.state.deletion.IsZero() {
 		object = object.deletedAt(c.state.deletion, 0)
 	}

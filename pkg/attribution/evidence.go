@@ -79,7 +79,7 @@ func (e *evidence) decideWrite() verdict {
 	admitted := e.admitted()
 	switch {
 	case len(e.exact) > 0:
-		return e.weigh(maker(e.makers(), admitted), admitted)
+		return e.weigh(maker(e.makers(), admitted, e.event.Object), admitted)
 	case len(admitted) > 0:
 		return e.decideAdmitted(admitted)
 	}

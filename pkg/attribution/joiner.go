@@ -197,7 +197,7 @@ func (j *Joiner) Find(event Event) Author {
 	if event.Operation == v1alpha1.OperationDelete {
 		found = asker(latestDeletion(j.auditedDeletions(object, event.Object.GetUID())))
 	} else {
-		found = maker(j.auditedStates(event.Object), nil)
+		found = maker(j.auditedStates(event.Object), nil, event.Object)
 	}
 	if found == nil {
 		return Author{Signal: Unknown}
@@ -222,7 +222,7 @@ func (j *Joiner) auditedStates(object *unstructured.Unstructured) []*kept {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	return where(j.recent.made[revision{object.GetUID(), object.GetResourceVersion()}], func(k *kept) bool {
-		return writtenWithin(object, k.Begun.Truncate(time.Second), k.ended().Add(clockSkew))
+		return bearsOut(object, k)
 	})
 }
 

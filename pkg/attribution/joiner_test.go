@@ -89,6 +89,9 @@ func TestWrites(t *testing.T) {
 		"found by one who followed":    {facts: []told{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, want: "ann", signal: Audit},
 		"found by one who raced":       {facts: []told{audited("bob", begun(-3*ms, 9*ms)), audited("ann", begun(0, 4*ms))}, signal: Unknown},
 		"forged for the same time":     {facts: []told{audited("ann"), audited("eve")}, signal: Unknown},
+		"found by one from the start":  {facts: []told{audited("bob", begun(3*ms, 9*ms)), audited("ann", begun(0, 4*ms)), audited("bob", begun(1*ms, 1*ms))}, signal: Unknown},
+		"forged before":                {facts: []told{audited("eve", begun(-5000*ms, ms)), audited("ann")}, signal: Unknown},
+		"forged before, admission":     {facts: []told{audited("eve", begun(-50*ms, ms)), audited("ann"), attempted("ann", from("5", "C"))}, signal: Unknown},
 		"raced, and admission decides": {facts: []told{audited("bob", begun(-3*ms, 9*ms)), audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},
 
 		"audit and admission agree":         {facts: []told{audited("ann"), attempted("ann", from("5", "C"))}, want: "ann", signal: Audit},

@@ -26,33 +26,45 @@ func (e *evidence) makers() []*kept {
 	return e.exact
 }
 
+// tellApart is how far apart two requests have to begin so that one was first.
+const tellApart = time.Millisecond
+
 // maker returns the fact of the request that has made a state, of several audit facts which name it; nil if that is not
 // certain. One request made the state; others found it, had nothing to change, and report it all the same. Those that
 // follow what they watch begin after the state was made. Those that raced with the maker have seen the state before they
 // were done, so that they end after it. The maker is the one that was about to make the state when it was admitted, and of
-// several the one that both began and ended first.
-func maker(facts, admitted []*kept) *kept {
+// several the one that both began and ended first. The object has to bear it out.
+func maker(facts, admitted []*kept, object *unstructured.Unstructured) *kept {
 	if one := oneUser(facts); one != nil {
 		return one
 	}
-	agreed := where(facts, func(k *kept) bool {
-		return slices.ContainsFunc(admitted, func(a *kept) bool { return a.Actor.Username == k.Actor.Username })
-	})
+	claimants := facts
 	if len(admitted) > 0 {
-		facts = agreed
+		claimants = where(facts, func(k *kept) bool {
+			return slices.ContainsFunc(admitted, func(a *kept) bool { return a.Actor.Username == k.Actor.Username })
+		})
 	}
-	if len(facts) == 0 {
+	first := earliest(claimants)
+	if first == nil || !bearsOut(object, first) || slices.ContainsFunc(facts, func(k *kept) bool { return !k.Ended.After(first.Begun) }) {
 		return nil
 	}
-	return earliest(facts)
+	return first
+}
+
+// bearsOut says whether an object was written at the time of a request, as its managedFields tell to the second.
+func bearsOut(object *unstructured.Unstructured, k *kept) bool {
+	return writtenWithin(object, k.Begun.Truncate(time.Second), k.ended().Add(clockSkew))
 }
 
 // earliest returns the fact of the request that both began and ended first, if that is one user's.
 func earliest(facts []*kept) *kept {
+	if len(facts) == 0 {
+		return nil
+	}
 	first := slices.MinFunc(facts, func(a, b *kept) int { return a.Begun.Compare(b.Begun) })
 	for _, k := range facts {
 		other := k.Actor.Username != first.Actor.Username
-		if other && (!k.Begun.After(first.Begun) || !k.Ended.After(first.Ended)) {
+		if other && (k.Begun.Sub(first.Begun) < tellApart || !k.Ended.After(first.Ended)) {
 			return nil
 		}
 	}

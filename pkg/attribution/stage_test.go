@@ -119,6 +119,12 @@ func configMap(name, uid, version string) built {
 	}}}
 }
 
+func (b built) writtenAt(at time.Time) built {
+	entry := b.Object.Object["metadata"].(map[string]any)["managedFields"].([]any)[0].(map[string]any)
+	entry["time"] = at.UTC().Format(time.RFC3339)
+	return b
+}
+
 func (b built) deletedAt(at time.Time, grace int64) built {
 	metadata := b.Object.Object["metadata"].(map[string]any)
 	metadata["deletionTimestamp"] = at.Add(time.Duration(grace) * time.Second).UTC().Format(time.RFC3339)
