@@ -50,12 +50,8 @@ func assemble(
 		return nil, err
 	}
 	store := stores.workStore(ctx, opts.Storage, keeper.Sealer)
-	reports, err := newReports(ctx, opts.Attribution, store)
+	reports, err := newReports(ctx, opts.Attribution, config, store)
 	if err != nil {
-		return nil, err
-	}
-	config.Recorder = reports.log
-	if err := reports.endpoints.Install(&config.Generic.Config); err != nil {
 		return nil, err
 	}
 	server, err := config.Complete().New()
