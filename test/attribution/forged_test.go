@@ -203,7 +203,7 @@ func contradicted(t *testing.T, s *stage) {
 	s.counts(t, contradictions, func() {
 		m.mustSet(t, s.alice, "web", "2")
 		changed := m.changesOf(t, "v1/configmaps", "web", 2)[1]
-		if changed.signal != "unknown" || changed.author == "bob" || changed.author == "mallory" {
+		if changed.Signal != "unknown" || changed.Author == "bob" || changed.Author == "mallory" {
 			t.Errorf("%s, want nobody", changed)
 		}
 	})

@@ -13,49 +13,27 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// commit is what a commit says of one change.
-type commit struct {
-	author, email  string
-	subject        string
-	signal         string
-	version        string
-	impersonatedBy string
-	namespaceBy    string
-}
-
-// String is short enough for the log of a test.
-func (c commit) String() string {
-	return fmt.Sprintf("%s by %q (%s, resourceVersion %s)", c.subject, c.author, c.signal, c.version)
-}
+// commit is a commit about one change.
+type commit struct{ mirrortest.Commit }
 
 // nobody says whether the commit names no user.
-func (c commit) nobody() bool { return c.signal == "unknown" || c.signal == "managed-fields" }
+func (c commit) nobody() bool { return c.Signal == "unknown" || c.Signal == "managed-fields" }
 
 // about says which object the commit is about, and what was done to it, as a claim says it.
 func (c commit) about() (object, operation string) {
-	operation, rest, _ := strings.Cut(strings.TrimPrefix(c.subject, "["), "] ")
+	operation, rest, _ := strings.Cut(strings.TrimPrefix(c.Subject, "["), "] ")
 	return rest[strings.LastIndex(rest, "/")+1:], operation
 }
 
 // history returns the commits of the branch that are about changes of one resource, such as "v1/configmaps", the oldest
 // first.
 func (m *mirror) history(ctx context.Context, resource string) ([]commit, error) {
-	fields := []string{"%an", "%ae", "%s"}
-	for _, trailer := range []string{"Attribution", "ResourceVersion", "ImpersonatedBy", "NamespaceDeletedBy"} {
-		fields = append(fields, "%(trailers:key=X-ConfigButler-"+trailer+",valueonly,separator=%x2C)")
+	found, err := m.History(ctx, resource)
+	commits := make([]commit, len(found))
+	for i := range found {
+		commits[i] = commit{found[i]}
 	}
-	out, err := m.Git(ctx, "log", "--reverse", "--format="+strings.Join(fields, "%x00"), "main")
-	if err != nil {
-		return nil, err
-	}
-	var commits []commit
-	for line := range strings.Lines(out) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\x00")
-		if strings.Contains(f[2], "] "+resource+" ") {
-			commits = append(commits, commit{author: f[0], email: f[1], subject: f[2], signal: f[3], version: f[4], impersonatedBy: f[5], namespaceBy: f[6]})
-		}
-	}
-	return commits, nil
+	return commits, err
 }
 
 // commits waits until there are as many commits about a resource, and returns them. More fail the test.
@@ -130,10 +108,10 @@ func (w *mistakes) judge(c commit, by string, must bool) bool {
 	switch {
 	case c.nobody() && must:
 		w.add("%s, but it was %s", c, by)
-	case !c.nobody() && (c.author != by || !strings.HasPrefix(c.email, by+"@")):
-		w.add("WRONG: %s <%s>, but it was %s", c, c.email, by)
+	case !c.nobody() && (c.Author != by || !strings.HasPrefix(c.Email, by+"@")):
+		w.add("WRONG: %s <%s>, but it was %s", c, c.Email, by)
 	}
-	return !c.nobody() && c.author == by
+	return !c.nobody() && c.Author == by
 }
 
 func (w *mistakes) report(t *testing.T) {

@@ -53,14 +53,14 @@ func (m *mirror) neverWrong(t *testing.T) {
 	named, written := 0, map[string]bool{}
 	var wrong mistakes
 	for _, c := range commits {
-		if c.version == "" {
+		if c.ResourceVersion == "" {
 			continue
 		}
-		if written[c.version] {
+		if written[c.ResourceVersion] {
 			wrong.add("twice: %s", c)
 		}
-		written[c.version] = true
-		if wrong.judge(c, m.ledger.writes[c.version], false) {
+		written[c.ResourceVersion] = true
+		if wrong.judge(c, m.ledger.writes[c.ResourceVersion], false) {
 			named++
 		}
 	}

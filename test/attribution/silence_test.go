@@ -121,7 +121,7 @@ func toolsOnly(t *testing.T, s *stage) {
 	for i, want := range []struct{ signal, author string }{
 		{"managed-fields", "alice (field manager)"}, {"managed-fields", "bobs-tool (field manager)"}, {"unknown", "Slipstream"},
 	} {
-		if c := commits[i]; c.signal != want.signal || c.author != want.author {
+		if c := commits[i]; c.Signal != want.signal || c.Author != want.author {
 			t.Errorf("%s, want %s (%s)", c, want.author, want.signal)
 		}
 	}

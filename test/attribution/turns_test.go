@@ -63,7 +63,7 @@ func (m *mirror) judgeAll(t *testing.T, resource string, want int) {
 	right := 0
 	var wrong mistakes
 	for _, c := range commits {
-		by, written := m.ledger.writes[c.version]
+		by, written := m.ledger.writes[c.ResourceVersion]
 		if !written {
 			wrong.add("%s, which nobody wrote", c)
 		} else if wrong.judge(c, by, m.exact) {

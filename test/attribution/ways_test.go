@@ -17,8 +17,8 @@ func impersonation(t *testing.T, s *stage) {
 	s.alice.run(t, "create", "configmap", "web", "-n", m.Namespace, "--from-literal=a=1", "--as=carol")
 	s.alice.run(t, "delete", "configmap", "web", "-n", m.Namespace, "--as=carol")
 	for _, c := range m.named(t, "v1/configmaps", claim{"web", "CREATE", "carol"}, claim{"web", "DELETE", "carol"}) {
-		if c.signal == "audit" && c.impersonatedBy != "alice" {
-			t.Errorf("%s: impersonated by %q, want alice", c, c.impersonatedBy)
+		if c.Signal == "audit" && c.ImpersonatedBy != "alice" {
+			t.Errorf("%s: impersonated by %q, want alice", c, c.ImpersonatedBy)
 		}
 	}
 }
@@ -120,8 +120,8 @@ spec:
 	gone := m.changesOf(t, "v1/configmaps", "web", 2)[1]
 	s.Run(t, "patch", "secret", "held", "-n", "ends", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	judge(t, gone, "kube-system/namespace-controller", true)
-	if gone.namespaceBy != "carol" {
-		t.Errorf("%s: the namespace was deleted by %q, want carol", gone, gone.namespaceBy)
+	if gone.NamespaceDeletedBy != "carol" {
+		t.Errorf("%s: the namespace was deleted by %q, want carol", gone, gone.NamespaceDeletedBy)
 	}
 	s.Run(t, "delete", "clusterwatchrule", "ends")
 }

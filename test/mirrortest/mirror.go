@@ -33,7 +33,7 @@ type Mirror struct {
 
 // NewMirror makes a namespace, a repository configuration and a destination, both called
 // main, without rules. extra lines go into the destination's spec.
-func (s *Stage) NewMirror(t *testing.T, namespace string, extra ...string) *Mirror {
+func (s *Stage) NewMirror(t testing.TB, namespace string, extra ...string) *Mirror {
 	t.Helper()
 	m := &Mirror{stage: s, Namespace: namespace, Folder: "clusters/test", Repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
 	var spec strings.Builder
@@ -65,7 +65,7 @@ spec:
 
 // Watch makes a rule that selects resources of the namespace, and waits for it to be in
 // force.
-func (m *Mirror) Watch(t *testing.T, name string, resources ...string) {
+func (m *Mirror) Watch(t testing.TB, name string, resources ...string) {
 	t.Helper()
 	m.stage.Apply(t, fmt.Sprintf(`
 apiVersion: configbutler.ai/v1alpha1
@@ -106,7 +106,7 @@ func (m *Mirror) Files(ctx context.Context) ([]string, error) {
 }
 
 // Commits counts the commits of the branch.
-func (m *Mirror) Commits(t *testing.T) string {
+func (m *Mirror) Commits(t testing.TB) string {
 	t.Helper()
 	out, err := m.Git(t.Context(), "rev-list", "--count", "main")
 	if err != nil {
@@ -121,7 +121,7 @@ func (m *Mirror) ConfigMapPath(name string) string {
 }
 
 // Holds waits until a file's content has a text in it.
-func (m *Mirror) Holds(t *testing.T, path, text string) {
+func (m *Mirror) Holds(t testing.TB, path, text string) {
 	t.Helper()
 	Eventually(t, path+" holds "+text, func(ctx context.Context) error {
 		content, err := m.Git(ctx, "show", "main:"+m.Folder+"/"+path)
@@ -133,7 +133,7 @@ func (m *Mirror) Holds(t *testing.T, path, text string) {
 }
 
 // Lacks waits until there is no such file.
-func (m *Mirror) Lacks(t *testing.T, path string) {
+func (m *Mirror) Lacks(t testing.TB, path string) {
 	t.Helper()
 	Eventually(t, path+" goes", func(ctx context.Context) error {
 		files, err := m.Files(ctx)
@@ -147,7 +147,7 @@ func (m *Mirror) Lacks(t *testing.T, path string) {
 }
 
 // Settled waits until nothing is on its way to Git.
-func (m *Mirror) Settled(t *testing.T) {
+func (m *Mirror) Settled(t testing.TB) {
 	t.Helper()
 	Eventually(t, "everything is pushed", func(ctx context.Context) error {
 		state, err := m.stage.Administrator.Run(ctx, "get", "gds", "main", "-n", m.Namespace, "-o", "jsonpath={.status.state}")
@@ -159,7 +159,7 @@ func (m *Mirror) Settled(t *testing.T) {
 }
 
 // Intact lets git check the repository.
-func (m *Mirror) Intact(t *testing.T) {
+func (m *Mirror) Intact(t testing.TB) {
 	t.Helper()
 	if _, err := m.Git(t.Context(), "fsck", "--strict"); err != nil {
 		t.Error(err)

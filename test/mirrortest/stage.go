@@ -30,7 +30,7 @@ type Stage struct {
 }
 
 // NewStage starts a cluster with the server.
-func NewStage(t *testing.T, options devcluster.Options) *Stage {
+func NewStage(t testing.TB, options devcluster.Options) *Stage {
 	t.Helper()
 	options.Server = true
 	cluster := clustertest.Start(t, options)
@@ -38,7 +38,7 @@ func NewStage(t *testing.T, options devcluster.Options) *Stage {
 }
 
 // Run runs kubectl as the administrator and fails the test if it fails.
-func (s *Stage) Run(t *testing.T, arguments ...string) string {
+func (s *Stage) Run(t testing.TB, arguments ...string) string {
 	t.Helper()
 	out, err := s.Administrator.Run(t.Context(), arguments...)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Stage) Run(t *testing.T, arguments ...string) string {
 }
 
 // Apply applies manifests as the administrator.
-func (s *Stage) Apply(t *testing.T, manifests string) {
+func (s *Stage) Apply(t testing.TB, manifests string) {
 	t.Helper()
 	if _, err := s.Administrator.Feed(t.Context(), manifests, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
@@ -56,13 +56,13 @@ func (s *Stage) Apply(t *testing.T, manifests string) {
 }
 
 // Ready waits for the condition Ready.
-func (s *Stage) Ready(t *testing.T, arguments ...string) {
+func (s *Stage) Ready(t testing.TB, arguments ...string) {
 	t.Helper()
 	s.Run(t, append([]string{"wait", "--for=condition=Ready", "--timeout=60s"}, arguments...)...)
 }
 
 // Client is a client of a user for what kubectl would be too slow for.
-func Client(t *testing.T, user devcluster.Kubeconfig) kubernetes.Interface {
+func Client(t testing.TB, user devcluster.Kubeconfig) kubernetes.Interface {
 	t.Helper()
 	config, err := user.RESTConfig()
 	if err != nil {
@@ -76,7 +76,7 @@ func Client(t *testing.T, user devcluster.Kubeconfig) kubernetes.Interface {
 }
 
 // OtherLeader waits until somebody leads, other than one, and returns its identity.
-func (s *Stage) OtherLeader(t *testing.T, client kubernetes.Interface, than string) (holder string) {
+func (s *Stage) OtherLeader(t testing.TB, client kubernetes.Interface, than string) (holder string) {
 	t.Helper()
 	Eventually(t, "another leader", func(ctx context.Context) error {
 		lease, err := client.CoordinationV1().Leases(devcluster.ServerNamespace).Get(ctx, "slipstream", metav1.GetOptions{})
@@ -92,7 +92,7 @@ func (s *Stage) OtherLeader(t *testing.T, client kubernetes.Interface, than stri
 }
 
 // Eventually waits until check succeeds.
-func Eventually(t *testing.T, what string, check func(ctx context.Context) error) {
+func Eventually(t testing.TB, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, Deadline, true, func(ctx context.Context) (bool, error) {
