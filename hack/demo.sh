@@ -199,7 +199,7 @@ seconds_since() { awk -v began="$1" -v ended="$(now)" 'BEGIN { printf "%.1f", en
 show() {
   say "The commits, oldest first: git log --stat"
   mirror_git --no-pager log --reverse --date=format:%H:%M:%S --format='%h  %cd  %an  %s' --stat=100 main | grep -v '^$'
-  say "What jane changed: git show. The author is the server, since it does not know who made a change; it says so"
+  say "What jane changed: git show. kube-apiserver has told that it was her; the trailer Attribution says how"
   mirror_git --no-pager show "$(mirror_git log -1 --format=%h --grep='UPDATE.*deployments shop/web' main)"
   say "How far it is: kubectl get gds -n shop"
   kubectl get gds -n shop
