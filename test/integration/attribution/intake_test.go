@@ -1,0 +1,258 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package attribution proves on a real control plane that what kube-apiserver tells of a change reaches the server, by
+// which identity, and that it is what a watch tells later.
+package attribution
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+)
+
+// deadline is more than anything waited for here takes on a busy machine.
+const deadline = 2 * time.Minute
+
+// reviews is the path at which kube-apiserver asks itself.
+const reviews = "/apis/configbutler.ai/v1alpha1/admissionreviews"
+
+// ownAudit makes the server write down who sends it what.
+const ownAudit = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  resources: [{group: configbutler.ai, resources: [admissionreviews]}]
+- level: Metadata
+  nonResourceURLs: [/audit, /process-validating-webhook/*]
+- level: None
+`
+
+// intake is a cluster that tells its server of changes.
+type intake struct {
+	*devcluster.Cluster
+	admin  devcluster.Kubectl
+	direct *http.Client
+	// log is the server's own audit log.
+	log string
+}
+
+func newIntake(t *testing.T) *intake {
+	t.Helper()
+	folder := t.TempDir()
+	policy, log := filepath.Join(folder, "policy.yaml"), filepath.Join(folder, "audit.log")
+	if err := os.WriteFile(policy, []byte(ownAudit), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cluster := clustertest.Start(t, devcluster.Options{
+		Server: true, Audit: true, Admission: true,
+		ServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log, "--audit-log-mode=blocking", "-v=3"},
+	})
+	config, err := cluster.Admin().RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without the aggregator the server has a certificate of another authority.
+	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
+	direct, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &intake{Cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), direct: direct, log: log}
+}
+
+func TestIntake(t *testing.T) {
+	s := newIntake(t)
+	t.Run("Aggregated", s.testAggregated)
+	t.Run("OnlyTheAPIServer", s.testOnlyTheAPIServer)
+	t.Run("Direct", s.testDirect)
+}
+
+// taken is how many events or reviews the server has taken that gave facts.
+func (s *intake) taken(ctx context.Context, metric string) (float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Env(devcluster.EnvServerURL)+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := s.direct.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`(?m)^slipstream_` + metric + `\{outcome="recorded"\} (\S+)$`).FindSubmatch(body)
+	if found == nil {
+		return 0, nil
+	}
+	return strconv.ParseFloat(string(found[1]), 64)
+}
+
+// change makes changes to a ConfigMap, each of which both signals must tell of, and returns how long kube-apiserver has
+// waited for an admission review, on average.
+func (s *intake) change(t *testing.T, name string, times int) time.Duration {
+	t.Helper()
+	signals := []string{"audit_events_total", "admission_reviews_total"}
+	var before [2]float64
+	for i, signal := range signals {
+		var err error
+		if before[i], err = s.taken(t.Context(), signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum, count := s.waited(t)
+	s.run(t, "create", "configmap", name, "--from-literal=n=0")
+	for n := range times {
+		s.run(t, "patch", "configmap", name, "--type=merge", "-p", fmt.Sprintf(`{"data":{"n":"%d"}}`, n+1))
+	}
+	for i, signal := range signals {
+		var now float64
+		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, deadline, true, func(ctx context.Context) (_ bool, err error) {
+			now, err = s.taken(ctx, signal)
+			return now >= before[i]+float64(times+1), err
+		})
+		if err != nil {
+			t.Errorf("%s was %v, is %v after %d changes: %v", signal, before[i], now, times+1, err)
+		}
+	}
+	sumNow, countNow := s.waited(t)
+	return time.Duration((sumNow - sum) / (countNow - count) * float64(time.Second))
+}
+
+func (s *intake) run(t *testing.T, arguments ...string) {
+	t.Helper()
+	if _, err := s.admin.Run(t.Context(), arguments...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waited is how long kube-apiserver has waited for admission reviews, in seconds, and for how many.
+func (s *intake) waited(t *testing.T) (sum, count float64) {
+	t.Helper()
+	metrics, err := s.admin.Run(t.Context(), "get", "--raw", "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern := regexp.MustCompile(`(?m)^apiserver_admission_webhook_admission_duration_seconds_(sum|count)\{name="attribution.configbutler.ai",.*\} (\S+)$`)
+	for _, found := range pattern.FindAllStringSubmatch(metrics, -1) {
+		value, err := strconv.ParseFloat(found[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found[1] == "sum" {
+			sum += value
+		} else {
+			count += value
+		}
+	}
+	return sum, count
+}
+
+// requests are those that the server has written down, of a path.
+func (s *intake) requests(t *testing.T, path string) []auditv1.Event {
+	t.Helper()
+	content, err := os.ReadFile(s.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []auditv1.Event
+	for line := range strings.Lines(string(content)) {
+		var event auditv1.Event
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(event.RequestURI, path) {
+			events = append(events, event)
+		}
+	}
+	return events
+}
+
+// testAggregated expects facts of a webhook that names the Service default/kubernetes, sent by the API server as itself.
+func (s *intake) testAggregated(t *testing.T) {
+	t.Logf("kube-apiserver waited %v for a review", s.change(t, "aggregated", 50))
+	events := s.requests(t, reviews)
+	if len(events) < 51 {
+		t.Fatalf("the server has written down %d reviews", len(events))
+	}
+	for _, event := range events {
+		user := event.User
+		if user.Username != "system:apiserver" || !slices.Contains(user.Groups, "system:masters") || event.ResponseStatus.Code != http.StatusOK {
+			t.Fatalf("a review was sent by %+v and answered with %+v", user, event.ResponseStatus)
+		}
+	}
+	t.Logf("the identity: %+v", events[0].User)
+	for _, event := range s.requests(t, "/audit") {
+		if event.User.Username != devcluster.AuditUser || event.ResponseStatus.Code != http.StatusOK {
+			t.Fatalf("events were sent by %+v and answered with %+v", event.User, event.ResponseStatus)
+		}
+	}
+}
+
+// testOnlyTheAPIServer expects that not even an administrator can forge a review, or audit events.
+func (s *intake) testOnlyTheAPIServer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "review.json")
+	forged := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"forged"}}`
+	if err := os.WriteFile(file, []byte(forged), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, as := range [][]string{nil, {"--as=system:apiserver"}, {"--as=jane", "--as-group=system:masters"}} {
+		out, err := s.admin.Run(t.Context(), append([]string{"create", "--raw", reviews, "-f", file}, as...)...)
+		if err == nil || !strings.Contains(err.Error(), "(Forbidden)") {
+			t.Errorf("as %v: %s (%v)", as, out, err)
+		}
+	}
+	answer, err := s.direct.Post(s.Env(devcluster.EnvServerURL)+"/audit", "application/json", strings.NewReader(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("an administrator's audit events are answered with %d", answer.StatusCode)
+	}
+}
+
+// testDirect expects the same of a webhook with a secret in its path, which no log of the server learns.
+func (s *intake) testDirect(t *testing.T) {
+	if err := s.UseDirectAdmission(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("kube-apiserver waited %v for a review", s.change(t, "direct", 50))
+	path, err := s.admin.Run(t.Context(), "get", "validatingwebhookconfiguration", "slipstream-attribution", "-o", "jsonpath={.webhooks[0].clientConfig.service.path}{.webhooks[0].clientConfig.url}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := path[strings.LastIndex(path, "/")+1:]
+	if len(secret) < 32 || len(s.requests(t, "/process-validating-webhook/")) < 51 {
+		t.Fatalf("the webhook's path is %q", path)
+	}
+	for _, file := range []string{s.log, s.Env(devcluster.EnvServerLog)} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(content), "/process-validating-webhook/") || strings.Contains(string(content), secret) {
+			t.Errorf("%s does not tell of the webhook's requests, or tells the secret", file)
+		}
+	}
+}
