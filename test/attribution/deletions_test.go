@@ -34,8 +34,10 @@ func finalizers(t *testing.T, s *stage) {
 	patch(s.alice, "two", `["example.com/a","example.com/b"]`)
 
 	s.bob.run(t, "delete", "configmap", "one", "two", "-n", m.Namespace, "--wait=false")
-	// That it is deleted a second time changes nothing.
-	s.alice.run(t, "delete", "configmap", "one", "-n", m.Namespace, "--wait=false")
+	if s.exact {
+		// That it is deleted a second time changes nothing, but a review of it does not tell.
+		s.alice.run(t, "delete", "configmap", "one", "-n", m.Namespace, "--wait=false")
+	}
 	patch(s.carol, "one", "null")
 	patch(s.carol, "two", `["example.com/b"]`)
 	patch(s.carol, "two", "null")
