@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/attribution/factlog"
 )
@@ -110,4 +111,25 @@ func (a *authors) content(canonical []byte) func() string {
 // waiting says whether a change of the object waits for its author.
 func (a *authors) waiting(o Object) bool {
 	return a.joiner.Waiting(attribution.Object{GroupResource: o.resource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
+}
+
+// countAuthor adds a change by the signal that told who made it.
+func countAuthor(counts *v1alpha1.AttributionCounts, author attribution.Author) {
+	switch author.Signal {
+	case attribution.Audit:
+		counts.Audit++
+	case attribution.Admission:
+		counts.Admission++
+	case attribution.ManagedFields:
+		counts.ManagedFields++
+	default:
+		counts.Unknown++
+	}
+}
+
+func sumOf(a, b v1alpha1.AttributionCounts) v1alpha1.AttributionCounts {
+	return v1alpha1.AttributionCounts{
+		Audit: a.Audit + b.Audit, Admission: a.Admission + b.Admission,
+		ManagedFields: a.ManagedFields + b.ManagedFields, Unknown: a.Unknown + b.Unknown,
+	}
 }

@@ -62,6 +62,8 @@ type pushed struct {
 	commits          int
 	written, removed int
 	bytes            int
+	// authors counts the changes by the signal that told who made them.
+	authors v1alpha1.AttributionCounts
 	// files is how many more files there are of each type.
 	files map[schema.GroupVersionResource]int64
 }
@@ -253,6 +255,7 @@ func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
 		s.files = map[schema.GroupVersionResource]int64{}
 	}
 	for _, change := range changes {
+		countAuthor(&s.authors, change.Author)
 		switch change.Operation {
 		case v1alpha1.OperationDelete:
 			s.removed++

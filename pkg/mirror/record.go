@@ -30,7 +30,8 @@ type facts struct {
 	lastSubject string
 	lastPush    time.Time
 	retries     int64
-	unknown     int64 // changes that nobody is known for
+	// authors counts the changes by the signal that told who made them.
+	authors v1alpha1.AttributionCounts
 
 	// files are the managed files by type. The map is not changed, but replaced.
 	files          map[schema.GroupVersionResource]int64
@@ -114,7 +115,7 @@ func (r *record) pushed(p pushed) {
 	}
 	r.update(func(f *facts) {
 		f.lastCommit, f.lastSubject, f.lastPush = p.last, p.subject, time.Now()
-		f.unknown += int64(p.written + p.removed)
+		f.authors = sumOf(f.authors, p.authors)
 		files := maps.Clone(f.files)
 		if files == nil {
 			files = map[schema.GroupVersionResource]int64{}

@@ -27,7 +27,7 @@ func newRecord(
 		PendingChanges: int64(waiting.rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(waiting.oldest),
 		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld, PushRetries: f.retries,
 		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
-		Attribution: v1alpha1.AttributionCounts{Unknown: f.unknown}, LeaseHolder: f.leaseHolder,
+		Attribution: f.authors, LeaseHolder: f.leaseHolder,
 	}
 	if failure != nil {
 		status.LastError = failure.Error()
