@@ -51,9 +51,9 @@ type verdict struct {
 	until time.Time
 	// contradiction says that facts disagree.
 	contradiction bool
-	// fact is what told, if it was a fact; claimed says that no other event can be explained by it.
-	fact    *kept
-	claimed bool
+	// fact is what told, if it was a fact; claims says that it explains no other event from now on.
+	fact   *kept
+	claims bool
 }
 
 // by is a verdict for the user of a fact.

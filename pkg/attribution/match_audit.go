@@ -86,7 +86,7 @@ func (e *evidence) decideNamed(facts []*kept) (verdict, bool) {
 		return verdict{author: Author{Signal: Unknown}, until: e.times.last}, true
 	}
 	v := by(unclaimed[0], e.times.last)
-	v.claimed = true
+	v.claims = true
 	return v, true
 }
 

@@ -22,13 +22,15 @@ const (
 	lastingLifetime = 7 * 24 * time.Hour
 )
 
-// kept is a fact in a store. Of its fields only claimed changes.
+// kept is a fact in a store. Of its fields only claimed changes; the others may be read without the Joiner's lock.
 type kept struct {
 	Fact
 	// arrived is when the fact came; of a recovered one, when its request began, if that is longer ago.
 	arrived time.Time
-	// claimed says that a change was found to be that of this fact, which tells neither uid nor resourceVersion and could
-	// be taken for that of another. It belongs to who holds the room of the object.
+	// claimed says that a change was found to be that of this fact, which names its object but tells neither uid nor
+	// resourceVersion, and could be taken for that of another. It belongs to who holds the room of that object, from the
+	// decision to its delivery, so that no two events claim one fact. A collection's facts are never claimed: they
+	// explain many events, whose rooms are held by many at once.
 	claimed bool
 	place   *list.Element
 }

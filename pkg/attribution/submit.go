@@ -146,8 +146,10 @@ func (j *Joiner) hurry() {
 
 // handOver delivers an event whose room the caller holds.
 func (j *Joiner) handOver(w *waiting, v verdict) {
+	if v.claims {
+		v.fact.claimed = true
+	}
 	if v.fact != nil {
-		v.fact.claimed = v.fact.claimed || v.claimed
 		j.measure(w, v.fact)
 	}
 	count(v)

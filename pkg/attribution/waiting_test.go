@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"testing"
@@ -159,6 +160,37 @@ func TestDeliveryThatBlocks(t *testing.T) {
 		}
 		if s.Waiting(web) {
 			t.Error("web waits still")
+		}
+	})
+}
+
+// One request that deletes many objects explains what becomes of each, on however many goroutines that is found out, which
+// `go test -race` looks at. One that names an object explains one event of it only.
+func TestFactsOfManyDeliveries(t *testing.T) {
+	const objects = 200
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.wake(20*time.Millisecond, Audit)
+		all := factOf("ann", Audit, deleted, configMap("", "", "").event(deleted, ""))
+		collected("", "")(&all)
+		s.Add([]Fact{all}, false)
+		for i := range objects {
+			name := fmt.Sprintf("web-%d", i)
+			if i%2 == 0 {
+				one := factOf("bob", Audit, deleted, configMap(name, "", "").event(deleted, ""))
+				one.ID = name
+				s.Add([]Fact{one}, false)
+			}
+			for uid := range 2 {
+				s.submit(configMap(name, fmt.Sprint(name, uid), "6").event(deleted, ""))
+			}
+		}
+		pass(maxWait)
+		by := map[string]int{}
+		for _, each := range s.deliveries() {
+			by[each.author.Username]++
+		}
+		if want := map[string]int{"ann": objects, "bob": objects / 2, "": objects / 2}; !maps.Equal(by, want) {
+			t.Errorf("delivered by user: %v, want %v", by, want)
 		}
 	})
 }
