@@ -115,6 +115,7 @@ func toolsOnly(t *testing.T, s *stage) {
 		return nil
 	})
 	s.alice.run(t, "create", "configmap", "web", "-n", m.Namespace, "--from-literal=a=1", "--field-manager=alice")
+	m.aSecondAfter(t, "web")
 	s.bob.run(t, "patch", "configmap", "web", "-n", m.Namespace, "-p", `{"data":{"a":"2"}}`, "--field-manager=bobs-tool")
 	s.bob.run(t, "delete", "configmap", "web", "-n", m.Namespace)
 	commits := m.changesOf(t, "v1/configmaps", "web", 3)
@@ -125,4 +126,22 @@ func toolsOnly(t *testing.T, s *stage) {
 			t.Errorf("%s, want %s (%s)", c, want.author, want.signal)
 		}
 	}
+}
+
+// aSecondAfter waits until the API server writes another time into what is written than into a ConfigMap so far: of two
+// managers at the same second nobody knows which came last.
+func (m *mirror) aSecondAfter(t *testing.T, name string) {
+	t.Helper()
+	object, err := m.admin.CoreV1().ConfigMaps(m.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirrortest.Eventually(t, "the second passes", func(context.Context) error {
+		for _, entry := range object.ManagedFields {
+			if now := time.Now().Truncate(time.Second); !now.After(entry.Time.Time) {
+				return fmt.Errorf("%s wrote it at %s", entry.Manager, entry.Time)
+			}
+		}
+		return nil
+	})
 }
