@@ -49,15 +49,17 @@ type authors struct {
 	joiner *attribution.Joiner
 	// maxWait is the longest that a change waits for facts.
 	maxWait time.Duration
+	// auditExpected says that API servers are set up to report what they audit.
+	auditExpected bool
 	// wanted are the types that are mirrored; nil until that is known.
 	wanted atomic.Pointer[sets.Set[schema.GroupResource]]
 }
 
-func newAuthors(facts Facts, hash func([]byte) string, maxWait time.Duration) *authors {
-	a := &authors{facts: facts, hash: hash, maxWait: maxWait}
-	config := attribution.Config{MaxWait: maxWait, Wanted: a.follows}
-	if facts != nil {
-		config.Gone = func(uid types.UID) { facts.Forget(uid) }
+func newAuthors(c Config) *authors {
+	a := &authors{facts: c.Facts, hash: c.Hash, maxWait: c.AttributionMaxWait, auditExpected: c.AuditExpected}
+	config := attribution.Config{MaxWait: c.AttributionMaxWait, Wanted: a.follows}
+	if c.Facts != nil {
+		config.Gone = func(uid types.UID) { c.Facts.Forget(uid) }
 	}
 	a.joiner = attribution.NewJoiner(config)
 	return a

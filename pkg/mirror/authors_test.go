@@ -96,3 +96,49 @@ func TestChangesAreCountedByWhatToldTheirAuthor(t *testing.T) {
 		return nil
 	})
 }
+
+func TestWhatIsToldOfReports(t *testing.T) {
+	now := time.Now()
+	const limit = 2 * time.Second
+	audit := func(lag, wanted time.Duration) attribution.SourceState {
+		state := attribution.SourceState{Signal: attribution.Audit, LastFact: now.Add(-time.Hour), Lag: lag}
+		if wanted > 0 {
+			state.WantedSince = now.Add(-wanted)
+		}
+		return state
+	}
+	never := func(signal attribution.Signal, wanted time.Duration) attribution.SourceState {
+		return attribution.SourceState{Signal: signal, Lag: -1, WantedSince: now.Add(-wanted)}
+	}
+	asked := attribution.SourceState{Signal: attribution.Admission, LastFact: now, Lag: -1}
+	for name, test := range map[string]struct {
+		audit, admission attribution.SourceState
+		expected         bool
+		want             string
+	}{
+		"nothing set up":               {never(attribution.Audit, time.Hour), never(attribution.Admission, time.Hour), false, "none"},
+		"admission only":               {never(attribution.Audit, time.Hour), asked, false, "True Reported"},
+		"nothing heard yet":            {never(attribution.Audit, time.Minute), never(attribution.Admission, time.Minute), true, "as before"},
+		"in time":                      {audit(time.Second, 0), never(attribution.Admission, time.Hour), true, "True Reported"},
+		"one change not reported yet":  {audit(time.Second, time.Minute), asked, true, "True Reported"},
+		"stopped":                      {audit(time.Second, auditSilence), asked, true, "False AuditSilent"},
+		"never came":                   {never(attribution.Audit, auditSilence), asked, true, "False AuditSilent"},
+		"quiet, with nothing to say":   {audit(time.Second, 0), asked, true, "True Reported"},
+		"gathered for half a minute":   {audit(30*time.Second, 0), asked, true, "False AuditLate"},
+		"late where it is no business": {audit(30*time.Second, time.Hour), asked, false, "True Reported"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conditions := []metav1.Condition{{Type: v1alpha1.ConditionAuthorsReported, Status: "as", Reason: "before"}}
+			set := conditionsFor(&conditions, 1)
+			set.authors(judgeReports([]attribution.SourceState{test.audit, test.admission}, test.expected, limit, now))
+			set.settle()
+			got := "none"
+			if len(conditions) > 0 {
+				got = string(conditions[0].Status) + " " + conditions[0].Reason
+			}
+			if got != test.want {
+				t.Errorf("%s instead of %s", got, test.want)
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -94,6 +95,16 @@ func (s *conditionSet) ownership(f facts) {
 	}
 }
 
+// authors sets AuthorsReported. What was told before stays while nothing is known yet.
+func (s *conditionSet) authors(r authorReports) {
+	switch {
+	case r.known:
+		s.set(v1alpha1.ConditionAuthorsReported, r.verdict.ok(), cmp.Or(r.verdict.reason, v1alpha1.ReasonReported), r.verdict.message)
+	case r.expected:
+		s.kept = append(s.kept, v1alpha1.ConditionAuthorsReported)
+	}
+}
+
 // settle removes the conditions of the mirror's that were not set; those of others stay.
 func (s *conditionSet) settle() {
 	*s.conditions = slices.DeleteFunc(*s.conditions, func(c metav1.Condition) bool {
@@ -105,11 +116,12 @@ func (s *conditionSet) settle() {
 var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled,
 	v1alpha1.ConditionAccessDenied, v1alpha1.ConditionOwnershipConflict, v1alpha1.ConditionSecretsEncrypted,
+	v1alpha1.ConditionAuthorsReported,
 }
 
 // destinationConditions are those of a GitDestination as it is now. failure is what keeps
 // it back.
-func destinationConditions(d *destination, failure error, conditions []metav1.Condition) []metav1.Condition {
+func destinationConditions(d *destination, failure error, reports authorReports, conditions []metav1.Condition) []metav1.Condition {
 	p := d.plan.Load()
 	conditions = slices.Clone(conditions)
 	set := conditionsFor(&conditions, p.object.Generation)
@@ -117,6 +129,7 @@ func destinationConditions(d *destination, failure error, conditions []metav1.Co
 	set.access(p.verdict)
 	set.ownership(d.record.current())
 	set.set(v1alpha1.ConditionSecretsEncrypted, p.secrets.encrypted, p.secrets.reason, p.secrets.message)
+	set.authors(reports)
 	set.settle()
 	return conditions
 }

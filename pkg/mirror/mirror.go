@@ -62,6 +62,8 @@ type Config struct {
 	Facts Facts
 	// Hash is the keyed hash of canonical content that facts have; nil: they have none.
 	Hash func([]byte) string
+	// AuditExpected says that API servers are set up to report what they audit.
+	AuditExpected bool
 	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
 	AttributionMaxWait time.Duration
 	// Dial opens connections to repositories.
@@ -160,7 +162,7 @@ func newMirror(config Config) (*mirror, error) {
 		return nil, err
 	}
 	m.streams = source.NewStreams(clients.Dynamic, (*watchHandler)(m))
-	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config.Facts, config.Hash, config.AttributionMaxWait)}
+	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config)}
 	m.services = &branchServices{
 		pushes: &pushLog{table: config.Store.Table("pushes")}, lister: source.NewLister(clients.Dynamic),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,

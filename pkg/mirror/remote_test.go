@@ -36,7 +36,7 @@ func onBranch(name, branch, folder string) func(*stage) {
 // ready is the condition Ready of a destination as it would be written now.
 func (s *stage) ready(name string) metav1.Condition {
 	d := s.destination(name)
-	for _, condition := range destinationConditions(d, s.failure(d), nil) {
+	for _, condition := range destinationConditions(d, s.failure(d), s.router.authors.reports(time.Now()), nil) {
 		if condition.Type == v1alpha1.ConditionReady {
 			return condition
 		}

@@ -137,11 +137,12 @@ func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, 
 	if err != nil || object.UID != d.uid {
 		return nil //nolint:nilerr // it is going
 	}
+	reports := p.router.authors.reports(time.Now())
 	client := p.config.Slipstream.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
 	return writeStatus(ctx, object, client.Get, client.UpdateStatus, func(object *v1alpha1.GitDestination) bool {
 		before := object.Status
 		object.Status.ObservedGeneration = d.plan.Load().object.Generation
-		object.Status.Conditions = destinationConditions(d, failure, object.Status.Conditions)
+		object.Status.Conditions = destinationConditions(d, failure, reports, object.Status.Conditions)
 		object.Status.PendingSyncs = withoutDone(object.Status.PendingSyncs, told)
 		return !equality.Semantic.DeepEqual(before, object.Status)
 	})

@@ -127,7 +127,7 @@ func (s *stage) start() {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	store := workstore.New(s.kv, "/test")
 	m := &mirror{
-		config: Config{Store: store}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(s.facts, s.hash, s.maxWait)},
+		config: Config{Store: store}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait})},
 		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},

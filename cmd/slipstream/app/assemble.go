@@ -103,7 +103,7 @@ func newMirror(
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
 		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext,
-		Facts: reports.log, Hash: reports.hash, AttributionMaxWait: opts.Attribution.MaxWait,
+		Facts: reports.log, Hash: reports.hash, AttributionMaxWait: opts.Attribution.MaxWait, AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil
 }
 

@@ -18,6 +18,8 @@ const (
 	ConditionAccessDenied = "AccessDenied"
 	// ConditionSecretsEncrypted is true when a destination's Secrets are written encrypted.
 	ConditionSecretsEncrypted = "SecretsEncrypted"
+	// ConditionAuthorsReported is true while API servers report who makes changes, and in time for the commits.
+	ConditionAuthorsReported = "AuthorsReported"
 )
 
 // Reasons that any kind may give.
@@ -89,6 +91,12 @@ const (
 	ReasonSecretsAsIs = "SecretsAsIs"
 	// ReasonSecretsOmitted says that the spec asks for Secrets to be left out.
 	ReasonSecretsOmitted = "SecretsOmitted"
+	// ReasonReported says that reports of who makes changes come in time.
+	ReasonReported = "Reported"
+	// ReasonAuditSilent says that objects change and no audit event comes.
+	ReasonAuditSilent = "AuditSilent"
+	// ReasonAuditLate says that audit events come later than changes wait for them.
+	ReasonAuditLate = "AuditLate"
 )
 
 // Reasons of a WatchRule or ClusterWatchRule.
