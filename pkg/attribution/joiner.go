@@ -48,7 +48,7 @@ type Config struct {
 type SourceState struct {
 	// Signal is what the source sends.
 	Signal Signal
-	// LastFact is when the last fact arrived; zero if none has since the term began.
+	// LastFact is when the last fact arrived; zero if none has since the term began or shortly before.
 	LastFact time.Time
 	// WantedSince is when the first change came that no fact of this source has followed; zero if there is none.
 	WantedSince time.Time
@@ -87,7 +87,8 @@ func NewJoiner(config Config) *Joiner {
 	}
 }
 
-// Add takes facts. Recovered ones are from before the term began: they say nothing about whether a source is alive.
+// Add takes facts. Recovered ones were told before, as those from before the term began: they say that a source is alive if
+// their requests were made lately, so that who begins a term goes on waiting for it, and nothing about how late it is.
 func (j *Joiner) Add(facts []Fact, recovered bool) {
 	now := time.Now()
 	evicted := 0
@@ -108,8 +109,8 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 	if recovered && fact.Begun.Before(now) {
 		arrived = fact.Begun
 	}
-	if !recovered {
-		from.heard(now)
+	if now.Sub(arrived) < patience {
+		from.heard(arrived)
 	}
 	object := objectOfFact(fact)
 	deletion := fact.Operation == v1alpha1.OperationDelete
@@ -117,13 +118,13 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 		return 0
 	}
 	if lag, ok := j.arrivals.lag(fact, now); ok && !recovered && !deletion {
-		from.measure(lag, now)
+		from.measure(lag, now, now)
 	}
+	keep := j.recent
 	if fact.Lasting && deletion {
-		evicted = j.lasting.add(*fact, arrived)
-	} else {
-		evicted = j.recent.add(*fact, arrived)
+		keep = j.lasting
 	}
+	evicted = keep.add(kept{Fact: *fact, arrived: arrived, recovered: recovered})
 	j.stir(object, now)
 	return evicted
 }

@@ -14,8 +14,13 @@ const (
 	// that neither many measurements nor a quiet time make it forget.
 	lagDecay      = 1.0 / 256
 	decayInterval = time.Second
-	// enough is how many measurements say something about how late facts are at most.
+	// enough is how many measurements say something about how late facts are at most: the longest of them, half of it on
+	// top, is next to never too short then for a source that tells at regular intervals of what comes at any time.
 	enough = 16
+	// apart is how long after one fact another has to come to count as another measurement. Facts that come together were
+	// all late for one reason: those of a list that is sent once a second are at most as late as the burst of changes
+	// before it is old.
+	apart = 50 * time.Millisecond
 )
 
 // source is what is known of one sender of facts. Times are by the clock of this process.
@@ -23,13 +28,22 @@ type source struct {
 	lastFact    time.Time
 	wantedSince time.Time
 	// lag is a maximum that later measurements lower slowly.
-	lag          time.Duration
-	lowered      time.Time
+	lag     time.Duration
+	lowered time.Time
+	// measurements are counted up to enough, and counted is when the fact came that was the last to count.
 	measurements int
+	counted      time.Time
 }
 
 // heard takes note that the source has sent something.
-func (s *source) heard(now time.Time) { s.lastFact, s.wantedSince = now, time.Time{} }
+func (s *source) heard(at time.Time) {
+	if at.After(s.lastFact) {
+		s.lastFact = at
+	}
+	if !at.Before(s.wantedSince) {
+		s.wantedSince = time.Time{}
+	}
+}
 
 // wanted takes note of a change.
 func (s *source) wanted(now time.Time) {
@@ -43,10 +57,12 @@ func (s *source) silent(now time.Time) bool {
 	return s.lastFact.IsZero() || !s.wantedSince.IsZero() && now.Sub(s.wantedSince) >= patience
 }
 
-// measure takes note of how much later than its change a fact came.
-func (s *source) measure(lag time.Duration, now time.Time) {
+// measure takes note of how much later than its change a fact came, and when that was.
+func (s *source) measure(lag time.Duration, arrived, now time.Time) {
 	lag = max(lag, 0)
-	s.measurements = min(s.measurements+1, enough)
+	if arrived.Sub(s.counted) >= apart {
+		s.measurements, s.counted = min(s.measurements+1, enough), arrived
+	}
 	switch {
 	case lag >= s.lag:
 		s.lag, s.lowered = lag, now

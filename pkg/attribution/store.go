@@ -27,6 +27,8 @@ type kept struct {
 	Fact
 	// arrived is when the fact came; of a recovered one, when its request began, if that is longer ago.
 	arrived time.Time
+	// recovered says that it was told before the term began or the store was read again, and says nothing about lateness.
+	recovered bool
 	// claimed says that a change was found to be that of this fact, which names its object but tells neither uid nor
 	// resourceVersion, and could be taken for that of another. It belongs to who holds the room of that object, from the
 	// decision to its delivery, so that no two events claim one fact. A collection's facts are never claimed: they
@@ -63,12 +65,12 @@ func newStore(limit int, lifetime time.Duration) *store {
 }
 
 // add keeps a fact, unless it has been told before, and returns how many it made give way.
-func (s *store) add(fact Fact, arrived time.Time) (evicted int) {
-	id := factID{fact.Signal, fact.ID}
+func (s *store) add(one kept) (evicted int) {
+	id := factID{one.Signal, one.ID}
 	if _, ok := s.ids[id]; ok {
 		return 0
 	}
-	k := &kept{Fact: fact, arrived: arrived}
+	k := &one
 	s.ids[id] = k
 	s.index(k, true)
 	of, ok := s.byName[k.Namespace]

@@ -69,18 +69,25 @@ func (j *Joiner) expect(w *waiting, e *evidence) {
 	}
 	var missing arrival
 	if len(e.exact) > 0 {
-		j.audit.measure(0, w.arrived)
+		j.early(e.exact[0], w)
 	} else {
 		missing.made = w.state
 	}
 	switch {
 	case !w.known:
 	case len(e.attempts) > 0:
-		j.admission.measure(0, w.arrived)
+		j.early(e.attempts[0], w)
 	default:
 		missing.tried = revision{w.state.uid, w.predecessor}
 	}
 	j.arrivals.add(w.arrived, missing)
+}
+
+// early takes note of a fact that was there before its event.
+func (j *Joiner) early(fact *kept, w *waiting) {
+	if !fact.recovered {
+		j.source(fact.Signal).measure(0, fact.arrived, w.arrived)
+	}
 }
 
 // expected says whether a fact is one whose lateness expect measures.
@@ -158,13 +165,13 @@ func (j *Joiner) handOver(w *waiting, v verdict) {
 
 // measure takes note of how late facts are that say of no state that they start from it or make it.
 func (j *Joiner) measure(w *waiting, fact *kept) {
-	if w.expected(fact) {
+	if fact.recovered || w.expected(fact) {
 		return
 	}
 	if _, delayed := askedAt(w.event.Object); !delayed {
 		j.mutex.Lock()
 		defer j.mutex.Unlock()
-		j.source(fact.Signal).measure(fact.arrived.Sub(w.arrived), time.Now())
+		j.source(fact.Signal).measure(fact.arrived.Sub(w.arrived), fact.arrived, time.Now())
 	}
 }
 

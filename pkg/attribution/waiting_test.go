@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -53,68 +52,6 @@ func TestFactsThatNeverComeDelayNobodyElse(t *testing.T) {
 			} else if grace := lag + lag/2 + graceMargin; after > grace {
 				t.Errorf("%s is delivered after %s, want at most %s", name, after, grace)
 			}
-		}
-	})
-}
-
-// A source that has sent nothing costs nothing; nor does one that says nothing although there are changes.
-func TestSilentSources(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
-		version := 1
-		delay := func() time.Duration {
-			t.Helper()
-			version++
-			before := time.Now()
-			s.submit(configMap("web", "u1", strconv.Itoa(version)).event(update, ""))
-			pass(2 * maxWait)
-			last := s.deliveries()[len(s.delivered)-1]
-			return last.at.Sub(before)
-		}
-		if got := delay(); got != 0 {
-			t.Errorf("waits %s for a source that has never sent anything", got)
-		}
-		s.Add([]Fact{{ID: "old", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, true)
-		if got := delay(); got != 0 {
-			t.Errorf("waits %s for what was recovered", got)
-		}
-		s.Add([]Fact{{ID: "new", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, false)
-		pass(time.Hour)
-		if got := delay(); got != maxWait {
-			t.Errorf("waits %s for a source whose lag is not known, want %s", got, maxWait)
-		}
-		if state := s.Sources()[0]; state.Signal != Audit || state.Silent || state.Lag >= 0 || state.WantedSince.IsZero() {
-			t.Errorf("source is %+v", state)
-		}
-		pass(patience)
-		if got := delay(); got != 0 {
-			t.Errorf("waits %s for a source that has become silent", got)
-		}
-		if state := s.Sources()[0]; !state.Silent {
-			t.Errorf("source is %+v", state)
-		}
-		s.Add([]Fact{{ID: "newer", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, false)
-		if got := delay(); got != maxWait {
-			t.Errorf("waits %s for a source that is back, want %s", got, maxWait)
-		}
-	})
-}
-
-// The lag is measured for changes that were delivered long before, too, but requests that found the change do not count.
-func TestLagBeyondTheLimit(t *testing.T) {
-	onStage(t, Config{}, func(t *testing.T, s *stage) {
-		s.wake(100*time.Millisecond, Audit)
-		event := configMap("web", "u1", "6").event(update, "")
-		fact := factOf("ann", Audit, update, event)
-		s.submit(event)
-		pass(30 * time.Second)
-		found := factOf("bob", Audit, update, event)
-		s.Add([]Fact{found}, false)
-		if lag := s.Sources()[0].Lag; lag != 100*time.Millisecond {
-			t.Errorf("lag is %s", lag)
-		}
-		s.Add([]Fact{fact}, false)
-		if lag := s.Sources()[0].Lag; lag != 30*time.Second {
-			t.Errorf("lag is %s", lag)
 		}
 	})
 }

@@ -1,0 +1,142 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"strconv"
+	"testing"
+	"time"
+)
+
+// A source that has sent nothing costs nothing; nor does one that says nothing although there are changes.
+func TestSilentSources(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		version := 1
+		delay := func() time.Duration {
+			t.Helper()
+			version++
+			before := time.Now()
+			s.submit(configMap("web", "u1", strconv.Itoa(version)).event(update, ""))
+			pass(2 * maxWait)
+			last := s.deliveries()[len(s.delivered)-1]
+			return last.at.Sub(before)
+		}
+		if got := delay(); got != 0 {
+			t.Errorf("waits %s for a source that has never sent anything", got)
+		}
+		s.Add([]Fact{{ID: "old", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now().Add(-patience)}}, true)
+		if got := delay(); got != 0 {
+			t.Errorf("waits %s for a source that has sent nothing lately", got)
+		}
+		s.Add([]Fact{{ID: "new", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, false)
+		pass(time.Hour)
+		if got := delay(); got != maxWait {
+			t.Errorf("waits %s for a source whose lag is not known, want %s", got, maxWait)
+		}
+		if state := s.Sources()[0]; state.Signal != Audit || state.Silent || state.Lag >= 0 || state.WantedSince.IsZero() {
+			t.Errorf("source is %+v", state)
+		}
+		pass(patience)
+		if got := delay(); got != 0 {
+			t.Errorf("waits %s for a source that has become silent", got)
+		}
+		if state := s.Sources()[0]; !state.Silent {
+			t.Errorf("source is %+v", state)
+		}
+		s.Add([]Fact{{ID: "newer", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, false)
+		if got := delay(); got != maxWait {
+			t.Errorf("waits %s for a source that is back, want %s", got, maxWait)
+		}
+	})
+}
+
+// A source that was alive before the term began is waited for, but how late it is has to be seen: what was there says nothing.
+func TestRecoveredSources(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		pass(time.Minute)
+		var before []Event
+		var facts []Fact
+		for i := range 2 * enough {
+			event := configMap("web", "u1", strconv.Itoa(i+1)).event(update, "")
+			fact := factOf("ann", Audit, update, event)
+			fact.ID, fact.Begun = strconv.Itoa(i), fact.Begun.Add(-time.Duration(2*enough-i)*100*time.Millisecond)
+			before, facts = append(before, event), append(facts, fact)
+		}
+		s.Add(facts, true)
+		if state := s.Sources()[0]; state.Silent || !state.LastFact.Equal(facts[len(facts)-1].Begun) {
+			t.Errorf("source is %+v", state)
+		}
+		for _, event := range before {
+			s.submit(event)
+		}
+		began := time.Now()
+		late := configMap("late", "u2", "99").event(update, "")
+		s.submit(late)
+		pass(time.Second)
+		s.Add([]Fact{factOf("bob", Audit, update, late)}, false)
+		pass(maxWait)
+		for _, each := range s.deliveries() {
+			if want := map[string]string{"web": "ann", "late": "bob"}[each.event.Object.GetName()]; each.author.Username != want {
+				t.Errorf("%s, %s after its change, is %q's, want %s's", each.event.Object.GetName(), each.at.Sub(began), each.author.Username, want)
+			}
+		}
+		s.Add(facts[:1], true)
+		if state := s.Sources()[0]; state.Lag != time.Second || state.LastFact.Before(began) {
+			t.Errorf("source is %+v after it was recovered once more", state)
+		}
+	})
+}
+
+// A source that tells in lists is as late as its lists are apart, also when the first ones come soon after a burst began.
+func TestLists(t *testing.T) {
+	const interval = time.Second
+	for _, soon := range []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond} {
+		t.Run(soon.String(), func(t *testing.T) {
+			onStage(t, Config{}, func(t *testing.T, s *stage) {
+				s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, false)
+				next := time.Now().Add(soon)
+				var list []Fact
+				for i := range 1000 {
+					event := configMap("web", "u1", strconv.Itoa(i+1)).event(update, "")
+					s.submit(event)
+					list = append(list, factOf([]string{"ann", "bob"}[i%2], Audit, update, event))
+					if pass(4 * time.Millisecond); !time.Now().Before(next) || i == 999 {
+						s.Add(list, false)
+						list, next = nil, next.Add(interval)
+					}
+				}
+				pass(maxWait)
+				got := s.deliveries()
+				if len(got) != 1000 {
+					t.Fatalf("%d are delivered", len(got))
+				}
+				for i, each := range got {
+					if want := []string{"ann", "bob"}[i%2]; each.author.Username != want {
+						t.Fatalf("change %d is %q's (%s), want %s's", i, each.author.Username, each.author.Signal, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The lag is measured for changes that were delivered long before, too, but requests that found the change do not count.
+func TestLagBeyondTheLimit(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.wake(100*time.Millisecond, Audit)
+		event := configMap("web", "u1", "6").event(update, "")
+		fact := factOf("ann", Audit, update, event)
+		s.submit(event)
+		pass(30 * time.Second)
+		found := factOf("bob", Audit, update, event)
+		s.Add([]Fact{found}, false)
+		if lag := s.Sources()[0].Lag; lag != 100*time.Millisecond {
+			t.Errorf("lag is %s", lag)
+		}
+		s.Add([]Fact{fact}, false)
+		if lag := s.Sources()[0].Lag; lag != 30*time.Second {
+			t.Errorf("lag is %s", lag)
+		}
+	})
+}
