@@ -77,7 +77,26 @@ func newStage(t *testing.T, options devcluster.Options) *stage {
 			return err
 		})
 	}
+	if options.Audit || options.Admission {
+		s.tells(t)
+	}
 	return s
+}
+
+// tells waits until the control plane tells who makes changes: before it has ever done so no change waits for that.
+func (s *stage) tells(t *testing.T) {
+	t.Helper()
+	m, probes := s.newMirror(t, "probes", "configmaps"), 0
+	mirrortest.Eventually(t, "the control plane tells", func(ctx context.Context) error {
+		probes++
+		if err := m.set(ctx, s.alice, "probe", fmt.Sprint(probes)); err != nil {
+			return err
+		}
+		if c := m.changesOf(t, "v1/configmaps", "probe", probes)[probes-1]; c.nobody() {
+			return fmt.Errorf("%s", c)
+		}
+		return nil
+	})
 }
 
 // person is an ordinary user.
