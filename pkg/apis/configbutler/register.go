@@ -44,6 +44,18 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&WatchRuleList{},
 		&ClusterWatchRule{},
 		&ClusterWatchRuleList{},
+		&AppCatalog{},
+		&AppCatalogList{},
+		&CatalogWorkload{},
+		&CatalogWorkloadList{},
+		&CatalogSync{},
+		&SyncStatus{},
+		&SyncStatusList{},
+		&SyncPolicy{},
+		&SyncPolicyList{},
+		&Rollback{},
+		&Dismissal{},
+		&Retry{},
 	)
 	return nil
 }

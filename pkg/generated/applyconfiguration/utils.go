@@ -21,6 +21,20 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=configbutler.ai, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("AccessPolicy"):
 		return &configbutlerv1alpha1.AccessPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AppCatalog"):
+		return &configbutlerv1alpha1.AppCatalogApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AppCatalogSpec"):
+		return &configbutlerv1alpha1.AppCatalogSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AppCatalogStatus"):
+		return &configbutlerv1alpha1.AppCatalogStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Archive"):
+		return &configbutlerv1alpha1.ArchiveApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CatalogEdit"):
+		return &configbutlerv1alpha1.CatalogEditApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CatalogEntry"):
+		return &configbutlerv1alpha1.CatalogEntryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CatalogRevision"):
+		return &configbutlerv1alpha1.CatalogRevisionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterResourceRule"):
 		return &configbutlerv1alpha1.ClusterResourceRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClusterWatchRule"):
@@ -57,22 +71,44 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.NamespacedRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ObjectReference"):
 		return &configbutlerv1alpha1.ObjectReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Patch"):
+		return &configbutlerv1alpha1.PatchApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PatchTarget"):
+		return &configbutlerv1alpha1.PatchTargetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PendingCatalogSync"):
+		return &configbutlerv1alpha1.PendingCatalogSyncApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PendingSync"):
 		return &configbutlerv1alpha1.PendingSyncApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushPolicy"):
 		return &configbutlerv1alpha1.PushPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Reminders"):
+		return &configbutlerv1alpha1.RemindersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceRule"):
 		return &configbutlerv1alpha1.ResourceRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceType"):
 		return &configbutlerv1alpha1.ResourceTypeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Retention"):
+		return &configbutlerv1alpha1.RetentionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RetryPolicy"):
+		return &configbutlerv1alpha1.RetryPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &configbutlerv1alpha1.SecretReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SuspendedWork"):
+		return &configbutlerv1alpha1.SuspendedWorkApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SyncPolicy"):
+		return &configbutlerv1alpha1.SyncPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SyncPolicySpec"):
+		return &configbutlerv1alpha1.SyncPolicySpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SyncPolicyStatus"):
+		return &configbutlerv1alpha1.SyncPolicyStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WatchRule"):
 		return &configbutlerv1alpha1.WatchRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WatchRuleSpec"):
 		return &configbutlerv1alpha1.WatchRuleSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WatchRuleStatus"):
 		return &configbutlerv1alpha1.WatchRuleStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadReference"):
+		return &configbutlerv1alpha1.WorkloadReferenceApplyConfiguration{}
 
 	}
 	return nil

@@ -21,7 +21,19 @@ import (
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
 		v1alpha1.AccessPolicy{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_AccessPolicy(ref),
+		v1alpha1.AppCatalog{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_AppCatalog(ref),
+		v1alpha1.AppCatalogList{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_AppCatalogList(ref),
+		v1alpha1.AppCatalogSpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref),
+		v1alpha1.AppCatalogStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref),
+		v1alpha1.Archive{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Archive(ref),
 		v1alpha1.AttributionCounts{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_AttributionCounts(ref),
+		v1alpha1.CatalogEdit{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_CatalogEdit(ref),
+		v1alpha1.CatalogEntry{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_CatalogEntry(ref),
+		v1alpha1.CatalogRevision{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_CatalogRevision(ref),
+		v1alpha1.CatalogSync{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_CatalogSync(ref),
+		v1alpha1.CatalogWorkload{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_CatalogWorkload(ref),
+		v1alpha1.CatalogWorkloadList{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadList(ref),
+		v1alpha1.CatalogWorkloadRecord{}.OpenAPIModelName():     schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadRecord(ref),
 		v1alpha1.ClusterResourceRule{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref),
 		v1alpha1.ClusterWatchRule{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRule(ref),
 		v1alpha1.ClusterWatchRuleList{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRuleList(ref),
@@ -30,6 +42,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.CommitPolicy{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_CommitPolicy(ref),
 		v1alpha1.CommitSigning{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_CommitSigning(ref),
 		v1alpha1.CommitSummary{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_CommitSummary(ref),
+		v1alpha1.Dismissal{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref),
 		v1alpha1.Encryption{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_Encryption(ref),
 		v1alpha1.GitDestination{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_GitDestination(ref),
 		v1alpha1.GitDestinationList{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_GitDestinationList(ref),
@@ -47,21 +60,48 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.MirrorSync{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_MirrorSync(ref),
 		v1alpha1.MirrorSyncSpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref),
 		v1alpha1.MirrorSyncStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_MirrorSyncStatus(ref),
+		v1alpha1.MirroredCommit{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_MirroredCommit(ref),
 		v1alpha1.NamespacedObjectReference{}.OpenAPIModelName(): schema_pkg_apis_configbutler_v1alpha1_NamespacedObjectReference(ref),
 		v1alpha1.NamespacedRules{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref),
 		v1alpha1.ObjectReference{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_ObjectReference(ref),
 		v1alpha1.OwnerMarker{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_OwnerMarker(ref),
+		v1alpha1.Patch{}.OpenAPIModelName():                     schema_pkg_apis_configbutler_v1alpha1_Patch(ref),
+		v1alpha1.PatchTarget{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_PatchTarget(ref),
+		v1alpha1.PendingCatalogSync{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_PendingCatalogSync(ref),
 		v1alpha1.PendingSync{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref),
+		v1alpha1.Progress{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_Progress(ref),
 		v1alpha1.PushPolicy{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref),
+		v1alpha1.Reminders{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Reminders(ref),
+		v1alpha1.RequestOutcome{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref),
 		v1alpha1.ResourceRule{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref),
+		v1alpha1.ResourceSummary{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_ResourceSummary(ref),
 		v1alpha1.ResourceType{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_ResourceType(ref),
 		v1alpha1.ResourceTypeWatch{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_ResourceTypeWatch(ref),
+		v1alpha1.Retention{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Retention(ref),
+		v1alpha1.Retry{}.OpenAPIModelName():                     schema_pkg_apis_configbutler_v1alpha1_Retry(ref),
+		v1alpha1.RetryPolicy{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_RetryPolicy(ref),
+		v1alpha1.Rollback{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_Rollback(ref),
+		v1alpha1.RollbackSpec{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_RollbackSpec(ref),
 		v1alpha1.SecretReference{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_SecretReference(ref),
+		v1alpha1.SourceAuthor{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SourceAuthor(ref),
+		v1alpha1.SourceObservation{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_SourceObservation(ref),
+		v1alpha1.SuspendedWork{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_SuspendedWork(ref),
+		v1alpha1.SyncError{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_SyncError(ref),
+		v1alpha1.SyncPolicy{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_SyncPolicy(ref),
+		v1alpha1.SyncPolicyList{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncPolicyList(ref),
+		v1alpha1.SyncPolicySpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref),
+		v1alpha1.SyncPolicyStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_SyncPolicyStatus(ref),
 		v1alpha1.SyncProgress{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref),
+		v1alpha1.SyncRecord{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref),
+		v1alpha1.SyncStatus{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_SyncStatus(ref),
+		v1alpha1.SyncStatusList{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncStatusList(ref),
+		v1alpha1.SyncStatusSpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncStatusSpec(ref),
+		v1alpha1.SyncSubject{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_SyncSubject(ref),
 		v1alpha1.WatchRule{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_WatchRule(ref),
 		v1alpha1.WatchRuleList{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_WatchRuleList(ref),
 		v1alpha1.WatchRuleSpec{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_WatchRuleSpec(ref),
 		v1alpha1.WatchRuleStatus{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref),
+		v1alpha1.WorkloadReference{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_WorkloadReference(ref),
 		resource.Quantity{}.OpenAPIModelName():                  schema_apimachinery_pkg_api_resource_Quantity(ref),
 		v1.APIGroup{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_APIGroup(ref),
 		v1.APIGroupList{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_APIGroupList(ref),
@@ -149,6 +189,419 @@ func schema_pkg_apis_configbutler_v1alpha1_AccessPolicy(ref common.ReferenceCall
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_AppCatalog(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AppCatalog follows workloads in one namespace, the source, and offers them to environments, revision by revision. Its content is in CatalogWorkloads, what changed and when in SyncStatuses.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and the labels of records are made of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what the user wants.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.AppCatalogSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the server found. Only the server writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.AppCatalogStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AppCatalogSpec{}.OpenAPIModelName(), v1alpha1.AppCatalogStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_AppCatalogList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AppCatalogList is a list of AppCatalogs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.AppCatalog{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AppCatalog{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AppCatalogSpec says which workloads a catalog follows and how it offers them. It names workloads, a selector, or both.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"sourceNamespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sourceNamespace is the namespace whose workloads are followed, such as production. It cannot be changed: revisions and records are about one source.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"workloads": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kind",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "workloads are followed by kind and name, also while the source does not have them. At most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.WorkloadReference{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"workloadSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "workloadSelector matches the labels of further workloads in the source. An empty selector ({}) matches all of them. A workload that another object controls, such as the ReplicaSet of a Deployment, is never selected. One that has been selected stays in the catalog, marked as missing, when it is deleted or loses its labels.",
+							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
+						},
+					},
+					"patches": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "patches are laid over what the source holds, one after another in the order of the list. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Patch{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"ignore": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "ignore names fields that never count as a change and are not offered. A list that is given replaces the default, which is /spec/replicas of every workload; an empty list lets every field count.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.IgnoreRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"pauseUntil": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pauseUntil keeps the catalog as it is until that time. Then one record says what changed meanwhile. A time that has passed means no pause.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"previewOnly": {
+						SchemaProps: spec.SchemaProps{
+							Description: "previewOnly records changes of the source without taking them over. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"pinnedRevision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pinnedRevision keeps the catalog at what it was at a revision listed in status.history. What it held then is offered as a new revision. While it is set, changes of the source wait; when it is taken away, one record says what changed meanwhile. The subresource rollback sets it.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"historyLimit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "historyLimit is how many revisions can be gone back to, 1 to 100. Defaults to 10.",
+							Default:     10,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"secrets": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secrets says whose permission to read Secrets counts when they are copied from the source to an environment. Requester: that of whoever asks for the environment's sync, or has turned on its automatic one. Shared: the permission of the catalog's editor, who with it lets every environment of the catalog have them. Defaults to Requester.\n\nPossible enum values:\n - `\"Requester\"` asks for the permission of whoever wants an environment to be synced.\n - `\"Shared\"` lets the permission of the catalog's editor do for all environments.",
+							Default:     v1alpha1.CatalogSecretsRequester,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Requester", "Shared"},
+						},
+					},
+					"accessPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "accessPolicy says which namespaces' environments may use the catalog. Defaults to those of this namespace.",
+							Ref:         ref(v1alpha1.AccessPolicy{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"sourceNamespace"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AccessPolicy{}.OpenAPIModelName(), v1alpha1.IgnoreRule{}.OpenAPIModelName(), v1alpha1.Patch{}.OpenAPIModelName(), v1alpha1.WorkloadReference{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AppCatalogStatus is what the server found out about a catalog.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions: Ready says whether the catalog offers what its spec wants; SourceReachable, whether the source can be read; WorkloadsMissing, that the source lacks workloads of the catalog; Paused, that changes of the source wait.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision counts what the catalog has offered. It only ever rises, also when a rollback offers again what was there before. 0 means that nothing has been offered yet.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"lastSyncedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastSyncedAt is when the revision was made.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"latestSync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "latestSync is the SyncStatus of the revision, in this namespace.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"workloads": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kind",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "workloads are those of the revision.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CatalogEntry{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"history": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"revision",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "history are the revisions that can be gone back to, the newest first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CatalogRevision{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"pendingEdits": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"generation",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "pendingEdits are changes of the spec that the catalog does not show yet, and who made them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CatalogEdit{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"pendingSyncs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"id",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PendingCatalogSync{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CatalogEdit{}.OpenAPIModelName(), v1alpha1.CatalogEntry{}.OpenAPIModelName(), v1alpha1.CatalogRevision{}.OpenAPIModelName(), v1alpha1.PendingCatalogSync{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_Archive(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Archive says where records are written before they go.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is File (in the server's data directory, one file a month) or GitDestination (in the folder of a GitDestination).\n\nPossible enum values:\n - `\"File\"` is the server's data directory.\n - `\"GitDestination\"` is the folder of a GitDestination.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"File", "GitDestination"},
+						},
+					},
+					"destinationRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "destinationRef names the GitDestination. It is required when type is GitDestination and must be absent otherwise.",
+							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"type"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_AttributionCounts(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -192,6 +645,356 @@ func schema_pkg_apis_configbutler_v1alpha1_AttributionCounts(ref common.Referenc
 				Required: []string{"audit", "admission", "managedFields", "unknown"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_CatalogEdit(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogEdit is a change of a catalog's spec.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"generation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "generation is the metadata.generation that the change has made.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"actor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "actor is the user who made the change, as authenticated.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when it was made.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"generation", "actor", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_CatalogEntry(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogEntry is a workload that a catalog offers. Its content is in the CatalogWorkload of the name <catalog>.<kind in lower case>.<name>.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the workload.\n\nPossible enum values:\n - `\"CronJob\"` is a CronJob of the group batch.\n - `\"DaemonSet\"` is a DaemonSet of the group apps.\n - `\"Deployment\"` is a Deployment of the group apps.\n - `\"Job\"` is a Job of the group batch.\n - `\"ReplicaSet\"` is a ReplicaSet of the group apps.\n - `\"StatefulSet\"` is a StatefulSet of the group apps.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"},
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the workload.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is the catalog's revision that last changed the workload.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"hash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hash tells versions of what is offered apart. It is equal when the content is.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"missing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "missing says that the source does not have the workload. It stays in the catalog, as it was last seen, until an editor removes it.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name", "revision"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_CatalogRevision(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogRevision is a revision that a catalog can go back to.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is its number.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when it was made.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"syncStatus": {
+						SchemaProps: spec.SchemaProps{
+							Description: "syncStatus is the record of it, in this namespace, which may be gone when it is too old.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"revision", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_CatalogSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogSync asks for the source of an AppCatalog to be read anew and compared with it now, and is the answer. It is created at the subresource sync of the catalog and is not stored.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the catalog.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RequestOutcome{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_CatalogWorkload(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogWorkload records what an AppCatalog holds of one workload. Its name is <catalog>.<kind in lower case>.<name>, and it goes when the catalog goes. The server writes it; it can be read and deleted, but not created or changed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the record.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.CatalogWorkloadRecord{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CatalogWorkloadRecord{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogWorkloadList is a list of CatalogWorkloads.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CatalogWorkload{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.CatalogWorkload{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadRecord(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogWorkloadRecord is what a catalog holds of a workload, and what was last seen of it in the source.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the workload.\n\nPossible enum values:\n - `\"CronJob\"` is a CronJob of the group batch.\n - `\"DaemonSet\"` is a DaemonSet of the group apps.\n - `\"Deployment\"` is a Deployment of the group apps.\n - `\"Job\"` is a Job of the group batch.\n - `\"ReplicaSet\"` is a ReplicaSet of the group apps.\n - `\"StatefulSet\"` is a StatefulSet of the group apps.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"},
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the workload.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is the catalog's revision that last changed the workload.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"hash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hash tells versions of what is offered apart. It is equal when the content is.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"capturedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "capturedAt is when what is offered was read from the source.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"manifest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "manifest is the workload as it was captured: without what the cluster adds and what the catalog ignores. Absent when it has more than 512 KiB; it is then read from the source when it is needed.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"rendered": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rendered is the manifest with the catalog's patches, which is what environments get. Absent when no patch changes it, and when manifest is absent.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"source": {
+						SchemaProps: spec.SchemaProps{
+							Description: "source is what was last seen in the source. It is ahead of the manifest while the catalog is paused, pinned, or only previews.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SourceObservation{}.OpenAPIModelName()),
+						},
+					},
+					"missing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "missing says that the source does not have the workload. It stays in the catalog, as it was last seen, until an editor removes it.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"missingSince": {
+						SchemaProps: spec.SchemaProps{
+							Description: "missingSince is when it was first found missing.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"kind", "name", "revision"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SourceObservation{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName(), runtime.RawExtension{}.OpenAPIModelName()},
 	}
 }
 
@@ -602,6 +1405,49 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitSummary(ref common.ReferenceCal
 		},
 		Dependencies: []string{
 			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Dismissal puts a prompt or a notice aside, and is the answer. Nothing is undone and nothing is synced. It is created at the subresource dismiss of a SyncStatus or Environment and is not stored.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the object in the path.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RequestOutcome{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1632,6 +2478,57 @@ func schema_pkg_apis_configbutler_v1alpha1_MirrorSyncStatus(ref common.Reference
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_MirroredCommit(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MirroredCommit is a commit that holds a change of the source.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"sha": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sha is the commit's hash in hexadecimal.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is the commit's committer time.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is the first line of the commit's message.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"url": {
+						SchemaProps: spec.SchemaProps{
+							Description: "url is a link to the commit, made with the repository's webURLTemplate. Empty without a template.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"destinationRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "destinationRef names the GitDestination that the commit was made for.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"sha", "time", "destinationRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.NamespacedObjectReference{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_NamespacedObjectReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1785,6 +2682,128 @@ func schema_pkg_apis_configbutler_v1alpha1_OwnerMarker(ref common.ReferenceCallb
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_Patch(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Patch changes every object that its target matches.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"target": {
+						SchemaProps: spec.SchemaProps{
+							Description: "target says which objects are changed.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.PatchTarget{}.OpenAPIModelName()),
+						},
+					},
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type says how the patch is written. StrategicMerge: a part of the object, in which items of lists are found by their keys, as kubectl patch does. JSON6902: a list of operations (RFC 6902). Merge: a part of the object, in which lists are replaced as a whole (RFC 7386). Defaults to StrategicMerge.\n\nPossible enum values:\n - `\"JSON6902\"` is a list of operations.\n - `\"Merge\"` is a part of an object, with lists replaced.\n - `\"StrategicMerge\"` is a part of an object, with lists merged by the keys of their items.",
+							Default:     v1alpha1.PatchStrategicMerge,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"JSON6902", "Merge", "StrategicMerge"},
+						},
+					},
+					"patch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "patch is the patch as YAML or JSON, at most 64 KiB. It cannot change what tells objects apart: apiVersion, kind, metadata.name and metadata.namespace.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"target", "patch"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PatchTarget{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PatchTarget(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PatchTarget selects objects. All that is given must match.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "group is the API group, with \"\" for the core group. Absent means every group.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the objects, such as Deployment.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object. Empty means every name.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"labelSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labelSelector matches the labels of the objects. Absent means any labels.",
+							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"kind"},
+			},
+		},
+		Dependencies: []string{
+			v1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PendingCatalogSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PendingCatalogSync is a request to read the source of a catalog anew that has not been carried out yet.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id tells the request from others of the catalog.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"actor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "actor is the user who made it, as authenticated.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when it was made.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"id", "actor", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1841,6 +2860,36 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref common.ReferenceCallb
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_Progress(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Progress counts the objects of a run.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"done": {
+						SchemaProps: spec.SchemaProps{
+							Description: "done is the number of objects that have been dealt with.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"total": {
+						SchemaProps: spec.SchemaProps{
+							Description: "total is the number of objects to deal with.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"done", "total"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1866,6 +2915,92 @@ func schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref common.ReferenceCallba
 		},
 		Dependencies: []string{
 			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_Reminders(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Reminders say when notifications about a prompt are sent again.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"suspend": {
+						SchemaProps: spec.SchemaProps{
+							Description: "suspend stops reminders. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"intervals": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "intervals are the times from the notification to the first reminder, from that to the second, and so on, as durations such as 24h. The last one repeats. At least 1m each, 1 to 10 of them. Defaults to 24h, 48h, 168h: after a day, after three, and then each week.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Duration{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RequestOutcome is what became of a request.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"accepted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "accepted says that the request has been recorded and will be carried out, also if this server ends now.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says in a sentence what was done, or where that can be seen later.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"syncStatuses": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "syncStatuses are the records that tell what becomes of the request, in the namespace of the object in the path. Empty when there is none yet.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
 	}
 }
 
@@ -1963,6 +3098,53 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 					},
 				},
 				Required: []string{"name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ResourceSummary(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceSummary says that an object changed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is the kind of the object, such as ConfigMap.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"changeType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changeType is Added, Changed or Removed.\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content is another.\n - `\"Removed\"` means that the object is gone.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Added", "Changed", "Removed"},
+						},
+					},
+				},
+				Required: []string{"type", "namespace", "name", "changeType"},
 			},
 		},
 	}
@@ -2076,6 +3258,204 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceTypeWatch(ref common.Referenc
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_Retention(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Retention says how long records are kept. Those that somebody or something still works on are kept in any case.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"days": {
+						SchemaProps: spec.SchemaProps{
+							Description: "days is the age at which a record goes, 1 to 3650. Defaults to 90.",
+							Default:     90,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"keepPerSubject": {
+						SchemaProps: spec.SchemaProps{
+							Description: "keepPerSubject is how many of the newest records of each catalog and environment stay, however old they are, 0 to 10000. Defaults to 10.",
+							Default:     10,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"maxPerSubject": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxPerSubject is how many records of each catalog and environment there may be; beyond it the oldest go before their time. At least keepPerSubject, 1 to 100000. Defaults to 1000.",
+							Default:     1000,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"archive": {
+						SchemaProps: spec.SchemaProps{
+							Description: "archive says where records are written, as lines of JSON, before they go. Absent means nowhere.",
+							Ref:         ref(v1alpha1.Archive{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Archive{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_Retry(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Retry asks for what failed to be tried again, and is the answer. It is created at the subresource retry of a SyncStatus and is not stored.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the SyncStatus.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RequestOutcome{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_RetryPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RetryPolicy says how often and when what failed is tried again.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"maxAttempts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxAttempts is how often something is tried, the first time included, 1 to 100. Defaults to 5.",
+							Default:     5,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"backoff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "backoff is the time from the first failure to the second attempt, as a duration such as 10s. It doubles with each attempt. At least 1s, at most 1h. Defaults to 10s.",
+							Default:     "10s",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"maxBackoff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxBackoff is the longest time between attempts. At least backoff, at most 24h. Defaults to 10m.",
+							Default:     "10m",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_Rollback(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Rollback asks for what was there at an earlier revision, and is the answer. It is created at the subresource rollback of an AppCatalog or Environment and is not stored.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the object in the path.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says how far to go back.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RollbackSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RequestOutcome{}.OpenAPIModelName(), v1alpha1.RollbackSpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_RollbackSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RollbackSpec says how far to go back.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision to go to, back or forth, among those in the history. The object is pinned there until somebody takes pinnedRevision out of its spec.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"revision"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_SecretReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2100,6 +3480,442 @@ func schema_pkg_apis_configbutler_v1alpha1_SecretReference(ref common.ReferenceC
 				},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SourceAuthor(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SourceAuthor is someone who changed the source, and how that is known.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"username": {
+						SchemaProps: spec.SchemaProps{
+							Description: "username is the Kubernetes user. Empty when the signal is ManagedFields or Unknown.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the user, as far as the identity provider tells it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"email": {
+						SchemaProps: spec.SchemaProps{
+							Description: "email of the user, as far as the identity provider tells it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"impersonatedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "impersonatedBy is the user behind an impersonated one.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fieldManager": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fieldManager is the tool that wrote the change, when the signal is ManagedFields.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"signal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "signal is what told: Audit (the API server's audit events), Admission (its admission requests), ManagedFields (the tool is known, not the user) or Unknown.\n\nPossible enum values:\n - `\"Admission\"` is an API server's admission request.\n - `\"Audit\"` is an API server's audit event.\n - `\"ManagedFields\"` is the tool that an object says was the last to write it.\n - `\"Unknown\"` says that nothing told.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Admission", "Audit", "ManagedFields", "Unknown"},
+						},
+					},
+					"workloads": {
+						SchemaProps: spec.SchemaProps{
+							Description: "workloads is the number of distinct workloads that they changed.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"signal"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SourceObservation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SourceObservation is what was last seen of a workload in the source of its catalog.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the workload.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is the version in which it was read.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of the workload.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceVersion of the workload.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"hash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hash tells versions of the workload apart, by the fields that count as a change.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SuspendedWork(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SuspendedWork stops work of whole kinds at once.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"environmentAutoSync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "environmentAutoSync stops every environment's automatic catalog sync. Prompts are shown instead. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"dependencyAutoSync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dependencyAutoSync stops the automatic refresh of ConfigMaps, Secrets and Services. Prompts are shown instead. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"catalogNotices": {
+						SchemaProps: spec.SchemaProps{
+							Description: "catalogNotices stops Events and notifications about changes of catalogs. They are recorded all the same. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"pipelines": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pipelines stops every delivery of SyncPipelines. What is to be delivered waits. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncError(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncError says what went wrong.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is a word for programs, such as SourceNotFound.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is a sentence for people. It never holds the content of a Secret.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"at": {
+						SchemaProps: spec.SchemaProps{
+							Description: "at is when it went wrong.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"reason", "message", "at"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncPolicy holds the settings that all catalogs and environments share. There is one, called default; without it every setting has its default.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. The name must be default.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what the user wants.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncPolicySpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the server found. Only the server writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncPolicyStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncPolicySpec{}.OpenAPIModelName(), v1alpha1.SyncPolicyStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncPolicyList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncPolicyList is a list of SyncPolicies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncPolicy{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncPolicy{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncPolicySpec holds the settings.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"suspend": {
+						SchemaProps: spec.SchemaProps{
+							Description: "suspend stops work of whole kinds at once. What people ask for themselves goes on unless it says otherwise.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SuspendedWork{}.OpenAPIModelName()),
+						},
+					},
+					"batchWindow": {
+						SchemaProps: spec.SchemaProps{
+							Description: "batchWindow is how long changes of the source are gathered, from the first one on, before they are recorded together, as a duration such as 30s. At least 1s, at most 1h. Defaults to 30s.",
+							Default:     "30s",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"maxSyncsPerMinute": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxSyncsPerMinute is how many runs of environments' syncs begin within a minute; the others wait in order. 1 to 10000. Defaults to 60.",
+							Default:     60,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"retry": {
+						SchemaProps: spec.SchemaProps{
+							Description: "retry says how often and when what failed is tried again, before someone has to look at it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RetryPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"retention": {
+						SchemaProps: spec.SchemaProps{
+							Description: "retention says how long SyncStatuses are kept.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.Retention{}.OpenAPIModelName()),
+						},
+					},
+					"maxDismissals": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxDismissals is how many prompts in a row can be dismissed for one environment, 1 to 1000. The next one can only be taken. Absent means any number.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"reminders": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reminders say when notifications about a prompt that nobody took are sent again.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.Reminders{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Reminders{}.OpenAPIModelName(), v1alpha1.Retention{}.OpenAPIModelName(), v1alpha1.RetryPolicy{}.OpenAPIModelName(), v1alpha1.SuspendedWork{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncPolicyStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncPolicyStatus is what the server found out about all catalogs and environments.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions: Ready says whether the settings are in force.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"records": {
+						SchemaProps: spec.SchemaProps{
+							Description: "records is the number of SyncStatuses that are kept.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"recordsExpired": {
+						SchemaProps: spec.SchemaProps{
+							Description: "recordsExpired is the number of SyncStatuses that have gone by retention.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"recordsArchived": {
+						SchemaProps: spec.SchemaProps{
+							Description: "recordsArchived is the number of SyncStatuses that have been written to the archive.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"syncsWaiting": {
+						SchemaProps: spec.SchemaProps{
+							Description: "syncsWaiting is the number of runs that wait because of maxSyncsPerMinute.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"lastRetentionTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastRetentionTime is when records were last looked through for those that are too old.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -2195,6 +4011,376 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref common.ReferenceCall
 		},
 		Dependencies: []string{
 			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncRecord is what happened to a subject.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is how far it has come. A catalog's record is AutoApplied, Applied, Failed, Retrying, ManualIntervention or Dismissed; an environment's is Pending, InProgress, Completed, Conflicted, Superseded, Failed, Retrying, ManualIntervention or Dismissed; that of dependencies Pending, InProgress, Completed, Failed, Retrying, ManualIntervention or Dismissed.\n\nPossible enum values:\n - `\"Applied\"` means that an editor changed the catalog.\n - `\"AutoApplied\"` means that the source changed and the catalog took it over.\n - `\"Completed\"` means that all has been done.\n - `\"Conflicted\"` means that a field was changed in the environment and in the catalog.\n - `\"Dismissed\"` means that someone has put it aside.\n - `\"Failed\"` means that something could not be done.\n - `\"InProgress\"` means that work is being done.\n - `\"ManualIntervention\"` means that someone has to look at it.\n - `\"Pending\"` means that work has not begun.\n - `\"Retrying\"` means that what failed is tried again.\n - `\"Superseded\"` means that a newer record has taken its place.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Applied", "AutoApplied", "Completed", "Conflicted", "Dismissed", "Failed", "InProgress", "ManualIntervention", "Pending", "Retrying", "Superseded"},
+						},
+					},
+					"preview": {
+						SchemaProps: spec.SchemaProps{
+							Description: "preview says that the change was only recorded: its catalog has previewOnly set, or its environment shadow.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"actor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "actor is the user whose request this is, as authenticated. Empty when the server did it by itself.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"autoTriggered": {
+						SchemaProps: spec.SchemaProps{
+							Description: "autoTriggered says that the server did it by itself.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"action": {
+						SchemaProps: spec.SchemaProps{
+							Description: "action is what an environment's run does. Empty in other records.\n\nPossible enum values:\n - `\"All\"` does the one and then the other.\n - `\"Catalog\"` brings workloads to what the catalog offers, with what they depend on.\n - `\"Cluster\"` refreshes what the environment's workloads depend on and leaves them alone.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "Catalog", "Cluster"},
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is the catalog's revision that a change has made or that a run brings. 0 when there is none.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"changedBy": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "changedBy are those who changed the source, as far as it is known, the one with the most changes first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SourceAuthor{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"commits": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "commits hold the change, where a GitDestination mirrors the source.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.MirroredCommit{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"workloadCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "workloadCount is the number of distinct workloads that changed.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"workloadNames": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "workloadNames are the names of the workloads that changed, in order, each once; at most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"resourceSummaries": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+									"namespace",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resourceSummaries say what changed, object by object; at most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ResourceSummary{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"detectedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "detectedAt is when the first of the changes was seen, or the request was made.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"startedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startedAt is when work first began. Absent before.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"resolvedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resolvedAt is when the record came to its end: Completed, Superseded or Dismissed. Absent before.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"resolvedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resolvedBy is the user who brought it to its end, as authenticated. Empty when the server did.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"progress": {
+						SchemaProps: spec.SchemaProps{
+							Description: "progress counts the objects of a run.",
+							Ref:         ref(v1alpha1.Progress{}.OpenAPIModelName()),
+						},
+					},
+					"attempts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "attempts is how often work has begun.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"error": {
+						SchemaProps: spec.SchemaProps{
+							Description: "error is what went wrong last. Absent when nothing did, or it was put right.",
+							Ref:         ref(v1alpha1.SyncError{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"state", "detectedAt"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.MirroredCommit{}.OpenAPIModelName(), v1alpha1.Progress{}.OpenAPIModelName(), v1alpha1.ResourceSummary{}.OpenAPIModelName(), v1alpha1.SourceAuthor{}.OpenAPIModelName(), v1alpha1.SyncError{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncStatus records one change of a catalog, one run of an environment's sync, or one change of what an environment depends on: what changed, by whom, and what became of it. It outlives its subject, until its retention ends. The server writes it; it can be read and deleted, but not created or changed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. The name is that of the subject, a hyphen and five characters; the label configbutler.ai/catalog or configbutler.ai/environment is the subject's name.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says what the record is about. It never changes.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncStatusSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what happened.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncRecord{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncRecord{}.OpenAPIModelName(), v1alpha1.SyncStatusSpec{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncStatusList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncStatusList is a list of SyncStatuses.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncStatus{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncStatusSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncStatusSpec says what a record is about.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is Catalog (a change of a catalog), Environment (a run that brings an environment to its catalog) or Dependency (a change of ConfigMaps, Secrets and Services that an environment's workloads refer to).\n\nPossible enum values:\n - `\"Catalog\"` is about a change of a catalog.\n - `\"Dependency\"` is about a change of what an environment's workloads refer to.\n - `\"Environment\"` is about a run that brings an environment to its catalog.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Catalog", "Dependency", "Environment"},
+						},
+					},
+					"subject": {
+						SchemaProps: spec.SchemaProps{
+							Description: "subject is the catalog or environment.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncSubject{}.OpenAPIModelName()),
+						},
+					},
+					"batch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "batch tells the record from others of its subject. What happened together is one batch, and a batch is recorded once, however often the server is interrupted.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"type", "subject", "batch"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncSubject{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncSubject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncSubject names what a record is about, in the record's namespace.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is AppCatalog or Environment.\n\nPossible enum values:\n - `\"AppCatalog\"` is the subject of records of the type Catalog.\n - `\"Environment\"` is the subject of records of the types Environment and Dependency.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"AppCatalog", "Environment"},
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of the object. Another object of the same name has another.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name", "uid"},
+			},
+		},
 	}
 }
 
@@ -2411,6 +4597,37 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref common.ReferenceC
 		},
 		Dependencies: []string{
 			v1alpha1.ResourceType{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_WorkloadReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkloadReference names a workload in the source of a catalog.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the workload.\n\nPossible enum values:\n - `\"CronJob\"` is a CronJob of the group batch.\n - `\"DaemonSet\"` is a DaemonSet of the group apps.\n - `\"Deployment\"` is a Deployment of the group apps.\n - `\"Job\"` is a Job of the group batch.\n - `\"ReplicaSet\"` is a ReplicaSet of the group apps.\n - `\"StatefulSet\"` is a StatefulSet of the group apps.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"},
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the workload.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
 	}
 }
 

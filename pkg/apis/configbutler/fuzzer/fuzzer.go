@@ -8,6 +8,7 @@ package fuzzer
 import (
 	"sigs.k8s.io/randfill"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -15,7 +16,10 @@ import (
 
 // Funcs returns the functions that fill kinds with defaults.
 func Funcs(_ runtimeserializer.CodecFactory) []any {
-	return []any{fillGitRepoConfigSpec, fillGitDestinationSpec, fillNamespacedRules, fillCommitSigning}
+	return []any{
+		fillGitRepoConfigSpec, fillGitDestinationSpec, fillNamespacedRules, fillCommitSigning,
+		fillAppCatalogSpec, fillPatch, fillSyncPolicySpec, fillRetryPolicy, fillRetention, fillReminders,
+	}
 }
 
 func fillGitRepoConfigSpec(spec *configbutler.GitRepoConfigSpec, c randfill.Continue) {
@@ -45,6 +49,60 @@ func fillNamespacedRules(rules *configbutler.NamespacedRules, c randfill.Continu
 func fillCommitSigning(signing *configbutler.CommitSigning, c randfill.Continue) {
 	c.FillNoCustom(signing)
 	signing.Format = oneOf(c, configbutler.SigningFormatSSH, configbutler.SigningFormatOpenPGP)
+}
+
+func fillAppCatalogSpec(spec *configbutler.AppCatalogSpec, c randfill.Continue) {
+	c.FillNoCustom(spec)
+	if spec.AccessPolicy == nil {
+		spec.AccessPolicy = &configbutler.AccessPolicy{}
+		c.Fill(spec.AccessPolicy)
+	}
+	if spec.Ignore == nil {
+		spec.Ignore = []configbutler.IgnoreRule{}
+	}
+	fillMissing(&spec.HistoryLimit, c)
+	spec.Secrets = oneOf(c, configbutler.CatalogSecretsRequester, configbutler.CatalogSecretsShared)
+}
+
+func fillPatch(patch *configbutler.Patch, c randfill.Continue) {
+	c.FillNoCustom(patch)
+	patch.Type = oneOf(c, configbutler.PatchStrategicMerge, configbutler.PatchJSON6902, configbutler.PatchMerge)
+}
+
+func fillSyncPolicySpec(spec *configbutler.SyncPolicySpec, c randfill.Continue) {
+	c.FillNoCustom(spec)
+	fillMissing(&spec.BatchWindow, c)
+	fillMissing(&spec.MaxSyncsPerMinute, c)
+}
+
+func fillRetryPolicy(policy *configbutler.RetryPolicy, c randfill.Continue) {
+	c.FillNoCustom(policy)
+	fillMissing(&policy.MaxAttempts, c)
+	fillMissing(&policy.Backoff, c)
+	fillMissing(&policy.MaxBackoff, c)
+}
+
+func fillRetention(retention *configbutler.Retention, c randfill.Continue) {
+	c.FillNoCustom(retention)
+	fillMissing(&retention.Days, c)
+	fillMissing(&retention.KeepPerSubject, c)
+	fillMissing(&retention.MaxPerSubject, c)
+}
+
+func fillReminders(reminders *configbutler.Reminders, c randfill.Continue) {
+	c.FillNoCustom(reminders)
+	reminders.Intervals = make([]metav1.Duration, 1+c.Intn(3))
+	for i := range reminders.Intervals {
+		c.Fill(&reminders.Intervals[i])
+	}
+}
+
+// fillMissing fills a field that a version would otherwise fill with its default.
+func fillMissing[T any](field **T, c randfill.Continue) {
+	if *field == nil {
+		*field = new(T)
+		c.Fill(*field)
+	}
 }
 
 func oneOf[T any](c randfill.Continue, choices ...T) T {

@@ -116,3 +116,25 @@ const (
 	// ReasonPermissionLost says that the person or account that made the rule may no longer read what it selects.
 	ReasonPermissionLost = "PermissionLost"
 )
+
+// Reasons of an AppCatalog.
+const (
+	// ReasonSourceNotFound says that the source namespace does not exist.
+	ReasonSourceNotFound = "SourceNotFound"
+	// ReasonSourceUnreachable says that the source cannot be listed or watched now; it is tried again.
+	ReasonSourceUnreachable = "SourceUnreachable"
+	// ReasonSourceIsTarget says that the source is the target of an environment.
+	ReasonSourceIsTarget = "SourceIsTarget"
+	// ReasonDeletedInSource says that workloads of the catalog have been deleted in the source; the message names them.
+	ReasonDeletedInSource = "DeletedInSource"
+	// ReasonNeverSeen says that workloads of the catalog have not been in the source yet; the message names them.
+	ReasonNeverSeen = "NeverSeen"
+	// ReasonPatchFailed says that a patch does not fit what the source holds; the message names patch and workload.
+	ReasonPatchFailed = "PatchFailed"
+	// ReasonPauseUntil says that the spec's pauseUntil has not passed.
+	ReasonPauseUntil = "PauseUntil"
+	// ReasonPinned says that the spec pins a revision.
+	ReasonPinned = "Pinned"
+	// ReasonPreviewOnly says that the spec asks for changes to be recorded only.
+	ReasonPreviewOnly = "PreviewOnly"
+)

@@ -3,7 +3,12 @@
 
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/runtime"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 func addDefaultingFuncs(scheme *runtime.Scheme) error {
 	return RegisterDefaults(scheme)
@@ -20,5 +25,24 @@ func SetDefaults_GitRepoConfigSpec(spec *GitRepoConfigSpec) { //nolint:staticche
 func SetDefaults_GitDestinationSpec(spec *GitDestinationSpec) { //nolint:staticcheck // the name that the generator looks for
 	if spec.AccessPolicy == nil {
 		spec.AccessPolicy = &AccessPolicy{}
+	}
+}
+
+// SetDefaults_AppCatalogSpec spells out the access policy that a missing one means, and what is ignored unless a list, be
+// it an empty one, says otherwise.
+func SetDefaults_AppCatalogSpec(spec *AppCatalogSpec) { //nolint:staticcheck // the name that the generator looks for
+	if spec.AccessPolicy == nil {
+		spec.AccessPolicy = &AccessPolicy{}
+	}
+	if spec.Ignore == nil {
+		spec.Ignore = []IgnoreRule{{Fields: []string{"/spec/replicas"}}}
+	}
+}
+
+// SetDefaults_Reminders spells out when reminders are sent: after a day, after three, and then each week.
+func SetDefaults_Reminders(reminders *Reminders) { //nolint:staticcheck // the name that the generator looks for
+	if len(reminders.Intervals) == 0 {
+		const day = 24 * time.Hour
+		reminders.Intervals = []metav1.Duration{{Duration: day}, {Duration: 2 * day}, {Duration: 7 * day}}
 	}
 }

@@ -60,6 +60,14 @@ func TestEveryFieldIsExplained(t *testing.T) {
 // What a list is cannot be changed later without breaking server-side apply.
 func TestListsSayWhatTheyAre(t *testing.T) {
 	want := map[string]any{
+		"AppCatalogSpec.ignore":                "atomic",
+		"AppCatalogSpec.patches":               "atomic",
+		"AppCatalogSpec.workloads":             []any{"kind", "name"},
+		"AppCatalogStatus.conditions":          []any{"type"},
+		"AppCatalogStatus.history":             []any{"revision"},
+		"AppCatalogStatus.pendingEdits":        []any{"generation"},
+		"AppCatalogStatus.pendingSyncs":        []any{"id"},
+		"AppCatalogStatus.workloads":           []any{"kind", "name"},
 		"ClusterWatchRuleSpec.rules":           []any{"name"},
 		"Encryption.ageRecipients":             "set",
 		"GitDestinationRecord.watches":         []any{"group", "version", "resource"},
@@ -73,7 +81,14 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 		"IgnoreRule.managers":                  "atomic",
 		"MirrorSyncSpec.types":                 "set",
 		"PendingSync.types":                    "set",
+		"Reminders.intervals":                  "atomic",
+		"RequestOutcome.syncStatuses":          "set",
+		"SyncPolicyStatus.conditions":          []any{"type"},
 		"SyncProgress.failures":                "atomic",
+		"SyncRecord.changedBy":                 "atomic",
+		"SyncRecord.commits":                   "atomic",
+		"SyncRecord.resourceSummaries":         []any{"type", "namespace", "name"},
+		"SyncRecord.workloadNames":             "atomic",
 		"WatchRuleSpec.rules":                  []any{"name"},
 		"WatchRuleStatus.conditions":           []any{"type"},
 		"WatchRuleStatus.matchedResourceTypes": "atomic",
@@ -106,8 +121,21 @@ func TestChoicesAreListed(t *testing.T) {
 		"GitDestinationSpec.secrets":     {"AsIs", "Encrypt", "Omit"},
 		"GitDestinationSpec.prune":       {"Always", "Never"},
 		"CommitSigning.format":           {"OpenPGP", "SSH"},
+		"AppCatalogSpec.secrets":         {"Requester", "Shared"},
+		"Archive.type":                   {"File", "GitDestination"},
 		"ClusterResourceRule.scope":      {"Cluster", "Namespaced"},
+		"Patch.type":                     {"JSON6902", "Merge", "StrategicMerge"},
+		"ResourceSummary.changeType":     {"Added", "Changed", "Removed"},
 		"ResourceTypeWatch.state":        {"Failing", "Listing", "Watching"},
+		"SourceAuthor.signal":            {"Admission", "Audit", "ManagedFields", "Unknown"},
+		"SyncRecord.action":              {"All", "Catalog", "Cluster"},
+		"SyncRecord.state": {
+			"Applied", "AutoApplied", "Completed", "Conflicted", "Dismissed", "Failed", "InProgress", "ManualIntervention", "Pending",
+			"Retrying", "Superseded",
+		},
+		"SyncStatusSpec.type":    {"Catalog", "Dependency", "Environment"},
+		"SyncSubject.kind":       {"AppCatalog", "Environment"},
+		"WorkloadReference.kind": {"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"},
 	}
 	schemas := schemas()
 	for path, want := range tests {

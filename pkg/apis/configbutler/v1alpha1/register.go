@@ -52,6 +52,18 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&WatchRuleList{},
 		&ClusterWatchRule{},
 		&ClusterWatchRuleList{},
+		&AppCatalog{},
+		&AppCatalogList{},
+		&CatalogWorkload{},
+		&CatalogWorkloadList{},
+		&CatalogSync{},
+		&SyncStatus{},
+		&SyncStatusList{},
+		&SyncPolicy{},
+		&SyncPolicyList{},
+		&Rollback{},
+		&Dismissal{},
+		&Retry{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil

@@ -33,6 +33,56 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*AppCatalog)(nil), (*configbutler.AppCatalog)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_AppCatalog_To_configbutler_AppCatalog(a.(*AppCatalog), b.(*configbutler.AppCatalog), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.AppCatalog)(nil), (*AppCatalog)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_AppCatalog_To_v1alpha1_AppCatalog(a.(*configbutler.AppCatalog), b.(*AppCatalog), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*AppCatalogList)(nil), (*configbutler.AppCatalogList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_AppCatalogList_To_configbutler_AppCatalogList(a.(*AppCatalogList), b.(*configbutler.AppCatalogList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.AppCatalogList)(nil), (*AppCatalogList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_AppCatalogList_To_v1alpha1_AppCatalogList(a.(*configbutler.AppCatalogList), b.(*AppCatalogList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*AppCatalogSpec)(nil), (*configbutler.AppCatalogSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_AppCatalogSpec_To_configbutler_AppCatalogSpec(a.(*AppCatalogSpec), b.(*configbutler.AppCatalogSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.AppCatalogSpec)(nil), (*AppCatalogSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_AppCatalogSpec_To_v1alpha1_AppCatalogSpec(a.(*configbutler.AppCatalogSpec), b.(*AppCatalogSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*AppCatalogStatus)(nil), (*configbutler.AppCatalogStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_AppCatalogStatus_To_configbutler_AppCatalogStatus(a.(*AppCatalogStatus), b.(*configbutler.AppCatalogStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.AppCatalogStatus)(nil), (*AppCatalogStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_AppCatalogStatus_To_v1alpha1_AppCatalogStatus(a.(*configbutler.AppCatalogStatus), b.(*AppCatalogStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Archive)(nil), (*configbutler.Archive)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Archive_To_configbutler_Archive(a.(*Archive), b.(*configbutler.Archive), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Archive)(nil), (*Archive)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Archive_To_v1alpha1_Archive(a.(*configbutler.Archive), b.(*Archive), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*AttributionCounts)(nil), (*configbutler.AttributionCounts)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_AttributionCounts_To_configbutler_AttributionCounts(a.(*AttributionCounts), b.(*configbutler.AttributionCounts), scope)
 	}); err != nil {
@@ -40,6 +90,76 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.AttributionCounts)(nil), (*AttributionCounts)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_AttributionCounts_To_v1alpha1_AttributionCounts(a.(*configbutler.AttributionCounts), b.(*AttributionCounts), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CatalogEdit)(nil), (*configbutler.CatalogEdit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CatalogEdit_To_configbutler_CatalogEdit(a.(*CatalogEdit), b.(*configbutler.CatalogEdit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.CatalogEdit)(nil), (*CatalogEdit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_CatalogEdit_To_v1alpha1_CatalogEdit(a.(*configbutler.CatalogEdit), b.(*CatalogEdit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CatalogEntry)(nil), (*configbutler.CatalogEntry)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CatalogEntry_To_configbutler_CatalogEntry(a.(*CatalogEntry), b.(*configbutler.CatalogEntry), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.CatalogEntry)(nil), (*CatalogEntry)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_CatalogEntry_To_v1alpha1_CatalogEntry(a.(*configbutler.CatalogEntry), b.(*CatalogEntry), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CatalogRevision)(nil), (*configbutler.CatalogRevision)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CatalogRevision_To_configbutler_CatalogRevision(a.(*CatalogRevision), b.(*configbutler.CatalogRevision), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.CatalogRevision)(nil), (*CatalogRevision)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_CatalogRevision_To_v1alpha1_CatalogRevision(a.(*configbutler.CatalogRevision), b.(*CatalogRevision), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CatalogSync)(nil), (*configbutler.CatalogSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CatalogSync_To_configbutler_CatalogSync(a.(*CatalogSync), b.(*configbutler.CatalogSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.CatalogSync)(nil), (*CatalogSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_CatalogSync_To_v1alpha1_CatalogSync(a.(*configbutler.CatalogSync), b.(*CatalogSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CatalogWorkload)(nil), (*configbutler.CatalogWorkload)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CatalogWorkload_To_configbutler_CatalogWorkload(a.(*CatalogWorkload), b.(*configbutler.CatalogWorkload), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.CatalogWorkload)(nil), (*CatalogWorkload)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_CatalogWorkload_To_v1alpha1_CatalogWorkload(a.(*configbutler.CatalogWorkload), b.(*CatalogWorkload), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CatalogWorkloadList)(nil), (*configbutler.CatalogWorkloadList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CatalogWorkloadList_To_configbutler_CatalogWorkloadList(a.(*CatalogWorkloadList), b.(*configbutler.CatalogWorkloadList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.CatalogWorkloadList)(nil), (*CatalogWorkloadList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_CatalogWorkloadList_To_v1alpha1_CatalogWorkloadList(a.(*configbutler.CatalogWorkloadList), b.(*CatalogWorkloadList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*CatalogWorkloadRecord)(nil), (*configbutler.CatalogWorkloadRecord)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_CatalogWorkloadRecord_To_configbutler_CatalogWorkloadRecord(a.(*CatalogWorkloadRecord), b.(*configbutler.CatalogWorkloadRecord), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.CatalogWorkloadRecord)(nil), (*CatalogWorkloadRecord)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_CatalogWorkloadRecord_To_v1alpha1_CatalogWorkloadRecord(a.(*configbutler.CatalogWorkloadRecord), b.(*CatalogWorkloadRecord), scope)
 	}); err != nil {
 		return err
 	}
@@ -120,6 +240,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.CommitSummary)(nil), (*CommitSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_CommitSummary_To_v1alpha1_CommitSummary(a.(*configbutler.CommitSummary), b.(*CommitSummary), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Dismissal)(nil), (*configbutler.Dismissal)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Dismissal_To_configbutler_Dismissal(a.(*Dismissal), b.(*configbutler.Dismissal), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Dismissal)(nil), (*Dismissal)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Dismissal_To_v1alpha1_Dismissal(a.(*configbutler.Dismissal), b.(*Dismissal), scope)
 	}); err != nil {
 		return err
 	}
@@ -293,6 +423,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*MirroredCommit)(nil), (*configbutler.MirroredCommit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_MirroredCommit_To_configbutler_MirroredCommit(a.(*MirroredCommit), b.(*configbutler.MirroredCommit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.MirroredCommit)(nil), (*MirroredCommit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_MirroredCommit_To_v1alpha1_MirroredCommit(a.(*configbutler.MirroredCommit), b.(*MirroredCommit), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*NamespacedObjectReference)(nil), (*configbutler.NamespacedObjectReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_NamespacedObjectReference_To_configbutler_NamespacedObjectReference(a.(*NamespacedObjectReference), b.(*configbutler.NamespacedObjectReference), scope)
 	}); err != nil {
@@ -333,6 +473,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*Patch)(nil), (*configbutler.Patch)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Patch_To_configbutler_Patch(a.(*Patch), b.(*configbutler.Patch), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Patch)(nil), (*Patch)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Patch_To_v1alpha1_Patch(a.(*configbutler.Patch), b.(*Patch), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PatchTarget)(nil), (*configbutler.PatchTarget)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PatchTarget_To_configbutler_PatchTarget(a.(*PatchTarget), b.(*configbutler.PatchTarget), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PatchTarget)(nil), (*PatchTarget)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PatchTarget_To_v1alpha1_PatchTarget(a.(*configbutler.PatchTarget), b.(*PatchTarget), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PendingCatalogSync)(nil), (*configbutler.PendingCatalogSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PendingCatalogSync_To_configbutler_PendingCatalogSync(a.(*PendingCatalogSync), b.(*configbutler.PendingCatalogSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PendingCatalogSync)(nil), (*PendingCatalogSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PendingCatalogSync_To_v1alpha1_PendingCatalogSync(a.(*configbutler.PendingCatalogSync), b.(*PendingCatalogSync), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*PendingSync)(nil), (*configbutler.PendingSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_PendingSync_To_configbutler_PendingSync(a.(*PendingSync), b.(*configbutler.PendingSync), scope)
 	}); err != nil {
@@ -340,6 +510,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.PendingSync)(nil), (*PendingSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_PendingSync_To_v1alpha1_PendingSync(a.(*configbutler.PendingSync), b.(*PendingSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Progress)(nil), (*configbutler.Progress)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Progress_To_configbutler_Progress(a.(*Progress), b.(*configbutler.Progress), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Progress)(nil), (*Progress)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Progress_To_v1alpha1_Progress(a.(*configbutler.Progress), b.(*Progress), scope)
 	}); err != nil {
 		return err
 	}
@@ -353,6 +533,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*Reminders)(nil), (*configbutler.Reminders)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Reminders_To_configbutler_Reminders(a.(*Reminders), b.(*configbutler.Reminders), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Reminders)(nil), (*Reminders)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Reminders_To_v1alpha1_Reminders(a.(*configbutler.Reminders), b.(*Reminders), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RequestOutcome)(nil), (*configbutler.RequestOutcome)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(a.(*RequestOutcome), b.(*configbutler.RequestOutcome), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.RequestOutcome)(nil), (*RequestOutcome)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(a.(*configbutler.RequestOutcome), b.(*RequestOutcome), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ResourceRule)(nil), (*configbutler.ResourceRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ResourceRule_To_configbutler_ResourceRule(a.(*ResourceRule), b.(*configbutler.ResourceRule), scope)
 	}); err != nil {
@@ -360,6 +560,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.ResourceRule)(nil), (*ResourceRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_ResourceRule_To_v1alpha1_ResourceRule(a.(*configbutler.ResourceRule), b.(*ResourceRule), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ResourceSummary)(nil), (*configbutler.ResourceSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ResourceSummary_To_configbutler_ResourceSummary(a.(*ResourceSummary), b.(*configbutler.ResourceSummary), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ResourceSummary)(nil), (*ResourceSummary)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ResourceSummary_To_v1alpha1_ResourceSummary(a.(*configbutler.ResourceSummary), b.(*ResourceSummary), scope)
 	}); err != nil {
 		return err
 	}
@@ -383,6 +593,56 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*Retention)(nil), (*configbutler.Retention)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Retention_To_configbutler_Retention(a.(*Retention), b.(*configbutler.Retention), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Retention)(nil), (*Retention)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Retention_To_v1alpha1_Retention(a.(*configbutler.Retention), b.(*Retention), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Retry)(nil), (*configbutler.Retry)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Retry_To_configbutler_Retry(a.(*Retry), b.(*configbutler.Retry), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Retry)(nil), (*Retry)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Retry_To_v1alpha1_Retry(a.(*configbutler.Retry), b.(*Retry), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RetryPolicy)(nil), (*configbutler.RetryPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RetryPolicy_To_configbutler_RetryPolicy(a.(*RetryPolicy), b.(*configbutler.RetryPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.RetryPolicy)(nil), (*RetryPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_RetryPolicy_To_v1alpha1_RetryPolicy(a.(*configbutler.RetryPolicy), b.(*RetryPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Rollback)(nil), (*configbutler.Rollback)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Rollback_To_configbutler_Rollback(a.(*Rollback), b.(*configbutler.Rollback), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Rollback)(nil), (*Rollback)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Rollback_To_v1alpha1_Rollback(a.(*configbutler.Rollback), b.(*Rollback), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RollbackSpec)(nil), (*configbutler.RollbackSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_RollbackSpec_To_configbutler_RollbackSpec(a.(*RollbackSpec), b.(*configbutler.RollbackSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.RollbackSpec)(nil), (*RollbackSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_RollbackSpec_To_v1alpha1_RollbackSpec(a.(*configbutler.RollbackSpec), b.(*RollbackSpec), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*SecretReference)(nil), (*configbutler.SecretReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_SecretReference_To_configbutler_SecretReference(a.(*SecretReference), b.(*configbutler.SecretReference), scope)
 	}); err != nil {
@@ -393,6 +653,86 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*SourceAuthor)(nil), (*configbutler.SourceAuthor)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SourceAuthor_To_configbutler_SourceAuthor(a.(*SourceAuthor), b.(*configbutler.SourceAuthor), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SourceAuthor)(nil), (*SourceAuthor)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SourceAuthor_To_v1alpha1_SourceAuthor(a.(*configbutler.SourceAuthor), b.(*SourceAuthor), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SourceObservation)(nil), (*configbutler.SourceObservation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SourceObservation_To_configbutler_SourceObservation(a.(*SourceObservation), b.(*configbutler.SourceObservation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SourceObservation)(nil), (*SourceObservation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SourceObservation_To_v1alpha1_SourceObservation(a.(*configbutler.SourceObservation), b.(*SourceObservation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SuspendedWork)(nil), (*configbutler.SuspendedWork)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SuspendedWork_To_configbutler_SuspendedWork(a.(*SuspendedWork), b.(*configbutler.SuspendedWork), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SuspendedWork)(nil), (*SuspendedWork)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SuspendedWork_To_v1alpha1_SuspendedWork(a.(*configbutler.SuspendedWork), b.(*SuspendedWork), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncError)(nil), (*configbutler.SyncError)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncError_To_configbutler_SyncError(a.(*SyncError), b.(*configbutler.SyncError), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncError)(nil), (*SyncError)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncError_To_v1alpha1_SyncError(a.(*configbutler.SyncError), b.(*SyncError), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncPolicy)(nil), (*configbutler.SyncPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncPolicy_To_configbutler_SyncPolicy(a.(*SyncPolicy), b.(*configbutler.SyncPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncPolicy)(nil), (*SyncPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncPolicy_To_v1alpha1_SyncPolicy(a.(*configbutler.SyncPolicy), b.(*SyncPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncPolicyList)(nil), (*configbutler.SyncPolicyList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncPolicyList_To_configbutler_SyncPolicyList(a.(*SyncPolicyList), b.(*configbutler.SyncPolicyList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncPolicyList)(nil), (*SyncPolicyList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncPolicyList_To_v1alpha1_SyncPolicyList(a.(*configbutler.SyncPolicyList), b.(*SyncPolicyList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncPolicySpec)(nil), (*configbutler.SyncPolicySpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncPolicySpec_To_configbutler_SyncPolicySpec(a.(*SyncPolicySpec), b.(*configbutler.SyncPolicySpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncPolicySpec)(nil), (*SyncPolicySpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncPolicySpec_To_v1alpha1_SyncPolicySpec(a.(*configbutler.SyncPolicySpec), b.(*SyncPolicySpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncPolicyStatus)(nil), (*configbutler.SyncPolicyStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncPolicyStatus_To_configbutler_SyncPolicyStatus(a.(*SyncPolicyStatus), b.(*configbutler.SyncPolicyStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncPolicyStatus)(nil), (*SyncPolicyStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncPolicyStatus_To_v1alpha1_SyncPolicyStatus(a.(*configbutler.SyncPolicyStatus), b.(*SyncPolicyStatus), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*SyncProgress)(nil), (*configbutler.SyncProgress)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_SyncProgress_To_configbutler_SyncProgress(a.(*SyncProgress), b.(*configbutler.SyncProgress), scope)
 	}); err != nil {
@@ -400,6 +740,56 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.SyncProgress)(nil), (*SyncProgress)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_SyncProgress_To_v1alpha1_SyncProgress(a.(*configbutler.SyncProgress), b.(*SyncProgress), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncRecord)(nil), (*configbutler.SyncRecord)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncRecord_To_configbutler_SyncRecord(a.(*SyncRecord), b.(*configbutler.SyncRecord), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncRecord)(nil), (*SyncRecord)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncRecord_To_v1alpha1_SyncRecord(a.(*configbutler.SyncRecord), b.(*SyncRecord), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncStatus)(nil), (*configbutler.SyncStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(a.(*SyncStatus), b.(*configbutler.SyncStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncStatus)(nil), (*SyncStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncStatus_To_v1alpha1_SyncStatus(a.(*configbutler.SyncStatus), b.(*SyncStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncStatusList)(nil), (*configbutler.SyncStatusList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncStatusList_To_configbutler_SyncStatusList(a.(*SyncStatusList), b.(*configbutler.SyncStatusList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncStatusList)(nil), (*SyncStatusList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncStatusList_To_v1alpha1_SyncStatusList(a.(*configbutler.SyncStatusList), b.(*SyncStatusList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncStatusSpec)(nil), (*configbutler.SyncStatusSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncStatusSpec_To_configbutler_SyncStatusSpec(a.(*SyncStatusSpec), b.(*configbutler.SyncStatusSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncStatusSpec)(nil), (*SyncStatusSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncStatusSpec_To_v1alpha1_SyncStatusSpec(a.(*configbutler.SyncStatusSpec), b.(*SyncStatusSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncSubject)(nil), (*configbutler.SyncSubject)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncSubject_To_configbutler_SyncSubject(a.(*SyncSubject), b.(*configbutler.SyncSubject), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncSubject)(nil), (*SyncSubject)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncSubject_To_v1alpha1_SyncSubject(a.(*configbutler.SyncSubject), b.(*SyncSubject), scope)
 	}); err != nil {
 		return err
 	}
@@ -443,6 +833,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*WorkloadReference)(nil), (*configbutler.WorkloadReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_WorkloadReference_To_configbutler_WorkloadReference(a.(*WorkloadReference), b.(*configbutler.WorkloadReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.WorkloadReference)(nil), (*WorkloadReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_WorkloadReference_To_v1alpha1_WorkloadReference(a.(*configbutler.WorkloadReference), b.(*WorkloadReference), scope)
+	}); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -466,6 +866,120 @@ func Convert_configbutler_AccessPolicy_To_v1alpha1_AccessPolicy(in *configbutler
 	return autoConvert_configbutler_AccessPolicy_To_v1alpha1_AccessPolicy(in, out, s)
 }
 
+func autoConvert_v1alpha1_AppCatalog_To_configbutler_AppCatalog(in *AppCatalog, out *configbutler.AppCatalog, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_AppCatalogSpec_To_configbutler_AppCatalogSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_AppCatalogStatus_To_configbutler_AppCatalogStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_AppCatalog_To_configbutler_AppCatalog is an autogenerated conversion function.
+func Convert_v1alpha1_AppCatalog_To_configbutler_AppCatalog(in *AppCatalog, out *configbutler.AppCatalog, s conversion.Scope) error {
+	return autoConvert_v1alpha1_AppCatalog_To_configbutler_AppCatalog(in, out, s)
+}
+
+func autoConvert_configbutler_AppCatalog_To_v1alpha1_AppCatalog(in *configbutler.AppCatalog, out *AppCatalog, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_AppCatalogSpec_To_v1alpha1_AppCatalogSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_AppCatalogStatus_To_v1alpha1_AppCatalogStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_AppCatalog_To_v1alpha1_AppCatalog is an autogenerated conversion function.
+func Convert_configbutler_AppCatalog_To_v1alpha1_AppCatalog(in *configbutler.AppCatalog, out *AppCatalog, s conversion.Scope) error {
+	return autoConvert_configbutler_AppCatalog_To_v1alpha1_AppCatalog(in, out, s)
+}
+
+func autoConvert_v1alpha1_AppCatalogList_To_configbutler_AppCatalogList(in *AppCatalogList, out *configbutler.AppCatalogList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]configbutler.AppCatalog)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_AppCatalogList_To_configbutler_AppCatalogList is an autogenerated conversion function.
+func Convert_v1alpha1_AppCatalogList_To_configbutler_AppCatalogList(in *AppCatalogList, out *configbutler.AppCatalogList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_AppCatalogList_To_configbutler_AppCatalogList(in, out, s)
+}
+
+func autoConvert_configbutler_AppCatalogList_To_v1alpha1_AppCatalogList(in *configbutler.AppCatalogList, out *AppCatalogList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]AppCatalog)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_configbutler_AppCatalogList_To_v1alpha1_AppCatalogList is an autogenerated conversion function.
+func Convert_configbutler_AppCatalogList_To_v1alpha1_AppCatalogList(in *configbutler.AppCatalogList, out *AppCatalogList, s conversion.Scope) error {
+	return autoConvert_configbutler_AppCatalogList_To_v1alpha1_AppCatalogList(in, out, s)
+}
+
+func autoConvert_v1alpha1_AppCatalogSpec_To_configbutler_AppCatalogSpec(in *AppCatalogSpec, out *configbutler.AppCatalogSpec, s conversion.Scope) error {
+	*out = *(*configbutler.AppCatalogSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_AppCatalogSpec_To_configbutler_AppCatalogSpec is an autogenerated conversion function.
+func Convert_v1alpha1_AppCatalogSpec_To_configbutler_AppCatalogSpec(in *AppCatalogSpec, out *configbutler.AppCatalogSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_AppCatalogSpec_To_configbutler_AppCatalogSpec(in, out, s)
+}
+
+func autoConvert_configbutler_AppCatalogSpec_To_v1alpha1_AppCatalogSpec(in *configbutler.AppCatalogSpec, out *AppCatalogSpec, s conversion.Scope) error {
+	*out = *(*AppCatalogSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_AppCatalogSpec_To_v1alpha1_AppCatalogSpec is an autogenerated conversion function.
+func Convert_configbutler_AppCatalogSpec_To_v1alpha1_AppCatalogSpec(in *configbutler.AppCatalogSpec, out *AppCatalogSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_AppCatalogSpec_To_v1alpha1_AppCatalogSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_AppCatalogStatus_To_configbutler_AppCatalogStatus(in *AppCatalogStatus, out *configbutler.AppCatalogStatus, s conversion.Scope) error {
+	*out = *(*configbutler.AppCatalogStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_AppCatalogStatus_To_configbutler_AppCatalogStatus is an autogenerated conversion function.
+func Convert_v1alpha1_AppCatalogStatus_To_configbutler_AppCatalogStatus(in *AppCatalogStatus, out *configbutler.AppCatalogStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_AppCatalogStatus_To_configbutler_AppCatalogStatus(in, out, s)
+}
+
+func autoConvert_configbutler_AppCatalogStatus_To_v1alpha1_AppCatalogStatus(in *configbutler.AppCatalogStatus, out *AppCatalogStatus, s conversion.Scope) error {
+	*out = *(*AppCatalogStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_AppCatalogStatus_To_v1alpha1_AppCatalogStatus is an autogenerated conversion function.
+func Convert_configbutler_AppCatalogStatus_To_v1alpha1_AppCatalogStatus(in *configbutler.AppCatalogStatus, out *AppCatalogStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_AppCatalogStatus_To_v1alpha1_AppCatalogStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_Archive_To_configbutler_Archive(in *Archive, out *configbutler.Archive, s conversion.Scope) error {
+	*out = *(*configbutler.Archive)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Archive_To_configbutler_Archive is an autogenerated conversion function.
+func Convert_v1alpha1_Archive_To_configbutler_Archive(in *Archive, out *configbutler.Archive, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Archive_To_configbutler_Archive(in, out, s)
+}
+
+func autoConvert_configbutler_Archive_To_v1alpha1_Archive(in *configbutler.Archive, out *Archive, s conversion.Scope) error {
+	*out = *(*Archive)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_Archive_To_v1alpha1_Archive is an autogenerated conversion function.
+func Convert_configbutler_Archive_To_v1alpha1_Archive(in *configbutler.Archive, out *Archive, s conversion.Scope) error {
+	return autoConvert_configbutler_Archive_To_v1alpha1_Archive(in, out, s)
+}
+
 func autoConvert_v1alpha1_AttributionCounts_To_configbutler_AttributionCounts(in *AttributionCounts, out *configbutler.AttributionCounts, s conversion.Scope) error {
 	*out = *(*configbutler.AttributionCounts)(unsafe.Pointer(in))
 	return nil
@@ -484,6 +998,160 @@ func autoConvert_configbutler_AttributionCounts_To_v1alpha1_AttributionCounts(in
 // Convert_configbutler_AttributionCounts_To_v1alpha1_AttributionCounts is an autogenerated conversion function.
 func Convert_configbutler_AttributionCounts_To_v1alpha1_AttributionCounts(in *configbutler.AttributionCounts, out *AttributionCounts, s conversion.Scope) error {
 	return autoConvert_configbutler_AttributionCounts_To_v1alpha1_AttributionCounts(in, out, s)
+}
+
+func autoConvert_v1alpha1_CatalogEdit_To_configbutler_CatalogEdit(in *CatalogEdit, out *configbutler.CatalogEdit, s conversion.Scope) error {
+	*out = *(*configbutler.CatalogEdit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CatalogEdit_To_configbutler_CatalogEdit is an autogenerated conversion function.
+func Convert_v1alpha1_CatalogEdit_To_configbutler_CatalogEdit(in *CatalogEdit, out *configbutler.CatalogEdit, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CatalogEdit_To_configbutler_CatalogEdit(in, out, s)
+}
+
+func autoConvert_configbutler_CatalogEdit_To_v1alpha1_CatalogEdit(in *configbutler.CatalogEdit, out *CatalogEdit, s conversion.Scope) error {
+	*out = *(*CatalogEdit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_CatalogEdit_To_v1alpha1_CatalogEdit is an autogenerated conversion function.
+func Convert_configbutler_CatalogEdit_To_v1alpha1_CatalogEdit(in *configbutler.CatalogEdit, out *CatalogEdit, s conversion.Scope) error {
+	return autoConvert_configbutler_CatalogEdit_To_v1alpha1_CatalogEdit(in, out, s)
+}
+
+func autoConvert_v1alpha1_CatalogEntry_To_configbutler_CatalogEntry(in *CatalogEntry, out *configbutler.CatalogEntry, s conversion.Scope) error {
+	*out = *(*configbutler.CatalogEntry)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CatalogEntry_To_configbutler_CatalogEntry is an autogenerated conversion function.
+func Convert_v1alpha1_CatalogEntry_To_configbutler_CatalogEntry(in *CatalogEntry, out *configbutler.CatalogEntry, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CatalogEntry_To_configbutler_CatalogEntry(in, out, s)
+}
+
+func autoConvert_configbutler_CatalogEntry_To_v1alpha1_CatalogEntry(in *configbutler.CatalogEntry, out *CatalogEntry, s conversion.Scope) error {
+	*out = *(*CatalogEntry)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_CatalogEntry_To_v1alpha1_CatalogEntry is an autogenerated conversion function.
+func Convert_configbutler_CatalogEntry_To_v1alpha1_CatalogEntry(in *configbutler.CatalogEntry, out *CatalogEntry, s conversion.Scope) error {
+	return autoConvert_configbutler_CatalogEntry_To_v1alpha1_CatalogEntry(in, out, s)
+}
+
+func autoConvert_v1alpha1_CatalogRevision_To_configbutler_CatalogRevision(in *CatalogRevision, out *configbutler.CatalogRevision, s conversion.Scope) error {
+	*out = *(*configbutler.CatalogRevision)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CatalogRevision_To_configbutler_CatalogRevision is an autogenerated conversion function.
+func Convert_v1alpha1_CatalogRevision_To_configbutler_CatalogRevision(in *CatalogRevision, out *configbutler.CatalogRevision, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CatalogRevision_To_configbutler_CatalogRevision(in, out, s)
+}
+
+func autoConvert_configbutler_CatalogRevision_To_v1alpha1_CatalogRevision(in *configbutler.CatalogRevision, out *CatalogRevision, s conversion.Scope) error {
+	*out = *(*CatalogRevision)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_CatalogRevision_To_v1alpha1_CatalogRevision is an autogenerated conversion function.
+func Convert_configbutler_CatalogRevision_To_v1alpha1_CatalogRevision(in *configbutler.CatalogRevision, out *CatalogRevision, s conversion.Scope) error {
+	return autoConvert_configbutler_CatalogRevision_To_v1alpha1_CatalogRevision(in, out, s)
+}
+
+func autoConvert_v1alpha1_CatalogSync_To_configbutler_CatalogSync(in *CatalogSync, out *configbutler.CatalogSync, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_CatalogSync_To_configbutler_CatalogSync is an autogenerated conversion function.
+func Convert_v1alpha1_CatalogSync_To_configbutler_CatalogSync(in *CatalogSync, out *configbutler.CatalogSync, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CatalogSync_To_configbutler_CatalogSync(in, out, s)
+}
+
+func autoConvert_configbutler_CatalogSync_To_v1alpha1_CatalogSync(in *configbutler.CatalogSync, out *CatalogSync, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_CatalogSync_To_v1alpha1_CatalogSync is an autogenerated conversion function.
+func Convert_configbutler_CatalogSync_To_v1alpha1_CatalogSync(in *configbutler.CatalogSync, out *CatalogSync, s conversion.Scope) error {
+	return autoConvert_configbutler_CatalogSync_To_v1alpha1_CatalogSync(in, out, s)
+}
+
+func autoConvert_v1alpha1_CatalogWorkload_To_configbutler_CatalogWorkload(in *CatalogWorkload, out *configbutler.CatalogWorkload, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_CatalogWorkloadRecord_To_configbutler_CatalogWorkloadRecord(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_CatalogWorkload_To_configbutler_CatalogWorkload is an autogenerated conversion function.
+func Convert_v1alpha1_CatalogWorkload_To_configbutler_CatalogWorkload(in *CatalogWorkload, out *configbutler.CatalogWorkload, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CatalogWorkload_To_configbutler_CatalogWorkload(in, out, s)
+}
+
+func autoConvert_configbutler_CatalogWorkload_To_v1alpha1_CatalogWorkload(in *configbutler.CatalogWorkload, out *CatalogWorkload, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_CatalogWorkloadRecord_To_v1alpha1_CatalogWorkloadRecord(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_CatalogWorkload_To_v1alpha1_CatalogWorkload is an autogenerated conversion function.
+func Convert_configbutler_CatalogWorkload_To_v1alpha1_CatalogWorkload(in *configbutler.CatalogWorkload, out *CatalogWorkload, s conversion.Scope) error {
+	return autoConvert_configbutler_CatalogWorkload_To_v1alpha1_CatalogWorkload(in, out, s)
+}
+
+func autoConvert_v1alpha1_CatalogWorkloadList_To_configbutler_CatalogWorkloadList(in *CatalogWorkloadList, out *configbutler.CatalogWorkloadList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]configbutler.CatalogWorkload)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_CatalogWorkloadList_To_configbutler_CatalogWorkloadList is an autogenerated conversion function.
+func Convert_v1alpha1_CatalogWorkloadList_To_configbutler_CatalogWorkloadList(in *CatalogWorkloadList, out *configbutler.CatalogWorkloadList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CatalogWorkloadList_To_configbutler_CatalogWorkloadList(in, out, s)
+}
+
+func autoConvert_configbutler_CatalogWorkloadList_To_v1alpha1_CatalogWorkloadList(in *configbutler.CatalogWorkloadList, out *CatalogWorkloadList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]CatalogWorkload)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_configbutler_CatalogWorkloadList_To_v1alpha1_CatalogWorkloadList is an autogenerated conversion function.
+func Convert_configbutler_CatalogWorkloadList_To_v1alpha1_CatalogWorkloadList(in *configbutler.CatalogWorkloadList, out *CatalogWorkloadList, s conversion.Scope) error {
+	return autoConvert_configbutler_CatalogWorkloadList_To_v1alpha1_CatalogWorkloadList(in, out, s)
+}
+
+func autoConvert_v1alpha1_CatalogWorkloadRecord_To_configbutler_CatalogWorkloadRecord(in *CatalogWorkloadRecord, out *configbutler.CatalogWorkloadRecord, s conversion.Scope) error {
+	*out = *(*configbutler.CatalogWorkloadRecord)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_CatalogWorkloadRecord_To_configbutler_CatalogWorkloadRecord is an autogenerated conversion function.
+func Convert_v1alpha1_CatalogWorkloadRecord_To_configbutler_CatalogWorkloadRecord(in *CatalogWorkloadRecord, out *configbutler.CatalogWorkloadRecord, s conversion.Scope) error {
+	return autoConvert_v1alpha1_CatalogWorkloadRecord_To_configbutler_CatalogWorkloadRecord(in, out, s)
+}
+
+func autoConvert_configbutler_CatalogWorkloadRecord_To_v1alpha1_CatalogWorkloadRecord(in *configbutler.CatalogWorkloadRecord, out *CatalogWorkloadRecord, s conversion.Scope) error {
+	*out = *(*CatalogWorkloadRecord)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_CatalogWorkloadRecord_To_v1alpha1_CatalogWorkloadRecord is an autogenerated conversion function.
+func Convert_configbutler_CatalogWorkloadRecord_To_v1alpha1_CatalogWorkloadRecord(in *configbutler.CatalogWorkloadRecord, out *CatalogWorkloadRecord, s conversion.Scope) error {
+	return autoConvert_configbutler_CatalogWorkloadRecord_To_v1alpha1_CatalogWorkloadRecord(in, out, s)
 }
 
 func autoConvert_v1alpha1_ClusterResourceRule_To_configbutler_ClusterResourceRule(in *ClusterResourceRule, out *configbutler.ClusterResourceRule, s conversion.Scope) error {
@@ -658,6 +1326,32 @@ func autoConvert_configbutler_CommitSummary_To_v1alpha1_CommitSummary(in *config
 // Convert_configbutler_CommitSummary_To_v1alpha1_CommitSummary is an autogenerated conversion function.
 func Convert_configbutler_CommitSummary_To_v1alpha1_CommitSummary(in *configbutler.CommitSummary, out *CommitSummary, s conversion.Scope) error {
 	return autoConvert_configbutler_CommitSummary_To_v1alpha1_CommitSummary(in, out, s)
+}
+
+func autoConvert_v1alpha1_Dismissal_To_configbutler_Dismissal(in *Dismissal, out *configbutler.Dismissal, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_Dismissal_To_configbutler_Dismissal is an autogenerated conversion function.
+func Convert_v1alpha1_Dismissal_To_configbutler_Dismissal(in *Dismissal, out *configbutler.Dismissal, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Dismissal_To_configbutler_Dismissal(in, out, s)
+}
+
+func autoConvert_configbutler_Dismissal_To_v1alpha1_Dismissal(in *configbutler.Dismissal, out *Dismissal, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_Dismissal_To_v1alpha1_Dismissal is an autogenerated conversion function.
+func Convert_configbutler_Dismissal_To_v1alpha1_Dismissal(in *configbutler.Dismissal, out *Dismissal, s conversion.Scope) error {
+	return autoConvert_configbutler_Dismissal_To_v1alpha1_Dismissal(in, out, s)
 }
 
 func autoConvert_v1alpha1_Encryption_To_configbutler_Encryption(in *Encryption, out *configbutler.Encryption, s conversion.Scope) error {
@@ -1048,6 +1742,26 @@ func Convert_configbutler_MirrorSyncStatus_To_v1alpha1_MirrorSyncStatus(in *conf
 	return autoConvert_configbutler_MirrorSyncStatus_To_v1alpha1_MirrorSyncStatus(in, out, s)
 }
 
+func autoConvert_v1alpha1_MirroredCommit_To_configbutler_MirroredCommit(in *MirroredCommit, out *configbutler.MirroredCommit, s conversion.Scope) error {
+	*out = *(*configbutler.MirroredCommit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_MirroredCommit_To_configbutler_MirroredCommit is an autogenerated conversion function.
+func Convert_v1alpha1_MirroredCommit_To_configbutler_MirroredCommit(in *MirroredCommit, out *configbutler.MirroredCommit, s conversion.Scope) error {
+	return autoConvert_v1alpha1_MirroredCommit_To_configbutler_MirroredCommit(in, out, s)
+}
+
+func autoConvert_configbutler_MirroredCommit_To_v1alpha1_MirroredCommit(in *configbutler.MirroredCommit, out *MirroredCommit, s conversion.Scope) error {
+	*out = *(*MirroredCommit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_MirroredCommit_To_v1alpha1_MirroredCommit is an autogenerated conversion function.
+func Convert_configbutler_MirroredCommit_To_v1alpha1_MirroredCommit(in *configbutler.MirroredCommit, out *MirroredCommit, s conversion.Scope) error {
+	return autoConvert_configbutler_MirroredCommit_To_v1alpha1_MirroredCommit(in, out, s)
+}
+
 func autoConvert_v1alpha1_NamespacedObjectReference_To_configbutler_NamespacedObjectReference(in *NamespacedObjectReference, out *configbutler.NamespacedObjectReference, s conversion.Scope) error {
 	*out = *(*configbutler.NamespacedObjectReference)(unsafe.Pointer(in))
 	return nil
@@ -1128,6 +1842,66 @@ func Convert_configbutler_OwnerMarker_To_v1alpha1_OwnerMarker(in *configbutler.O
 	return autoConvert_configbutler_OwnerMarker_To_v1alpha1_OwnerMarker(in, out, s)
 }
 
+func autoConvert_v1alpha1_Patch_To_configbutler_Patch(in *Patch, out *configbutler.Patch, s conversion.Scope) error {
+	*out = *(*configbutler.Patch)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Patch_To_configbutler_Patch is an autogenerated conversion function.
+func Convert_v1alpha1_Patch_To_configbutler_Patch(in *Patch, out *configbutler.Patch, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Patch_To_configbutler_Patch(in, out, s)
+}
+
+func autoConvert_configbutler_Patch_To_v1alpha1_Patch(in *configbutler.Patch, out *Patch, s conversion.Scope) error {
+	*out = *(*Patch)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_Patch_To_v1alpha1_Patch is an autogenerated conversion function.
+func Convert_configbutler_Patch_To_v1alpha1_Patch(in *configbutler.Patch, out *Patch, s conversion.Scope) error {
+	return autoConvert_configbutler_Patch_To_v1alpha1_Patch(in, out, s)
+}
+
+func autoConvert_v1alpha1_PatchTarget_To_configbutler_PatchTarget(in *PatchTarget, out *configbutler.PatchTarget, s conversion.Scope) error {
+	*out = *(*configbutler.PatchTarget)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PatchTarget_To_configbutler_PatchTarget is an autogenerated conversion function.
+func Convert_v1alpha1_PatchTarget_To_configbutler_PatchTarget(in *PatchTarget, out *configbutler.PatchTarget, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PatchTarget_To_configbutler_PatchTarget(in, out, s)
+}
+
+func autoConvert_configbutler_PatchTarget_To_v1alpha1_PatchTarget(in *configbutler.PatchTarget, out *PatchTarget, s conversion.Scope) error {
+	*out = *(*PatchTarget)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PatchTarget_To_v1alpha1_PatchTarget is an autogenerated conversion function.
+func Convert_configbutler_PatchTarget_To_v1alpha1_PatchTarget(in *configbutler.PatchTarget, out *PatchTarget, s conversion.Scope) error {
+	return autoConvert_configbutler_PatchTarget_To_v1alpha1_PatchTarget(in, out, s)
+}
+
+func autoConvert_v1alpha1_PendingCatalogSync_To_configbutler_PendingCatalogSync(in *PendingCatalogSync, out *configbutler.PendingCatalogSync, s conversion.Scope) error {
+	*out = *(*configbutler.PendingCatalogSync)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PendingCatalogSync_To_configbutler_PendingCatalogSync is an autogenerated conversion function.
+func Convert_v1alpha1_PendingCatalogSync_To_configbutler_PendingCatalogSync(in *PendingCatalogSync, out *configbutler.PendingCatalogSync, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PendingCatalogSync_To_configbutler_PendingCatalogSync(in, out, s)
+}
+
+func autoConvert_configbutler_PendingCatalogSync_To_v1alpha1_PendingCatalogSync(in *configbutler.PendingCatalogSync, out *PendingCatalogSync, s conversion.Scope) error {
+	*out = *(*PendingCatalogSync)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PendingCatalogSync_To_v1alpha1_PendingCatalogSync is an autogenerated conversion function.
+func Convert_configbutler_PendingCatalogSync_To_v1alpha1_PendingCatalogSync(in *configbutler.PendingCatalogSync, out *PendingCatalogSync, s conversion.Scope) error {
+	return autoConvert_configbutler_PendingCatalogSync_To_v1alpha1_PendingCatalogSync(in, out, s)
+}
+
 func autoConvert_v1alpha1_PendingSync_To_configbutler_PendingSync(in *PendingSync, out *configbutler.PendingSync, s conversion.Scope) error {
 	*out = *(*configbutler.PendingSync)(unsafe.Pointer(in))
 	return nil
@@ -1146,6 +1920,26 @@ func autoConvert_configbutler_PendingSync_To_v1alpha1_PendingSync(in *configbutl
 // Convert_configbutler_PendingSync_To_v1alpha1_PendingSync is an autogenerated conversion function.
 func Convert_configbutler_PendingSync_To_v1alpha1_PendingSync(in *configbutler.PendingSync, out *PendingSync, s conversion.Scope) error {
 	return autoConvert_configbutler_PendingSync_To_v1alpha1_PendingSync(in, out, s)
+}
+
+func autoConvert_v1alpha1_Progress_To_configbutler_Progress(in *Progress, out *configbutler.Progress, s conversion.Scope) error {
+	*out = *(*configbutler.Progress)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Progress_To_configbutler_Progress is an autogenerated conversion function.
+func Convert_v1alpha1_Progress_To_configbutler_Progress(in *Progress, out *configbutler.Progress, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Progress_To_configbutler_Progress(in, out, s)
+}
+
+func autoConvert_configbutler_Progress_To_v1alpha1_Progress(in *configbutler.Progress, out *Progress, s conversion.Scope) error {
+	*out = *(*Progress)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_Progress_To_v1alpha1_Progress is an autogenerated conversion function.
+func Convert_configbutler_Progress_To_v1alpha1_Progress(in *configbutler.Progress, out *Progress, s conversion.Scope) error {
+	return autoConvert_configbutler_Progress_To_v1alpha1_Progress(in, out, s)
 }
 
 func autoConvert_v1alpha1_PushPolicy_To_configbutler_PushPolicy(in *PushPolicy, out *configbutler.PushPolicy, s conversion.Scope) error {
@@ -1168,6 +1962,46 @@ func Convert_configbutler_PushPolicy_To_v1alpha1_PushPolicy(in *configbutler.Pus
 	return autoConvert_configbutler_PushPolicy_To_v1alpha1_PushPolicy(in, out, s)
 }
 
+func autoConvert_v1alpha1_Reminders_To_configbutler_Reminders(in *Reminders, out *configbutler.Reminders, s conversion.Scope) error {
+	*out = *(*configbutler.Reminders)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Reminders_To_configbutler_Reminders is an autogenerated conversion function.
+func Convert_v1alpha1_Reminders_To_configbutler_Reminders(in *Reminders, out *configbutler.Reminders, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Reminders_To_configbutler_Reminders(in, out, s)
+}
+
+func autoConvert_configbutler_Reminders_To_v1alpha1_Reminders(in *configbutler.Reminders, out *Reminders, s conversion.Scope) error {
+	*out = *(*Reminders)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_Reminders_To_v1alpha1_Reminders is an autogenerated conversion function.
+func Convert_configbutler_Reminders_To_v1alpha1_Reminders(in *configbutler.Reminders, out *Reminders, s conversion.Scope) error {
+	return autoConvert_configbutler_Reminders_To_v1alpha1_Reminders(in, out, s)
+}
+
+func autoConvert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(in *RequestOutcome, out *configbutler.RequestOutcome, s conversion.Scope) error {
+	*out = *(*configbutler.RequestOutcome)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome is an autogenerated conversion function.
+func Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(in *RequestOutcome, out *configbutler.RequestOutcome, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(in, out, s)
+}
+
+func autoConvert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(in *configbutler.RequestOutcome, out *RequestOutcome, s conversion.Scope) error {
+	*out = *(*RequestOutcome)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome is an autogenerated conversion function.
+func Convert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(in *configbutler.RequestOutcome, out *RequestOutcome, s conversion.Scope) error {
+	return autoConvert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(in, out, s)
+}
+
 func autoConvert_v1alpha1_ResourceRule_To_configbutler_ResourceRule(in *ResourceRule, out *configbutler.ResourceRule, s conversion.Scope) error {
 	*out = *(*configbutler.ResourceRule)(unsafe.Pointer(in))
 	return nil
@@ -1186,6 +2020,26 @@ func autoConvert_configbutler_ResourceRule_To_v1alpha1_ResourceRule(in *configbu
 // Convert_configbutler_ResourceRule_To_v1alpha1_ResourceRule is an autogenerated conversion function.
 func Convert_configbutler_ResourceRule_To_v1alpha1_ResourceRule(in *configbutler.ResourceRule, out *ResourceRule, s conversion.Scope) error {
 	return autoConvert_configbutler_ResourceRule_To_v1alpha1_ResourceRule(in, out, s)
+}
+
+func autoConvert_v1alpha1_ResourceSummary_To_configbutler_ResourceSummary(in *ResourceSummary, out *configbutler.ResourceSummary, s conversion.Scope) error {
+	*out = *(*configbutler.ResourceSummary)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ResourceSummary_To_configbutler_ResourceSummary is an autogenerated conversion function.
+func Convert_v1alpha1_ResourceSummary_To_configbutler_ResourceSummary(in *ResourceSummary, out *configbutler.ResourceSummary, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ResourceSummary_To_configbutler_ResourceSummary(in, out, s)
+}
+
+func autoConvert_configbutler_ResourceSummary_To_v1alpha1_ResourceSummary(in *configbutler.ResourceSummary, out *ResourceSummary, s conversion.Scope) error {
+	*out = *(*ResourceSummary)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ResourceSummary_To_v1alpha1_ResourceSummary is an autogenerated conversion function.
+func Convert_configbutler_ResourceSummary_To_v1alpha1_ResourceSummary(in *configbutler.ResourceSummary, out *ResourceSummary, s conversion.Scope) error {
+	return autoConvert_configbutler_ResourceSummary_To_v1alpha1_ResourceSummary(in, out, s)
 }
 
 func autoConvert_v1alpha1_ResourceType_To_configbutler_ResourceType(in *ResourceType, out *configbutler.ResourceType, s conversion.Scope) error {
@@ -1228,6 +2082,124 @@ func Convert_configbutler_ResourceTypeWatch_To_v1alpha1_ResourceTypeWatch(in *co
 	return autoConvert_configbutler_ResourceTypeWatch_To_v1alpha1_ResourceTypeWatch(in, out, s)
 }
 
+func autoConvert_v1alpha1_Retention_To_configbutler_Retention(in *Retention, out *configbutler.Retention, s conversion.Scope) error {
+	*out = *(*configbutler.Retention)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Retention_To_configbutler_Retention is an autogenerated conversion function.
+func Convert_v1alpha1_Retention_To_configbutler_Retention(in *Retention, out *configbutler.Retention, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Retention_To_configbutler_Retention(in, out, s)
+}
+
+func autoConvert_configbutler_Retention_To_v1alpha1_Retention(in *configbutler.Retention, out *Retention, s conversion.Scope) error {
+	*out = *(*Retention)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_Retention_To_v1alpha1_Retention is an autogenerated conversion function.
+func Convert_configbutler_Retention_To_v1alpha1_Retention(in *configbutler.Retention, out *Retention, s conversion.Scope) error {
+	return autoConvert_configbutler_Retention_To_v1alpha1_Retention(in, out, s)
+}
+
+func autoConvert_v1alpha1_Retry_To_configbutler_Retry(in *Retry, out *configbutler.Retry, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_Retry_To_configbutler_Retry is an autogenerated conversion function.
+func Convert_v1alpha1_Retry_To_configbutler_Retry(in *Retry, out *configbutler.Retry, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Retry_To_configbutler_Retry(in, out, s)
+}
+
+func autoConvert_configbutler_Retry_To_v1alpha1_Retry(in *configbutler.Retry, out *Retry, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_Retry_To_v1alpha1_Retry is an autogenerated conversion function.
+func Convert_configbutler_Retry_To_v1alpha1_Retry(in *configbutler.Retry, out *Retry, s conversion.Scope) error {
+	return autoConvert_configbutler_Retry_To_v1alpha1_Retry(in, out, s)
+}
+
+func autoConvert_v1alpha1_RetryPolicy_To_configbutler_RetryPolicy(in *RetryPolicy, out *configbutler.RetryPolicy, s conversion.Scope) error {
+	*out = *(*configbutler.RetryPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RetryPolicy_To_configbutler_RetryPolicy is an autogenerated conversion function.
+func Convert_v1alpha1_RetryPolicy_To_configbutler_RetryPolicy(in *RetryPolicy, out *configbutler.RetryPolicy, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RetryPolicy_To_configbutler_RetryPolicy(in, out, s)
+}
+
+func autoConvert_configbutler_RetryPolicy_To_v1alpha1_RetryPolicy(in *configbutler.RetryPolicy, out *RetryPolicy, s conversion.Scope) error {
+	*out = *(*RetryPolicy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_RetryPolicy_To_v1alpha1_RetryPolicy is an autogenerated conversion function.
+func Convert_configbutler_RetryPolicy_To_v1alpha1_RetryPolicy(in *configbutler.RetryPolicy, out *RetryPolicy, s conversion.Scope) error {
+	return autoConvert_configbutler_RetryPolicy_To_v1alpha1_RetryPolicy(in, out, s)
+}
+
+func autoConvert_v1alpha1_Rollback_To_configbutler_Rollback(in *Rollback, out *configbutler.Rollback, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_RollbackSpec_To_configbutler_RollbackSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_Rollback_To_configbutler_Rollback is an autogenerated conversion function.
+func Convert_v1alpha1_Rollback_To_configbutler_Rollback(in *Rollback, out *configbutler.Rollback, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Rollback_To_configbutler_Rollback(in, out, s)
+}
+
+func autoConvert_configbutler_Rollback_To_v1alpha1_Rollback(in *configbutler.Rollback, out *Rollback, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_RollbackSpec_To_v1alpha1_RollbackSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_Rollback_To_v1alpha1_Rollback is an autogenerated conversion function.
+func Convert_configbutler_Rollback_To_v1alpha1_Rollback(in *configbutler.Rollback, out *Rollback, s conversion.Scope) error {
+	return autoConvert_configbutler_Rollback_To_v1alpha1_Rollback(in, out, s)
+}
+
+func autoConvert_v1alpha1_RollbackSpec_To_configbutler_RollbackSpec(in *RollbackSpec, out *configbutler.RollbackSpec, s conversion.Scope) error {
+	*out = *(*configbutler.RollbackSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_RollbackSpec_To_configbutler_RollbackSpec is an autogenerated conversion function.
+func Convert_v1alpha1_RollbackSpec_To_configbutler_RollbackSpec(in *RollbackSpec, out *configbutler.RollbackSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_RollbackSpec_To_configbutler_RollbackSpec(in, out, s)
+}
+
+func autoConvert_configbutler_RollbackSpec_To_v1alpha1_RollbackSpec(in *configbutler.RollbackSpec, out *RollbackSpec, s conversion.Scope) error {
+	*out = *(*RollbackSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_RollbackSpec_To_v1alpha1_RollbackSpec is an autogenerated conversion function.
+func Convert_configbutler_RollbackSpec_To_v1alpha1_RollbackSpec(in *configbutler.RollbackSpec, out *RollbackSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_RollbackSpec_To_v1alpha1_RollbackSpec(in, out, s)
+}
+
 func autoConvert_v1alpha1_SecretReference_To_configbutler_SecretReference(in *SecretReference, out *configbutler.SecretReference, s conversion.Scope) error {
 	*out = *(*configbutler.SecretReference)(unsafe.Pointer(in))
 	return nil
@@ -1248,6 +2220,180 @@ func Convert_configbutler_SecretReference_To_v1alpha1_SecretReference(in *config
 	return autoConvert_configbutler_SecretReference_To_v1alpha1_SecretReference(in, out, s)
 }
 
+func autoConvert_v1alpha1_SourceAuthor_To_configbutler_SourceAuthor(in *SourceAuthor, out *configbutler.SourceAuthor, s conversion.Scope) error {
+	*out = *(*configbutler.SourceAuthor)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SourceAuthor_To_configbutler_SourceAuthor is an autogenerated conversion function.
+func Convert_v1alpha1_SourceAuthor_To_configbutler_SourceAuthor(in *SourceAuthor, out *configbutler.SourceAuthor, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SourceAuthor_To_configbutler_SourceAuthor(in, out, s)
+}
+
+func autoConvert_configbutler_SourceAuthor_To_v1alpha1_SourceAuthor(in *configbutler.SourceAuthor, out *SourceAuthor, s conversion.Scope) error {
+	*out = *(*SourceAuthor)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SourceAuthor_To_v1alpha1_SourceAuthor is an autogenerated conversion function.
+func Convert_configbutler_SourceAuthor_To_v1alpha1_SourceAuthor(in *configbutler.SourceAuthor, out *SourceAuthor, s conversion.Scope) error {
+	return autoConvert_configbutler_SourceAuthor_To_v1alpha1_SourceAuthor(in, out, s)
+}
+
+func autoConvert_v1alpha1_SourceObservation_To_configbutler_SourceObservation(in *SourceObservation, out *configbutler.SourceObservation, s conversion.Scope) error {
+	*out = *(*configbutler.SourceObservation)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SourceObservation_To_configbutler_SourceObservation is an autogenerated conversion function.
+func Convert_v1alpha1_SourceObservation_To_configbutler_SourceObservation(in *SourceObservation, out *configbutler.SourceObservation, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SourceObservation_To_configbutler_SourceObservation(in, out, s)
+}
+
+func autoConvert_configbutler_SourceObservation_To_v1alpha1_SourceObservation(in *configbutler.SourceObservation, out *SourceObservation, s conversion.Scope) error {
+	*out = *(*SourceObservation)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SourceObservation_To_v1alpha1_SourceObservation is an autogenerated conversion function.
+func Convert_configbutler_SourceObservation_To_v1alpha1_SourceObservation(in *configbutler.SourceObservation, out *SourceObservation, s conversion.Scope) error {
+	return autoConvert_configbutler_SourceObservation_To_v1alpha1_SourceObservation(in, out, s)
+}
+
+func autoConvert_v1alpha1_SuspendedWork_To_configbutler_SuspendedWork(in *SuspendedWork, out *configbutler.SuspendedWork, s conversion.Scope) error {
+	*out = *(*configbutler.SuspendedWork)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SuspendedWork_To_configbutler_SuspendedWork is an autogenerated conversion function.
+func Convert_v1alpha1_SuspendedWork_To_configbutler_SuspendedWork(in *SuspendedWork, out *configbutler.SuspendedWork, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SuspendedWork_To_configbutler_SuspendedWork(in, out, s)
+}
+
+func autoConvert_configbutler_SuspendedWork_To_v1alpha1_SuspendedWork(in *configbutler.SuspendedWork, out *SuspendedWork, s conversion.Scope) error {
+	*out = *(*SuspendedWork)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SuspendedWork_To_v1alpha1_SuspendedWork is an autogenerated conversion function.
+func Convert_configbutler_SuspendedWork_To_v1alpha1_SuspendedWork(in *configbutler.SuspendedWork, out *SuspendedWork, s conversion.Scope) error {
+	return autoConvert_configbutler_SuspendedWork_To_v1alpha1_SuspendedWork(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncError_To_configbutler_SyncError(in *SyncError, out *configbutler.SyncError, s conversion.Scope) error {
+	*out = *(*configbutler.SyncError)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncError_To_configbutler_SyncError is an autogenerated conversion function.
+func Convert_v1alpha1_SyncError_To_configbutler_SyncError(in *SyncError, out *configbutler.SyncError, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncError_To_configbutler_SyncError(in, out, s)
+}
+
+func autoConvert_configbutler_SyncError_To_v1alpha1_SyncError(in *configbutler.SyncError, out *SyncError, s conversion.Scope) error {
+	*out = *(*SyncError)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncError_To_v1alpha1_SyncError is an autogenerated conversion function.
+func Convert_configbutler_SyncError_To_v1alpha1_SyncError(in *configbutler.SyncError, out *SyncError, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncError_To_v1alpha1_SyncError(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncPolicy_To_configbutler_SyncPolicy(in *SyncPolicy, out *configbutler.SyncPolicy, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SyncPolicySpec_To_configbutler_SyncPolicySpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SyncPolicyStatus_To_configbutler_SyncPolicyStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SyncPolicy_To_configbutler_SyncPolicy is an autogenerated conversion function.
+func Convert_v1alpha1_SyncPolicy_To_configbutler_SyncPolicy(in *SyncPolicy, out *configbutler.SyncPolicy, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncPolicy_To_configbutler_SyncPolicy(in, out, s)
+}
+
+func autoConvert_configbutler_SyncPolicy_To_v1alpha1_SyncPolicy(in *configbutler.SyncPolicy, out *SyncPolicy, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_SyncPolicySpec_To_v1alpha1_SyncPolicySpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_SyncPolicyStatus_To_v1alpha1_SyncPolicyStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_SyncPolicy_To_v1alpha1_SyncPolicy is an autogenerated conversion function.
+func Convert_configbutler_SyncPolicy_To_v1alpha1_SyncPolicy(in *configbutler.SyncPolicy, out *SyncPolicy, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncPolicy_To_v1alpha1_SyncPolicy(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncPolicyList_To_configbutler_SyncPolicyList(in *SyncPolicyList, out *configbutler.SyncPolicyList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]configbutler.SyncPolicy)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_SyncPolicyList_To_configbutler_SyncPolicyList is an autogenerated conversion function.
+func Convert_v1alpha1_SyncPolicyList_To_configbutler_SyncPolicyList(in *SyncPolicyList, out *configbutler.SyncPolicyList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncPolicyList_To_configbutler_SyncPolicyList(in, out, s)
+}
+
+func autoConvert_configbutler_SyncPolicyList_To_v1alpha1_SyncPolicyList(in *configbutler.SyncPolicyList, out *SyncPolicyList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]SyncPolicy)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_configbutler_SyncPolicyList_To_v1alpha1_SyncPolicyList is an autogenerated conversion function.
+func Convert_configbutler_SyncPolicyList_To_v1alpha1_SyncPolicyList(in *configbutler.SyncPolicyList, out *SyncPolicyList, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncPolicyList_To_v1alpha1_SyncPolicyList(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncPolicySpec_To_configbutler_SyncPolicySpec(in *SyncPolicySpec, out *configbutler.SyncPolicySpec, s conversion.Scope) error {
+	*out = *(*configbutler.SyncPolicySpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncPolicySpec_To_configbutler_SyncPolicySpec is an autogenerated conversion function.
+func Convert_v1alpha1_SyncPolicySpec_To_configbutler_SyncPolicySpec(in *SyncPolicySpec, out *configbutler.SyncPolicySpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncPolicySpec_To_configbutler_SyncPolicySpec(in, out, s)
+}
+
+func autoConvert_configbutler_SyncPolicySpec_To_v1alpha1_SyncPolicySpec(in *configbutler.SyncPolicySpec, out *SyncPolicySpec, s conversion.Scope) error {
+	*out = *(*SyncPolicySpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncPolicySpec_To_v1alpha1_SyncPolicySpec is an autogenerated conversion function.
+func Convert_configbutler_SyncPolicySpec_To_v1alpha1_SyncPolicySpec(in *configbutler.SyncPolicySpec, out *SyncPolicySpec, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncPolicySpec_To_v1alpha1_SyncPolicySpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncPolicyStatus_To_configbutler_SyncPolicyStatus(in *SyncPolicyStatus, out *configbutler.SyncPolicyStatus, s conversion.Scope) error {
+	*out = *(*configbutler.SyncPolicyStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncPolicyStatus_To_configbutler_SyncPolicyStatus is an autogenerated conversion function.
+func Convert_v1alpha1_SyncPolicyStatus_To_configbutler_SyncPolicyStatus(in *SyncPolicyStatus, out *configbutler.SyncPolicyStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncPolicyStatus_To_configbutler_SyncPolicyStatus(in, out, s)
+}
+
+func autoConvert_configbutler_SyncPolicyStatus_To_v1alpha1_SyncPolicyStatus(in *configbutler.SyncPolicyStatus, out *SyncPolicyStatus, s conversion.Scope) error {
+	*out = *(*SyncPolicyStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncPolicyStatus_To_v1alpha1_SyncPolicyStatus is an autogenerated conversion function.
+func Convert_configbutler_SyncPolicyStatus_To_v1alpha1_SyncPolicyStatus(in *configbutler.SyncPolicyStatus, out *SyncPolicyStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncPolicyStatus_To_v1alpha1_SyncPolicyStatus(in, out, s)
+}
+
 func autoConvert_v1alpha1_SyncProgress_To_configbutler_SyncProgress(in *SyncProgress, out *configbutler.SyncProgress, s conversion.Scope) error {
 	*out = *(*configbutler.SyncProgress)(unsafe.Pointer(in))
 	return nil
@@ -1266,6 +2412,120 @@ func autoConvert_configbutler_SyncProgress_To_v1alpha1_SyncProgress(in *configbu
 // Convert_configbutler_SyncProgress_To_v1alpha1_SyncProgress is an autogenerated conversion function.
 func Convert_configbutler_SyncProgress_To_v1alpha1_SyncProgress(in *configbutler.SyncProgress, out *SyncProgress, s conversion.Scope) error {
 	return autoConvert_configbutler_SyncProgress_To_v1alpha1_SyncProgress(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncRecord_To_configbutler_SyncRecord(in *SyncRecord, out *configbutler.SyncRecord, s conversion.Scope) error {
+	*out = *(*configbutler.SyncRecord)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncRecord_To_configbutler_SyncRecord is an autogenerated conversion function.
+func Convert_v1alpha1_SyncRecord_To_configbutler_SyncRecord(in *SyncRecord, out *configbutler.SyncRecord, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncRecord_To_configbutler_SyncRecord(in, out, s)
+}
+
+func autoConvert_configbutler_SyncRecord_To_v1alpha1_SyncRecord(in *configbutler.SyncRecord, out *SyncRecord, s conversion.Scope) error {
+	*out = *(*SyncRecord)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncRecord_To_v1alpha1_SyncRecord is an autogenerated conversion function.
+func Convert_configbutler_SyncRecord_To_v1alpha1_SyncRecord(in *configbutler.SyncRecord, out *SyncRecord, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncRecord_To_v1alpha1_SyncRecord(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(in *SyncStatus, out *configbutler.SyncStatus, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SyncStatusSpec_To_configbutler_SyncStatusSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SyncRecord_To_configbutler_SyncRecord(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SyncStatus_To_configbutler_SyncStatus is an autogenerated conversion function.
+func Convert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(in *SyncStatus, out *configbutler.SyncStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(in, out, s)
+}
+
+func autoConvert_configbutler_SyncStatus_To_v1alpha1_SyncStatus(in *configbutler.SyncStatus, out *SyncStatus, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_SyncStatusSpec_To_v1alpha1_SyncStatusSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_SyncRecord_To_v1alpha1_SyncRecord(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_SyncStatus_To_v1alpha1_SyncStatus is an autogenerated conversion function.
+func Convert_configbutler_SyncStatus_To_v1alpha1_SyncStatus(in *configbutler.SyncStatus, out *SyncStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncStatus_To_v1alpha1_SyncStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncStatusList_To_configbutler_SyncStatusList(in *SyncStatusList, out *configbutler.SyncStatusList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]configbutler.SyncStatus)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_SyncStatusList_To_configbutler_SyncStatusList is an autogenerated conversion function.
+func Convert_v1alpha1_SyncStatusList_To_configbutler_SyncStatusList(in *SyncStatusList, out *configbutler.SyncStatusList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncStatusList_To_configbutler_SyncStatusList(in, out, s)
+}
+
+func autoConvert_configbutler_SyncStatusList_To_v1alpha1_SyncStatusList(in *configbutler.SyncStatusList, out *SyncStatusList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]SyncStatus)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_configbutler_SyncStatusList_To_v1alpha1_SyncStatusList is an autogenerated conversion function.
+func Convert_configbutler_SyncStatusList_To_v1alpha1_SyncStatusList(in *configbutler.SyncStatusList, out *SyncStatusList, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncStatusList_To_v1alpha1_SyncStatusList(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncStatusSpec_To_configbutler_SyncStatusSpec(in *SyncStatusSpec, out *configbutler.SyncStatusSpec, s conversion.Scope) error {
+	*out = *(*configbutler.SyncStatusSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncStatusSpec_To_configbutler_SyncStatusSpec is an autogenerated conversion function.
+func Convert_v1alpha1_SyncStatusSpec_To_configbutler_SyncStatusSpec(in *SyncStatusSpec, out *configbutler.SyncStatusSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncStatusSpec_To_configbutler_SyncStatusSpec(in, out, s)
+}
+
+func autoConvert_configbutler_SyncStatusSpec_To_v1alpha1_SyncStatusSpec(in *configbutler.SyncStatusSpec, out *SyncStatusSpec, s conversion.Scope) error {
+	*out = *(*SyncStatusSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncStatusSpec_To_v1alpha1_SyncStatusSpec is an autogenerated conversion function.
+func Convert_configbutler_SyncStatusSpec_To_v1alpha1_SyncStatusSpec(in *configbutler.SyncStatusSpec, out *SyncStatusSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncStatusSpec_To_v1alpha1_SyncStatusSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncSubject_To_configbutler_SyncSubject(in *SyncSubject, out *configbutler.SyncSubject, s conversion.Scope) error {
+	*out = *(*configbutler.SyncSubject)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncSubject_To_configbutler_SyncSubject is an autogenerated conversion function.
+func Convert_v1alpha1_SyncSubject_To_configbutler_SyncSubject(in *SyncSubject, out *configbutler.SyncSubject, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncSubject_To_configbutler_SyncSubject(in, out, s)
+}
+
+func autoConvert_configbutler_SyncSubject_To_v1alpha1_SyncSubject(in *configbutler.SyncSubject, out *SyncSubject, s conversion.Scope) error {
+	*out = *(*SyncSubject)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncSubject_To_v1alpha1_SyncSubject is an autogenerated conversion function.
+func Convert_configbutler_SyncSubject_To_v1alpha1_SyncSubject(in *configbutler.SyncSubject, out *SyncSubject, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncSubject_To_v1alpha1_SyncSubject(in, out, s)
 }
 
 func autoConvert_v1alpha1_WatchRule_To_configbutler_WatchRule(in *WatchRule, out *configbutler.WatchRule, s conversion.Scope) error {
@@ -1360,4 +2620,24 @@ func autoConvert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus(in *co
 // Convert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus is an autogenerated conversion function.
 func Convert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus(in *configbutler.WatchRuleStatus, out *WatchRuleStatus, s conversion.Scope) error {
 	return autoConvert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_WorkloadReference_To_configbutler_WorkloadReference(in *WorkloadReference, out *configbutler.WorkloadReference, s conversion.Scope) error {
+	*out = *(*configbutler.WorkloadReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_WorkloadReference_To_configbutler_WorkloadReference is an autogenerated conversion function.
+func Convert_v1alpha1_WorkloadReference_To_configbutler_WorkloadReference(in *WorkloadReference, out *configbutler.WorkloadReference, s conversion.Scope) error {
+	return autoConvert_v1alpha1_WorkloadReference_To_configbutler_WorkloadReference(in, out, s)
+}
+
+func autoConvert_configbutler_WorkloadReference_To_v1alpha1_WorkloadReference(in *configbutler.WorkloadReference, out *WorkloadReference, s conversion.Scope) error {
+	*out = *(*WorkloadReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_WorkloadReference_To_v1alpha1_WorkloadReference is an autogenerated conversion function.
+func Convert_configbutler_WorkloadReference_To_v1alpha1_WorkloadReference(in *configbutler.WorkloadReference, out *WorkloadReference, s conversion.Scope) error {
+	return autoConvert_configbutler_WorkloadReference_To_v1alpha1_WorkloadReference(in, out, s)
 }

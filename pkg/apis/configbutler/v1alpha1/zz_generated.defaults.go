@@ -9,6 +9,8 @@
 package v1alpha1
 
 import (
+	json "encoding/json"
+
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -16,11 +18,44 @@ import (
 // Public to allow building arbitrary schemes.
 // All generated defaulters are covering - they call all nested defaulters.
 func RegisterDefaults(scheme *runtime.Scheme) error {
+	scheme.AddTypeDefaultingFunc(&AppCatalog{}, func(obj interface{}) { SetObjectDefaults_AppCatalog(obj.(*AppCatalog)) })
+	scheme.AddTypeDefaultingFunc(&AppCatalogList{}, func(obj interface{}) { SetObjectDefaults_AppCatalogList(obj.(*AppCatalogList)) })
 	scheme.AddTypeDefaultingFunc(&GitDestination{}, func(obj interface{}) { SetObjectDefaults_GitDestination(obj.(*GitDestination)) })
 	scheme.AddTypeDefaultingFunc(&GitDestinationList{}, func(obj interface{}) { SetObjectDefaults_GitDestinationList(obj.(*GitDestinationList)) })
 	scheme.AddTypeDefaultingFunc(&GitRepoConfig{}, func(obj interface{}) { SetObjectDefaults_GitRepoConfig(obj.(*GitRepoConfig)) })
 	scheme.AddTypeDefaultingFunc(&GitRepoConfigList{}, func(obj interface{}) { SetObjectDefaults_GitRepoConfigList(obj.(*GitRepoConfigList)) })
+	scheme.AddTypeDefaultingFunc(&SyncPolicy{}, func(obj interface{}) { SetObjectDefaults_SyncPolicy(obj.(*SyncPolicy)) })
+	scheme.AddTypeDefaultingFunc(&SyncPolicyList{}, func(obj interface{}) { SetObjectDefaults_SyncPolicyList(obj.(*SyncPolicyList)) })
 	return nil
+}
+
+func SetObjectDefaults_AppCatalog(in *AppCatalog) {
+	SetDefaults_AppCatalogSpec(&in.Spec)
+	for i := range in.Spec.Patches {
+		a := &in.Spec.Patches[i]
+		if a.Type == "" {
+			a.Type = PatchType(PatchStrategicMerge)
+		}
+	}
+	if in.Spec.HistoryLimit == nil {
+		var ptrVar1 int32 = 10
+		in.Spec.HistoryLimit = &ptrVar1
+	}
+	if in.Spec.Secrets == "" {
+		in.Spec.Secrets = CatalogSecretsPolicy(CatalogSecretsRequester)
+	}
+	if in.Spec.AccessPolicy != nil {
+		if in.Spec.AccessPolicy.NamespacedRules.Mode == "" {
+			in.Spec.AccessPolicy.NamespacedRules.Mode = AccessMode(AccessModeSameNamespace)
+		}
+	}
+}
+
+func SetObjectDefaults_AppCatalogList(in *AppCatalogList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_AppCatalog(a)
+	}
 }
 
 func SetObjectDefaults_GitDestination(in *GitDestination) {
@@ -68,5 +103,51 @@ func SetObjectDefaults_GitRepoConfigList(in *GitRepoConfigList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_GitRepoConfig(a)
+	}
+}
+
+func SetObjectDefaults_SyncPolicy(in *SyncPolicy) {
+	if in.Spec.BatchWindow == nil {
+		if err := json.Unmarshal([]byte(`"30s"`), &in.Spec.BatchWindow); err != nil {
+			panic(err)
+		}
+	}
+	if in.Spec.MaxSyncsPerMinute == nil {
+		var ptrVar1 int32 = 60
+		in.Spec.MaxSyncsPerMinute = &ptrVar1
+	}
+	if in.Spec.Retry.MaxAttempts == nil {
+		var ptrVar1 int32 = 5
+		in.Spec.Retry.MaxAttempts = &ptrVar1
+	}
+	if in.Spec.Retry.Backoff == nil {
+		if err := json.Unmarshal([]byte(`"10s"`), &in.Spec.Retry.Backoff); err != nil {
+			panic(err)
+		}
+	}
+	if in.Spec.Retry.MaxBackoff == nil {
+		if err := json.Unmarshal([]byte(`"10m"`), &in.Spec.Retry.MaxBackoff); err != nil {
+			panic(err)
+		}
+	}
+	if in.Spec.Retention.Days == nil {
+		var ptrVar1 int32 = 90
+		in.Spec.Retention.Days = &ptrVar1
+	}
+	if in.Spec.Retention.KeepPerSubject == nil {
+		var ptrVar1 int32 = 10
+		in.Spec.Retention.KeepPerSubject = &ptrVar1
+	}
+	if in.Spec.Retention.MaxPerSubject == nil {
+		var ptrVar1 int32 = 1000
+		in.Spec.Retention.MaxPerSubject = &ptrVar1
+	}
+	SetDefaults_Reminders(&in.Spec.Reminders)
+}
+
+func SetObjectDefaults_SyncPolicyList(in *SyncPolicyList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_SyncPolicy(a)
 	}
 }

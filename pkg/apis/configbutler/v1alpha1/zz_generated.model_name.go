@@ -14,8 +14,68 @@ func (in AccessPolicy) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AppCatalog) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalog"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AppCatalogList) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalogList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AppCatalogSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalogSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AppCatalogStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalogStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Archive) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Archive"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AttributionCounts) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AttributionCounts"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CatalogEdit) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogEdit"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CatalogEntry) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogEntry"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CatalogRevision) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogRevision"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CatalogSync) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogSync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CatalogWorkload) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogWorkload"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CatalogWorkloadList) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogWorkloadList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CatalogWorkloadRecord) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogWorkloadRecord"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -56,6 +116,11 @@ func (in CommitSigning) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CommitSummary) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitSummary"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Dismissal) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Dismissal"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -144,6 +209,11 @@ func (in MirrorSyncStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in MirroredCommit) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.MirroredCommit"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in NamespacedObjectReference) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference"
 }
@@ -164,8 +234,28 @@ func (in OwnerMarker) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Patch) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Patch"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PatchTarget) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PatchTarget"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PendingCatalogSync) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingCatalogSync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PendingSync) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingSync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Progress) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Progress"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -174,8 +264,23 @@ func (in PushPolicy) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Reminders) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Reminders"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RequestOutcome) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.RequestOutcome"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ResourceRule) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceRule"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ResourceSummary) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceSummary"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -189,13 +294,103 @@ func (in ResourceTypeWatch) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Retention) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Retention"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Retry) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Retry"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RetryPolicy) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.RetryPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Rollback) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Rollback"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RollbackSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.RollbackSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SecretReference) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SourceAuthor) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SourceAuthor"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SourceObservation) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SourceObservation"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SuspendedWork) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SuspendedWork"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncError) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncError"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncPolicy) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncPolicyList) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicyList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncPolicySpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicySpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncPolicyStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicyStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SyncProgress) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncProgress"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncRecord) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncRecord"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncStatusList) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncStatusList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncStatusSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncStatusSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncSubject) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncSubject"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -216,4 +411,9 @@ func (in WatchRuleSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WatchRuleStatus) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WorkloadReference) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadReference"
 }

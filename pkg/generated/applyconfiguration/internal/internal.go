@@ -36,6 +36,192 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedRules
       default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalog
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalogSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalogStatus
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalogSpec
+  map:
+    fields:
+    - name: accessPolicy
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AccessPolicy
+    - name: historyLimit
+      type:
+        scalar: numeric
+      default: 10
+    - name: ignore
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IgnoreRule
+          elementRelationship: atomic
+    - name: patches
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Patch
+          elementRelationship: atomic
+    - name: pauseUntil
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: pinnedRevision
+      type:
+        scalar: numeric
+    - name: previewOnly
+      type:
+        scalar: boolean
+    - name: secrets
+      type:
+        scalar: string
+      default: Requester
+    - name: sourceNamespace
+      type:
+        scalar: string
+      default: ""
+    - name: workloadSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: workloads
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadReference
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalogStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: history
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogRevision
+          elementRelationship: associative
+          keys:
+          - revision
+    - name: lastSyncedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: latestSync
+      type:
+        scalar: string
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: pendingEdits
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogEdit
+          elementRelationship: associative
+          keys:
+          - generation
+    - name: pendingSyncs
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingCatalogSync
+          elementRelationship: associative
+          keys:
+          - id
+    - name: revision
+      type:
+        scalar: numeric
+    - name: workloads
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogEntry
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Archive
+  map:
+    fields:
+    - name: destinationRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference
+    - name: type
+      type:
+        scalar: string
+      default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogEdit
+  map:
+    fields:
+    - name: actor
+      type:
+        scalar: string
+      default: ""
+    - name: generation
+      type:
+        scalar: numeric
+      default: 0
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogEntry
+  map:
+    fields:
+    - name: hash
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: missing
+      type:
+        scalar: boolean
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: revision
+      type:
+        scalar: numeric
+      default: 0
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogRevision
+  map:
+    fields:
+    - name: revision
+      type:
+        scalar: numeric
+      default: 0
+    - name: syncStatus
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterResourceRule
   map:
     fields:
@@ -370,6 +556,51 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     elementRelationship: atomic
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Patch
+  map:
+    fields:
+    - name: patch
+      type:
+        scalar: string
+      default: ""
+    - name: target
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PatchTarget
+      default: {}
+    - name: type
+      type:
+        scalar: string
+      default: StrategicMerge
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PatchTarget
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: labelSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: name
+      type:
+        scalar: string
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingCatalogSync
+  map:
+    fields:
+    - name: actor
+      type:
+        scalar: string
+      default: ""
+    - name: id
+      type:
+        scalar: string
+      default: ""
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingSync
   map:
     fields:
@@ -398,6 +629,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxCommits
       type:
         scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Reminders
+  map:
+    fields:
+    - name: intervals
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+          elementRelationship: atomic
+    - name: suspend
+      type:
+        scalar: boolean
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceRule
   map:
     fields:
@@ -444,6 +687,39 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Retention
+  map:
+    fields:
+    - name: archive
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Archive
+    - name: days
+      type:
+        scalar: numeric
+      default: 90
+    - name: keepPerSubject
+      type:
+        scalar: numeric
+      default: 10
+    - name: maxPerSubject
+      type:
+        scalar: numeric
+      default: 1000
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.RetryPolicy
+  map:
+    fields:
+    - name: backoff
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 10s
+    - name: maxAttempts
+      type:
+        scalar: numeric
+      default: 5
+    - name: maxBackoff
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 10m
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
   map:
     fields:
@@ -452,6 +728,101 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
       default: ""
     elementRelationship: atomic
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SuspendedWork
+  map:
+    fields:
+    - name: catalogNotices
+      type:
+        scalar: boolean
+    - name: dependencyAutoSync
+      type:
+        scalar: boolean
+    - name: environmentAutoSync
+      type:
+        scalar: boolean
+    - name: pipelines
+      type:
+        scalar: boolean
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicy
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicySpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicyStatus
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicySpec
+  map:
+    fields:
+    - name: batchWindow
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 30s
+    - name: maxDismissals
+      type:
+        scalar: numeric
+    - name: maxSyncsPerMinute
+      type:
+        scalar: numeric
+      default: 60
+    - name: reminders
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Reminders
+      default: {}
+    - name: retention
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Retention
+      default: {}
+    - name: retry
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.RetryPolicy
+      default: {}
+    - name: suspend
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SuspendedWork
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicyStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: lastRetentionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: records
+      type:
+        scalar: numeric
+    - name: recordsArchived
+      type:
+        scalar: numeric
+    - name: recordsExpired
+      type:
+        scalar: numeric
+    - name: syncsWaiting
+      type:
+        scalar: numeric
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRule
   map:
     fields:
@@ -511,6 +882,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadReference
+  map:
+    fields:
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
   map:
     fields:

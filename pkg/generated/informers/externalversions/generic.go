@@ -40,6 +40,10 @@ func (f *genericInformer) Lister() cache.GenericLister {
 func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource) (GenericInformer, error) {
 	switch resource {
 	// Group=configbutler.ai, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithResource("appcatalogs"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().AppCatalogs().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("catalogworkloads"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().CatalogWorkloads().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("clusterwatchrules"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().ClusterWatchRules().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("gitdestinations"):
@@ -48,6 +52,10 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().GitDestinationStatuses().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("gitrepoconfigs"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().GitRepoConfigs().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("syncpolicies"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().SyncPolicies().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().SyncStatuses().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("watchrules"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().WatchRules().Informer()}, nil
 

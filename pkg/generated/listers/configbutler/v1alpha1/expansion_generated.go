@@ -5,6 +5,22 @@
 
 package v1alpha1
 
+// AppCatalogListerExpansion allows custom methods to be added to
+// AppCatalogLister.
+type AppCatalogListerExpansion interface{}
+
+// AppCatalogNamespaceListerExpansion allows custom methods to be added to
+// AppCatalogNamespaceLister.
+type AppCatalogNamespaceListerExpansion interface{}
+
+// CatalogWorkloadListerExpansion allows custom methods to be added to
+// CatalogWorkloadLister.
+type CatalogWorkloadListerExpansion interface{}
+
+// CatalogWorkloadNamespaceListerExpansion allows custom methods to be added to
+// CatalogWorkloadNamespaceLister.
+type CatalogWorkloadNamespaceListerExpansion interface{}
+
 // ClusterWatchRuleListerExpansion allows custom methods to be added to
 // ClusterWatchRuleLister.
 type ClusterWatchRuleListerExpansion interface{}
@@ -32,6 +48,18 @@ type GitRepoConfigListerExpansion interface{}
 // GitRepoConfigNamespaceListerExpansion allows custom methods to be added to
 // GitRepoConfigNamespaceLister.
 type GitRepoConfigNamespaceListerExpansion interface{}
+
+// SyncPolicyListerExpansion allows custom methods to be added to
+// SyncPolicyLister.
+type SyncPolicyListerExpansion interface{}
+
+// SyncStatusListerExpansion allows custom methods to be added to
+// SyncStatusLister.
+type SyncStatusListerExpansion interface{}
+
+// SyncStatusNamespaceListerExpansion allows custom methods to be added to
+// SyncStatusNamespaceLister.
+type SyncStatusNamespaceListerExpansion interface{}
 
 // WatchRuleListerExpansion allows custom methods to be added to
 // WatchRuleLister.

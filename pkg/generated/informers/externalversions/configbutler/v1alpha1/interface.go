@@ -11,6 +11,10 @@ import (
 
 // Interface provides access to all the informers in this group version.
 type Interface interface {
+	// AppCatalogs returns a AppCatalogInformer.
+	AppCatalogs() TypedAppCatalogInformer
+	// CatalogWorkloads returns a CatalogWorkloadInformer.
+	CatalogWorkloads() TypedCatalogWorkloadInformer
 	// ClusterWatchRules returns a ClusterWatchRuleInformer.
 	ClusterWatchRules() TypedClusterWatchRuleInformer
 	// GitDestinations returns a GitDestinationInformer.
@@ -19,6 +23,10 @@ type Interface interface {
 	GitDestinationStatuses() TypedGitDestinationStatusInformer
 	// GitRepoConfigs returns a GitRepoConfigInformer.
 	GitRepoConfigs() TypedGitRepoConfigInformer
+	// SyncPolicies returns a SyncPolicyInformer.
+	SyncPolicies() TypedSyncPolicyInformer
+	// SyncStatuses returns a SyncStatusInformer.
+	SyncStatuses() TypedSyncStatusInformer
 	// WatchRules returns a WatchRuleInformer.
 	WatchRules() TypedWatchRuleInformer
 }
@@ -32,6 +40,16 @@ type version struct {
 // New returns a new Interface.
 func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakListOptions internalinterfaces.TweakListOptionsFunc) Interface {
 	return &version{factory: f, namespace: namespace, tweakListOptions: tweakListOptions}
+}
+
+// AppCatalogs returns a TypedAppCatalogInformer.
+func (v *version) AppCatalogs() TypedAppCatalogInformer {
+	return &appCatalogInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// CatalogWorkloads returns a TypedCatalogWorkloadInformer.
+func (v *version) CatalogWorkloads() TypedCatalogWorkloadInformer {
+	return &catalogWorkloadInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
 
 // ClusterWatchRules returns a TypedClusterWatchRuleInformer.
@@ -52,6 +70,16 @@ func (v *version) GitDestinationStatuses() TypedGitDestinationStatusInformer {
 // GitRepoConfigs returns a TypedGitRepoConfigInformer.
 func (v *version) GitRepoConfigs() TypedGitRepoConfigInformer {
 	return &gitRepoConfigInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// SyncPolicies returns a TypedSyncPolicyInformer.
+func (v *version) SyncPolicies() TypedSyncPolicyInformer {
+	return &syncPolicyInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// SyncStatuses returns a TypedSyncStatusInformer.
+func (v *version) SyncStatuses() TypedSyncStatusInformer {
+	return &syncStatusInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
 
 // WatchRules returns a TypedWatchRuleInformer.

@@ -15,16 +15,28 @@ import (
 
 type ConfigbutlerV1alpha1Interface interface {
 	RESTClient() rest.Interface
+	AppCatalogsGetter
+	CatalogWorkloadsGetter
 	ClusterWatchRulesGetter
 	GitDestinationsGetter
 	GitDestinationStatusesGetter
 	GitRepoConfigsGetter
+	SyncPoliciesGetter
+	SyncStatusesGetter
 	WatchRulesGetter
 }
 
 // ConfigbutlerV1alpha1Client is used to interact with features provided by the configbutler.ai group.
 type ConfigbutlerV1alpha1Client struct {
 	restClient rest.Interface
+}
+
+func (c *ConfigbutlerV1alpha1Client) AppCatalogs(namespace string) AppCatalogInterface {
+	return newAppCatalogs(c, namespace)
+}
+
+func (c *ConfigbutlerV1alpha1Client) CatalogWorkloads(namespace string) CatalogWorkloadInterface {
+	return newCatalogWorkloads(c, namespace)
 }
 
 func (c *ConfigbutlerV1alpha1Client) ClusterWatchRules() ClusterWatchRuleInterface {
@@ -41,6 +53,14 @@ func (c *ConfigbutlerV1alpha1Client) GitDestinationStatuses(namespace string) Gi
 
 func (c *ConfigbutlerV1alpha1Client) GitRepoConfigs(namespace string) GitRepoConfigInterface {
 	return newGitRepoConfigs(c, namespace)
+}
+
+func (c *ConfigbutlerV1alpha1Client) SyncPolicies() SyncPolicyInterface {
+	return newSyncPolicies(c)
+}
+
+func (c *ConfigbutlerV1alpha1Client) SyncStatuses(namespace string) SyncStatusInterface {
+	return newSyncStatuses(c, namespace)
 }
 
 func (c *ConfigbutlerV1alpha1Client) WatchRules(namespace string) WatchRuleInterface {

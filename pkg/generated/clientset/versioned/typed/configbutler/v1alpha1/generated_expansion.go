@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+type AppCatalogExpansion interface{}
+
+type CatalogWorkloadExpansion interface{}
+
 type ClusterWatchRuleExpansion interface{}
 
 type GitDestinationExpansion interface{}
@@ -12,5 +16,9 @@ type GitDestinationExpansion interface{}
 type GitDestinationStatusExpansion interface{}
 
 type GitRepoConfigExpansion interface{}
+
+type SyncPolicyExpansion interface{}
+
+type SyncStatusExpansion interface{}
 
 type WatchRuleExpansion interface{}

@@ -15,6 +15,14 @@ type FakeConfigbutlerV1alpha1 struct {
 	*testing.Fake
 }
 
+func (c *FakeConfigbutlerV1alpha1) AppCatalogs(namespace string) v1alpha1.AppCatalogInterface {
+	return newFakeAppCatalogs(c, namespace)
+}
+
+func (c *FakeConfigbutlerV1alpha1) CatalogWorkloads(namespace string) v1alpha1.CatalogWorkloadInterface {
+	return newFakeCatalogWorkloads(c, namespace)
+}
+
 func (c *FakeConfigbutlerV1alpha1) ClusterWatchRules() v1alpha1.ClusterWatchRuleInterface {
 	return newFakeClusterWatchRules(c)
 }
@@ -29,6 +37,14 @@ func (c *FakeConfigbutlerV1alpha1) GitDestinationStatuses(namespace string) v1al
 
 func (c *FakeConfigbutlerV1alpha1) GitRepoConfigs(namespace string) v1alpha1.GitRepoConfigInterface {
 	return newFakeGitRepoConfigs(c, namespace)
+}
+
+func (c *FakeConfigbutlerV1alpha1) SyncPolicies() v1alpha1.SyncPolicyInterface {
+	return newFakeSyncPolicies(c)
+}
+
+func (c *FakeConfigbutlerV1alpha1) SyncStatuses(namespace string) v1alpha1.SyncStatusInterface {
+	return newFakeSyncStatuses(c, namespace)
 }
 
 func (c *FakeConfigbutlerV1alpha1) WatchRules(namespace string) v1alpha1.WatchRuleInterface {

@@ -1,0 +1,119 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configbutler
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AppCatalog follows workloads in one namespace, the source, and offers them to environments, revision by revision. Its
+// content is in CatalogWorkloads, what changed and when in SyncStatuses.
+type AppCatalog struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Spec   AppCatalogSpec
+	Status AppCatalogStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// AppCatalogList is a list of AppCatalogs.
+type AppCatalogList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []AppCatalog
+}
+
+// AppCatalogSpec says which workloads a catalog follows and how it offers them. It names workloads, a selector, or both.
+type AppCatalogSpec struct {
+	SourceNamespace  string
+	Workloads        []WorkloadReference
+	WorkloadSelector *metav1.LabelSelector
+	Patches          []Patch
+	Ignore           []IgnoreRule
+	PauseUntil       *metav1.Time
+	PreviewOnly      bool
+	PinnedRevision   *int64
+	HistoryLimit     *int32
+	Secrets          CatalogSecretsPolicy
+	AccessPolicy     *AccessPolicy
+}
+
+// WorkloadReference names a workload in the source of a catalog.
+type WorkloadReference struct {
+	Kind WorkloadKind
+	Name string
+}
+
+// WorkloadKind is a kind of objects that a catalog can offer.
+type WorkloadKind string
+
+const (
+	// WorkloadDeployment is a Deployment of the group apps.
+	WorkloadDeployment WorkloadKind = "Deployment"
+	// WorkloadStatefulSet is a StatefulSet of the group apps.
+	WorkloadStatefulSet WorkloadKind = "StatefulSet"
+	// WorkloadDaemonSet is a DaemonSet of the group apps.
+	WorkloadDaemonSet WorkloadKind = "DaemonSet"
+	// WorkloadReplicaSet is a ReplicaSet of the group apps.
+	WorkloadReplicaSet WorkloadKind = "ReplicaSet"
+	// WorkloadJob is a Job of the group batch.
+	WorkloadJob WorkloadKind = "Job"
+	// WorkloadCronJob is a CronJob of the group batch.
+	WorkloadCronJob WorkloadKind = "CronJob"
+)
+
+// CatalogSecretsPolicy is whose permission to read Secrets of the source counts.
+type CatalogSecretsPolicy string
+
+const (
+	// CatalogSecretsRequester asks for the permission of whoever wants an environment to be synced.
+	CatalogSecretsRequester CatalogSecretsPolicy = "Requester"
+	// CatalogSecretsShared lets the permission of the catalog's editor do for all environments.
+	CatalogSecretsShared CatalogSecretsPolicy = "Shared"
+)
+
+// AppCatalogStatus is what the server found out about a catalog.
+type AppCatalogStatus struct {
+	ObservedGeneration int64
+	Conditions         []metav1.Condition
+	Revision           int64
+	LastSyncedAt       *metav1.Time
+	LatestSync         string
+	Workloads          []CatalogEntry
+	History            []CatalogRevision
+	PendingEdits       []CatalogEdit
+	PendingSyncs       []PendingCatalogSync
+}
+
+// CatalogEntry is a workload that a catalog offers. Its content is in the CatalogWorkload of the name
+// <catalog>.<kind in lower case>.<name>.
+type CatalogEntry struct {
+	Kind     WorkloadKind
+	Name     string
+	Revision int64
+	Hash     string
+	Missing  bool
+}
+
+// CatalogRevision is a revision that a catalog can go back to.
+type CatalogRevision struct {
+	Revision   int64
+	Time       metav1.Time
+	SyncStatus string
+}
+
+// CatalogEdit is a change of a catalog's spec.
+type CatalogEdit struct {
+	Generation int64
+	Actor      string
+	Time       metav1.Time
+}
+
+// PendingCatalogSync is a request to read the source of a catalog anew that has not been carried out yet.
+type PendingCatalogSync struct {
+	ID    string
+	Actor string
+	Time  metav1.Time
+}

@@ -1,0 +1,192 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configbutler
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// SyncStatus records one change of a catalog, one run of an environment's sync, or one change of what an environment
+// depends on: what changed, by whom, and what became of it. It outlives its subject, until its retention ends. The server
+// writes it; it can be read and deleted, but not created or changed.
+type SyncStatus struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Spec   SyncStatusSpec
+	Status SyncRecord
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// SyncStatusList is a list of SyncStatuses.
+type SyncStatusList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []SyncStatus
+}
+
+// SyncStatusSpec says what a record is about.
+type SyncStatusSpec struct {
+	Type    SyncType
+	Subject SyncSubject
+	Batch   string
+}
+
+// SyncType is what a record is about.
+type SyncType string
+
+const (
+	// SyncTypeCatalog is about a change of a catalog.
+	SyncTypeCatalog SyncType = "Catalog"
+	// SyncTypeEnvironment is about a run that brings an environment to its catalog.
+	SyncTypeEnvironment SyncType = "Environment"
+	// SyncTypeDependency is about a change of what an environment's workloads refer to.
+	SyncTypeDependency SyncType = "Dependency"
+)
+
+// SyncSubject names what a record is about, in the record's namespace.
+type SyncSubject struct {
+	Kind SubjectKind
+	Name string
+	UID  types.UID
+}
+
+// SubjectKind is a kind of objects that records are about.
+type SubjectKind string
+
+const (
+	// SubjectAppCatalog is the subject of records of the type Catalog.
+	SubjectAppCatalog SubjectKind = "AppCatalog"
+	// SubjectEnvironment is the subject of records of the types Environment and Dependency.
+	SubjectEnvironment SubjectKind = "Environment"
+)
+
+// SyncRecord is what happened to a subject.
+type SyncRecord struct {
+	State             SyncState
+	Preview           bool
+	Actor             string
+	AutoTriggered     bool
+	Action            SyncAction
+	Revision          int64
+	ChangedBy         []SourceAuthor
+	Commits           []MirroredCommit
+	WorkloadCount     int32
+	WorkloadNames     []string
+	ResourceSummaries []ResourceSummary
+	DetectedAt        metav1.Time
+	StartedAt         *metav1.Time
+	ResolvedAt        *metav1.Time
+	ResolvedBy        string
+	Progress          *Progress
+	Attempts          int32
+	Error             *SyncError
+}
+
+// SyncState is how far a record has come.
+type SyncState string
+
+const (
+	// SyncStateAutoApplied means that the source changed and the catalog took it over.
+	SyncStateAutoApplied SyncState = "AutoApplied"
+	// SyncStateApplied means that an editor changed the catalog.
+	SyncStateApplied SyncState = "Applied"
+	// SyncStatePending means that work has not begun.
+	SyncStatePending SyncState = "Pending"
+	// SyncStateInProgress means that work is being done.
+	SyncStateInProgress SyncState = "InProgress"
+	// SyncStateCompleted means that all has been done.
+	SyncStateCompleted SyncState = "Completed"
+	// SyncStateConflicted means that a field was changed in the environment and in the catalog.
+	SyncStateConflicted SyncState = "Conflicted"
+	// SyncStateFailed means that something could not be done.
+	SyncStateFailed SyncState = "Failed"
+	// SyncStateRetrying means that what failed is tried again.
+	SyncStateRetrying SyncState = "Retrying"
+	// SyncStateManualIntervention means that someone has to look at it.
+	SyncStateManualIntervention SyncState = "ManualIntervention"
+	// SyncStateDismissed means that someone has put it aside.
+	SyncStateDismissed SyncState = "Dismissed"
+	// SyncStateSuperseded means that a newer record has taken its place.
+	SyncStateSuperseded SyncState = "Superseded"
+)
+
+// SyncAction is what a run of an environment's sync does.
+type SyncAction string
+
+const (
+	// SyncActionCatalog brings workloads to what the catalog offers, with what they depend on.
+	SyncActionCatalog SyncAction = "Catalog"
+	// SyncActionCluster refreshes what the environment's workloads depend on and leaves them alone.
+	SyncActionCluster SyncAction = "Cluster"
+	// SyncActionAll does the one and then the other.
+	SyncActionAll SyncAction = "All"
+)
+
+// SourceAuthor is someone who changed the source, and how that is known.
+type SourceAuthor struct {
+	Username       string
+	Name           string
+	Email          string
+	ImpersonatedBy string
+	FieldManager   string
+	Signal         AttributionSignal
+	Workloads      int32
+}
+
+// AttributionSignal is what told who made a change.
+type AttributionSignal string
+
+const (
+	// SignalAudit is an API server's audit event.
+	SignalAudit AttributionSignal = "Audit"
+	// SignalAdmission is an API server's admission request.
+	SignalAdmission AttributionSignal = "Admission"
+	// SignalManagedFields is the tool that an object says was the last to write it.
+	SignalManagedFields AttributionSignal = "ManagedFields"
+	// SignalUnknown says that nothing told.
+	SignalUnknown AttributionSignal = "Unknown"
+)
+
+// MirroredCommit is a commit that holds a change of the source.
+type MirroredCommit struct {
+	CommitSummary
+	DestinationRef NamespacedObjectReference
+}
+
+// ResourceSummary says that an object changed.
+type ResourceSummary struct {
+	Type       string
+	Namespace  string
+	Name       string
+	ChangeType ChangeType
+}
+
+// ChangeType is how an object changed.
+type ChangeType string
+
+const (
+	// ChangeAdded means that the object is new.
+	ChangeAdded ChangeType = "Added"
+	// ChangeChanged means that the object's content is another.
+	ChangeChanged ChangeType = "Changed"
+	// ChangeRemoved means that the object is gone.
+	ChangeRemoved ChangeType = "Removed"
+)
+
+// Progress counts the objects of a run.
+type Progress struct {
+	Done  int32
+	Total int32
+}
+
+// SyncError says what went wrong.
+type SyncError struct {
+	Reason  string
+	Message string
+	At      metav1.Time
+}

@@ -1,0 +1,50 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Patch changes every object that its target matches.
+type Patch struct {
+	// target says which objects are changed.
+	Target PatchTarget `json:"target"`
+	// type says how the patch is written. StrategicMerge: a part of the object, in which items of lists are found by
+	// their keys, as kubectl patch does. JSON6902: a list of operations (RFC 6902). Merge: a part of the object, in
+	// which lists are replaced as a whole (RFC 7386). Defaults to StrategicMerge.
+	// +optional
+	// +default=ref(PatchStrategicMerge)
+	Type PatchType `json:"type,omitempty"`
+	// patch is the patch as YAML or JSON, at most 64 KiB. It cannot change what tells objects apart: apiVersion, kind,
+	// metadata.name and metadata.namespace.
+	Patch string `json:"patch"`
+}
+
+// PatchTarget selects objects. All that is given must match.
+type PatchTarget struct {
+	// group is the API group, with "" for the core group. Absent means every group.
+	// +optional
+	Group *string `json:"group,omitempty"`
+	// kind of the objects, such as Deployment.
+	Kind string `json:"kind"`
+	// name of the object. Empty means every name.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// labelSelector matches the labels of the objects. Absent means any labels.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
+}
+
+// PatchType is a way to write a patch.
+//
+// +enum
+type PatchType string
+
+const (
+	// PatchStrategicMerge is a part of an object, with lists merged by the keys of their items.
+	PatchStrategicMerge PatchType = "StrategicMerge"
+	// PatchJSON6902 is a list of operations.
+	PatchJSON6902 PatchType = "JSON6902"
+	// PatchMerge is a part of an object, with lists replaced.
+	PatchMerge PatchType = "Merge"
+)
