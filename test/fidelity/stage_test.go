@@ -118,20 +118,22 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 	}
 }
 
-// clone returns the folder of a fresh clone, less the files that are about the server under
-// test itself.
+// clone returns the folder of a fresh clone, less the owner's markers. The registration of the server under test must not be
+// in it: applied, it would take the other cluster's API away.
 func (s *stage) clone(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "clone")
 	s.git(t, "clone", "-q", "--branch=main", s.repository, folder)
-	for _, own := range []string{
-		plain + "/apiregistration.k8s.io/v1/apiservices/" + devcluster.APIServiceName + ".yaml",
-		plain + "/.configbutler", sealed + "/.configbutler",
-	} {
-		if _, err := os.Stat(filepath.Join(folder, own)); err != nil {
+	registration := filepath.Join(folder, plain, "apiregistration.k8s.io/v1/apiservices", devcluster.APIServiceName+".yaml")
+	if _, err := os.Stat(registration); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is in the mirror (error: %v)", registration, err)
+	}
+	for _, destination := range []string{plain, sealed} {
+		markers := filepath.Join(folder, destination, ".configbutler")
+		if _, err := os.Stat(markers); err != nil {
 			t.Error(err)
 		}
-		if err := os.RemoveAll(filepath.Join(folder, own)); err != nil {
+		if err := os.RemoveAll(markers); err != nil {
 			t.Fatal(err)
 		}
 	}
