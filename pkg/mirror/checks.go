@@ -116,7 +116,7 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 	}
 	changed := false
 	client := c.mirror.config.Slipstream.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
-	err = writeStatus(ctx, config, client.Get, client.UpdateStatus, func(object *v1alpha1.GitRepoConfig) bool {
+	err = writeStatus(ctx, c.mirror.announcer, client, config, conditionsOfRepository, func(object *v1alpha1.GitRepoConfig) bool {
 		before := object.Status
 		object.Status.ObservedGeneration = config.Generation
 		object.Status.Conditions = slices.Clone(before.Conditions)

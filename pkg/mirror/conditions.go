@@ -184,3 +184,12 @@ func (r *rulePlan) selected() verdict {
 	}
 	return verdict{reason, strings.Join(lines, "; ") + ". What appears later is followed then"}
 }
+
+func conditionsOfRepository(r *v1alpha1.GitRepoConfig) []metav1.Condition { return r.Status.Conditions }
+func conditionsOfDestination(d *v1alpha1.GitDestination) []metav1.Condition {
+	return d.Status.Conditions
+}
+func conditionsOfWatchRule(r *v1alpha1.WatchRule) []metav1.Condition { return r.Status.Conditions }
+func conditionsOfClusterWatchRule(r *v1alpha1.ClusterWatchRule) []metav1.Condition {
+	return r.Status.Conditions
+}

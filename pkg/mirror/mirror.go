@@ -86,6 +86,8 @@ type mirror struct {
 	router       *router
 	services     *branchServices
 	watches      *watchStates
+	// announcer is made by run.
+	announcer *announcer
 
 	// replan asks for a new plan, publish for a look at what has to be reported.
 	replan, publish chan struct{}
@@ -180,8 +182,11 @@ func newMirror(config Config) (*mirror, error) {
 func (m *mirror) listen() error {
 	api := m.informers.Configbutler().V1alpha1()
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { signal(m.replan) },
-		DeleteFunc: func(any) { signal(m.replan) },
+		AddFunc: func(any) { signal(m.replan) },
+		DeleteFunc: func(object any) {
+			m.announcer.forget(object)
+			signal(m.replan)
+		},
 		UpdateFunc: func(before, after any) {
 			if meaningful(before, after) || newlyRequested(before, after) {
 				signal(m.replan)
@@ -221,6 +226,7 @@ func (m *mirror) run(ctx context.Context) error {
 		group.Wait()
 	}()
 
+	m.announcer = newAnnouncer(newRecorder(ctx, m.cluster))
 	m.informers.StartWithContext(ctx)
 	group.StartWithContext(ctx, m.catalogue.Run)
 	group.StartWithContext(ctx, m.namespaces.Run)

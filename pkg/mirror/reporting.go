@@ -139,7 +139,7 @@ func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, 
 	}
 	reports := p.router.authors.reports(time.Now())
 	client := p.config.Slipstream.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
-	return writeStatus(ctx, object, client.Get, client.UpdateStatus, func(object *v1alpha1.GitDestination) bool {
+	return writeStatus(ctx, p.announcer, client, object, conditionsOfDestination, func(object *v1alpha1.GitDestination) bool {
 		before := object.Status
 		object.Status.ObservedGeneration = d.plan.Load().object.Generation
 		object.Status.Conditions = destinationConditions(d, failure, reports, object.Status.Conditions)
@@ -157,7 +157,7 @@ func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []er
 			continue // it is going
 		}
 		v, client := p.ruleVerdict(rp), api.WatchRules(key.Namespace)
-		err = writeStatus(ctx, rule, client.Get, client.UpdateStatus, func(object *v1alpha1.WatchRule) bool {
+		err = writeStatus(ctx, p.announcer, client, rule, conditionsOfWatchRule, func(object *v1alpha1.WatchRule) bool {
 			return ruleStatus(rp, v, &object.Status)
 		})
 		errs = append(errs, wrap(fmt.Sprintf("write the status of WatchRule %s", key), err))
@@ -168,7 +168,7 @@ func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []er
 			continue // it is going
 		}
 		v, client := p.ruleVerdict(rp), api.ClusterWatchRules()
-		err = writeStatus(ctx, rule, client.Get, client.UpdateStatus, func(object *v1alpha1.ClusterWatchRule) bool {
+		err = writeStatus(ctx, p.announcer, client, rule, conditionsOfClusterWatchRule, func(object *v1alpha1.ClusterWatchRule) bool {
 			return ruleStatus(rp, v, &object.Status)
 		})
 		errs = append(errs, wrap(fmt.Sprintf("write the status of ClusterWatchRule %s", name), err))
@@ -205,27 +205,36 @@ func (m *mirror) ruleVerdict(r *rulePlan) verdict {
 
 // statusObject is an object whose status is written.
 type statusObject[T any] interface {
-	metav1.Object
+	eventObject
 	DeepCopy() T
 }
 
+// statusClient writes the statuses of a kind.
+type statusClient[T any] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
+	UpdateStatus(ctx context.Context, object T, options metav1.UpdateOptions) (T, error)
+}
+
 // writeStatus applies change to the newest version of an object and writes its status if
-// change says that something is new. An object that is gone, or has been made anew, is
-// left alone.
+// change says that something is new, of which Events tell as well. An object that is gone,
+// or has been made anew, is left alone.
 func writeStatus[T statusObject[T]](
-	ctx context.Context, object T, get func(context.Context, string, metav1.GetOptions) (T, error),
-	update func(context.Context, T, metav1.UpdateOptions) (T, error), change func(T) bool,
+	ctx context.Context, a *announcer, client statusClient[T], object T, conditions func(T) []metav1.Condition, change func(T) bool,
 ) error {
 	uid, latest := object.GetUID(), object.DeepCopy()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		before := conditions(latest.DeepCopy())
 		if !change(latest) {
 			return nil
 		}
-		_, err := update(ctx, latest, metav1.UpdateOptions{})
+		_, err := client.UpdateStatus(ctx, latest, metav1.UpdateOptions{})
+		if err == nil {
+			a.announce(latest, before, conditions(latest))
+		}
 		if !apierrors.IsConflict(err) {
 			return err
 		}
-		fresh, getErr := get(ctx, object.GetName(), metav1.GetOptions{})
+		fresh, getErr := client.Get(ctx, object.GetName(), metav1.GetOptions{})
 		if getErr != nil {
 			return getErr
 		}

@@ -26,6 +26,7 @@ func TestMirror(t *testing.T) {
 		"OtherPeoplesFilesStay":                foreignFiles,
 		"ComparedOnRequest":                    comparedOnRequest,
 		"RefusedPushes":                        refusedPushes,
+		"DeniedRules":                          deniedRules,
 		"FolderOfAnotherOwner":                 ownership,
 		"IgnoredFields":                        ignoredFields,
 		"CredentialsRotated":                   rotatedCredentials,

@@ -31,9 +31,17 @@ func refusedPushes(t *testing.T, s *stage) {
 			t.Errorf("%s: message %q", object, message)
 		}
 	}
+	for _, object := range []string{"GitRepoConfig/main", "GitDestination/main"} {
+		if message := s.event(t, m.Namespace, object, "Warning", "PushRejected"); !strings.Contains(message, "frozen until Monday") {
+			t.Errorf("the Event about %s: %q", object, message)
+		}
+	}
 	if err := os.Remove(hook); err != nil {
 		t.Fatal(err)
 	}
 	m.Holds(t, m.ConfigMapPath("web"), "color: blue\n")
 	s.Ready(t, "-n", m.Namespace, "gitrepoconfig/main", "gitdestination/main")
+	for _, object := range []string{"GitRepoConfig/main", "GitDestination/main"} {
+		s.event(t, m.Namespace, object, "Normal", "Recovered")
+	}
 }

@@ -91,6 +91,11 @@ func rotatedCredentials(t *testing.T, s *stage) {
 			t.Errorf("%s tells the credentials: %s", object, why)
 		}
 	}
+	for _, object := range []string{"GitRepoConfig/main", "GitDestination/main"} {
+		if said := s.event(t, "rotated", object, "Warning", "AuthenticationFailed"); strings.Contains(said, "pa55") || strings.Contains(said, "Ym90OnBhNTU") {
+			t.Errorf("an Event about %s tells the credentials: %s", object, said)
+		}
+	}
 	if pending := s.Run(t, "get", "gds", "main", "-n", "rotated", "-o", "jsonpath={.status.pendingChanges}"); pending == "" || pending == "0" {
 		t.Errorf("%q changes wait", pending)
 	}

@@ -1,0 +1,80 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	events "k8s.io/client-go/tools/record"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// conditionsFrom reads "Ready=False/PushRejected/message ...".
+func conditionsFrom(text string) (conditions []metav1.Condition) {
+	for field := range strings.FieldsSeq(text) {
+		kind, rest, _ := strings.Cut(field, "=")
+		parts := append(strings.SplitN(rest, "/", 3), "", "")
+		conditions = append(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(parts[0]), Reason: parts[1], Message: parts[2]})
+	}
+	return conditions
+}
+
+func TestEventsOfConditions(t *testing.T) {
+	const ready, reading = "Ready=True/Succeeded/fine", "Ready=False/Progressing"
+	for name, test := range map[string]struct {
+		// states are the conditions as they are one after the other; the first is found at the start.
+		states []string
+		want   []string
+	}{
+		"all is well":           {[]string{"", reading, ready, reading, ready}, nil},
+		"refused and recovered": {[]string{ready, "Ready=False/PushRejected/frozen", ready}, []string{"Warning PushRejected frozen", "Normal Recovered No longer PushRejected: fine"}},
+		"recovers by reading":   {[]string{ready, "Ready=False/AuthenticationFailed/no", reading, ready}, []string{"Warning AuthenticationFailed no", "Normal Recovered No longer AuthenticationFailed: fine"}},
+		"fails as before":       {[]string{ready, "Ready=False/PushRejected/a", reading, "Ready=False/PushRejected/b"}, []string{"Warning PushRejected a"}},
+		"fails in another way":  {[]string{ready, "Ready=False/PushRejected/a", "Ready=False/RepositoryUnreachable/b"}, []string{"Warning PushRejected a", "Warning RepositoryUnreachable b"}},
+		"told by an earlier process": {
+			[]string{"Ready=False/PushRejected/a", reading, "Ready=False/PushRejected/a", ready}, []string{"Normal Recovered No longer PushRejected: fine"}},
+		"suspended meanwhile": {[]string{ready, "Ready=False/PushRejected/a", "Ready=False/Suspended", ready}, []string{"Warning PushRejected a", "Normal Recovered No longer PushRejected: fine"}},
+		"access denied":       {[]string{"", "Ready=False/AccessNotGranted/no AccessDenied=True/AccessNotGranted/no"}, []string{"Warning AccessNotGranted no"}},
+		"somebody else's folder, written all the same": {
+			[]string{ready, ready + " OwnershipConflict=True/OwnedByAnother/theirs", ready + " OwnershipConflict=False/Owned"},
+			[]string{"Warning OwnedByAnother theirs", "Normal Recovered No longer OwnedByAnother"}},
+		"somebody else's folder, refused": {
+			[]string{ready, "Ready=False/OwnedByAnother/theirs OwnershipConflict=True/OwnedByAnother/theirs"}, []string{"Warning OwnedByAnother theirs"}},
+		"Secrets left out": {
+			[]string{ready, ready + " SecretsEncrypted=False/EncryptionUnavailable/lost", ready + " SecretsEncrypted=False/SecretsOmitted"},
+			[]string{"Warning EncryptionUnavailable lost", "Normal Recovered No longer EncryptionUnavailable"}},
+		"audit silent": {[]string{ready, ready + " AuthorsReported=False/AuditSilent/quiet", ready}, []string{"Warning AuditSilent quiet", "Normal Recovered No longer AuditSilent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := events.NewFakeRecorder(10)
+			a := newAnnouncer(recorder)
+			object := &v1alpha1.GitDestination{ObjectMeta: metav1.ObjectMeta{UID: "one"}}
+			for i := range test.states[1:] {
+				a.announce(object, conditionsFrom(test.states[i]), conditionsFrom(test.states[i+1]))
+			}
+			close(recorder.Events)
+			var got []string
+			for event := range recorder.Events {
+				got = append(got, event)
+			}
+			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			a.forget(cache.DeletedFinalStateUnknown{Obj: object})
+			if len(a.told) > 0 {
+				t.Errorf("what is told of objects that are gone stays: %v", a.told)
+			}
+		})
+	}
+}
+
+func TestEventsAreNotLongerThanAllowed(t *testing.T) {
+	if got := shortened(strings.Repeat("ü", longestEvent)); len(got) > longestEvent || strings.Trim(got, "ü") != "" {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+}
