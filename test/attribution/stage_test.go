@@ -22,7 +22,8 @@ import (
 // people is the group of the users who change things. They are ordinary: RBAC lets them, and nothing else does.
 const people = "people"
 
-// rights are those of the people, and of carol whoever speaks for her.
+// rights are those of the people, and of carol whoever speaks for her. Somebody was careless with what is no resource, but
+// the path of kube-apiserver's reviews.
 const rights = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -31,7 +32,7 @@ rules:
 - {apiGroups: [""], resources: [configmaps, secrets, namespaces], verbs: ["*"]}
 - {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: ["*"]}
 - {apiGroups: [apps], resources: [deployments, deployments/scale], verbs: ["*"]}
-- {apiGroups: [configbutler.ai], resources: [watchrules, gitdestinations, gitrepoconfigs], verbs: ["*"]}
+- {apiGroups: [configbutler.ai], resources: [watchrules, gitdestinations, gitrepoconfigs, admissionreviews], verbs: ["*"]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

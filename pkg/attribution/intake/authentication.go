@@ -19,7 +19,8 @@ const webhookUser = "slipstream:admission-webhook"
 
 // authenticator says who posts to the paths that have a way of their own, and leaves all others to the server's. Where
 // one of them is looked at, nothing else is: no front proxy, token or certificate of the cluster gets anybody in, and the
-// certificates of these paths get nobody in elsewhere.
+// certificates of these paths get nobody in elsewhere. The path of kube-apiserver's own reviews has none: its sender is who
+// the server says, and whom the server does not know is counted like the others.
 func (e *Endpoints) authenticator(others authenticator.Request) authenticator.Request {
 	audit := ofCertificate(e.auditCA, e.auditNames, x509request.NewDynamic(verifyBy(e.auditCA), x509request.UserConversionFunc(commonName)))
 	var webhook authenticator.Request = authenticator.RequestFunc(e.authenticateWebhook)
@@ -33,6 +34,8 @@ func (e *Endpoints) authenticator(others authenticator.Request) authenticator.Re
 			return counted(auditEndpoint, audit, r)
 		case e.isWebhook(r.URL.Path):
 			return counted(webhookEndpoint, webhook, r)
+		case r.URL.Path == admissionPath:
+			return counted(admissionEndpoint, others, r)
 		}
 		return others.AuthenticateRequest(r)
 	})

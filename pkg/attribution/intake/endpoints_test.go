@@ -214,12 +214,15 @@ func TestAdmission(t *testing.T) {
 		"a direct administrator": {
 			exchange: exchange{certificate: certificate(t, s.cluster, "root", "system:masters")}, want: 403, refused: "unauthorized",
 		},
-		"nobody":                {want: 403, refused: "unauthorized"},
-		"headers by nobody":     {exchange: exchange{headers: itself}, want: 403, refused: "unauthorized"},
-		"headers by a user":     {exchange: exchange{certificate: certificate(t, s.cluster, "jane"), headers: itself}, want: 403, refused: "unauthorized"},
-		"headers by a name":     {exchange: exchange{certificate: certificate(t, s.cluster, "front-proxy"), headers: itself}, want: 403, refused: "unauthorized"},
-		"headers by another":    {exchange: exchange{certificate: certificate(t, s.proxy, "jane"), headers: itself}, want: 401},
-		"audit's certificate":   {exchange: exchange{certificate: certificate(t, s.audit, "system:apiserver", "system:masters"), headers: itself}, want: 401},
+		"nobody":             {want: 403, refused: "unauthorized"},
+		"headers by nobody":  {exchange: exchange{headers: itself}, want: 403, refused: "unauthorized"},
+		"headers by a user":  {exchange: exchange{certificate: certificate(t, s.cluster, "jane"), headers: itself}, want: 403, refused: "unauthorized"},
+		"headers by a name":  {exchange: exchange{certificate: certificate(t, s.cluster, "front-proxy"), headers: itself}, want: 403, refused: "unauthorized"},
+		"headers by another": {exchange: exchange{certificate: certificate(t, s.proxy, "jane"), headers: itself}, want: 401, refused: "unauthenticated"},
+		"audit's certificate": {
+			exchange: exchange{certificate: certificate(t, s.audit, "system:apiserver", "system:masters"), headers: itself},
+			want:     401, refused: "unauthenticated",
+		},
 		"reading":               {exchange: exchange{certificate: proxy, headers: itself, method: http.MethodGet}, want: 405},
 		"a name below":          {exchange: exchange{certificate: proxy, headers: itself, path: admissionPath + "/x"}, want: 404},
 		"below by somebody":     {exchange: exchange{certificate: proxy, headers: as("root", "system:masters"), path: admissionPath + "/x"}, want: 403, refused: "unauthorized"},
@@ -233,12 +236,11 @@ func TestAdmission(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s.checkReview(t, tt.exchange, admissionPath, tt.want, tt.facts, func(t *testing.T) func() {
-				before := metric(t, refusals, "admission", "unauthorized")
-				return func() {
-					if tt.refused != "" {
-						checkCounted(t, before, refusals, "admission", tt.refused)
-					}
+				if tt.refused == "" {
+					return func() {}
 				}
+				before := metric(t, refusals, "admission", tt.refused)
+				return func() { checkCounted(t, before, refusals, "admission", tt.refused) }
 			})
 		})
 	}
