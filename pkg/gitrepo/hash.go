@@ -14,6 +14,9 @@ import (
 // Hash names a Git object; the zero Hash names none.
 type Hash = plumbing.Hash
 
+// ParseHash reads a hash in hexadecimal; what is none gives the zero Hash.
+func ParseHash(text string) Hash { return plumbing.NewHash(text) }
+
 // BlobHash returns the hash that Git gives a file of this content.
 func BlobHash(content []byte) Hash {
 	return objectHash(plumbing.BlobObject, content)

@@ -97,6 +97,34 @@ func TestChangesAreCountedByWhatToldTheirAuthor(t *testing.T) {
 	})
 }
 
+// What a record tells outlives the process.
+func TestRecordGoesOn(t *testing.T) {
+	r := newReports()
+	s := newStage(t, func(s *stage) { s.facts, s.hash = r, contentHash })
+	s.idle()
+	s.put(r, "ann", attribution.Audit)
+	s.cluster.put(configMap("bob"), "1")
+	s.mirrored()
+	s.idle()
+	before := s.record("main")
+	s.stop()
+	r.followed = make(chan struct{})
+	s.earlier = map[types.UID]v1alpha1.GitDestinationRecord{s.in.destinations[0].UID: before}
+	s.start()
+	s.idle()
+	after := s.record("main")
+	if after.LastCommit == nil || *after.LastCommit != *before.LastCommit || !after.LastPushTime.Equal(before.LastPushTime) || after.Attribution != before.Attribution {
+		t.Errorf("%+v after\n%+v", after, before)
+	}
+	s.cluster.put(configMap("cid"), "1")
+	eventually(t, "the counts go on", func() error {
+		if got := s.record("main"); got.Attribution.Unknown != 2 || got.Attribution.Audit != 1 || got.LastCommit.SHA == before.LastCommit.SHA {
+			return fmt.Errorf("%+v", got)
+		}
+		return nil
+	})
+}
+
 func TestWhatIsToldOfReports(t *testing.T) {
 	now := time.Now()
 	const limit = 2 * time.Second

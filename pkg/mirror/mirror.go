@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
@@ -103,6 +104,8 @@ type mirror struct {
 	// known, abandoned the destinations whose rows nobody wants any more.
 	recovered map[types.UID]*queue
 	abandoned map[types.UID]struct{}
+	// earlier are the records as an earlier process left them, until the destinations are known.
+	earlier map[types.UID]v1alpha1.GitDestinationRecord
 }
 
 // runningWorker is a worker's end as the mirror holds it.
@@ -255,6 +258,9 @@ func (m *mirror) prepare(ctx context.Context) error {
 			return fmt.Errorf("read the %s: %w", kind, context.Cause(ctx))
 		}
 	}
+	if err := m.readRecords(ctx); err != nil {
+		return err
+	}
 	if !m.namespaces.WaitForSync(ctx) {
 		return fmt.Errorf("read the namespaces: %w", context.Cause(ctx))
 	}
@@ -285,6 +291,23 @@ func (m *mirror) recover(ctx context.Context) error {
 	})
 	m.services.outbox, m.router.outbox = outbox, outbox
 	return err
+}
+
+// readRecords reads what an earlier process has told of destinations.
+func (m *mirror) readRecords(ctx context.Context) error {
+	list, err := m.config.Slipstream.ConfigbutlerV1alpha1().GitDestinationStatuses(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("read the GitDestinationStatuses: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.earlier = map[types.UID]v1alpha1.GitDestinationRecord{}
+	for i := range list.Items {
+		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil {
+			m.earlier[owner.UID] = list.Items[i].Status
+		}
+	}
+	return nil
 }
 
 // remote returns how a branch is reached now.

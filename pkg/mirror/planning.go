@@ -113,6 +113,9 @@ func (m *mirror) adopt(next *plan) {
 		d, ok := m.destinations[key]
 		if !ok {
 			d = newDestination(p.object)
+			if told, ok := m.earlier[d.uid]; ok {
+				d.record.resume(told)
+			}
 			if left, ok := m.recovered[d.uid]; ok {
 				d.queue = left
 			}
@@ -125,6 +128,7 @@ func (m *mirror) adopt(next *plan) {
 		m.abandoned[uid] = struct{}{}
 	}
 	clear(m.recovered)
+	clear(m.earlier)
 }
 
 // dropRows removes what waits for destinations that are gone: nobody wants it any more.

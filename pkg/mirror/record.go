@@ -56,6 +56,19 @@ func (r *record) update(change func(*facts)) {
 	change(&r.facts)
 }
 
+// resume goes on from what an earlier process has told: what was pushed last, and the counts. The rest is found out anew.
+func (r *record) resume(told v1alpha1.GitDestinationRecord) {
+	r.update(func(f *facts) {
+		f.retries, f.orphansRemoved, f.authors = told.PushRetries, told.OrphansRemoved, told.Attribution
+		if told.LastPushTime != nil {
+			f.lastPush = told.LastPushTime.Time
+		}
+		if commit := told.LastCommit; commit != nil {
+			f.lastCommit, f.lastSubject = gitrepo.ParseHash(commit.SHA), commit.Message
+		}
+	})
+}
+
 // current returns the facts.
 func (r *record) current() facts {
 	r.mu.Lock()

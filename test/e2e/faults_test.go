@@ -137,10 +137,13 @@ func TestRestart(t *testing.T) {
 	m.Settled(t)
 
 	// Nothing has changed, so a second full run commits nothing.
-	before := m.Commits(t)
+	before, told := m.Commits(t), m.lastCommit(t)
 	m.restart(t, syscall.SIGTERM)
 	m.Ready(t, "-n", "restart", "watchrule/config")
 	m.Settled(t)
+	if got := m.lastCommit(t); got != told || got == "" {
+		t.Errorf("the last commit is %q after a restart, %q before", got, told)
+	}
 	if after := m.Commits(t); after != before {
 		log, _ := m.Git(t.Context(), "log", "--stat", "-3", "main")
 		t.Errorf("%s commits after a restart, %s before:\n%s", after, before, log)
@@ -171,6 +174,12 @@ func TestRestart(t *testing.T) {
 		return err
 	})
 	m.Intact(t)
+}
+
+// lastCommit is what the record of the destination tells.
+func (m *mirror) lastCommit(t *testing.T) string {
+	t.Helper()
+	return m.Run(t, "get", "gds", "main", "-n", m.Namespace, "-o", "jsonpath={.status.lastCommit.sha}")
 }
 
 // restart stops the server with a signal and starts it on its data.
