@@ -109,27 +109,59 @@ eval "$2"
 }
 
 // follow runs blocks in order and fails the test at the first that fails or does not print
-// what the documentation says. Since Git follows the cluster within a second, not at once,
-// a block with output may be run again until its output is there.
+// what the documentation says.
 func (r *reader) follow(t *testing.T, blocks []block) {
 	t.Helper()
 	for _, b := range blocks {
-		var out string
-		var failure error
-		attempt := func(ctx context.Context) (bool, error) {
-			out, failure = r.run(ctx, b.script)
-			if failure == nil {
-				failure = missing(b.prints, out)
-			}
-			if failure != nil && len(b.prints) == 0 {
-				return false, failure
-			}
-			return failure == nil, nil
-		}
-		if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, deadline, true, attempt); err != nil {
-			t.Fatalf("%s: %v\n%s\n--- printed:\n%s", b.place, errors.Join(err, failure), b.script, out)
+		if err := r.carryOut(t.Context(), b); err != nil {
+			t.Fatalf("%s: %v\n--- of:\n%s", b.place, err, b.script)
 		}
 	}
+}
+
+// carryOut runs a block. Since Git follows the cluster within a second, not at once, a block
+// with output is run again until its output is there, as if it had not been run before: a
+// clone is made again.
+func (r *reader) carryOut(ctx context.Context, b block) error {
+	before, err := os.ReadDir(r.folder)
+	if err != nil {
+		return err
+	}
+	var failure error
+	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
+		err := r.attempt(ctx, b)
+		if err == nil || failure == nil || ctx.Err() == nil { // one that is cut off says less than the one before
+			failure = err
+		}
+		if err == nil || len(b.prints) == 0 {
+			return true, nil
+		}
+		return false, r.tidy(before)
+	})
+	return errors.Join(err, failure)
+}
+
+// attempt runs a block once.
+func (r *reader) attempt(ctx context.Context, b block) error {
+	out, err := r.run(ctx, b.script)
+	if err == nil {
+		err = missing(b.prints, out)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\n--- printed:\n%s", err, out)
+	}
+	return nil
+}
+
+// tidy removes what is new in the folder.
+func (r *reader) tidy(before []os.DirEntry) error {
+	now, err := os.ReadDir(r.folder)
+	for _, entry := range now {
+		if !slices.ContainsFunc(before, func(old os.DirEntry) bool { return old.Name() == entry.Name() }) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(r.folder, entry.Name())))
+		}
+	}
+	return err
 }
 
 // missing says which of the lines are not in what was printed.
@@ -172,6 +204,19 @@ func TestMissing(t *testing.T) {
 	}
 	if err := missing([]string{"cart  77ab01c  9s"}, printed); err == nil {
 		t.Error("a line that is not printed is found")
+	}
+}
+
+// A block that fails after it has made a folder is run again without that folder.
+func TestBlocksAreRunAgain(t *testing.T) {
+	r := newReader(t, strings.NewReplacer())
+	counter := filepath.Join(t.TempDir(), "counter")
+	script := "mkdir production\necho . >> " + counter + "\ntest $(wc -l < " + counter + ") = 3\necho done"
+	if err := r.carryOut(t.Context(), block{script: script, prints: []string{"done"}}); err != nil {
+		t.Error(err)
+	}
+	if err := r.carryOut(t.Context(), block{script: "echo why; false"}); err == nil || !strings.Contains(err.Error(), "why") {
+		t.Errorf("error of a block that fails: %v", err)
 	}
 }
 
