@@ -33,7 +33,7 @@ func runnable() []string {
 // Every command in the pages works, and prints what the page says.
 func TestPages(t *testing.T) {
 	root := moduleRoot(t)
-	cluster := clustertest.Start(t, devcluster.Options{Server: true, Audit: true})
+	cluster := clustertest.Start(t, devcluster.Options{Server: true, Audit: true, Admission: true})
 	r := newReader(t, ownServer(cluster))
 	r.setenv(t, cluster.Environ()...)
 	r.setenv(t, "GIT_PASSWORD=any",
