@@ -1,0 +1,117 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// refusal says what is wrong with one field of a patch.
+type refusal struct {
+	field   string
+	problem func(path *field.Path) *field.Error
+}
+
+func (r *refusal) below(path *field.Path) *field.Error { return r.problem(path.Child(r.field)) }
+
+// refuse says what is wrong with the text of a patch.
+func refuse(err error) *refusal {
+	return &refusal{"patch", func(path *field.Path) *field.Error { return field.Invalid(path, field.OmitValueType{}, err.Error()) }}
+}
+
+// read reads a patch, by its type.
+func read(p Patch) (change, *refusal) {
+	var reader func(document any) (change, error)
+	switch p.Type {
+	case StrategicMerge:
+		reader = func(document any) (change, error) { return readStrategic(document, p.Target) }
+	case JSON6902:
+		reader = readOperations
+	case Merge:
+		reader = readMerge
+	case "":
+		return nil, &refusal{"type", func(path *field.Path) *field.Error {
+			return field.Required(path, "must be StrategicMerge, JSON6902 or Merge")
+		}}
+	default:
+		return nil, &refusal{"type", func(path *field.Path) *field.Error {
+			return field.NotSupported(path, p.Type, []Type{StrategicMerge, JSON6902, Merge})
+		}}
+	}
+	if strings.TrimSpace(p.Patch) == "" {
+		return nil, &refusal{"patch", func(path *field.Path) *field.Error { return field.Required(path, "the patch, as YAML or JSON") }}
+	}
+	if len(p.Patch) > maxPatchBytes {
+		return nil, &refusal{"patch", func(path *field.Path) *field.Error { return field.TooLong(path, "", maxPatchBytes) }}
+	}
+	document, err := parse([]byte(p.Patch))
+	if err != nil {
+		return nil, refuse(err)
+	}
+	change, err := reader(document)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	return change, nil
+}
+
+// parse reads one YAML or JSON document as kubectl does, whole numbers as int64.
+func parse(text []byte) (any, error) {
+	if !json.Valid(text) {
+		if err := checkYAML(text); err != nil {
+			return nil, err
+		}
+		converted, err := yaml.YAMLToJSONStrict(text)
+		if err != nil {
+			return nil, fmt.Errorf("must be YAML or JSON: %w", err)
+		}
+		text = converted
+	}
+	var document any
+	repeated, err := kjson.UnmarshalStrict(text, &document)
+	if err == nil {
+		err = errors.Join(repeated...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("must be YAML or JSON: %w", err)
+	}
+	return document, nil
+}
+
+// checkYAML refuses what is not one document, and aliases: a few lines of them are gigabytes when they are written out.
+func checkYAML(text []byte) error {
+	decoder := yamlv3.NewDecoder(strings.NewReader(string(text)))
+	var document, second yamlv3.Node
+	if err := decoder.Decode(&document); err != nil {
+		return fmt.Errorf("must be YAML or JSON: %w", err)
+	}
+	if hasAlias(&document) {
+		return errors.New("must not use YAML aliases (*name): write out what they stand for")
+	}
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return errors.New("must be one document: what comes after a line of --- belongs into a patch of its own")
+	}
+	return nil
+}
+
+func hasAlias(node *yamlv3.Node) bool {
+	if node.Kind == yamlv3.AliasNode {
+		return true
+	}
+	for _, child := range node.Content {
+		if hasAlias(child) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,183 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package patch
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+const (
+	patchDirective      = "$patch"
+	retainKeysDirective = "$retainKeys"
+	mergeStrategy       = "merge"
+	replaceStrategy     = "replace"
+)
+
+// checkFit says what of a strategic merge patch a type does not have, or takes in another shape.
+func checkFit(part map[string]any, gvk schema.GroupVersionKind) error {
+	typed, err := scheme.Scheme.New(gvk)
+	if err != nil {
+		return err
+	}
+	meta, err := strategicpatch.NewPatchMetaFromStruct(typed)
+	if err != nil {
+		return err
+	}
+	if err := checkMap(nil, part, meta); err != nil {
+		return err
+	}
+	plain := stripped(runtime.DeepCopyJSON(part))
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(plain, typed, true); err != nil {
+		return fmt.Errorf("must fit %s of %s: %w", gvk.Kind, gvk.GroupVersion(), err)
+	}
+	return nil
+}
+
+// checkMap checks what the conversion to the type does not: directives, and the keys by which items of lists are found.
+func checkMap(path *field.Path, part map[string]any, meta strategicpatch.LookupPatchMeta) error {
+	for _, name := range slices.Sorted(maps.Keys(part)) {
+		at := path.Child(name)
+		if strings.HasPrefix(name, "$") {
+			if err := checkDirective(name, part[name]); err != nil {
+				return fmt.Errorf("%s %w", at, err)
+			}
+			continue
+		}
+		if err := checkValue(at, name, part[name], meta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkDirective(name string, value any) error {
+	switch name {
+	case patchDirective:
+		if value != "replace" && value != "delete" {
+			return errors.New("must be replace or delete")
+		}
+	case retainKeysDirective:
+		keys, _ := value.([]any)
+		if len(keys) == 0 || slices.ContainsFunc(keys, func(key any) bool { return reflect.TypeOf(key) != reflect.TypeFor[string]() }) {
+			return errors.New("must be a list of the names of fields")
+		}
+	default:
+		return errors.New("is not taken: the directives are $patch and $retainKeys")
+	}
+	return nil
+}
+
+func checkValue(path *field.Path, name string, value any, meta strategicpatch.LookupPatchMeta) error {
+	switch value := value.(type) {
+	case map[string]any:
+		inner, found, err := meta.LookupPatchMetadataForStruct(name)
+		if err != nil || slices.Contains(found.GetPatchStrategies(), replaceStrategy) {
+			return checkPlain(path, value)
+		}
+		return checkMap(path, value, inner)
+	case []any:
+		return checkList(path, name, value, meta)
+	}
+	return nil
+}
+
+func checkList(path *field.Path, name string, items []any, meta strategicpatch.LookupPatchMeta) error {
+	inner, found, err := meta.LookupPatchMetadataForSlice(name)
+	if err != nil || !slices.Contains(found.GetPatchStrategies(), mergeStrategy) {
+		return checkPlain(path, items)
+	}
+	for i, item := range items {
+		if err := checkItem(path.Index(i), item, inner, found.GetPatchMergeKey()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkItem(path *field.Path, item any, meta strategicpatch.LookupPatchMeta, key string) error {
+	switch item := item.(type) {
+	case nil, []any:
+		return fmt.Errorf("%s must be neither null nor a list", path)
+	case map[string]any:
+		replaces := item[patchDirective] == "replace"
+		if !replaces && !isScalar(item[key]) {
+			return fmt.Errorf("%s must have %s, by which it is found", path, key)
+		}
+		return checkMap(path, item, meta)
+	}
+	return nil
+}
+
+func isScalar(value any) bool {
+	switch value.(type) {
+	case nil, map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// checkPlain refuses directives where nothing is merged: they would be left in the object.
+func checkPlain(path *field.Path, value any) error {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if strings.HasPrefix(name, "$") {
+				return fmt.Errorf("%s is not taken where a field is replaced as a whole", path.Child(name))
+			}
+			if err := checkPlain(path.Child(name), value[name]); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for i, item := range value {
+			if err := checkPlain(path.Index(i), item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stripped takes directives out of an object, in place: the library leaves some of them where there was nothing to merge
+// with. What is marked as deleted goes as a whole.
+func stripped(fields map[string]any) map[string]any {
+	for name, value := range fields {
+		if name == patchDirective || name == retainKeysDirective || isDeleted(value) {
+			delete(fields, name)
+			continue
+		}
+		fields[name] = strippedValue(value)
+	}
+	return fields
+}
+
+func strippedValue(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		return stripped(value)
+	case []any:
+		items := slices.DeleteFunc(value, isDeleted)
+		for i, item := range items {
+			items[i] = strippedValue(item)
+		}
+		return items
+	}
+	return value
+}
+
+func isDeleted(value any) bool {
+	fields, ok := value.(map[string]any)
+	return ok && fields[patchDirective] == "delete"
+}
