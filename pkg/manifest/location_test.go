@@ -211,3 +211,22 @@ func FuzzManagedPath(f *testing.F) {
 		}
 	})
 }
+
+// A folder within another has no file that the outer one takes for its own, whatever its name is.
+func TestFoldersWithinFoldersAreApart(t *testing.T) {
+	for _, outer := range []string{"a", "v1", "core", "apps", "apps/v1", "core/v1", "core/v1/configmaps", "v1/v1/v1"} {
+		for _, l := range []Location{
+			{Group: "", Version: "v1", Resource: "namespaces", Name: "shop"},
+			{Group: "v1.example.com", Version: "v1", Resource: "v1", Name: "v1"},
+			{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "v1", Name: "web"},
+		} {
+			path, err := l.Path()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if folder, managed := ManagedPath(outer + "/" + path); managed {
+				t.Errorf("%s/%s is taken for one of %+v", outer, path, folder)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ import (
 // repository and knows nothing of the first one's objects.
 func beside(first *stage, change ...func(*v1alpha1.GitDestination)) func(*stage) {
 	return func(s *stage) {
-		s.installation, s.secrets, s.leases, s.git = "two", first.secrets, first.leases, first.git
+		s.installation, s.secrets, s.leases, s.git = "system/two", first.secrets, first.leases, first.git
 		s.in.repositories[0].Spec.RepoURL = first.in.repositories[0].Spec.RepoURL
 		for _, each := range change {
 			each(s.in.destinations[0])
@@ -34,11 +35,19 @@ func shortLeases(s *stage) {
 func TestTwoInstallationsWriteOneBranch(t *testing.T) {
 	one := newStage(t, perChange, shortLeases)
 	two := furtherStage(t, beside(one, func(d *v1alpha1.GitDestination) { d.Spec.BaseFolder = "clusters/b" }), perChange)
-	one.cluster.put(configMap("first"), "1")
-	one.mirrored()
-	two.cluster.put(configMap("first"), "1")
-	two.waitReady("main", v1alpha1.ReasonLeaseHeldElsewhere)
-	two.holds("main", "clusters/b", inShop)
+	one.idle()
+	two.idle()
+	puts := 0
+	eventually(t, "an installation waits for the Lease of the other", func() error {
+		puts++
+		for _, s := range []*stage{one, two} {
+			s.cluster.put(configMap("first"), fmt.Sprint(puts))
+		}
+		if one.ready("main").Reason != v1alpha1.ReasonLeaseHeldElsewhere && two.ready("main").Reason != v1alpha1.ReasonLeaseHeldElsewhere {
+			return errors.New("neither does")
+		}
+		return nil
+	})
 	for i := range 50 {
 		one.cluster.put(configMap(fmt.Sprint(i%10)), fmt.Sprint(i))
 		two.cluster.put(configMap(fmt.Sprint(i%10)), fmt.Sprint(i))
@@ -48,8 +57,8 @@ func TestTwoInstallationsWriteOneBranch(t *testing.T) {
 	one.idle()
 	two.idle()
 	subjects := one.commits("main")
-	if len(subjects) != 2*51 {
-		t.Errorf("%d commits for 51 changes of each:\n%s", len(subjects), strings.Join(subjects, "\n"))
+	if len(subjects) != 2*(puts+50) {
+		t.Errorf("%d commits for %d changes of each:\n%s", len(subjects), puts+50, strings.Join(subjects, "\n"))
 	}
 	for _, s := range []*stage{one, two} {
 		if c := s.conflict("main"); c.Status != metav1.ConditionFalse {
@@ -78,11 +87,11 @@ func TestTwoInstallationsClaimOneFolder(t *testing.T) {
 			})
 			claimant := two.in.destinations[0].Name
 			two.cluster.put(configMap("b"), "1")
-			two.waitConflict(claimant, metav1.ConditionTrue, "shop/main of another installation in this cluster, one")
+			two.waitConflict(claimant, metav1.ConditionTrue, "shop/main of another installation in this cluster, system/one")
 			two.waitReady(claimant, v1alpha1.ReasonOwnedByAnother)
 			one.cluster.put(configMap("c"), "1")
 			one.mirrored()
-			if owner, _ := one.marker(); owner.Instance != "one" {
+			if owner, _ := one.marker(); owner.Instance != "system/one" {
 				t.Errorf("marker %+v", owner)
 			}
 			if subjects := one.commits("main"); len(subjects) != 2 || slices.ContainsFunc(subjects, func(s string) bool { return strings.Contains(s, "shop/b") }) {

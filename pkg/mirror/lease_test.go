@@ -154,7 +154,7 @@ func TestBranchThatAnotherServerWrites(t *testing.T) {
 	}
 	s.mirrored() // when the other's Lease has run out
 	eventually(t, "the holder", func() error {
-		if holder := s.record("main").LeaseHolder; holder != "one" {
+		if holder := s.record("main").LeaseHolder; holder != "system/one" {
 			return fmt.Errorf("%q", holder)
 		}
 		return nil

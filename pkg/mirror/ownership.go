@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,20 +65,37 @@ func countConflict(o ownership) {
 	}
 }
 
-// readMarkers reads the markers of the members' folders that have not been read before.
+// mostNested is how many markers of folders within one are looked at.
+const mostNested = 100
+
+// nestedMarkers are the paths of the markers of folders within a destination's.
+func (w *worker) nestedMarkers(p *destinationPlan) (paths []string) {
+	// The walk has no errors of its own.
+	_ = w.branch.Snapshot().Walk(p.object.Spec.BaseFolder, func(file string, _ gitrepo.Hash) error {
+		if strings.HasSuffix(file, "/"+markerPath) && file != p.file(markerPath) && len(paths) < mostNested {
+			paths = append(paths, file)
+		}
+		return nil
+	})
+	return paths
+}
+
+// readMarkers reads the markers of the members' folders, and within them, that have not been read before.
 func (w *worker) readMarkers(ctx context.Context, members []member) error {
 	var unread []gitrepo.Hash
 	known := map[gitrepo.Hash]foundMarker{}
 	tree := w.branch.Snapshot()
 	for _, m := range members {
-		hash, exists := tree.Lookup(m.plan.file(markerPath))
-		if !exists {
-			continue
-		}
-		if marker, ok := w.markers[hash]; ok {
-			known[hash] = marker
-		} else {
-			unread = append(unread, hash)
+		for _, path := range append([]string{m.plan.file(markerPath)}, w.nested[m.destination]...) {
+			hash, exists := tree.Lookup(path)
+			if !exists {
+				continue
+			}
+			if marker, ok := w.markers[hash]; ok {
+				known[hash] = marker
+			} else {
+				unread = append(unread, hash)
+			}
 		}
 	}
 	w.markers = known
@@ -105,34 +123,92 @@ func readMarker(contents map[gitrepo.Hash][]byte, hash gitrepo.Hash) foundMarker
 	return foundMarker{owner: owner, err: err}
 }
 
-// ownership decides about a member's folder, with what is staged. The marker of a destination
+// ownership decides about a member's folder, with what is staged. That somebody else
+// writes a folder within it takes nothing from either, for neither's files have the layout of the other's; but nobody
+// has meant it so.
+func (w *worker) ownership(m member) ownership {
+	o := w.ownFolder(m)
+	if o.conflict != "" {
+		return o
+	}
+	for _, path := range w.nested[m.destination] {
+		conflict := w.claimWithin(m, path)
+		if conflict == "" {
+			continue
+		}
+		contested := m.contested(o.owner, conflict)
+		contested.vacant = o.vacant
+		return contested
+	}
+	return o
+}
+
+// ownFolder decides by the marker of the folder itself. The marker of a destination
 // of this installation that is gone, or writes elsewhere now, binds nobody. That of one that still
 // writes there, under another name of the repository's address, is a conflict in any mode:
 // each would remove the other's files.
-func (w *worker) ownership(m member) ownership {
-	hash, exists := w.branch.Snapshot().Lookup(m.plan.file(markerPath))
+func (w *worker) ownFolder(m member) ownership {
+	path := m.plan.file(markerPath)
+	hash, exists := w.branch.Snapshot().Lookup(path)
 	if !exists {
 		return ownership{vacant: true}
 	}
 	marker := w.markers[hash]
 	if marker.err != nil {
-		return m.contested(nil, fmt.Sprintf("the marker %s cannot be understood: %v", m.plan.file(markerPath), marker.err))
+		return m.contested(nil, fmt.Sprintf("the marker %s cannot be understood: %v", path, marker.err))
 	}
 	owner := &marker.owner
-	name := types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}
+	if elsewhere := w.elsewhere(owner); elsewhere != "" {
+		return m.contested(owner, fmt.Sprintf("the marker %s names GitDestination %s", path, elsewhere))
+	}
+	name := ownerName(owner)
 	switch {
-	case owner.ClusterUID != w.services.identity.ClusterUID:
-		return m.contested(owner, fmt.Sprintf("the marker %s names GitDestination %s of the cluster %s", m.plan.file(markerPath), name, owner.ClusterUID))
-	case owner.Instance != w.services.identity.Installation:
-		return m.contested(owner, fmt.Sprintf("the marker %s names GitDestination %s of another installation in this cluster, %s", m.plan.file(markerPath), name, owner.Instance))
 	case name == m.key:
-		return ownership{owner: owner}
-	case !w.services.writes(name, m.plan):
+		return ownership{owner: owner, vacant: !namesInstallation(owner)}
+	case !w.services.writes(name, m.plan.branch.branch, m.plan.object.Spec.BaseFolder):
 		return ownership{owner: owner, vacant: true}
 	}
 	conflict := fmt.Sprintf("the marker %s names GitDestination %s, which writes the same folder under another name of the repository; "+
-		"if it is another repository, delete the marker there", m.plan.file(markerPath), name)
+		"if it is another repository, delete the marker there", path, name)
 	return ownership{owner: owner, conflict: conflict, refused: refused(v1alpha1.ReasonFolderOverlaps, "%s", conflict)}
+}
+
+// claimWithin says who has a folder within a member's, by its marker; empty when nobody has any more.
+func (w *worker) claimWithin(m member, path string) string {
+	hash, exists := w.branch.Snapshot().Lookup(path)
+	marker, read := w.markers[hash]
+	if !exists || !read || marker.err != nil {
+		return ""
+	}
+	name := ownerName(&marker.owner)
+	if elsewhere := w.elsewhere(&marker.owner); elsewhere != "" {
+		return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s", path, elsewhere)
+	}
+	if name == m.key || !w.services.writes(name, m.plan.branch.branch, strings.TrimSuffix(path, "/"+markerPath)) {
+		return ""
+	}
+	return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s, which reaches the repository under another name", path, name)
+}
+
+// elsewhere names the owner of a marker that is not of this cluster and installation; empty: it is.
+func (w *worker) elsewhere(owner *v1alpha1.OwnerMarker) string {
+	switch {
+	case owner.ClusterUID != w.services.identity.ClusterUID:
+		return fmt.Sprintf("%s of the cluster %s", ownerName(owner), owner.ClusterUID)
+	case owner.Instance != w.services.identity.Installation && namesInstallation(owner):
+		return fmt.Sprintf("%s of another installation in this cluster, %s", ownerName(owner), owner.Instance)
+	}
+	return ""
+}
+
+func ownerName(owner *v1alpha1.OwnerMarker) types.NamespacedName {
+	return types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}
+}
+
+// namesInstallation says whether a marker tells which installation wrote it, as "namespace/name". The first ones named a
+// process, which says nothing once it is gone: they are taken over.
+func namesInstallation(owner *v1alpha1.OwnerMarker) bool {
+	return strings.Contains(owner.Instance, "/")
 }
 
 // contested is the ownership of a folder that somebody else has.
@@ -164,15 +240,14 @@ func (w *worker) markerFor(m member) (gitrepo.Change, bool, error) {
 	return gitrepo.Change{Path: m.plan.file(markerPath), Content: content}, true, nil
 }
 
-// writes says whether a destination writes the folder that a plan has, as far as branch and
-// folder tell.
-func (m *mirror) writes(name types.NamespacedName, p *destinationPlan) bool {
+// writes says whether a destination writes a folder of a branch, as far as their names tell.
+func (m *mirror) writes(name types.NamespacedName, branch, folder string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, ok := m.destinations[name]
 	if !ok {
 		return false
 	}
-	other := d.plan.Load()
-	return other.verdict.ok() && other.branch.branch == p.branch.branch && other.object.Spec.BaseFolder == p.object.Spec.BaseFolder
+	p := d.plan.Load()
+	return p.verdict.ok() && p.branch.branch == branch && p.object.Spec.BaseFolder == folder
 }

@@ -87,7 +87,7 @@ func TestFirstCommitMarksTheFolder(t *testing.T) {
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	owner, content := s.marker()
-	if owner.ClusterUID != "cluster" || owner.Namespace != "shop" || owner.Name != "main" || owner.Instance != "one" || time.Since(owner.Time.Time) > time.Minute {
+	if owner.ClusterUID != "cluster" || owner.Namespace != "shop" || owner.Name != "main" || owner.Instance != "system/one" || time.Since(owner.Time.Time) > time.Minute {
 		t.Errorf("marker %+v", owner)
 	}
 	if n := s.mustRun("rev-list", "--count", "main"); n != "1" {
@@ -171,7 +171,7 @@ func TestMarkerOfAnotherOwner(t *testing.T) {
 
 // A destination that was renamed, or moved away, leaves its folder to others of its cluster.
 func TestMarkerOfADestinationThatIsGone(t *testing.T) {
-	gone := strings.NewReplacer("elsewhere", "cluster", "instance: x", "instance: one").Replace(foreignMarker)
+	gone := strings.NewReplacer("elsewhere", "cluster", "instance: x", "instance: system/one").Replace(foreignMarker)
 	s := newStage(t, claimedBy(gone, exclusive))
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
@@ -180,16 +180,60 @@ func TestMarkerOfADestinationThatIsGone(t *testing.T) {
 	}
 }
 
+// The first versions wrote the process into the marker, which is another after each start.
+func TestMarkerOfAnEarlierVersion(t *testing.T) {
+	older := strings.NewReplacer("elsewhere", "cluster", "theirs", "shop", "other", "main", "instance: x", "instance: host_0815").Replace(foreignMarker)
+	s := newStage(t, claimedBy(older, exclusive))
+	s.idle()
+	s.waitConflict("main", metav1.ConditionFalse, "")
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	if owner, _ := s.marker(); owner.Instance != "system/one" {
+		t.Errorf("marker %+v", owner)
+	}
+}
+
+// aliased lets the second destination reach the repository of the first by another address.
+func aliased(s *stage) {
+	alias := s.in.repositories[0].DeepCopy()
+	alias.Name = "alias"
+	alias.Spec.RepoURL = strings.Replace(alias.Spec.RepoURL, "127.0.0.1", "localhost", 1)
+	s.in.repositories = append(s.in.repositories, alias)
+	s.in.destinations[1].Spec.RepoRef.Name = "alias"
+}
+
+// A folder around another one takes nothing from it, and says that it is there.
+func TestFolderAroundAnotherUnderTwoNames(t *testing.T) {
+	s := newStage(t, onBranch("outer", "main", "clusters"), aliased, lookOften)
+	s.cluster.put(configMap("a"), "1")
+	s.cluster.put(configMap("b"), "1")
+	both := func() {
+		t.Helper()
+		s.mirrored()
+		s.holds("main", "clusters", inShop)
+	}
+	both()
+	const conflict = "clusters/a/.configbutler/owner.yaml, within the folder, names GitDestination shop/main, which reaches the repository under another name"
+	s.waitConflict("outer", metav1.ConditionTrue, conflict)
+	s.waitConflict("main", metav1.ConditionFalse, "")
+	s.cluster.remove(configMap("a"))
+	s.cluster.put(configMap("c"), "1")
+	both()
+
+	strict := s.in.destinations[1].DeepCopy()
+	strict.Spec.ExclusiveMode = true
+	s.replan(func(in *inputs) { in.destinations[1] = strict })
+	s.waitReady("outer", v1alpha1.ReasonOwnedByAnother)
+	s.cluster.put(configMap("d"), "1")
+	s.mirrored()
+	s.replan(func(in *inputs) { in.destinations, in.rules = in.destinations[1:], in.rules[1:] })
+	s.holds("main", "clusters", inShop)
+	s.waitConflict("outer", metav1.ConditionFalse, "")
+}
+
 // Nothing but the marker tells that two addresses lead to one repository.
 func TestRepositoryUnderTwoNames(t *testing.T) {
-	s := newStage(t, onBranch("other", "main", "clusters/a"), func(s *stage) {
-		alias := s.in.repositories[0].DeepCopy()
-		alias.Name = "alias"
-		alias.Spec.RepoURL = strings.Replace(alias.Spec.RepoURL, "127.0.0.1", "localhost", 1)
-		s.in.repositories = append(s.in.repositories, alias)
-		s.in.destinations[1].Spec.RepoRef.Name = "alias"
-		s.in.destinations[1].Spec.Suspend = true
-	})
+	s := newStage(t, onBranch("other", "main", "clusters/a"), aliased, func(s *stage) { s.in.destinations[1].Spec.Suspend = true })
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	resumed := s.in.destinations[1].DeepCopy()

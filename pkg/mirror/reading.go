@@ -145,6 +145,7 @@ func (w *worker) inspect(members []member) {
 		files := map[schema.GroupVersionResource]int64{}
 		w.walk(m.plan, "", func(file managedFile) { files[file.object.resource()]++ })
 		m.record.counted(files)
+		w.nested[m.destination] = w.nestedMarkers(m.plan)
 	}
 	w.remember(members)
 }
@@ -153,6 +154,7 @@ func (w *worker) inspect(members []member) {
 func (w *worker) remember(members []member) {
 	all := w.all()
 	maps.DeleteFunc(w.places, func(d *destination, _ place) bool { return !slices.Contains(all, d) })
+	maps.DeleteFunc(w.nested, func(d *destination, _ []string) bool { return !slices.Contains(all, d) })
 	for _, m := range members {
 		w.places[m.destination] = w.placeOf(m)
 	}

@@ -85,6 +85,8 @@ type stage struct {
 	rechecks atomic.Int64
 	// ahead is by how much the clock for keys is ahead.
 	ahead atomic.Int64
+	// earlier are the records that an earlier process has left.
+	earlier map[types.UID]v1alpha1.GitDestinationRecord
 	// secrets are those of the cluster that the server runs in.
 	secrets *fake.Clientset
 
@@ -106,7 +108,7 @@ func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 // furtherStage is newStage for a test that has one already.
 func furtherStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Helper()
-	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, retry: 10 * time.Millisecond, installation: "one", secrets: fake.NewClientset()}
+	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset()}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
@@ -152,6 +154,7 @@ func (s *stage) start() {
 	group := s.group
 	m.router.authors.start(ctx, group)
 	group.Start(func() { m.services.outbox.Run(ctx, m.outboxEvents()) })
+	m.earlier = s.earlier
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		s.cluster.unfollow()

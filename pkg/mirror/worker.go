@@ -61,8 +61,8 @@ type branchServices struct {
 	namespaces namespaceLookup
 	// recheck is called when something has changed that the condition of a GitRepoConfig tells.
 	recheck func(types.NamespacedName)
-	// writes says whether another destination writes the folder that a plan has.
-	writes func(types.NamespacedName, *destinationPlan) bool
+	// writes says whether a destination writes a folder of a branch of that name.
+	writes func(name types.NamespacedName, branch, folder string) bool
 	// leases returns the Lease of a branch.
 	leases func(branchKey) *branchLease
 	// changed is called when something that conditions tell has changed.
@@ -114,8 +114,9 @@ type worker struct {
 	// tell how each destination's folder was left when it was last among the members.
 	folders []string
 	places  map[*destination]place
-	// markers are those of the members' folders, by their blobs.
+	// markers are those of the members' folders, by their blobs; nested are the paths of those of folders within them.
 	markers map[gitrepo.Hash]foundMarker
+	nested  map[*destination][]string
 	// gatherUntil holds rows back for company; zero when the next row is pushed at once.
 	gatherUntil time.Time
 	// first is the place among the destinations of the one whose rows go first next time.
@@ -138,7 +139,7 @@ type place struct {
 func newWorker(key branchKey, services *branchServices) *worker {
 	return &worker{
 		key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1),
-		lease: services.leases(key), places: map[*destination]place{},
+		lease: services.leases(key), places: map[*destination]place{}, nested: map[*destination][]string{},
 	}
 }
 
