@@ -8,7 +8,11 @@ import (
 	"fmt"
 	"syscall"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
@@ -87,6 +91,24 @@ func (s *stage) tellTheFollower(t *testing.T) {
 		}
 		if holder := s.OtherLeader(t, s.admin, ""); holder == alone {
 			return fmt.Errorf("%s leads again", holder)
+		}
+		return nil
+	})
+	s.leadsAlone(t)
+}
+
+// leadsAlone waits for as long as a replica whose Lease was taken from it may go on leading. The election keeps the next one
+// from taking it before that; the test did not.
+func (s *stage) leadsAlone(t *testing.T) {
+	t.Helper()
+	mirrortest.Eventually(t, "the one before has given up", func(ctx context.Context) error {
+		lease, err := s.admin.CoordinationV1().Leases(devcluster.ServerNamespace).Get(ctx, "slipstream", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		held := lease.Spec.RenewTime.Sub(lease.Spec.AcquireTime.Time)
+		if limit := time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second; held < limit {
+			return fmt.Errorf("the Lease has been held for %s, less than %s", held, limit)
 		}
 		return nil
 	})
