@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/configbutler/slipstream/pkg/fieldpointer"
 )
 
 // Rule names fields of the objects that it is for. Fields and managers together mean the fields as far as one of the
@@ -36,7 +37,7 @@ type Rules struct {
 
 type compiled struct {
 	Rule
-	paths []path
+	paths []fieldpointer.Path
 }
 
 // Compile reads rules. An error names the pointer that is wrong.
@@ -86,7 +87,7 @@ func (c compiled) apply(object map[string]any, entries []metav1.ManagedFieldsEnt
 	}
 	for _, owned := range c.owned(entries) {
 		switch {
-		case owned.path.isIdentity() || owned.isKey() || !c.names(owned.path):
+		case isIdentity(owned.path) || owned.isKey() || !c.names(owned.path):
 		case owned.leaf:
 			remove(object, c.within(owned.path))
 		default:
@@ -97,7 +98,7 @@ func (c compiled) apply(object map[string]any, entries []metav1.ManagedFieldsEnt
 
 // ownedPath is a field that a manager owns.
 type ownedPath struct {
-	path
+	path fieldpointer.Path
 	// leaf says that nothing below it has an owner of its own.
 	leaf bool
 }
@@ -105,7 +106,7 @@ type ownedPath struct {
 // isKey says whether the field is a key of a list's item, which is an item no more without it.
 func (o ownedPath) isKey() bool {
 	last := len(o.path) - 1
-	return last > 0 && slices.ContainsFunc(o.path[last-1].keys, func(k key) bool { return k.name == o.path[last].field })
+	return last > 0 && slices.ContainsFunc(o.path[last-1].Keys, func(k fieldpointer.Key) bool { return k.Name == o.path[last].Field })
 }
 
 // owned returns the fields of the managers, those further down first.
@@ -123,54 +124,28 @@ func (c compiled) owned(entries []metav1.ManagedFieldsEntry) []ownedPath {
 	var paths []ownedPath
 	leaves := owned.Leaves()
 	owned.Iterate(func(p fieldpath.Path) {
-		paths = append(paths, ownedPath{path: pathOf(p), leaf: leaves.Has(p)})
+		paths = append(paths, ownedPath{path: fieldpointer.Of(p), leaf: leaves.Has(p)})
 	})
 	slices.SortStableFunc(paths, func(a, b ownedPath) int { return cmp.Compare(len(b.path), len(a.path)) })
 	return paths
 }
 
 // names says whether the rule is about a field: it names none, or this one, or one above or below it.
-func (c compiled) names(p path) bool {
-	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(named path) bool { return p.beginsWith(named) || named.beginsWith(p) })
+func (c compiled) names(p fieldpointer.Path) bool {
+	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(named fieldpointer.Path) bool { return p.BeginsWith(named) || named.BeginsWith(p) })
 }
 
 // within returns the field to leave out of one that is owned as a whole: itself, or the one below it that is named.
-func (c compiled) within(p path) path {
-	if i := slices.IndexFunc(c.paths, func(named path) bool { return named.beginsWith(p) }); i >= 0 {
+func (c compiled) within(p fieldpointer.Path) fieldpointer.Path {
+	if i := slices.IndexFunc(c.paths, func(named fieldpointer.Path) bool { return named.BeginsWith(p) }); i >= 0 {
 		return c.paths[i]
 	}
 	return p
 }
 
 // removeHollow takes out what has nothing left but the keys that it is found by.
-func removeHollow(object map[string]any, p path) {
-	if found, ok := lookup(object, p); ok && isHollow(found, p[len(p)-1].keys) {
+func removeHollow(object map[string]any, p fieldpointer.Path) {
+	if found, ok := p.Lookup(object); ok && isHollow(found, p[len(p)-1].Keys) {
 		remove(object, p)
 	}
-}
-
-// pathOf translates a path of managedFields.
-func pathOf(p fieldpath.Path) path {
-	out := make(path, len(p))
-	for i, element := range p {
-		switch {
-		case element.FieldName != nil:
-			out[i] = step{field: *element.FieldName}
-		case element.Key != nil:
-			out[i] = step{keys: keysOf(*element.Key)}
-		case element.Value != nil:
-			out[i] = step{field: textOf((*element.Value).Unstructured()), isValue: true}
-		case element.Index != nil:
-			out[i] = step{field: textOf(*element.Index)}
-		}
-	}
-	return out
-}
-
-func keysOf(fields value.FieldList) []key {
-	keys := make([]key, len(fields))
-	for i, field := range fields {
-		keys[i] = key{field.Name, textOf(field.Value.Unstructured())}
-	}
-	return sorted(keys)
 }

@@ -99,6 +99,7 @@ func TestWithout(t *testing.T) {
 		"a field of a list's item":    {fields("/spec/template/spec/containers[name=web]/image"), []string{"image: web:1"}, 1},
 		"an item by two keys":         {fields("/spec/template/spec/containers[name=web]/ports[protocol=TCP,port=80]/name"), []string{"name: http"}, 1},
 		"an item":                     {fields("/spec/template/spec/containers[name=sidecar]"), []string{"proxy:1", "name: sidecar"}, 2},
+		"a value in a list":           {fields("/spec/template/spec/containers[name=web]/args[=a]"), []string{"- a\n"}, 1},
 		"an item by its index":        {fields("/spec/template/spec/tolerations/1"), []string{"- key: b"}, 1},
 		"the last annotation":         {fields("/metadata/annotations/example.com~1hash"), []string{"annotations:", "example.com/hash"}, 2},
 		"what is not there":           {fields("/spec/paused", "/spec/replicas/x", "/spec/template/spec/containers[name=db]", "/spec/template/spec/tolerations/2", "/spec/template/spec/containers/image"), nil, 0},
@@ -132,8 +133,8 @@ func TestWithout(t *testing.T) {
 func TestPointers(t *testing.T) {
 	for pointer, ok := range map[string]bool{
 		"/spec": true, "/a~0b~1c": true, "/a[b=c]": true, "/a[b=c/d=e]/f": true, "/a[b=,c=d]": true, "/metadata/labels/name": true,
-		"": false, "spec": false, "/": false, "/a//b": false, "/a~2": false, "/a~": false, "/a[": false, "/a[b]": false, "/a[=c]": false, "/a[b=c": false,
-		"/a]": false, "/a[b=c]d": false, "/a[b=[c]": false, "/[b=c]": false, "/a[]": false,
+		"": false, "spec": false, "/": false, "/a//b": false, "/a~2": false, "/a~": false, "/a[": false, "/a[b]": false, "/a[=c]": true, "/a[b=c": false,
+		"/a[=c]/x": true, `/metadata/"name"`: false, "/a]": false, "/a[b=c]d": false, "/a[b=[c]": false, "/[b=c]": false, "/a[]": false,
 		"/metadata": false, "/metadata/name": false, "/kind": false, "/apiVersion": false,
 	} {
 		if err := ignore.CheckPointer(pointer); (err == nil) != ok {
