@@ -1,0 +1,115 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// What waits goes in several pushes, none of which is larger than the limits say.
+func TestPushesHoldTheirLimits(t *testing.T) {
+	const changes = 40
+	for name, test := range map[string]struct {
+		limits  func(*Limits)
+		atLeast int64
+	}{
+		"files": {func(l *Limits) { l.MaxFiles = 10 }, changes / 10},
+		"bytes": {func(l *Limits) { l.MaxBytes = 10 << 10 }, changes / 10},
+		"both":  {func(*Limits) {}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, perChange, func(s *stage) { test.limits(&s.limits) })
+			s.idle()
+			s.git.guard(down)
+			for i := range changes {
+				s.cluster.put(configMap(fmt.Sprint(i)), strings.Repeat("x", 1<<10))
+			}
+			s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
+			s.waitPending("main", changes)
+			before := s.life.times("after push")
+			s.git.guard(nil)
+			s.mirrored()
+			s.idle()
+			if pushes := int64(s.life.times("after push") - before); pushes < test.atLeast || pushes > test.atLeast+1 {
+				t.Errorf("%d pushes, want %d or one more", pushes, test.atLeast)
+			}
+			if commits := len(s.commits("main")); commits != changes {
+				t.Errorf("%d commits for %d changes", commits, changes)
+			}
+		})
+	}
+}
+
+// waitPending waits until a number of changes wait.
+func (s *stage) waitPending(name string, changes int64) {
+	s.t.Helper()
+	eventually(s.t, fmt.Sprintf("%d changes wait", changes), func() error {
+		if n := s.record(name).PendingChanges; n != changes {
+			return fmt.Errorf("it is %d", n)
+		}
+		return nil
+	})
+}
+
+func TestHowLongChangesAreHeldBack(t *testing.T) {
+	const limit = 20 * time.Second
+	for name, test := range map[string]struct {
+		waiting, settled int
+		took             time.Duration
+		interval         time.Duration
+		want             time.Duration
+	}{
+		"none waits":                           {waiting: 0, settled: 1, took: time.Minute, want: 0},
+		"a push of one change":                 {waiting: 1, settled: 1, took: 30 * time.Millisecond, want: 30 * time.Millisecond},
+		"a push of several":                    {waiting: 1, settled: 5, took: 30 * time.Millisecond, want: busyInterval},
+		"a slow push of several":               {waiting: 1, settled: 5, took: time.Second, want: time.Second},
+		"a push slower than anything may wait": {waiting: 1, settled: 5, took: time.Hour, want: limit},
+		"the repository wants it sooner":       {waiting: 1, settled: 5, took: time.Hour, interval: time.Second, want: time.Second},
+		"as many as one push carries":          {waiting: 10, settled: 5, took: time.Hour, want: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := world()
+			if test.interval > 0 {
+				in.repositories[0].Spec.Push = &v1alpha1.PushPolicy{Interval: &metav1.Duration{Duration: test.interval}}
+			}
+			d := newDestination(in.destinations[0])
+			for i := range test.waiting {
+				d.queue.durable(Row{Sequence: uint64(i + 1)})
+			}
+			m := member{destination: d, plan: &destinationPlan{object: in.destinations[0], repository: in.repositories[0]}}
+			w := &worker{services: &branchServices{limits: Limits{MaxFiles: 10, MaxBytes: 1 << 20, MaxWait: limit}}}
+			earliest := time.Now().Add(test.want)
+			w.gatherNext([]member{m}, test.settled, test.took)
+			latest := time.Now().Add(test.want)
+			switch {
+			case test.want == 0 && !w.gatherUntil.IsZero():
+				t.Errorf("held back until %s", w.gatherUntil)
+			case test.want > 0 && (w.gatherUntil.Before(earliest) || w.gatherUntil.After(latest)):
+				t.Errorf("held back until %s, want %s to %s", w.gatherUntil, earliest, latest)
+			}
+		})
+	}
+}
+
+func TestCommitsHaveLinks(t *testing.T) {
+	s := newStage(t, func(s *stage) {
+		s.in.repositories[0].Spec.WebURLTemplate = "https://git.example.com/shop/-/commit/{sha}"
+	})
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	eventually(t, "the link", func() error {
+		commit := s.record("main").LastCommit
+		if want := "https://git.example.com/shop/-/commit/" + s.mustRun("rev-parse", "main"); commit == nil || commit.URL != want || commit.Message != s.mustRun("log", "-1", "--format=%s", "main") {
+			return fmt.Errorf("%+v instead of %s", commit, want)
+		}
+		return nil
+	})
+}
