@@ -2698,7 +2698,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Patch(ref common.ReferenceCallback) c
 					},
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type says how the patch is written. StrategicMerge: a part of the object, in which items of lists are found by their keys, as kubectl patch does. JSON6902: a list of operations (RFC 6902). Merge: a part of the object, in which lists are replaced as a whole (RFC 7386). Defaults to StrategicMerge.\n\nPossible enum values:\n - `\"JSON6902\"` is a list of operations.\n - `\"Merge\"` is a part of an object, with lists replaced.\n - `\"StrategicMerge\"` is a part of an object, with lists merged by the keys of their items.",
+							Description: "type says how the patch is written. StrategicMerge: a part of the object, in which items of lists are found by their keys, as kubectl patch does; for kinds that are built into Kubernetes. JSON6902: a list of operations (RFC 6902). Merge: a part of the object, in which lists are replaced as a whole (RFC 7386). Defaults to StrategicMerge.\n\nPossible enum values:\n - `\"JSON6902\"` is a list of operations.\n - `\"Merge\"` is a part of an object, with lists replaced.\n - `\"StrategicMerge\"` is a part of an object, with lists merged by the keys of their items.",
 							Default:     v1alpha1.PatchStrategicMerge,
 							Type:        []string{"string"},
 							Format:      "",
@@ -2707,7 +2707,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Patch(ref common.ReferenceCallback) c
 					},
 					"patch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "patch is the patch as YAML or JSON, at most 64 KiB. It cannot change what tells objects apart: apiVersion, kind, metadata.name and metadata.namespace.",
+							Description: "patch is the patch as YAML or JSON, at most 64 KiB. It cannot change what an object is (apiVersion, kind, its name and namespace, and what else the cluster writes in metadata), nor its status.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

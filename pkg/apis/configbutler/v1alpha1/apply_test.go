@@ -5,11 +5,14 @@ package v1alpha1_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	applyv1alpha1 "github.com/configbutler/slipstream/pkg/generated/applyconfiguration/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
@@ -84,5 +87,75 @@ func checkRules(t *testing.T, rules []v1alpha1.ResourceRule, want ...string) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wrong rules (-want +got):\n%s", diff)
+	}
+}
+
+// An editor adds a workload to a catalog, or takes his own away, without knowing those of others.
+func TestWorkloadsAreAppliedSideBySide(t *testing.T) {
+	catalogs := fake.NewClientset().ConfigbutlerV1alpha1().AppCatalogs("team-a")
+	ctx := context.Background()
+	for _, step := range []struct {
+		manager string
+		own     []*applyv1alpha1.WorkloadReferenceApplyConfiguration
+		want    []v1alpha1.WorkloadReference
+	}{
+		{
+			"jane", []*applyv1alpha1.WorkloadReferenceApplyConfiguration{workload(v1alpha1.WorkloadDeployment, "api"), workload(v1alpha1.WorkloadJob, "api")},
+			[]v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "api"}, {Kind: v1alpha1.WorkloadJob, Name: "api"}},
+		},
+		{
+			"joe", []*applyv1alpha1.WorkloadReferenceApplyConfiguration{workload(v1alpha1.WorkloadDeployment, "worker")},
+			[]v1alpha1.WorkloadReference{
+				{Kind: v1alpha1.WorkloadDeployment, Name: "api"}, {Kind: v1alpha1.WorkloadJob, Name: "api"}, {Kind: v1alpha1.WorkloadDeployment, Name: "worker"},
+			},
+		},
+		{
+			"jane", []*applyv1alpha1.WorkloadReferenceApplyConfiguration{workload(v1alpha1.WorkloadJob, "api")},
+			[]v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadJob, Name: "api"}, {Kind: v1alpha1.WorkloadDeployment, Name: "worker"}},
+		},
+	} {
+		object := applyv1alpha1.AppCatalog("shop", "team-a").WithSpec(applyv1alpha1.AppCatalogSpec().WithWorkloads(step.own...))
+		got, err := catalogs.Apply(ctx, object, metav1.ApplyOptions{FieldManager: step.manager})
+		if err != nil {
+			t.Fatalf("applying as %s: %v", step.manager, err)
+		}
+		if diff := cmp.Diff(step.want, got.Spec.Workloads); diff != "" {
+			t.Errorf("wrong workloads after %s (-want +got):\n%s", step.manager, diff)
+		}
+	}
+}
+
+func workload(kind v1alpha1.WorkloadKind, name string) *applyv1alpha1.WorkloadReferenceApplyConfiguration {
+	return applyv1alpha1.WorkloadReference().WithKind(kind).WithName(name)
+}
+
+// A list that is empty on purpose is not the same as none, which would be the default. It has to outlive everything that
+// an object goes through.
+func TestAnEmptyListOfWhatIsIgnoredStaysEmpty(t *testing.T) {
+	for _, ignore := range [][]v1alpha1.IgnoreRule{nil, {}} {
+		spec := v1alpha1.AppCatalogSpec{Ignore: ignore}
+		text, err := json.Marshal(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read v1alpha1.AppCatalogSpec
+		if err := json.Unmarshal(text, &read); err != nil || (read.Ignore == nil) != (ignore == nil) {
+			t.Errorf("%v became %v as JSON, %v", ignore, read.Ignore, err)
+		}
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read = v1alpha1.AppCatalogSpec{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &read); err != nil || (read.Ignore == nil) != (ignore == nil) {
+			t.Errorf("%v became %v as fields, %v", ignore, read.Ignore, err)
+		}
+		var internal configbutler.AppCatalogSpec
+		if err := v1alpha1.Convert_v1alpha1_AppCatalogSpec_To_configbutler_AppCatalogSpec(&spec, &internal, nil); err != nil {
+			t.Fatal(err)
+		}
+		if (internal.DeepCopy().Ignore == nil) != (ignore == nil) {
+			t.Errorf("%v became %v in the internal version", ignore, internal.Ignore)
+		}
 	}
 }

@@ -5,13 +5,21 @@ package v1alpha1_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
+
+// defaultsTest is an object as it was written and as it is served.
+type defaultsTest struct {
+	name     string
+	in, want runtime.Object
+}
 
 func TestDefaults(t *testing.T) {
 	sameNamespace := &v1alpha1.AccessPolicy{
@@ -24,10 +32,7 @@ func TestDefaults(t *testing.T) {
 		},
 		AllowClusterRules: true,
 	}
-	tests := []struct {
-		name     string
-		in, want runtime.Object
-	}{
+	tests := []defaultsTest{
 		{
 			name: "a destination that says nothing",
 			in:   &v1alpha1.GitDestination{},
@@ -82,6 +87,7 @@ func TestDefaults(t *testing.T) {
 			}},
 		},
 	}
+	tests = append(tests, catalogDefaults(sameNamespace)...)
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -95,4 +101,61 @@ func TestDefaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+func catalogDefaults(sameNamespace *v1alpha1.AccessPolicy) []defaultsTest {
+	catalog := func(ignore []v1alpha1.IgnoreRule) *v1alpha1.AppCatalog {
+		return &v1alpha1.AppCatalog{Spec: v1alpha1.AppCatalogSpec{
+			Ignore: ignore, HistoryLimit: ptr.To(int32(10)), Secrets: v1alpha1.CatalogSecretsRequester, AccessPolicy: sameNamespace,
+		}}
+	}
+	duration := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	status := []v1alpha1.IgnoreRule{{Fields: []string{"/metadata/annotations/a"}}}
+	patched, wantPatched := catalog(status), catalog(status)
+	patched.Spec.Patches = []v1alpha1.Patch{{}, {Type: v1alpha1.PatchMerge}}
+	wantPatched.Spec.Patches = []v1alpha1.Patch{{Type: v1alpha1.PatchStrategicMerge}, {Type: v1alpha1.PatchMerge}}
+	return []defaultsTest{
+		{
+			name: "a catalog that says nothing",
+			in:   &v1alpha1.AppCatalog{},
+			want: catalog([]v1alpha1.IgnoreRule{{Fields: []string{"/spec/replicas"}}}),
+		},
+		{
+			name: "a catalog that ignores nothing",
+			in:   &v1alpha1.AppCatalog{Spec: v1alpha1.AppCatalogSpec{Ignore: []v1alpha1.IgnoreRule{}}},
+			want: catalog([]v1alpha1.IgnoreRule{}),
+		},
+		{name: "a catalog with patches", in: patched, want: wantPatched},
+		{
+			name: "a policy that says nothing",
+			in:   &v1alpha1.SyncPolicy{},
+			want: &v1alpha1.SyncPolicy{Spec: v1alpha1.SyncPolicySpec{
+				BatchWindow: duration(30 * time.Second), MaxSyncsPerMinute: ptr.To(int32(60)),
+				Retry: v1alpha1.RetryPolicy{
+					MaxAttempts: ptr.To(int32(5)), Backoff: duration(10 * time.Second), MaxBackoff: duration(10 * time.Minute),
+				},
+				Retention: v1alpha1.Retention{Days: ptr.To(int32(90)), KeepPerSubject: ptr.To(int32(10)), MaxPerSubject: ptr.To(int32(1000))},
+				Reminders: v1alpha1.Reminders{Intervals: []metav1.Duration{
+					*duration(24 * time.Hour), *duration(48 * time.Hour), *duration(7 * 24 * time.Hour),
+				}},
+			}},
+		},
+		{
+			name: "a policy that keeps nothing",
+			in:   &v1alpha1.SyncPolicyList{Items: []v1alpha1.SyncPolicy{keeping(0)}},
+			want: &v1alpha1.SyncPolicyList{Items: []v1alpha1.SyncPolicy{keeping(0)}},
+		},
+	}
+}
+
+// keeping is a policy that says everything.
+func keeping(records int32) v1alpha1.SyncPolicy {
+	minute := &metav1.Duration{Duration: time.Minute}
+	one := ptr.To(int32(1))
+	return v1alpha1.SyncPolicy{Spec: v1alpha1.SyncPolicySpec{
+		BatchWindow: minute, MaxSyncsPerMinute: one,
+		Retry:     v1alpha1.RetryPolicy{MaxAttempts: one, Backoff: minute, MaxBackoff: minute},
+		Retention: v1alpha1.Retention{Days: one, KeepPerSubject: &records, MaxPerSubject: one},
+		Reminders: v1alpha1.Reminders{Suspend: true, Intervals: []metav1.Duration{*minute}},
+	}}
 }

@@ -4,7 +4,6 @@
 package validation
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -24,11 +23,7 @@ const (
 
 // ValidateMirrorSync checks a request to compare the destination called name.
 func ValidateMirrorSync(request *configbutler.MirrorSync, name string) field.ErrorList {
-	var errs field.ErrorList
-	if request.Name != "" && request.Name != name {
-		errs = append(errs, field.Invalid(metadataPath.Child("name"), request.Name,
-			fmt.Sprintf("must be %s, the GitDestination in the path, or absent", name)))
-	}
+	errs := validateNameInPath(request.Name, name)
 	path := specPath.Child("types")
 	if request.Spec.Full && len(request.Spec.Types) > 0 {
 		errs = append(errs, field.Forbidden(path, "must be absent when full is true, which compares all types"))

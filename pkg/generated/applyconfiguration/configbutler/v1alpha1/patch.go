@@ -17,11 +17,11 @@ type PatchApplyConfiguration struct {
 	// target says which objects are changed.
 	Target *PatchTargetApplyConfiguration `json:"target,omitempty"`
 	// type says how the patch is written. StrategicMerge: a part of the object, in which items of lists are found by
-	// their keys, as kubectl patch does. JSON6902: a list of operations (RFC 6902). Merge: a part of the object, in
-	// which lists are replaced as a whole (RFC 7386). Defaults to StrategicMerge.
+	// their keys, as kubectl patch does; for kinds that are built into Kubernetes. JSON6902: a list of operations (RFC
+	// 6902). Merge: a part of the object, in which lists are replaced as a whole (RFC 7386). Defaults to StrategicMerge.
 	Type *configbutlerv1alpha1.PatchType `json:"type,omitempty"`
-	// patch is the patch as YAML or JSON, at most 64 KiB. It cannot change what tells objects apart: apiVersion, kind,
-	// metadata.name and metadata.namespace.
+	// patch is the patch as YAML or JSON, at most 64 KiB. It cannot change what an object is (apiVersion, kind, its name
+	// and namespace, and what else the cluster writes in metadata), nor its status.
 	Patch *string `json:"patch,omitempty"`
 }
 

@@ -1,0 +1,45 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+)
+
+// ValidateCatalogSync checks a request to read the source of the catalog called name anew.
+func ValidateCatalogSync(request *configbutler.CatalogSync, name string) field.ErrorList {
+	return validateNameInPath(request.Name, name)
+}
+
+// ValidateRollback checks a request to take the object called name to a revision of its history.
+func ValidateRollback(request *configbutler.Rollback, name string, history []configbutler.CatalogRevision) field.ErrorList {
+	errs := validateNameInPath(request.Name, name)
+	path := specPath.Child("revision")
+	if request.Spec.Revision == 0 {
+		return append(errs, field.Required(path, "name the revision to go to"))
+	}
+	return append(errs, validateInHistory(request.Spec.Revision, history, path)...)
+}
+
+// ValidateDismissal checks a request to put aside what the object called name prompts for.
+func ValidateDismissal(request *configbutler.Dismissal, name string) field.ErrorList {
+	return validateNameInPath(request.Name, name)
+}
+
+// ValidateRetry checks a request to try again what the record called name says has failed.
+func ValidateRetry(request *configbutler.Retry, name string) field.ErrorList {
+	return validateNameInPath(request.Name, name)
+}
+
+// validateNameInPath checks that a request is not for another object than the one in its path.
+func validateNameInPath(given, name string) field.ErrorList {
+	if given == "" || given == name {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(metadataPath.Child("name"), given, fmt.Sprintf("must be %s, the object in the path, or absent", name))}
+}
