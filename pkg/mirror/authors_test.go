@@ -97,6 +97,56 @@ func TestChangesAreCountedByWhatToldTheirAuthor(t *testing.T) {
 	})
 }
 
+// What happened while the server was away is found by a comparison. Of what the audit tells, the author is known.
+func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
+	for granularity, want := range map[v1alpha1.Granularity]string{
+		v1alpha1.GranularityPerAuthor: "Slipstream [SEED] 2 objects: 1 created, 1 updated\nann [SEED] 2 objects: 1 created, 1 deleted\nbob [SEED] CREATE v1/configmaps shop/new-bob",
+		v1alpha1.GranularityPerChange: "Slipstream [SEED] 2 objects: 1 created, 1 updated\nann [SEED] 2 objects: 1 created, 1 deleted\nbob [SEED] CREATE v1/configmaps shop/new-bob",
+		v1alpha1.GranularityBatch:     "Slipstream [SEED] 5 objects: 3 created, 1 updated, 1 deleted",
+	} {
+		t.Run(string(granularity), func(t *testing.T) {
+			r := newReports()
+			s := newStage(t, func(s *stage) {
+				s.facts, s.hash = r, contentHash
+				s.in.destinations[0].Spec.Granularity = granularity
+			})
+			s.cluster.put(configMap("gone"), "1")
+			s.cluster.put(configMap("changed"), "1")
+			s.mirrored()
+			s.idle()
+			s.stop()
+			before := s.mustRun("rev-parse", "main")
+			r.followed = make(chan struct{})
+			audited := func(operation v1alpha1.Operation, user, name string) attribution.Fact {
+				return attribution.Fact{
+					ID: name, Signal: attribution.Audit, Operation: operation, Resource: "configmaps", Namespace: "shop", Name: name, UID: types.UID(name),
+					After: s.cluster.get(configMap(name)).GetResourceVersion(), Begun: time.Now(), Ended: time.Now(), Actor: attribution.Actor{Username: user},
+				}
+			}
+			facts := []attribution.Fact{audited(v1alpha1.OperationDelete, "ann", "gone")}
+			s.cluster.remove(configMap("gone"))
+			s.cluster.put(configMap("changed"), "2")
+			for name, user := range map[string]string{"new-ann": "ann", "new-bob": "bob", "new": ""} {
+				s.cluster.put(configMap(name), "1", func(object *unstructured.Unstructured) {
+					object.SetUID(types.UID(name))
+					written := metav1.Now()
+					object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Time: &written}})
+				})
+				if user != "" {
+					facts = append(facts, audited(v1alpha1.OperationCreate, user, name))
+				}
+			}
+			s.cluster.beforeList(func() { r.tell(facts...) })
+			s.start()
+			s.mirrored()
+			s.idle()
+			if got := s.mustRun("log", "--reverse", "--format=%an %s", before+"..main"); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
 // What a record tells outlives the process.
 func TestRecordGoesOn(t *testing.T) {
 	r := newReports()

@@ -6,6 +6,8 @@ package mirror
 import (
 	"cmp"
 	"reflect"
+	"slices"
+	"strings"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
@@ -40,6 +42,18 @@ func groupChanges(granularity v1alpha1.Granularity, changes []Change) []group {
 		groups = append(groups, group{author: change.Author, changes: []Change{change}})
 	}
 	return groups
+}
+
+// groupFound divides what a comparison has found, which has no order, into commits: one for each author, or, with Batch,
+// one.
+func groupFound(granularity v1alpha1.Granularity, changes []Change) []group {
+	if granularity == v1alpha1.GranularityBatch {
+		return groupChanges(granularity, changes)
+	}
+	slices.SortStableFunc(changes, func(a, b Change) int {
+		return cmp.Or(strings.Compare(a.Author.Username, b.Author.Username), strings.Compare(a.Author.ImpersonatedBy, b.Author.ImpersonatedBy))
+	})
+	return groupChanges(v1alpha1.GranularityPerAuthor, changes)
 }
 
 func shares(granularity v1alpha1.Granularity, g group, change Change) bool {

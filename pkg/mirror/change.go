@@ -8,6 +8,7 @@ import (
 	"path"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,6 +32,14 @@ func (o Object) String() string {
 
 func (o Object) resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource}
+}
+
+// unstructured is the object as far as its name tells.
+func (o Object) unstructured() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetNamespace(o.Namespace)
+	object.SetName(o.Name)
+	return object
 }
 
 // Change is one change of content on its way to one destination: a row of the outbox.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/manifest"
 	"github.com/configbutler/slipstream/pkg/source"
@@ -176,6 +177,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	return c.add(ctx, Change{
 		Destination: c.key, UID: c.uid, Path: r.path, Content: r.content, Sealing: r.sealing,
 		Operation: operation, Object: r.object, Time: time.Now().Truncate(time.Second),
+		Author: c.worker.services.author(attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
 	})
 }
 
@@ -219,7 +221,9 @@ func (c *comparison) orphans() (held []managedFile, err error) {
 		switch {
 		case live || !c.looksAt(file.object) || !c.plan.selection.removable(t, file.object.Namespace, c.worker.services.namespaces):
 		case c.plan.prunes():
-			c.changes = append(c.changes, c.removal(file))
+			removal := c.removal(file)
+			removal.Author = c.worker.services.author(attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.unstructured()})
+			c.changes = append(c.changes, removal)
 		default:
 			held = append(held, file)
 		}
@@ -262,14 +266,16 @@ func (d *destination) removal(file managedFile) Change {
 	}
 }
 
-// pushSeed pushes what a comparison found as one commit.
+// pushSeed pushes what a comparison found as one commit, or as one for each author as far as they are known.
 func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change, listed map[source.Watch]string) (pushed, error) {
 	if len(changes) == 0 {
 		return pushed{}, nil
 	}
 	b := &batch{member: m, listed: listed}
-	if err := w.stage(m, group{changes: changes}, true, &b.pushed); err != nil {
-		return pushed{}, err
+	for _, g := range groupFound(m.plan.object.Spec.Granularity, changes) {
+		if err := w.stage(m, g, true, &b.pushed); err != nil {
+			return pushed{}, err
+		}
 	}
 	if err := w.push(ctx, members, []*batch{b}); err != nil {
 		return pushed{}, err

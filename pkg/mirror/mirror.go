@@ -172,7 +172,7 @@ func newMirror(config Config) (*mirror, error) {
 		pushes: &pushLog{table: config.Store.Table("pushes")}, lister: source.NewLister(clients.Dynamic),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
 		remote: m.remote, signer: m.repositories.signer, running: m.running, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
-		writes: m.writes,
+		writes: m.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(leases, config.Identity.Installation, config.Leases, key)
 		},

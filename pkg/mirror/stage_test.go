@@ -140,7 +140,7 @@ func (s *stage) start() {
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
 		remote:   s.remote, signer: m.repositories.signer, patience: s.patience, retry: s.retry, lookInterval: s.lookInterval, running: m.running, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
-		writes: m.writes,
+		writes: m.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
 		},

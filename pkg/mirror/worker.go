@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/signature"
 	"github.com/configbutler/slipstream/pkg/source"
@@ -63,6 +64,8 @@ type branchServices struct {
 	recheck func(types.NamespacedName)
 	// writes says whether a destination writes a folder of a branch of that name.
 	writes func(name types.NamespacedName, branch, folder string) bool
+	// author tells who made what a comparison has found, if that is certain.
+	author func(attribution.Event) attribution.Author
 	// leases returns the Lease of a branch.
 	leases func(branchKey) *branchLease
 	// changed is called when something that conditions tell has changed.
