@@ -39,6 +39,13 @@ var targets = []target{
 	atLeast("lists of 10 000 / etcd", "^Storage/List/", "bolt/etcd", 1),
 	atMost("write to 50 watchers, 99 % / etcd", "^Storage/FanOut/", "p99/etcd", 1),
 
+	atMost("admission review at 500 a second, 99 %, ms", "^Attribution/Admission/path=direct$", "p99-ms", 5),
+	atMost("the same, through the aggregator", "^Attribution/Admission/path=aggregator$", "p99-ms", 5),
+	atLeast("changes a second, 20 people, 20 objects", "^Attribution/Authors/people=20$", "changes/s", 500),
+	atLeast("right authors of those, %", "^Attribution/Authors/people=20$", "right-%", 100),
+	atMost("wrong authors of those", "^Attribution/Authors/people=20$", "wrong", 0),
+	atMost("asking for authors nobody tells / not asking", "^Attribution/Unheard$", "asking/plain", 1.05),
+
 	atMost("change to pushed commit, median, ms", "^Mirror/EventToCommit/", "p50-ms", 100),
 	atMost("change to pushed commit, 99 %, ms", "^Mirror/EventToCommit/", "p99-ms", 400),
 	atMost("the median with more objects / with 200", "^Mirror/EventToCommit/", "p50/first", 1.3),

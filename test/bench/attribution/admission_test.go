@@ -1,0 +1,155 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// reviewsAtOnce is how many reviews are open at the most.
+const reviewsAtOnce = 64
+
+// endpoint is where reviews are posted to, by a client that may do so.
+type endpoint struct {
+	client *http.Client
+	url    string
+}
+
+// direct is the secret path of the server.
+func direct(b *testing.B, s *mirrortest.Stage) endpoint {
+	b.Helper()
+	segment, err := os.ReadFile(s.Env(devcluster.EnvAdmissionSegmentFile))
+	if err != nil {
+		b.Fatal(err)
+	}
+	config := &rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	return endpoint{clientOf(b, config), s.Env(devcluster.EnvServerURL) + "/process-validating-webhook/" + strings.TrimSpace(string(segment))}
+}
+
+// aggregated is the path on which kube-apiserver asks itself, as itself.
+func aggregated(b *testing.B, s *mirrortest.Stage) endpoint {
+	b.Helper()
+	user, err := s.User("system:apiserver", "system:masters")
+	if err != nil {
+		b.Fatal(err)
+	}
+	config, err := user.RESTConfig()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return endpoint{clientOf(b, config), config.Host + "/apis/configbutler.ai/v1alpha1/admissionreviews"}
+}
+
+func clientOf(b *testing.B, config *rest.Config) *http.Client {
+	b.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return client
+}
+
+// admission posts reviews of changes of different objects and measures how long each takes to be answered, counted from
+// when it was due: a server that is behind makes those that follow late, too.
+func admission(b *testing.B, s *mirrortest.Stage, e endpoint) {
+	b.Helper()
+	for number := range reviewsAtOnce { // connections are made
+		if err := e.post(b.Context(), number); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var mutex sync.Mutex
+	var took []time.Duration
+	rate := paced(b, reviewsAtOnce, func(ctx context.Context, number int, due time.Time) error {
+		if err := e.post(ctx, number); err != nil {
+			return err
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		took = append(took, time.Since(due))
+		return nil
+	})
+	slices.Sort(took)
+	for name, share := range map[string]float64{"p50-ms": 0.5, "p99-ms": 0.99} {
+		at := max(int(math.Ceil(share*float64(len(took))))-1, 0)
+		b.ReportMetric(float64(took[at])/float64(time.Millisecond), name)
+	}
+	b.ReportMetric(rate, "reviews/s")
+	noneDropped(b, s)
+}
+
+// noneDropped fails if reviews were answered that nothing was made of, which is quick.
+func noneDropped(b *testing.B, s *mirrortest.Stage) {
+	b.Helper()
+	out := s.Run(b, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, `slipstream_admission_reviews_total{outcome="dropped"}`) || strings.HasPrefix(line, "slipstream_kv_evictions_total ") {
+			if _, count, _ := strings.Cut(strings.TrimSpace(line), " "); count != "0" {
+				b.Errorf("reviews were given up: %s", line)
+			}
+		}
+	}
+}
+
+// post fails unless the change is allowed.
+func (e endpoint) post(ctx context.Context, number int) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(review(number)))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := e.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var answer admissionv1.AdmissionReview
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return fmt.Errorf("answered with %s: %w", response.Status, err)
+	}
+	if answer.Response == nil || !answer.Response.Allowed {
+		return fmt.Errorf("answered with %s: %+v", response.Status, answer.Response)
+	}
+	return nil
+}
+
+// review is about an update of a ConfigMap of 1 KiB.
+func review(number int) []byte {
+	object := func(version int) runtime.RawExtension {
+		return runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%03d","namespace":"bench","uid":"u%d",`+
+			`"resourceVersion":"%d"},"data":{"value":"%1000d"}}`, number%1000, number%1000, number, version)}
+	}
+	content, _ := json.Marshal(admissionv1.AdmissionReview{ // it always can be
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+		Request: &admissionv1.AdmissionRequest{
+			UID: types.UID(fmt.Sprint(number)), Operation: admissionv1.Update, Namespace: "bench", Name: fmt.Sprintf("c%03d", number%1000),
+			Kind:     metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+			Resource: metav1.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+			UserInfo: authenticationv1.UserInfo{Username: "jane", Groups: []string{"developers"}},
+			Object:   object(number + 1), OldObject: object(number),
+		},
+	})
+	return content
+}

@@ -1,0 +1,121 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+const (
+	crowd   = 20
+	objects = 20
+	// drained is more than the branch takes to get everything on a busy machine.
+	drained = 5 * time.Minute
+)
+
+// authors lets many people change the same few objects, and holds each commit to the answer that its change was given.
+type authors struct {
+	*mirrortest.Mirror
+	people []kubernetes.Interface
+	mutex  sync.Mutex
+	// writes holds who has made which resourceVersion.
+	writes map[string]string
+}
+
+func newAuthors(b *testing.B, s *mirrortest.Stage) *authors {
+	b.Helper()
+	a := &authors{Mirror: s.NewMirror(b, "crowd", "granularity: PerChange"), writes: map[string]string{}}
+	s.Run(b, "create", "role", "crowd", "-n", "crowd", "--verb=*", "--resource=configmaps")
+	s.Run(b, "create", "rolebinding", "crowd", "-n", "crowd", "--role=crowd", "--group=crowd")
+	for i := range crowd {
+		user, err := s.User(username(i), "crowd")
+		if err != nil {
+			b.Fatal(err)
+		}
+		a.people = append(a.people, mirrortest.Client(b, user))
+	}
+	mirrortest.Eventually(b, "the crowd has its rights", func(ctx context.Context) error {
+		_, err := a.people[0].CoreV1().ConfigMaps("crowd").List(ctx, metav1.ListOptions{})
+		return err
+	})
+	for i := range objects {
+		if _, err := a.people[i%crowd].CoreV1().ConfigMaps("crowd").Create(b.Context(), configMap(i, "first"), metav1.CreateOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	a.Watch(b, "all", "configmaps")
+	a.Settled(b)
+	return a
+}
+
+func username(i int) string { return fmt.Sprintf("person%02d", i) }
+
+func configMap(number int, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%02d", number), Namespace: "crowd"}, Data: map[string]string{"value": value},
+	}
+}
+
+// run lets everybody in turn change every object in turn, so that each object goes from one to the next all the time. As
+// many changes are made at once as there are people.
+func (a *authors) run(b *testing.B) {
+	b.Helper()
+	made := 0
+	rate := paced(b, crowd, func(ctx context.Context, number int, _ time.Time) error {
+		by := (number + number/objects) % crowd
+		object, err := a.people[by].CoreV1().ConfigMaps("crowd").Update(ctx, configMap(number%objects, fmt.Sprint(number)), metav1.UpdateOptions{})
+		if err != nil {
+			return err
+		}
+		a.mutex.Lock()
+		defer a.mutex.Unlock()
+		made++
+		a.writes[object.ResourceVersion] = username(by)
+		return nil
+	})
+	right, wrong := a.judge(a.commits(b, made))
+	b.ReportMetric(rate, "changes/s")
+	b.ReportMetric(100*float64(right)/float64(made), "right-%")
+	b.ReportMetric(float64(wrong), "wrong")
+}
+
+// judge counts the commits that name who made the change, and those that name somebody else.
+func (a *authors) judge(commits []mirrortest.Commit) (right, wrong int) {
+	for _, c := range commits {
+		by, ok := a.writes[c.ResourceVersion]
+		switch {
+		case c.Signal != "audit" && c.Signal != "admission":
+		case ok && c.Author == by:
+			right++
+		default:
+			wrong++
+		}
+	}
+	return right, wrong
+}
+
+// commits waits for the commits of all changes. The objects' creation is in one that a comparison made.
+func (a *authors) commits(b *testing.B, made int) (commits []mirrortest.Commit) {
+	b.Helper()
+	err := wait.PollUntilContextTimeout(b.Context(), time.Second, drained, true, func(ctx context.Context) (bool, error) {
+		var err error
+		commits, err = a.History(ctx, "v1/configmaps")
+		return len(commits) >= made, err
+	})
+	if err != nil {
+		b.Fatalf("%d of %d changes are in Git: %v", len(commits), made, err)
+	}
+	return commits
+}
