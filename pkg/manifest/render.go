@@ -26,6 +26,15 @@ func Render(obj *unstructured.Unstructured) ([]byte, error) {
 	return content, nil
 }
 
+// Canonical returns what Render writes, as an object, which shares what it keeps with the one given and is for reading
+// only. It fails on an object without apiVersion or kind.
+func Canonical(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := checkTyped(obj); err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: withoutRuntime(obj.Object)}, nil
+}
+
 func checkTyped(obj *unstructured.Unstructured) error {
 	if obj == nil || textAt(obj.Object, "apiVersion") == "" || textAt(obj.Object, "kind") == "" {
 		return errors.New("rendering object: apiVersion and kind are required")

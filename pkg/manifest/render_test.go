@@ -66,3 +66,26 @@ func TestRenderGolden(t *testing.T) {
 		})
 	}
 }
+
+func TestCanonicalIsWhatRenderWrites(t *testing.T) {
+	for _, file := range goldenInputs(t) {
+		obj := readObject(t, file)
+		canonical, err := Canonical(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(readObject(t, file).Object, obj.Object); diff != "" {
+			t.Errorf("%s was changed:\n%s", file, diff)
+		}
+		written, err := Render(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(parse(t, written), canonical.Object); diff != "" {
+			t.Errorf("%s differs from what is written:\n%s", file, diff)
+		}
+	}
+	if _, err := Canonical(&unstructured.Unstructured{Object: fields{"kind": "Thing"}}); err == nil {
+		t.Error("an object without apiVersion has a canonical form")
+	}
+}
