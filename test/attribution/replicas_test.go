@@ -22,7 +22,7 @@ func leaders(t *testing.T, s *stage) {
 	m := s.newMirror(t, "leaders", "configmaps")
 	m.mustSet(t, s.alice, "shared", "first")
 	m.takeTurns(t, "shared", *changes)
-	m.judgeAll(t, "v1/configmaps", 1+*changes)
+	m.judgeAll(t, "v1/configmaps", 1+*changes, admissionShare)
 
 	leader, turns := s.OtherLeader(t, s.admin, ""), make(chan struct{})
 	go func() {
