@@ -22,11 +22,13 @@ import (
 // store is what get reads from.
 type store map[string]*v1alpha1.SyncStatus
 
+var errNotFound = apierrors.NewNotFound(v1alpha1.Resource("syncstatuses"), "record")
+
 func (s store) get(name string) (*v1alpha1.SyncStatus, error) {
 	if record, ok := s[name]; ok {
 		return record, nil
 	}
-	return nil, apierrors.NewNotFound(v1alpha1.Resource("syncstatuses"), name)
+	return nil, errNotFound
 }
 
 func (s store) put(name string, spec v1alpha1.SyncStatusSpec) {

@@ -71,7 +71,11 @@ func changes(record *v1alpha1.SyncStatus) string {
 	for _, kind := range slices.Sorted(maps.Keys(numbers)) {
 		parts = append(parts, count(numbers[kind], kind))
 	}
-	return strings.Join(parts, ", ") + " changed"
+	sentence := strings.Join(parts, ", ") + " changed"
+	if len(record.Status.ResourceSummaries) >= MaxListed {
+		return "At least " + sentence
+	}
+	return sentence
 }
 
 // count is a number of things, as in 2 ConfigMaps or 1 Ingress.

@@ -4,6 +4,7 @@
 package syncrecord_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -45,6 +46,10 @@ func TestSentence(t *testing.T) {
 			"2 ConfigMaps, 2 Ingresses, 2 NetworkPolicies, 1 Secret changed", dependency,
 			v1alpha1.SyncRecord{State: pending, ResourceSummaries: changed(
 				"NetworkPolicy", "Secret", "ConfigMap", "Ingress", "ConfigMap", "Ingress", "NetworkPolicy")},
+		},
+		{
+			"At least 1000 ConfigMaps changed", dependency,
+			v1alpha1.SyncRecord{State: pending, ResourceSummaries: changed(slices.Repeat([]string{"ConfigMap"}, syncrecord.MaxListed)...)},
 		},
 		{"Sleeping", dependency, v1alpha1.SyncRecord{State: "Sleeping"}},
 	}

@@ -3267,7 +3267,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Retention(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"days": {
 						SchemaProps: spec.SchemaProps{
-							Description: "days is the age at which a record goes, 1 to 3650. Defaults to 90.",
+							Description: "days is how long after something was last done about it a record goes, 1 to 3650. Defaults to 90.",
 							Default:     90,
 							Type:        []string{"integer"},
 							Format:      "int32",

@@ -106,7 +106,7 @@ type RetryPolicy struct {
 
 // Retention says how long records are kept. Those that somebody or something still works on are kept in any case.
 type Retention struct {
-	// days is the age at which a record goes, 1 to 3650. Defaults to 90.
+	// days is how long after something was last done about it a record goes, 1 to 3650. Defaults to 90.
 	// +optional
 	// +default=90
 	Days *int32 `json:"days,omitempty"`

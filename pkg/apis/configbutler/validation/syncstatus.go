@@ -17,9 +17,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
-// MaxSummaries is how many changed objects, and how many names of workloads, a record lists.
-const MaxSummaries = 1000
-
 // ValidateSyncStatus checks a new record.
 func ValidateSyncStatus(record *configbutler.SyncStatus) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&record.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
@@ -104,8 +101,8 @@ func validateSyncRecord(status *configbutler.SyncRecord, path *field.Path) field
 	errs = append(errs, apivalidation.ValidateNonnegativeField(status.Revision, path.Child("revision"))...)
 	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(status.Attempts), path.Child("attempts"))...)
 	errs = append(errs, apivalidation.ValidateNonnegativeField(int64(status.WorkloadCount), path.Child("workloadCount"))...)
-	if n := len(status.WorkloadNames); n > MaxSummaries {
-		errs = append(errs, field.TooMany(path.Child("workloadNames"), n, MaxSummaries))
+	if n := len(status.WorkloadNames); n > syncrecord.MaxListed {
+		errs = append(errs, field.TooMany(path.Child("workloadNames"), n, syncrecord.MaxListed))
 	}
 	errs = append(errs, validateSummaries(status.ResourceSummaries, path.Child("resourceSummaries"))...)
 	errs = append(errs, validateAuthors(status.ChangedBy, path.Child("changedBy"))...)
@@ -115,8 +112,8 @@ func validateSyncRecord(status *configbutler.SyncRecord, path *field.Path) field
 
 func validateSummaries(summaries []configbutler.ResourceSummary, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(summaries); n > MaxSummaries {
-		errs = append(errs, field.TooMany(path, n, MaxSummaries))
+	if n := len(summaries); n > syncrecord.MaxListed {
+		errs = append(errs, field.TooMany(path, n, syncrecord.MaxListed))
 	}
 	seen := make(map[configbutler.ResourceSummary]bool, len(summaries))
 	for i, summary := range summaries {

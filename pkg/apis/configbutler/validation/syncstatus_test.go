@@ -75,13 +75,13 @@ func TestSyncStatus(t *testing.T) {
 			path: "status.workloadCount", says: "greater than or equal to 0",
 		},
 		{
-			name: "too many names", do: func(r rec) { r.Status.WorkloadNames = make([]string, validation.MaxSummaries+1) },
+			name: "too many names", do: func(r rec) { r.Status.WorkloadNames = make([]string, syncrecord.MaxListed+1) },
 			path: "status.workloadNames", says: "at most 1000",
 		},
 		{
 			name: "too many objects", do: func(r rec) {
 				one := r.Status.ResourceSummaries[0]
-				for i := range validation.MaxSummaries - 1 {
+				for i := range syncrecord.MaxListed - 1 {
 					one.Name = fmt.Sprint("x", i)
 					r.Status.ResourceSummaries = append(r.Status.ResourceSummaries, one)
 				}

@@ -10,7 +10,7 @@ package v1alpha1
 //
 // Retention says how long records are kept. Those that somebody or something still works on are kept in any case.
 type RetentionApplyConfiguration struct {
-	// days is the age at which a record goes, 1 to 3650. Defaults to 90.
+	// days is how long after something was last done about it a record goes, 1 to 3650. Defaults to 90.
 	Days *int32 `json:"days,omitempty"`
 	// keepPerSubject is how many of the newest records of each catalog and environment stay, however old they are, 0 to
 	// 10000. Defaults to 10.
