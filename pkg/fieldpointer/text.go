@@ -20,6 +20,11 @@ const (
 	textEnds    = "[],"
 )
 
+var (
+	escapes   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescapes = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
 // String writes a path so that Parse reads the same.
 func (p Path) String() string {
 	var out strings.Builder
@@ -52,7 +57,7 @@ func segment(field string) string {
 	if field == "" {
 		return strconv.Quote(field)
 	}
-	escaped := strings.NewReplacer("~", "~0", "/", "~1").Replace(field)
+	escaped := escapes.Replace(field)
 	if quoted := quote(escaped, "[]"); quoted != escaped {
 		return strconv.Quote(field)
 	}
@@ -139,7 +144,7 @@ func unescape(segment string) (string, error) {
 			return "", ErrSyntax
 		}
 	}
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(segment), nil
+	return unescapes.Replace(segment), nil
 }
 
 // item reads what finds a list's item, behind the bracket that opens it.
