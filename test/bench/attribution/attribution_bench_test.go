@@ -22,7 +22,7 @@ const (
 	length = 8 * time.Second
 )
 
-// BenchmarkAttribution measures one cluster that reports and asks, and what is done where no cluster does.
+// BenchmarkAttribution measures one cluster that reports and asks.
 func BenchmarkAttribution(b *testing.B) {
 	s := mirrortest.NewStage(b, devcluster.Options{Audit: true, Admission: true})
 	measure := func(name string, run func(*testing.B)) {
@@ -33,7 +33,6 @@ func BenchmarkAttribution(b *testing.B) {
 			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
 		})
 	}
-	measure("Unheard", unheard)
 	measure("Admission/path=direct", func(b *testing.B) { admission(b, s, direct(b, s)) })
 	measure("Admission/path=aggregator", func(b *testing.B) { admission(b, s, aggregated(b, s)) })
 	measure(fmt.Sprintf("Authors/people=%d", crowd), func(b *testing.B) { newAuthors(b, s).run(b) })
