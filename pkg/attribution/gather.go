@@ -13,8 +13,8 @@ import (
 // gather collects what is known about an event now.
 func (j *Joiner) gather(w *waiting) *evidence {
 	e := &evidence{waiting: w, times: waitingTimes{w.arrived, w.arrived, w.arrived}}
-	if j.heard() {
-		e.times = j.times(w.arrived, time.Now())
+	if j.sources.heard() {
+		e.times = j.times(w, time.Now())
 	}
 	if len(j.recent.ids)+len(j.lasting.ids) == 0 {
 		return e
@@ -50,7 +50,8 @@ func (j *Joiner) gatherDeletions(e *evidence) {
 func isDeletion(k *kept) bool { return k.Operation == v1alpha1.OperationDelete }
 
 // times are until when an event waits for facts. What has been measured since the event came counts.
-func (j *Joiner) times(arrived, now time.Time) waitingTimes {
-	audit, admission := j.audit.grace(now, j.config.MaxWait), j.admission.grace(now, j.config.MaxWait)
-	return waitingTimes{audit: arrived.Add(audit), admission: arrived.Add(admission), last: arrived.Add(max(audit, admission))}
+func (j *Joiner) times(w *waiting, now time.Time) waitingTimes {
+	audit := j.sources.of(Audit, w.object).grace(now, j.config.MaxWait)
+	admission := j.sources.of(Admission, w.object).grace(now, j.config.MaxWait)
+	return waitingTimes{audit: w.arrived.Add(audit), admission: w.arrived.Add(admission), last: w.arrived.Add(max(audit, admission))}
 }

@@ -67,14 +67,14 @@ type Joiner struct {
 	wake chan struct{}
 
 	// mutex guards what follows. Nothing that can block is done under it, nor anything of the caller's called.
-	mutex            sync.Mutex
-	audit, admission source
-	arrivals         *arrivals
-	memory           *memory
-	recent, lasting  *store
-	departed         map[types.UID]time.Time
-	occupied         map[Object]*room
-	due              rooms
+	mutex           sync.Mutex
+	sources         sources
+	arrivals        *arrivals
+	memory          *memory
+	recent, lasting *store
+	departed        map[types.UID]time.Time
+	occupied        map[Object]*room
+	due             rooms
 }
 
 // NewJoiner returns a Joiner that has heard nothing yet.
@@ -101,7 +101,8 @@ func (j *Joiner) Add(facts []Fact, recovered bool) {
 }
 
 func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
-	from := j.source(fact.Signal)
+	object := objectOfFact(fact)
+	from := j.sources.of(fact.Signal, object)
 	if from == nil {
 		return 0
 	}
@@ -112,7 +113,6 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 	if now.Sub(arrived) < patience {
 		from.heard(arrived)
 	}
-	object := objectOfFact(fact)
 	deletion := fact.Operation == v1alpha1.OperationDelete
 	if j.config.Wanted != nil && !j.config.Wanted(object.GroupResource) && (object.GroupResource != namespaces || !deletion) {
 		return 0
@@ -128,20 +128,6 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 	j.stir(object, now)
 	return evicted
 }
-
-// source is nil for what is none.
-func (j *Joiner) source(signal Signal) *source {
-	switch signal {
-	case Audit:
-		return &j.audit
-	case Admission:
-		return &j.admission
-	}
-	return nil
-}
-
-// heard says whether anybody has sent facts in this term. Until then nothing is remembered.
-func (j *Joiner) heard() bool { return !j.audit.lastFact.IsZero() || !j.admission.lastFact.IsZero() }
 
 // Listed says that a watch starts, or starts again: changes that happened before it may not have been seen as events. An
 // empty namespace stands for all.
@@ -160,7 +146,7 @@ func (j *Joiner) Observe(event Event) {
 }
 
 func (j *Joiner) observe(event *Event) {
-	if !j.heard() {
+	if !j.sources.heard() {
 		return
 	}
 	uid := event.Object.GetUID()
@@ -176,8 +162,8 @@ func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 	defer j.mutex.Unlock()
 	j.recent.expire(now)
 	j.lasting.expire(now)
-	lagSeconds.WithLabelValues(string(Audit)).Set(j.audit.lag.Seconds())
-	lagSeconds.WithLabelValues(string(Admission)).Set(j.admission.lag.Seconds())
+	lagSeconds.WithLabelValues(string(Audit)).Set(j.sources.audit.lag.Seconds())
+	lagSeconds.WithLabelValues(string(Admission)).Set(j.sources.admission.lag.Seconds())
 	for uid, at := range j.departed {
 		if now.Sub(at) <= factsLifetime {
 			continue
@@ -227,10 +213,10 @@ func (j *Joiner) auditedStates(object *unstructured.Unstructured) []*kept {
 	})
 }
 
-// Sources tells how the sources of facts are.
+// Sources tells how the API servers' audit and their admission are as sources of facts.
 func (j *Joiner) Sources() []SourceState {
 	now := time.Now()
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return []SourceState{j.audit.state(Audit, now), j.admission.state(Admission, now)}
+	return []SourceState{j.sources.audit.state(Audit, now), j.sources.admission.state(Admission, now)}
 }

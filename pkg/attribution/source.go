@@ -3,7 +3,11 @@
 
 package attribution
 
-import "time"
+import (
+	"time"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
 
 const (
 	// patience is how long a source may send nothing, while there are changes, before none waits for it any more.
@@ -22,6 +26,28 @@ const (
 	// before it is old.
 	apart = 50 * time.Millisecond
 )
+
+// sources are all who send facts. The server itself tells of the kinds that it serves, as an audit would: at once, and on
+// any cluster. How it does says nothing about the API servers' audit, for which no change shall wait where there is none.
+type sources struct{ audit, served, admission source }
+
+// of returns who sends the facts of a signal about an object; nil for what is no signal of a source.
+func (s *sources) of(signal Signal, object Object) *source {
+	switch {
+	case signal == Admission:
+		return &s.admission
+	case signal != Audit:
+		return nil
+	case object.Group == v1alpha1.GroupName:
+		return &s.served
+	}
+	return &s.audit
+}
+
+// heard says whether anybody has sent facts. Until then nothing is remembered.
+func (s *sources) heard() bool {
+	return !s.audit.lastFact.IsZero() || !s.served.lastFact.IsZero() || !s.admission.lastFact.IsZero()
+}
 
 // source is what is known of one sender of facts. Times are by the clock of this process.
 type source struct {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // A source that has sent nothing costs nothing; nor does one that says nothing although there are changes.
@@ -137,6 +139,37 @@ func TestLagBeyondTheLimit(t *testing.T) {
 		s.Add([]Fact{fact}, false)
 		if lag := s.Sources()[0].Lag; lag != 30*time.Second {
 			t.Errorf("lag is %s", lag)
+		}
+	})
+}
+
+// What the server tells of the kinds that it serves itself holds up changes of those only, on a cluster that tells of nothing.
+func TestServedKindsAreASourceOfTheirOwn(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		rule := func(version string) Event {
+			event := configMap("rule", "r", version).event(update, "")
+			event.Resource = v1alpha1.SchemeGroupVersion.WithResource("watchrules")
+			return event
+		}
+		s.Add([]Fact{factOf("ann", Audit, update, rule("1"))}, false)
+		if state := s.Sources()[0]; !state.Silent || !state.LastFact.IsZero() {
+			t.Errorf("the audit is %+v", state)
+		}
+		began := time.Now()
+		s.submit(configMap("web", "u1", "2").event(update, ""))
+		if got := s.deliveries(); len(got) != 1 {
+			t.Errorf("a change waits for an audit that there is not")
+		}
+		s.submit(rule("3"))
+		pass(5 * time.Millisecond)
+		s.Add([]Fact{factOf("ann", Audit, update, rule("3"))}, false)
+		pass(maxWait)
+		got := s.deliveries()
+		if len(got) != 2 || got[1].author.Username != "ann" || got[1].author.Signal != Audit {
+			t.Errorf("delivered %+v after %s", got, time.Since(began))
+		}
+		if state := s.Sources()[0]; !state.Silent || state.Lag >= 0 {
+			t.Errorf("the audit is %+v", state)
 		}
 	})
 }

@@ -41,11 +41,12 @@ func (j *Joiner) enter(w *waiting) (*room, *evidence) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	j.observe(w.event)
-	j.audit.wanted(w.arrived)
-	j.admission.wanted(w.arrived)
 	w.object = objectOf(w.event.Resource.GroupResource(), w.event.Object)
+	for _, signal := range []Signal{Audit, Admission} {
+		j.sources.of(signal, w.object).wanted(w.arrived)
+	}
 	w.state = revision{w.event.Object.GetUID(), w.event.Object.GetResourceVersion()}
-	if j.heard() {
+	if j.sources.heard() {
 		w.predecessor, w.known = j.memory.predecessor(w.object, w.state.uid, w.state.version)
 		if w.event.Operation == v1alpha1.OperationCreate {
 			w.predecessor, w.known = "", true
@@ -64,7 +65,7 @@ func (j *Joiner) enter(w *waiting) (*room, *evidence) {
 
 // expect measures how late facts about an event are: not at all if they are there.
 func (j *Joiner) expect(w *waiting, e *evidence) {
-	if w.event.Operation == v1alpha1.OperationDelete || !j.heard() {
+	if w.event.Operation == v1alpha1.OperationDelete || !j.sources.heard() {
 		return
 	}
 	var missing arrival
@@ -86,7 +87,7 @@ func (j *Joiner) expect(w *waiting, e *evidence) {
 // early takes note of a fact that was there before its event.
 func (j *Joiner) early(fact *kept, w *waiting) {
 	if !fact.recovered {
-		j.source(fact.Signal).measure(0, fact.arrived, w.arrived)
+		j.sources.of(fact.Signal, w.object).measure(0, fact.arrived, w.arrived)
 	}
 }
 
@@ -171,7 +172,7 @@ func (j *Joiner) measure(w *waiting, fact *kept) {
 	if _, delayed := askedAt(w.event.Object); !delayed {
 		j.mutex.Lock()
 		defer j.mutex.Unlock()
-		j.source(fact.Signal).measure(fact.arrived.Sub(w.arrived), fact.arrived, time.Now())
+		j.sources.of(fact.Signal, w.object).measure(fact.arrived.Sub(w.arrived), fact.arrived, time.Now())
 	}
 }
 
