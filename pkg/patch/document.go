@@ -73,19 +73,28 @@ func parse(text []byte) (any, error) {
 		}
 		converted, err := yaml.YAMLToJSONStrict(text)
 		if err != nil {
-			return nil, fmt.Errorf("must be YAML or JSON: %w", err)
+			return nil, errText(err)
 		}
 		text = converted
 	}
 	var document any
 	repeated, err := kjson.UnmarshalStrict(text, &document)
-	if err == nil {
-		err = errors.Join(repeated...)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("must be YAML or JSON: %w", err)
+		return nil, errText(err)
+	}
+	if len(repeated) > 0 {
+		return nil, errText(repeated[0])
 	}
 	return document, nil
+}
+
+func errText(err error) error { return fmt.Errorf("must be YAML or JSON: %s", brief(err)) }
+
+// brief is the beginning of an error, in one line: a library may tell of every line of a text.
+func brief(err error) string {
+	lines := strings.SplitN(err.Error(), "\n", 3)
+	text := strings.Join(lines[:min(2, len(lines))], "")
+	return strings.ToValidUTF8(text[:min(200, len(text))], "")
 }
 
 // checkYAML refuses what is not one document, and aliases: a few lines of them are gigabytes when they are written out.
@@ -93,7 +102,7 @@ func checkYAML(text []byte) error {
 	decoder := yamlv3.NewDecoder(strings.NewReader(string(text)))
 	var document, second yamlv3.Node
 	if err := decoder.Decode(&document); err != nil {
-		return fmt.Errorf("must be YAML or JSON: %w", err)
+		return errText(err)
 	}
 	if hasAlias(&document) {
 		return errors.New("must not use YAML aliases (*name): write out what they stand for")

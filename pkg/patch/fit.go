@@ -4,6 +4,7 @@
 package patch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,8 +40,49 @@ func checkFit(part map[string]any, gvk schema.GroupVersionKind) error {
 		return err
 	}
 	plain := stripped(runtime.DeepCopyJSON(part))
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(plain, typed, true); err != nil {
-		return fmt.Errorf("must fit %s of %s: %w", gvk.Kind, gvk.GroupVersion(), err)
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(plain, typed, true)
+	if err == nil {
+		return nil
+	}
+	if unknown, ok := runtime.AsStrictDecodingError(err); ok {
+		return fmt.Errorf("must fit %s of %s: %s", gvk.Kind, gvk.GroupVersion(), brief(unknown.Errors()[0]))
+	}
+	// Other errors than those of unknown fields name no field, and may quote a value.
+	at := misfit(nil, plain, func(part map[string]any) bool {
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(part, typed) == nil
+	})
+	return fmt.Errorf("must fit %s of %s: %s is of another type there", gvk.Kind, gvk.GroupVersion(), at)
+}
+
+// misfit returns the first field that does not fit, by trying each alone. It is nil if each fits.
+func misfit(path *field.Path, part map[string]any, fits func(map[string]any) bool) *field.Path {
+	for _, name := range slices.Sorted(maps.Keys(part)) {
+		alone := func(value any) bool { return fits(map[string]any{name: value}) }
+		if alone(part[name]) {
+			continue
+		}
+		return cmp.Or(misfitWithin(path.Child(name), part[name], alone), path.Child(name))
+	}
+	return nil
+}
+
+func misfitWithin(path *field.Path, value any, fits func(any) bool) *field.Path {
+	switch value := value.(type) {
+	case map[string]any:
+		if !fits(map[string]any{}) {
+			return nil
+		}
+		return misfit(path, value, func(part map[string]any) bool { return fits(part) })
+	case []any:
+		if !fits([]any{}) {
+			return nil
+		}
+		for i, item := range value {
+			alone := func(item any) bool { return fits([]any{item}) }
+			if !alone(item) {
+				return cmp.Or(misfitWithin(path.Index(i), item, alone), path.Index(i))
+			}
+		}
 	}
 	return nil
 }

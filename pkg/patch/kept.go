@@ -4,6 +4,8 @@
 package patch
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -72,5 +74,15 @@ func checkKept(before, after map[string]any) error {
 func same(before, after map[string]any, name string) bool {
 	was, had := before[name]
 	is, has := after[name]
-	return had == has && reflect.DeepEqual(was, is)
+	return had == has && (reflect.DeepEqual(was, is) || sameText(was, is))
+}
+
+// sameText compares what is written: a patch that goes through JSON makes 1 of 1.0.
+func sameText(was, is any) bool {
+	before, err := json.Marshal(was)
+	if err != nil {
+		return false
+	}
+	after, err := json.Marshal(is)
+	return err == nil && bytes.Equal(before, after)
 }

@@ -198,6 +198,19 @@ func sameLines(a, b []string) bool {
 	}))
 }
 
+// A patch that goes through JSON makes 1 of 1.0, which is not a change of what it must not change.
+func TestStatusIsTheSameInOtherNumbers(t *testing.T) {
+	before := object(t, widget)
+	before.Object["status"] = map[string]any{"ratio": float64(1)}
+	after, err := compile(t, on("Widget", patch.Merge, "spec: {size: 2}")).Apply(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size, _, err := unstructured.NestedInt64(after.Object, "spec", "size"); size != 2 || err != nil {
+		t.Errorf("size is %d (%v)", size, err)
+	}
+}
+
 func TestPatchesApplyInOrder(t *testing.T) {
 	patches := compile(t,
 		on("Deployment", patch.Merge, "spec: {replicas: 1}"),
@@ -213,6 +226,14 @@ func TestPatchesApplyInOrder(t *testing.T) {
 	if lines := changes(asYAML(t, object(t, deployment)), asYAML(t, got)); !sameLines(lines, want) {
 		t.Errorf("changed %q, want %q", lines, want)
 	}
+}
+
+func manyFields(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, "field%d: 1, ", i)
+	}
+	return out.String()
 }
 
 // doubling are operations that double what is in spec, each.
@@ -312,6 +333,9 @@ func TestCompileRefuses(t *testing.T) {
 		"depth":                   {text(patch.Merge, "spec: "+deep), "p[1].patch: Invalid value: must be YAML or JSON"},
 		"depth in JSON":           {text(patch.Merge, `{"spec": `+deep+"}"), "p[1].patch: Invalid value: must be YAML or JSON"},
 		"a key twice":             {text(patch.Merge, "spec: {a: hidden, a: hidden}"), `"a" already set in map`},
+		"many keys twice":         {text(patch.Merge, "spec: {"+strings.Repeat("a: 1, b: 2, ", 1000)+"}"), `"a" already set in map`},
+		"many keys twice in JSON": {text(patch.Merge, `{"spec": {"a": 1`+strings.Repeat(`, "a": 1`, 1000)+"}}"), `duplicate field "spec.a"`},
+		"many unknown fields":     {text(patch.StrategicMerge, "spec: {"+manyFields(1000)+"}"), `unknown field "spec.field`},
 		"a key twice in JSON":     {text(patch.Merge, `{"spec": {"a": "hidden", "a": "hidden"}}`), `duplicate field "spec.a"`},
 		"apiVersion":              {text(patch.Merge, "apiVersion: apps/v1"), "must not change apiVersion: patches change neither"},
 		"kind":                    {text(patch.StrategicMerge, "kind: Deployment"), "must not change kind"},
@@ -339,9 +363,14 @@ func TestCompileRefuses(t *testing.T) {
 		"more than it takes":      {text(patch.JSON6902, "[{op: remove, path: /spec/a, value: hidden}]"), "operation [0] (remove) must have op, path and nothing else"},
 		"a custom kind":           {patch.Patch{Target: patch.Target{Kind: "Widget"}, Type: patch.StrategicMerge, Patch: "spec: {a: b}"}, "must be of type Merge or JSON6902: Widget is not built into Kubernetes"},
 		"a custom group":          {patch.Patch{Target: patch.Target{Kind: "Deployment", Group: ptr.To("example.com")}, Type: patch.StrategicMerge, Patch: "spec: {a: b}"}, "must be of type Merge or JSON6902"},
-		"an unknown field":        {text(patch.StrategicMerge, "spec: {template: {spec: {containerz: []}}}"), `must fit Deployment of apps/v1: strict decoding error: unknown field "spec.template.spec.containerz"`},
+		"an unknown field":        {text(patch.StrategicMerge, "spec: {template: {spec: {containerz: []}}}"), `must fit Deployment of apps/v1: unknown field "spec.template.spec.containerz"`},
 		"another case":            {text(patch.StrategicMerge, "spec: {Replicas: 1}"), `unknown field "spec.Replicas"`},
-		"another type":            {text(patch.StrategicMerge, "spec: {replicas: hidden}"), "must fit Deployment of apps/v1"},
+		"another type":            {text(patch.StrategicMerge, "spec: {replicas: hidden}"), "must fit Deployment of apps/v1: spec.replicas is of another type there"},
+		"another type in a list":  {text(patch.StrategicMerge, "spec: {template: {spec: {containers: [{name: a}, {name: b, ports: [{containerPort: hidden}]}]}}}"), "spec.template.spec.containers[1].ports[0].containerPort is of another type there"},
+		"another type of a label": {text(patch.StrategicMerge, "metadata: {labels: {a: yes}}"), "metadata.labels.a is of another type there"},
+		"no time":                 {text(patch.StrategicMerge, "spec: {template: {metadata: {creationTimestamp: hidden}}}"), "spec.template.metadata.creationTimestamp is of another type there"},
+		"a list for a map":        {text(patch.StrategicMerge, "spec: {template: [hidden]}"), "spec.template is of another type there"},
+		"a map for a list":        {text(patch.StrategicMerge, "spec: {template: {spec: {containers: {a: hidden}}}}"), "spec.template.spec.containers is of another type there"},
 		"an item without key":     {text(patch.StrategicMerge, "spec: {template: {spec: {containers: [{image: hidden}]}}}"), "spec.template.spec.containers[0] must have name, by which it is found"},
 		"a key that is a map":     {text(patch.StrategicMerge, "spec: {template: {spec: {containers: [{name: {a: hidden}}]}}}"), "spec.template.spec.containers[0] must have name"},
 		"a null item":             {text(patch.StrategicMerge, "spec: {template: {spec: {containers: [null]}}}"), "spec.template.spec.containers[0] must be neither null nor a list"},
