@@ -32,6 +32,8 @@ func TestMirror(t *testing.T) {
 		"CredentialsRotated":                   rotatedCredentials,
 		"HistoryRewritten":                     rewrittenHistory,
 		"QuotaOfTheRemoteFull":                 fullQuota,
+		"RemoteDownInMidBurst":                 remoteDown,
+		"OthersPushAllTheTime":                 busyBranch,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}

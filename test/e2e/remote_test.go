@@ -4,14 +4,18 @@
 package e2e
 
 import (
+	"context"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -48,25 +52,110 @@ func (m *mirror) healed(t *testing.T, client kubernetes.Interface) {
 	m.unharmed(t)
 }
 
-// locked puts a door in front of the cluster's Git server that wants a password.
-func (s *stage) locked(t *testing.T) (address string, password *atomic.Value) {
+// door puts a door in front of the cluster's Git server.
+func (s *stage) door(t *testing.T, admits func(http.ResponseWriter, *http.Request) bool) (address string) {
 	t.Helper()
 	target, err := url.Parse(s.Env(devcluster.EnvGitURL))
 	if err != nil {
 		t.Fatal(err)
 	}
-	password = &atomic.Value{}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, got, _ := r.BasicAuth(); got != password.Load() {
-			w.Header().Set("WWW-Authenticate", "Basic")
-			http.Error(w, "who are you? "+r.Header.Get("Authorization"), http.StatusUnauthorized)
-			return
+		if admits(w, r) {
+			proxy.ServeHTTP(w, r)
 		}
-		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return server.URL, password
+	return server.URL
+}
+
+// locked puts a door in front of the cluster's Git server that wants a password.
+func (s *stage) locked(t *testing.T) (address string, password *atomic.Value) {
+	t.Helper()
+	password = &atomic.Value{}
+	return s.door(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if _, got, _ := r.BasicAuth(); got == password.Load() {
+			return true
+		}
+		w.Header().Set("WWW-Authenticate", "Basic")
+		http.Error(w, "who are you? "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+		return false
+	}), password
+}
+
+// outage is how long the remote stays down after the last change.
+var outage = flag.Duration("outage", 0, "how long the remote stays down after the last change")
+
+// remoteDown has a Git server that goes away in the middle of 5000 changes and is back when nothing changes any more.
+func remoteDown(t *testing.T, s *stage) {
+	m, client := s.wounded(t, "down")
+	var down atomic.Bool
+	address := s.door(t, func(http.ResponseWriter, *http.Request) bool {
+		if down.Load() {
+			panic(http.ErrAbortHandler) // breaks the connection off
+		}
+		return true
+	})
+	s.Run(t, "patch", "grc", "main", "-n", "down", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"repoUrl":"%s/down.git"}}`, address))
+	s.Run(t, "patch", "gitdestination", "main", "-n", "down", "--type=merge", "-p", `{"spec":{"granularity":"PerAuthor"}}`)
+	m.burst(t, client, "moved")
+	m.equal(t, client)
+	const changes = 5000
+	for i := range changes {
+		if i == changes/10 {
+			down.Store(true)
+		}
+		write(t, client, "down", fmt.Sprintf("c%03d", i%250), fmt.Sprintf("burst-%d", i))
+	}
+	s.condition(t, "down", "gitdestination/main", "Ready", "RepositoryUnreachable")
+	<-time.After(*outage)
+	pending := s.Run(t, "get", "gds", "main", "-n", "down", "-o", "jsonpath={.status.pendingChanges}")
+	if n, err := strconv.Atoi(pending); err != nil || n < changes/2 {
+		t.Errorf("%q changes wait", pending)
+	}
+	down.Store(false)
+	m.equal(t, client) // with no event after
+	m.healed(t, client)
+}
+
+// busyBranch has somebody else push to the branch all the time.
+func busyBranch(t *testing.T, s *stage) {
+	m, client := s.wounded(t, "busy")
+	stop := m.keepPushing(t)
+	for i := range 5 {
+		m.burst(t, client, fmt.Sprint("beside ", i))
+	}
+	m.equal(t, client) // while they go on
+	theirs := stop()
+	if count, err := m.Git(t.Context(), "rev-list", "--count", "main", "--", "counter"); err != nil || strings.TrimSpace(count) != fmt.Sprint(theirs) || theirs == 0 {
+		t.Errorf("%s of their %d commits are there: %v", count, theirs, err)
+	}
+	m.healed(t, client)
+}
+
+// keepPushing lets somebody else push one commit after the other with git, until stop, which returns how many landed.
+func (m *mirror) keepPushing(t *testing.T) (stop func() int) {
+	t.Helper()
+	clone, address := t.TempDir(), m.Env(devcluster.EnvGitURL)+"/"+m.Namespace+".git"
+	if out, err := shell(t.Context(), fmt.Sprintf("git clone -q -b main %s %s; cd %[2]s; git config user.name Jane; git config user.email jane@example.com", address, clone)); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	landed := make(chan int, 1)
+	go func() {
+		n := 0
+		for ctx.Err() == nil {
+			// One that has begun is not cut off: nobody would know whether it landed.
+			if _, err := shell(t.Context(), fmt.Sprintf("set -e; cd %s; git fetch -q; git reset -q --hard origin/main; echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HEAD:main", clone, n)); err == nil {
+				n++
+			}
+		}
+		landed <- n
+	}()
+	return func() int {
+		cancel()
+		return <-landed
+	}
 }
 
 // rotatedCredentials has a Secret that is replaced by a wrong one and then by the right one.
