@@ -31,15 +31,33 @@ func TestEventsOfConditions(t *testing.T) {
 		states []string
 		want   []string
 	}{
-		"all is well":           {[]string{"", reading, ready, reading, ready}, nil},
-		"refused and recovered": {[]string{ready, "Ready=False/PushRejected/frozen", ready}, []string{"Warning PushRejected frozen", "Normal Recovered No longer PushRejected: fine"}},
-		"recovers by reading":   {[]string{ready, "Ready=False/AuthenticationFailed/no", reading, ready}, []string{"Warning AuthenticationFailed no", "Normal Recovered No longer AuthenticationFailed: fine"}},
-		"fails as before":       {[]string{ready, "Ready=False/PushRejected/a", reading, "Ready=False/PushRejected/b"}, []string{"Warning PushRejected a"}},
-		"fails in another way":  {[]string{ready, "Ready=False/PushRejected/a", "Ready=False/RepositoryUnreachable/b"}, []string{"Warning PushRejected a", "Warning RepositoryUnreachable b"}},
+		"all is well": {[]string{"", reading, ready, reading, ready}, nil},
+		"refused and recovered": {
+			[]string{ready, "Ready=False/PushRejected/frozen", ready},
+			[]string{"Warning PushRejected frozen", "Normal Recovered No longer PushRejected: fine"},
+		},
+		"recovers by reading": {
+			[]string{ready, "Ready=False/AuthenticationFailed/no", reading, ready},
+			[]string{"Warning AuthenticationFailed no", "Normal Recovered No longer AuthenticationFailed: fine"},
+		},
+		"fails as before": {
+			[]string{ready, "Ready=False/PushRejected/a", reading, "Ready=False/PushRejected/b"},
+			[]string{"Warning PushRejected a"},
+		},
+		"fails in another way": {
+			[]string{ready, "Ready=False/PushRejected/a", "Ready=False/RepositoryUnreachable/b"},
+			[]string{"Warning PushRejected a", "Warning RepositoryUnreachable b"},
+		},
 		"told by an earlier process": {
 			[]string{"Ready=False/PushRejected/a", reading, "Ready=False/PushRejected/a", ready}, []string{"Normal Recovered No longer PushRejected: fine"}},
-		"suspended meanwhile": {[]string{ready, "Ready=False/PushRejected/a", "Ready=False/Suspended", ready}, []string{"Warning PushRejected a", "Normal Recovered No longer PushRejected: fine"}},
-		"access denied":       {[]string{"", "Ready=False/AccessNotGranted/no AccessDenied=True/AccessNotGranted/no"}, []string{"Warning AccessNotGranted no"}},
+		"suspended meanwhile": {
+			[]string{ready, "Ready=False/PushRejected/a", "Ready=False/Suspended", ready},
+			[]string{"Warning PushRejected a", "Normal Recovered No longer PushRejected: fine"},
+		},
+		"access denied": {
+			[]string{"", "Ready=False/AccessNotGranted/no AccessDenied=True/AccessNotGranted/no"},
+			[]string{"Warning AccessNotGranted no"},
+		},
 		"somebody else's folder, written all the same": {
 			[]string{ready, ready + " OwnershipConflict=True/OwnedByAnother/theirs", ready + " OwnershipConflict=False/Owned"},
 			[]string{"Warning OwnedByAnother theirs", "Normal Recovered No longer OwnedByAnother"}},
@@ -48,7 +66,10 @@ func TestEventsOfConditions(t *testing.T) {
 		"Secrets left out": {
 			[]string{ready, ready + " SecretsEncrypted=False/EncryptionUnavailable/lost", ready + " SecretsEncrypted=False/SecretsOmitted"},
 			[]string{"Warning EncryptionUnavailable lost", "Normal Recovered No longer EncryptionUnavailable"}},
-		"audit silent": {[]string{ready, ready + " AuthorsReported=False/AuditSilent/quiet", ready}, []string{"Warning AuditSilent quiet", "Normal Recovered No longer AuditSilent"}},
+		"audit silent": {
+			[]string{ready, ready + " AuthorsReported=False/AuditSilent/quiet", ready},
+			[]string{"Warning AuditSilent quiet", "Normal Recovered No longer AuditSilent"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(10)

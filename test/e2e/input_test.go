@@ -25,7 +25,7 @@ func shell(ctx context.Context, script string) (string, error) {
 func (s *stage) condition(t *testing.T, namespace, object, kind, reason string) string {
 	t.Helper()
 	path := fmt.Sprintf(`{.status.conditions[?(@.type=="%s")]`, kind)
-	s.Run(t, "wait", "-n", namespace, object, "--for=jsonpath="+path+".reason}="+reason, "--timeout=60s")
+	s.Run(t, "wait", "-n", namespace, object, "--for=jsonpath="+path+".reason}="+reason, "--timeout=180s")
 	return s.Run(t, "get", "-n", namespace, object, "-o", "jsonpath="+path+".message}")
 }
 
@@ -229,7 +229,7 @@ func TestNamespacesGoWithAndWithoutTheServer(t *testing.T) {
 	m := s.newMirror(t, "leaving")
 	m.Watch(t, "config", "configmaps")
 	m.Settled(t)
-	s.Run(t, "delete", "namespace", "leaving", "--timeout=60s")
+	s.Run(t, "delete", "namespace", "leaving", "--timeout=180s")
 	if err := s.ControllerManagerHealthy(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -253,6 +253,6 @@ func TestNamespacesGoWithAndWithoutTheServer(t *testing.T) {
 	s.Run(t, "delete", "namespace", "stuck", "--wait=false")
 	s.Run(t, "delete", "apiservice", "v1alpha1.configbutler.ai")
 	start := time.Now()
-	s.Run(t, "wait", "--for=delete", "namespace/stuck", "--timeout=60s")
+	s.Run(t, "wait", "--for=delete", "namespace/stuck", "--timeout=180s")
 	t.Logf("the namespace went %s after the APIService", time.Since(start).Round(time.Second))
 }

@@ -124,10 +124,10 @@ spec:
   rules:
   - {name: widgets, apiGroups: [custom.example.com], resources: [widgets]}
 `)
-	s.Run(t, "wait", "-n", "custom", "watchrule/widgets", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=NoMatchingTypes", "--timeout=60s")
+	s.Run(t, "wait", "-n", "custom", "watchrule/widgets", "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=NoMatchingTypes", "--timeout=180s")
 
 	s.Apply(t, fmt.Sprintf(widgets, "custom"))
-	s.Run(t, "wait", "crd/widgets.custom.example.com", "--for=condition=Established", "--timeout=60s")
+	s.Run(t, "wait", "crd/widgets.custom.example.com", "--for=condition=Established", "--timeout=180s")
 	mirrortest.Eventually(t, "a widget can be made", func(ctx context.Context) error {
 		_, err := s.Administrator.Feed(ctx, `
 apiVersion: custom.example.com/v1

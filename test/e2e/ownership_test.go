@@ -41,7 +41,7 @@ func ownership(t *testing.T, s *stage) {
 
 	s.Run(t, "create", "configmap", "web", "-n", "owned", "--from-literal=a=1")
 	s.Run(t, "patch", "gd", "main", "-n", "owned", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	s.Run(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict", "--timeout=60s")
+	s.Run(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict", "--timeout=180s")
 	m.applyRule(t)
 	if out := s.Run(t, "get", "gd", "main", "-n", "owned", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].reason}`); out != "OwnedByAnother" {
 		t.Errorf("Ready: %s", out)
@@ -59,7 +59,7 @@ func ownership(t *testing.T, s *stage) {
 	}
 	m.Holds(t, m.ConfigMapPath("web"), "a: \"1\"\n")
 	m.Holds(t, mirrortest.MarkerPath, "namespace: owned\n")
-	s.Run(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict=false", "--timeout=60s")
+	s.Run(t, "wait", "gd/main", "-n", "owned", "--for=condition=OwnershipConflict=false", "--timeout=180s")
 	metrics := s.Run(t, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
 	for _, name := range []string{"slipstream_marker_conflicts_total 1", "slipstream_ownership_conflicts_total 1"} {
 		if !strings.Contains(metrics, name) {

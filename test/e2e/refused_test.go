@@ -26,7 +26,7 @@ func refusedPushes(t *testing.T, s *stage) {
 	s.Run(t, "patch", "configmap", "web", "-n", m.Namespace, "-p", `{"data":{"color":"blue"}}`)
 	const condition = `jsonpath={.status.conditions[?(@.type=="Ready")].`
 	for _, object := range []string{"gitrepoconfig/main", "gitdestination/main"} {
-		s.Run(t, "wait", "-n", m.Namespace, object, "--for="+condition+"reason}=PushRejected", "--timeout=60s")
+		s.Run(t, "wait", "-n", m.Namespace, object, "--for="+condition+"reason}=PushRejected", "--timeout=180s")
 		if message := s.Run(t, "get", "-n", m.Namespace, object, "-o", condition+"message}"); !strings.Contains(message, "frozen until Monday") {
 			t.Errorf("%s: message %q", object, message)
 		}

@@ -137,7 +137,8 @@ func busyBranch(t *testing.T, s *stage) {
 func (m *mirror) keepPushing(t *testing.T) (stop func() int) {
 	t.Helper()
 	clone, address := t.TempDir(), m.Env(devcluster.EnvGitURL)+"/"+m.Namespace+".git"
-	if out, err := shell(t.Context(), fmt.Sprintf("git clone -q -b main %s %s; cd %[2]s; git config user.name Jane; git config user.email jane@example.com", address, clone)); err != nil {
+	prepare := fmt.Sprintf("git clone -q -b main %s %s; cd %[2]s; git config user.name Jane; git config user.email jane@example.com", address, clone)
+	if out, err := shell(t.Context(), prepare); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -145,8 +146,10 @@ func (m *mirror) keepPushing(t *testing.T) (stop func() int) {
 	go func() {
 		n := 0
 		for ctx.Err() == nil {
+			script := fmt.Sprintf(`set -e; cd %s; git fetch -q; git reset -q --hard origin/main
+echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HEAD:main`, clone, n)
 			// One that has begun is not cut off: nobody would know whether it landed.
-			if _, err := shell(t.Context(), fmt.Sprintf("set -e; cd %s; git fetch -q; git reset -q --hard origin/main; echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HEAD:main", clone, n)); err == nil {
+			if _, err := shell(t.Context(), script); err == nil {
 				n++
 			}
 		}

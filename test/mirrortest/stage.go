@@ -20,7 +20,7 @@ import (
 )
 
 // Deadline is more than anything waited for here takes on a busy machine.
-const Deadline = time.Minute
+const Deadline = 3 * time.Minute
 
 // Stage is a cluster with the server, as the administrator sees it.
 type Stage struct {
@@ -58,7 +58,7 @@ func (s *Stage) Apply(t testing.TB, manifests string) {
 // Ready waits for the condition Ready.
 func (s *Stage) Ready(t testing.TB, arguments ...string) {
 	t.Helper()
-	s.Run(t, append([]string{"wait", "--for=condition=Ready", "--timeout=60s"}, arguments...)...)
+	s.Run(t, append([]string{"wait", "--for=condition=Ready", "--timeout=180s"}, arguments...)...)
 }
 
 // Client is a client of a user for what kubectl would be too slow for.
