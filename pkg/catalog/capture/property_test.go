@@ -97,7 +97,12 @@ func writeContent(t testing.TB, random *rand.Rand, object *unstructured.Unstruct
 		return in + " " + key
 	}
 	var places []place
-	collect(&places, "/spec", object.Object["spec"].(fields))
+	spec := object.Object["spec"].(fields)
+	collect(&places, "/spec", spec)
+	if len(places) == 0 {
+		spec["x"+value] = value
+		return "the first field of the spec"
+	}
 	at := pick(random, places)
 	switch was := at.in[at.key].(type) {
 	case string:
