@@ -37,7 +37,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 func dieAt(t *testing.T, write int, answerLost bool) (died bool) {
 	t.Helper()
 	s := newStage(t)
-	s.capacity = 400
+	s.capacity = 200
 	records := &records{stage: s, batches: map[string]intake.Batch{}}
 	s.store.dies.Store(int64(write))
 	s.store.answerLost.Store(answerLost)
@@ -70,16 +70,16 @@ func dieAt(t *testing.T, write int, answerLost bool) (died bool) {
 	return err != nil
 }
 
-// life is what a process does: with 300 objects, each step takes several transactions.
+// life is what a process does: with 150 objects, each step takes several transactions.
 func life(s *stage, records *records) error {
 	i, err := intake.Open(s.Context(), s.table(), intake.Config{Clock: s.clock, Capacity: s.capacity})
 	if err != nil {
 		return err
 	}
-	i.Add(several("shop", 300)...)
+	i.Add(several("shop", 150)...)
 	i.Add(changed("bank", "web", 1))
 	if err := records.next(i, "shop", func() {
-		i.Add(several("shop", 90)...)
+		i.Add(several("shop", 45)...)
 		i.Add(changed("bank", "web", 2))
 	}); err != nil {
 		return err
@@ -87,8 +87,8 @@ func life(s *stage, records *records) error {
 	if err := records.all(i, "bank"); err != nil {
 		return err
 	}
-	i.Add(several("bank", 200)...)
-	i.Add(several("shop", 300)...)
+	i.Add(several("bank", 100)...)
+	i.Add(several("shop", 150)...)
 	return records.all(i, "shop", "bank")
 }
 
