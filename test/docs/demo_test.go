@@ -51,7 +51,7 @@ func TestDemoAndTour(t *testing.T) {
 	r.demo(t, "down")
 }
 
-// build builds the programs that hack/demo.sh needs, as `make demo` does.
+// build builds the programs that hack/demo.sh and the pages need, as `make demo` does.
 func build(t *testing.T) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "make", "build", "bin/dev")

@@ -33,6 +33,7 @@ func runnable() []string {
 // Every command in the pages works, and prints what the page says.
 func TestPages(t *testing.T) {
 	root := moduleRoot(t)
+	build(t) // which a page does, and which takes as long as it takes when nothing has been built yet
 	cluster := clustertest.Start(t, devcluster.Options{Server: true, Audit: true, Admission: true})
 	r := newReader(t, ownServer(cluster))
 	r.setenv(t, cluster.Environ()...)
