@@ -123,15 +123,24 @@ func TestWhatCountsAsAChange(t *testing.T) {
 		"mark of a GitOps tool": {change: func(o *unstructured.Unstructured) {
 			set(t, o, "other", "metadata", "labels", "argocd.argoproj.io/instance")
 		}},
-		"image":         {change: func(o *unstructured.Unstructured) { container(o)["image"] = "nginx:2" }, counts: true},
-		"ignored image": {change: func(o *unstructured.Unstructured) { container(o)["image"] = "nginx:2" }, pointers: []string{"/spec/template/spec/containers[name=web]/image"}},
+		"image": {change: func(o *unstructured.Unstructured) { container(o)["image"] = "nginx:2" }, counts: true},
+		"ignored image": {
+			change:   func(o *unstructured.Unstructured) { container(o)["image"] = "nginx:2" },
+			pointers: []string{"/spec/template/spec/containers[name=web]/image"},
+		},
 		"restart": {counts: true, change: func(o *unstructured.Unstructured) {
 			set(t, o, "later", "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
 		}},
-		"label":                         {change: func(o *unstructured.Unstructured) { set(t, o, "gold", "metadata", "labels", "tier") }, counts: true},
-		"annotation":                    {change: func(o *unstructured.Unstructured) { set(t, o, "x", "metadata", "annotations", "example.com/a") }, counts: true},
-		"a field that nobody heard of":  {change: func(o *unstructured.Unstructured) { set(t, o, "x", "spec", "unheardOf") }, counts: true},
-		"a field at the top of objects": {change: func(o *unstructured.Unstructured) { set(t, o, "x", "unheardOf") }, counts: true},
+		"label": {change: func(o *unstructured.Unstructured) { set(t, o, "gold", "metadata", "labels", "tier") }, counts: true},
+		"annotation": {
+			counts: true, change: func(o *unstructured.Unstructured) { set(t, o, "x", "metadata", "annotations", "example.com/a") },
+		},
+		"a field that nobody heard of": {
+			counts: true, change: func(o *unstructured.Unstructured) { set(t, o, "x", "spec", "unheardOf") },
+		},
+		"a field at the top of objects": {
+			counts: true, change: func(o *unstructured.Unstructured) { set(t, o, "x", "unheardOf") },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rules := byDefault(t)
@@ -245,7 +254,8 @@ func TestPatched(t *testing.T) {
 		"that changes it":      {"Deployment", `{"spec":{"paused":true}}`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			patches, errs := patch.Compile([]patch.Patch{{Target: patch.Target{Kind: test.kind}, Type: patch.Merge, Patch: test.text}}, field.NewPath("patches"))
+			patches, errs := patch.Compile([]patch.Patch{{Target: patch.Target{Kind: test.kind}, Type: patch.Merge, Patch: test.text}},
+				field.NewPath("patches"))
 			if len(errs) > 0 {
 				t.Fatal(errs.ToAggregate())
 			}

@@ -25,7 +25,9 @@ func resources() map[v1alpha1.WorkloadKind]schema.GroupResource {
 
 // Types returns the type of each kind of workloads, in the version that the cluster prefers, and why a kind has none. When
 // discovery is uncertain about a kind, nothing may be concluded from its absence.
-func Types(snapshot *source.Snapshot) (types map[v1alpha1.WorkloadKind]schema.GroupVersionResource, missing map[v1alpha1.WorkloadKind]source.Unmatched) {
+func Types(
+	snapshot *source.Snapshot,
+) (types map[v1alpha1.WorkloadKind]schema.GroupVersionResource, missing map[v1alpha1.WorkloadKind]source.Unmatched) {
 	types = map[v1alpha1.WorkloadKind]schema.GroupVersionResource{}
 	missing = map[v1alpha1.WorkloadKind]source.Unmatched{}
 	for kind, resource := range resources() {

@@ -62,7 +62,8 @@ func TestTypesOfAClusterWithoutWorkloads(t *testing.T) {
 
 func TestReferenceTo(t *testing.T) {
 	for kind, apiVersion := range map[string]string{
-		"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "ReplicaSet": "apps/v1beta2", "Job": "batch/v1", "CronJob": "batch/v2",
+		"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1",
+		"ReplicaSet": "apps/v1beta2", "Job": "batch/v1", "CronJob": "batch/v2",
 	} {
 		got, ok := capture.ReferenceTo(object(apiVersion, kind, "web", nil))
 		if want := (v1alpha1.WorkloadReference{Kind: v1alpha1.WorkloadKind(kind), Name: "web"}); !ok || got != want {
@@ -70,7 +71,8 @@ func TestReferenceTo(t *testing.T) {
 		}
 	}
 	for kind, apiVersion := range map[string]string{
-		"Job": "batch.volcano.sh/v1alpha1", "Deployment": "v1", "ReplicationController": "v1", "Pod": "v1", "ConfigMap": "v1", "ControllerRevision": "apps/v1",
+		"Job": "batch.volcano.sh/v1alpha1", "Deployment": "v1", "ReplicationController": "v1",
+		"Pod": "v1", "ConfigMap": "v1", "ControllerRevision": "apps/v1",
 	} {
 		if got, ok := capture.ReferenceTo(object(apiVersion, kind, "web", nil)); ok {
 			t.Errorf("%s of %s is a workload: %v", kind, apiVersion, got)

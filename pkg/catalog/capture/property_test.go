@@ -72,7 +72,8 @@ func writeAside(t testing.TB, random *rand.Rand, object *unstructured.Unstructur
 		set(t, object, random.Int64N(100), "spec", "replicas")
 		return "replicas"
 	case 6:
-		set(t, object, []any{fields{"manager": value, "operation": "Update", "fieldsV1": fields{"f:spec": fields{}}}}, "metadata", "managedFields")
+		entry := fields{"manager": value, "operation": "Update", "fieldsV1": fields{"f:spec": fields{}}}
+		set(t, object, []any{entry}, "metadata", "managedFields")
 		return "managedFields"
 	default:
 		set(t, object, []any{fields{"apiVersion": "v1", "kind": "Thing", "name": "a", "uid": value}}, "metadata", "ownerReferences")

@@ -14,11 +14,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/ignore"
 )
 
-type tags = map[string]string
+type (
+	tags = map[string]string
+	spec = v1alpha1.AppCatalogSpec
+)
 
-func selection(t testing.TB, spec v1alpha1.AppCatalogSpec) capture.Selection {
+// deployment is one of a namespace, with labels.
+func deployment(name string, labels tags) *unstructured.Unstructured {
+	return object("apps/v1", "Deployment", name, labels)
+}
+
+func selection(t testing.TB, of spec) capture.Selection {
 	t.Helper()
-	out, err := capture.NewSelection(&spec)
+	out, err := capture.NewSelection(&of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,37 +48,40 @@ func TestSelects(t *testing.T) {
 	yes, no := true, false
 	web := named(v1alpha1.WorkloadDeployment, "web")
 	for name, test := range map[string]struct {
-		spec   v1alpha1.AppCatalogSpec
+		spec   spec
 		object *unstructured.Unstructured
 		want   bool
 	}{
-		"named":                      {v1alpha1.AppCatalogSpec{Workloads: web}, object("apps/v1", "Deployment", "web", nil), true},
-		"another name":               {v1alpha1.AppCatalogSpec{Workloads: web}, object("apps/v1", "Deployment", "api", nil), false},
-		"the name, of another kind":  {v1alpha1.AppCatalogSpec{Workloads: web}, object("apps/v1", "StatefulSet", "web", nil), false},
-		"the name, of another group": {v1alpha1.AppCatalogSpec{Workloads: web}, object("example.com/v1", "Deployment", "web", nil), false},
-		"matched":                    {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"app": "web"})}, object("batch/v1", "CronJob", "a", tags{"app": "web", "x": "y"}), true},
-		"not matched":                {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"app": "web"})}, object("apps/v1", "Deployment", "web", tags{"app": "api"}), false},
-		"no labels":                  {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"app": "web"})}, object("apps/v1", "Deployment", "web", nil), false},
-		"matched by an expression": {v1alpha1.AppCatalogSpec{WorkloadSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"test"}}}}}, object("apps/v1", "Deployment", "web", nil), true},
-		"everything":                         {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(nil)}, object("apps/v1", "DaemonSet", "web", nil), true},
-		"everything but what is no workload": {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(nil)}, object("v1", "ConfigMap", "web", nil), false},
-		"named beside a selector":            {v1alpha1.AppCatalogSpec{Workloads: web, WorkloadSelector: labelled(tags{"app": "api"})}, object("apps/v1", "Deployment", "web", nil), true},
-		"matched beside a name":              {v1alpha1.AppCatalogSpec{Workloads: web, WorkloadSelector: labelled(tags{"app": "api"})}, object("apps/v1", "Deployment", "api", tags{"app": "api"}), true},
-		"ReplicaSet of a Deployment": {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(nil)},
+		"named":                      {spec{Workloads: web}, deployment("web", nil), true},
+		"another name":               {spec{Workloads: web}, deployment("api", nil), false},
+		"the name, of another kind":  {spec{Workloads: web}, object("apps/v1", "StatefulSet", "web", nil), false},
+		"the name, of another group": {spec{Workloads: web}, object("example.com/v1", "Deployment", "web", nil), false},
+		"matched": {spec{WorkloadSelector: labelled(tags{"app": "web"})},
+			object("batch/v1", "CronJob", "a", tags{"app": "web", "x": "y"}), true},
+		"not matched": {spec{WorkloadSelector: labelled(tags{"app": "web"})}, deployment("web", tags{"app": "api"}), false},
+		"no labels":   {spec{WorkloadSelector: labelled(tags{"app": "web"})}, deployment("web", nil), false},
+		"matched by an expression": {spec{WorkloadSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"test"}}}}}, deployment("web", nil), true},
+		"everything":                         {spec{WorkloadSelector: labelled(nil)}, object("apps/v1", "DaemonSet", "web", nil), true},
+		"everything but what is no workload": {spec{WorkloadSelector: labelled(nil)}, object("v1", "ConfigMap", "web", nil), false},
+		"named beside a selector": {spec{Workloads: web, WorkloadSelector: labelled(tags{"app": "api"})},
+			deployment("web", nil), true},
+		"matched beside a name": {spec{Workloads: web, WorkloadSelector: labelled(tags{"app": "api"})},
+			deployment("api", tags{"app": "api"}), true},
+		"ReplicaSet of a Deployment": {spec{WorkloadSelector: labelled(nil)},
 			owned("Deployment", &yes, object("apps/v1", "ReplicaSet", "web-1", nil)), false},
-		"ReplicaSet of its own": {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(nil)}, object("apps/v1", "ReplicaSet", "web-1", nil), true},
-		"Job of a CronJob": {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"app": "web"})},
+		"ReplicaSet of its own": {spec{WorkloadSelector: labelled(nil)}, object("apps/v1", "ReplicaSet", "web-1", nil), true},
+		"Job of a CronJob": {spec{WorkloadSelector: labelled(tags{"app": "web"})},
 			owned("CronJob", &yes, object("batch/v1", "Job", "web-1", tags{"app": "web"})), false},
-		"StatefulSet of an operator": {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(nil)},
+		"StatefulSet of an operator": {spec{WorkloadSelector: labelled(nil)},
 			owned("Database", &yes, object("apps/v1", "StatefulSet", "db", nil)), false},
-		"owned, but not controlled": {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(nil)},
+		"owned, but not controlled": {spec{WorkloadSelector: labelled(nil)},
 			owned("Thing", &no, object("apps/v1", "StatefulSet", "db", nil)), true},
-		"owned, and nobody says controlled": {v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(nil)},
+		"owned, and nobody says controlled": {spec{WorkloadSelector: labelled(nil)},
 			owned("Thing", nil, object("apps/v1", "StatefulSet", "db", nil)), true},
-		"controlled, and asked for by its name": {v1alpha1.AppCatalogSpec{Workloads: named(v1alpha1.WorkloadStatefulSet, "db")},
+		"controlled, and asked for by its name": {spec{Workloads: named(v1alpha1.WorkloadStatefulSet, "db")},
 			owned("Database", &yes, object("apps/v1", "StatefulSet", "db", nil)), true},
-		"nothing": {v1alpha1.AppCatalogSpec{}, object("apps/v1", "Deployment", "web", nil), false},
+		"nothing": {spec{}, deployment("web", nil), false},
 	} {
 		if got := selection(t, test.spec).Selects(test.object); got != test.want {
 			t.Errorf("%s: selected %v", name, got)
@@ -84,43 +95,43 @@ func TestStays(t *testing.T) {
 	web := v1alpha1.WorkloadReference{Kind: v1alpha1.WorkloadDeployment, Name: "web"}
 	fieldsOf := func(pointers ...string) []v1alpha1.IgnoreRule { return []v1alpha1.IgnoreRule{{Fields: pointers}} }
 	for name, test := range map[string]struct {
-		spec v1alpha1.AppCatalogSpec
+		spec spec
 		// labels are those that it had when it was captured.
 		labels   tags
 		tooLarge bool
 		want     bool
 	}{
-		"named":           {spec: v1alpha1.AppCatalogSpec{Workloads: []v1alpha1.WorkloadReference{web}}, want: true},
-		"no longer named": {spec: v1alpha1.AppCatalogSpec{Workloads: named(v1alpha1.WorkloadDeployment, "api")}, labels: tags{"app": "web"}},
+		"named":           {spec: spec{Workloads: []v1alpha1.WorkloadReference{web}}, want: true},
+		"no longer named": {spec: spec{Workloads: named(v1alpha1.WorkloadDeployment, "api")}, labels: tags{"app": "web"}},
 		"no longer named, and too large to be kept": {
-			spec: v1alpha1.AppCatalogSpec{Workloads: named(v1alpha1.WorkloadDeployment, "api")}, tooLarge: true},
+			spec: spec{Workloads: named(v1alpha1.WorkloadDeployment, "api")}, tooLarge: true},
 		"no longer named, nor matched": {
-			spec: v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"app": "api"})}, labels: tags{"app": "web"}},
-		"matched as it was": {spec: v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"app": "web"})}, labels: tags{"app": "web"}, want: true},
-		"of everything":     {spec: v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(nil)}, want: true},
+			spec: spec{WorkloadSelector: labelled(tags{"app": "api"})}, labels: tags{"app": "web"}},
+		"matched as it was": {spec: spec{WorkloadSelector: labelled(tags{"app": "web"})}, labels: tags{"app": "web"}, want: true},
+		"of everything":     {spec: spec{WorkloadSelector: labelled(nil)}, want: true},
 		"the selector asks for another label": {
-			spec: v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"tier": "gold"})}, labels: tags{"app": "web"}},
+			spec: spec{WorkloadSelector: labelled(tags{"tier": "gold"})}, labels: tags{"app": "web"}},
 		"matched as it was, and too large to be kept": {
-			spec: v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"app": "web"})}, tooLarge: true, want: true},
+			spec: spec{WorkloadSelector: labelled(tags{"app": "web"})}, tooLarge: true, want: true},
 		"matched by a mark that is not captured": {
-			spec:   v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{tracking: "shop", "app": "web"})},
+			spec:   spec{WorkloadSelector: labelled(tags{tracking: "shop", "app": "web"})},
 			labels: tags{tracking: "shop", "app": "web"}, want: true},
 		"matched by such a mark, but not by another label": {
-			spec:   v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{tracking: "shop", "app": "api"})},
+			spec:   spec{WorkloadSelector: labelled(tags{tracking: "shop", "app": "api"})},
 			labels: tags{tracking: "shop", "app": "web"}},
 		"matched by a label of Jobs that is not captured": {
-			spec: v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"job-name": "web"})}, want: true},
+			spec: spec{WorkloadSelector: labelled(tags{"job-name": "web"})}, want: true},
 		"matched by a label that is ignored": {
-			spec:   v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"app": "web"}), Ignore: fieldsOf("/metadata/labels/app")},
+			spec:   spec{WorkloadSelector: labelled(tags{"app": "web"}), Ignore: fieldsOf("/metadata/labels/app")},
 			labels: tags{"app": "web"}, want: true},
 		"labels may be ignored, and one that is there says no": {
-			spec:   v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"app": "api"}), Ignore: fieldsOf("/metadata/labels/x")},
+			spec:   spec{WorkloadSelector: labelled(tags{"app": "api"}), Ignore: fieldsOf("/metadata/labels/x")},
 			labels: tags{"app": "web"}},
 		"other fields are ignored": {
-			spec:   v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"tier": "gold"}), Ignore: fieldsOf("/spec/replicas")},
+			spec:   spec{WorkloadSelector: labelled(tags{"tier": "gold"}), Ignore: fieldsOf("/spec/replicas")},
 			labels: tags{"app": "web"}},
 		"what a manager owns is ignored": {
-			spec: v1alpha1.AppCatalogSpec{WorkloadSelector: labelled(tags{"app": "web"}),
+			spec: spec{WorkloadSelector: labelled(tags{"app": "web"}),
 				Ignore: []v1alpha1.IgnoreRule{{Managers: []string{"argocd-controller"}}}}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +139,7 @@ func TestStays(t *testing.T) {
 			for _, rule := range test.spec.Ignore {
 				rules = ignoring(t, rule.Fields...)
 			}
-			held := captured(t, object("apps/v1", "Deployment", "web", test.labels), rules).Object
+			held := captured(t, deployment("web", test.labels), rules).Object
 			if test.tooLarge {
 				held = nil
 			}
@@ -140,9 +151,9 @@ func TestStays(t *testing.T) {
 }
 
 func TestSelectionThatCannotBeRead(t *testing.T) {
-	spec := v1alpha1.AppCatalogSpec{WorkloadSelector: &metav1.LabelSelector{
+	unreadable := spec{WorkloadSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}}
-	if _, err := capture.NewSelection(&spec); err == nil {
+	if _, err := capture.NewSelection(&unreadable); err == nil {
 		t.Error("an operator that there is not was read")
 	}
 }

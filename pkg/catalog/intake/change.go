@@ -136,6 +136,7 @@ func sameAuthor(a, b attribution.Author) bool {
 		a.Manager == b.Manager && a.NamespaceDeletedBy == b.NamespaceDeletedBy
 }
 
+// compareObjects orders those of one namespace.
 func compareObjects(a, b Object) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Namespace, b.Namespace))
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
 }

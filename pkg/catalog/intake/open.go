@@ -46,7 +46,8 @@ func (i *Intake) restore(ctx context.Context) (unreadable []string, err error) {
 			return nil, err
 		}
 		if err := i.restoreRow(row); err != nil {
-			klog.FromContext(ctx).Error(err, "A namespace will be compared with its catalogs because a row cannot be read", "row", i.table.FullKey(row.Key))
+			klog.FromContext(ctx).Error(err, "A namespace will be compared with its catalogs because a row cannot be read",
+				"row", i.table.FullKey(row.Key))
 			unreadable = append(unreadable, row.Key)
 		}
 	}
