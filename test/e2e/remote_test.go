@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -121,20 +122,33 @@ func remoteDown(t *testing.T, s *stage) {
 // busyBranch has somebody else push to the branch all the time.
 func busyBranch(t *testing.T, s *stage) {
 	m, client := s.wounded(t, "busy")
-	stop := m.keepPushing(t)
+	landed, stop := m.keepPushing(t)
 	for i := range 5 {
 		m.burst(t, client, fmt.Sprint("beside ", i))
 	}
+	m.equal(t, client)
+	mirrortest.Eventually(t, "others have had their turn", func(context.Context) error {
+		if n := landed.Load(); n < 5 {
+			return fmt.Errorf("%d of their pushes have landed", n)
+		}
+		return nil
+	})
+	m.burst(t, client, "again")
 	m.equal(t, client) // while they go on
-	theirs := stop()
-	if count, err := m.Git(t.Context(), "rev-list", "--count", "main", "--", "counter"); err != nil || strings.TrimSpace(count) != fmt.Sprint(theirs) || theirs == 0 {
+	stop()
+	theirs := landed.Load()
+	if count, err := m.Git(t.Context(), "rev-list", "--count", "main", "--", "counter"); err != nil || strings.TrimSpace(count) != fmt.Sprint(theirs) {
 		t.Errorf("%s of their %d commits are there: %v", count, theirs, err)
 	}
 	m.healed(t, client)
 }
 
-// keepPushing lets somebody else push one commit after the other with git, until stop, which returns how many landed.
-func (m *mirror) keepPushing(t *testing.T) (stop func() int) {
+// theirPause is what somebody else takes from one push to the next. Of two who push one right after the other the one
+// whose fetch and push take longer may lose every time: what is ours waits then, until the other stops.
+const theirPause = 500 * time.Millisecond
+
+// keepPushing lets somebody else push one commit after the other with git, until stop, and counts those that landed.
+func (m *mirror) keepPushing(t *testing.T) (landed *atomic.Int64, stop func()) {
 	t.Helper()
 	clone, address := t.TempDir(), m.Env(devcluster.EnvGitURL)+"/"+m.Namespace+".git"
 	prepare := fmt.Sprintf("git clone -q -b main %s %s; cd %[2]s; git config user.name Jane; git config user.email jane@example.com", address, clone)
@@ -142,22 +156,25 @@ func (m *mirror) keepPushing(t *testing.T) (stop func() int) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	landed := make(chan int, 1)
-	go func() {
-		n := 0
+	landed = &atomic.Int64{}
+	var group sync.WaitGroup
+	group.Go(func() {
 		for ctx.Err() == nil {
 			script := fmt.Sprintf(`set -e; cd %s; git fetch -q; git reset -q --hard origin/main
-echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HEAD:main`, clone, n)
+echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HEAD:main`, clone, landed.Load())
 			// One that has begun is not cut off: nobody would know whether it landed.
 			if _, err := shell(t.Context(), script); err == nil {
-				n++
+				landed.Add(1)
+			}
+			select {
+			case <-time.After(theirPause):
+			case <-ctx.Done():
 			}
 		}
-		landed <- n
-	}()
-	return func() int {
+	})
+	return landed, func() {
 		cancel()
-		return <-landed
+		group.Wait()
 	}
 }
 
