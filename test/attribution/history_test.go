@@ -57,7 +57,7 @@ func (m *mirror) commits(t *testing.T, resource string, want int) []commit {
 type claim struct{ object, operation, by string }
 
 // named waits for the commits about a resource and fails the test unless they are those claimed, for each object in that
-// order, and each names who did it.
+// order, and name who did it.
 func (m *mirror) named(t *testing.T, resource string, claims ...claim) []commit {
 	t.Helper()
 	return m.compare(t, resource, claims, true)
@@ -69,12 +69,13 @@ func (m *mirror) notMisnamed(t *testing.T, resource string, claims ...claim) []c
 	return m.compare(t, resource, claims, m.exact)
 }
 
-// compare returns the commits in the order of the claims, as far as they are those claimed.
+// compare returns the commits in the order of the claims, as far as they are those claimed. All of them must name who did it,
+// or, where the control plane does not tell exactly, admissionShare.
 func (m *mirror) compare(t *testing.T, resource string, claims []claim, all bool) []commit {
 	t.Helper()
 	commits := m.commits(t, resource, len(claims))
 	found := make([]commit, len(claims))
-	var wrong mistakes
+	var wrong, unnamed mistakes
 	for i, want := range claims {
 		at := slices.IndexFunc(commits, func(c commit) bool {
 			object, _ := c.about()
@@ -89,7 +90,13 @@ func (m *mirror) compare(t *testing.T, resource string, claims []claim, all bool
 		if _, operation := found[i].about(); operation != want.operation {
 			wrong.add("%s, want %s", found[i], want.operation)
 		}
-		wrong.judge(found[i], want.by, all)
+		if found[i].nobody() {
+			unnamed.add("%s, but it was %s", found[i], want.by)
+		}
+		wrong.judge(found[i], want.by, false)
+	}
+	if all && (m.exact || float64(len(unnamed)) > (1-admissionShare)*float64(len(claims))) {
+		wrong = append(wrong, unnamed...)
 	}
 	wrong.report(t)
 	return found
