@@ -57,7 +57,7 @@ func mayHideLabels(rule v1alpha1.IgnoreRule) bool {
 
 // isContent says whether the manifest of every workload that has a label of this key has it, too.
 func isContent(key string) bool {
-	for kind, resource := range resources() {
+	for kind, resource := range v1alpha1.WorkloadResources() {
 		probe := &unstructured.Unstructured{}
 		probe.SetGroupVersionKind(schema.GroupVersionKind{Group: resource.Group, Version: "v1", Kind: string(kind)})
 		probe.SetLabels(map[string]string{key: ""})
