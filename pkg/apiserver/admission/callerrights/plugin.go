@@ -6,8 +6,8 @@
 // The server reads the cluster with an account of its own, which may read more than the people who tell it what to
 // read. So whoever creates a rule, or changes its spec, must be allowed to list and watch what it selects, and whoever
 // names a Secret must be allowed to get it. Whoever says where a destination or a repository leads must be allowed to
-// read what the rules that are there already send to it. Deletions, status and metadata are left to RBAC on our own
-// kinds.
+// read what the rules that are there already send to it. Whoever says what a catalog shows must be allowed to read that
+// in its source. Deletions, status and metadata are left to RBAC on our own kinds.
 package callerrights
 
 import (

@@ -52,6 +52,12 @@ func (p *Plugin) wantedBy(ctx context.Context, c change) (wanted, error) {
 			return wanted{}, nil
 		}
 		return p.readByClusterRule(o), nil
+	case *configbutler.AppCatalog:
+		before, ok := c.old.(*configbutler.AppCatalog)
+		if ok && showsNoMore(&o.Spec, &before.Spec) {
+			return wanted{}, nil
+		}
+		return wanted{needs: shownBy(o)}, nil
 	}
 	return wanted{}, nil
 }
