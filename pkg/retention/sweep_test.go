@@ -1,0 +1,302 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+const thisMonth = "syncstatuses-2026-11-001.jsonl"
+
+func TestWhatGoesAndWhatStays(t *testing.T) {
+	elsewhere := func(r *v1alpha1.SyncStatus) { r.Namespace = "another" }
+	ofEnvironment := func(r *v1alpha1.SyncStatus) {
+		r.Spec.Type, r.Spec.Subject.Kind, r.Status.State = v1alpha1.SyncTypeEnvironment, v1alpha1.SubjectEnvironment, v1alpha1.SyncStateCompleted
+	}
+	keeping := func(number int32) func(*v1alpha1.Retention) {
+		return func(r *v1alpha1.Retention) { r.KeepPerSubject = &number }
+	}
+	atMost := func(number int32) func(*v1alpha1.Retention) {
+		return func(r *v1alpha1.Retention) { r.MaxPerSubject = &number }
+	}
+	tests := []struct {
+		name    string
+		policy  *v1alpha1.SyncPolicy
+		records []runtime.Object
+		goes    []string
+		stays   []string
+	}{
+		{"no records", policy(), nil, nil, nil},
+		{
+			"the old", policy(), []runtime.Object{record("shop", "new", 89), record("shop", "old", 91), record("shop", "older", 200)},
+			[]string{"teams/shop-older", "teams/shop-old"}, []string{"teams/shop-new"},
+		},
+		{
+			"what somebody has to look at", policy(), []runtime.Object{record("shop", "a", 91), record("shop", "b", 200, failed)},
+			[]string{"teams/shop-a"}, []string{"teams/shop-b"},
+		},
+		{
+			"the newest of each catalog", policy(keeping(1)),
+			[]runtime.Object{record("shop", "a", 91), record("shop", "b", 92), record("bank", "a", 93), record("bank", "b", 94, elsewhere)},
+			[]string{"teams/shop-b"}, []string{"another/bank-b", "teams/bank-a", "teams/shop-a"},
+		},
+		{
+			"more than there may be", policy(atMost(1)), []runtime.Object{record("shop", "a", 1), record("shop", "b", 2)},
+			[]string{"teams/shop-b"}, []string{"teams/shop-a"},
+		},
+		{
+			"the newest of a catalog that is gone", policy(keeping(5)),
+			[]runtime.Object{record("gone", "a", 91), record("gone", "b", 89), record("gone", "c", 91, ofEnvironment)},
+			[]string{"teams/gone-a"}, []string{"teams/gone-b", "teams/gone-c"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStage(t, append([]runtime.Object{tt.policy, catalog("shop"), catalog("bank")}, tt.records...)...)
+			if err := s.sweeper().Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.stays, s.left()); diff != "" {
+				t.Errorf("in the API (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.goes, archivedNames(t, s.folder)); diff != "" {
+				t.Errorf("in the archive (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Without a SyncPolicy the defaults hold: ten records of a subject stay, and there is no archive.
+func TestWithoutAPolicy(t *testing.T) {
+	s := newStage(t, append(many(12), catalog("shop"))...)
+	if err := s.sweeper().Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(s.left()); got != 10 {
+		t.Errorf("%d records stay, want 10", got)
+	}
+	if _, err := os.Stat(s.folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is an archive: %v", err)
+	}
+}
+
+// An archived record is as it was in the API, in a file for nobody else's eyes.
+func TestArchivedRecord(t *testing.T) {
+	want := record("shop", "a", 100, func(r *v1alpha1.SyncStatus) {
+		r.Status.ChangedBy = []v1alpha1.SourceAuthor{{Username: "jane\nsmith"}}
+		r.Status.ResolvedAt = ptr.To(metav1.NewTime(today.AddDate(0, 0, -99)))
+	})
+	s := newStage(t, policy(), want)
+	if err := s.sweeper().Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want = want.DeepCopy()
+	want.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("SyncStatus"))
+	if diff := cmp.Diff(map[string][]*v1alpha1.SyncStatus{thisMonth: {want}}, archived(t, s.folder)); diff != "" {
+		t.Errorf("archive (-want +got):\n%s", diff)
+	}
+	for path, mode := range map[string]fs.FileMode{s.folder: fs.ModeDir | 0o700, filepath.Join(s.folder, thisMonth): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
+			t.Errorf("%s: %v, %v, want mode %v", path, info.Mode(), err, mode)
+		}
+	}
+}
+
+func TestARecordIsArchivedBeforeItIsDeleted(t *testing.T) {
+	s := newStage(t, append(many(250), policy())...)
+	deletions := 0
+	s.client.PrependReactor("delete", resource.Resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
+		deletions++
+		name := "teams/" + action.(clienttesting.DeleteAction).GetName()
+		if names := archivedNames(t, s.folder); !slices.Contains(names, name) {
+			t.Errorf("%s is deleted and not in the archive, which has %d", name, len(names))
+		}
+		return false, nil, nil
+	})
+	if err := s.sweeper().Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.left(); deletions != 250 || len(left) > 0 {
+		t.Errorf("%d deletions, %d records are left", deletions, len(left))
+	}
+}
+
+// A sweep leaves the API to others a hundred records at a time, and reads it in pages.
+func TestPace(t *testing.T) {
+	for name, policy := range map[string]*v1alpha1.SyncPolicy{"archived": policy(), "not archived": policy(unarchived)} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, append(many(1234), policy)...)
+			if err := s.sweeper().Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if left := len(s.left()); left > 0 {
+				t.Errorf("%d records are left", left)
+			}
+			if diff := cmp.Diff(slices.Repeat([]time.Duration{time.Second}, 13), s.clock.waits); diff != "" {
+				t.Errorf("pauses (-want +got):\n%s", diff)
+			}
+			if s.largestPage > 500 {
+				t.Errorf("a page has up to %d records", s.largestPage)
+			}
+		})
+	}
+}
+
+// A record that is written while a sweep is under way stays.
+func TestWhatIsWrittenMeanwhileStays(t *testing.T) {
+	for _, verb := range []string{"get", "delete"} {
+		t.Run("before "+verb, func(t *testing.T) {
+			s := newStage(t, append(many(3), policy())...)
+			written := record("shop", "00001", 100, func(r *v1alpha1.SyncStatus) {
+				r.ResourceVersion, r.Status.State = "8", v1alpha1.SyncStateDismissed
+			})
+			s.client.PrependReactor(verb, resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+				return false, nil, s.client.Tracker().Update(resource, written.DeepCopy(), written.Namespace)
+			})
+			if err := s.sweeper().Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"teams/shop-00001"}, s.left()); diff != "" {
+				t.Errorf("in the API (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What somebody else has deleted is no fault.
+func TestWhatIsDeletedMeanwhile(t *testing.T) {
+	for _, verb := range []string{"get", "delete"} {
+		t.Run("before "+verb, func(t *testing.T) {
+			s := newStage(t, append(many(3), policy())...)
+			s.client.PrependReactor(verb, resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+				_ = s.client.Tracker().Delete(resource, "teams", "shop-00001") // gone after the first time
+				return false, nil, nil
+			})
+			if err := s.sweeper().Sweep(t.Context()); err != nil || len(s.left()) > 0 {
+				t.Errorf("error %v, left %q", err, s.left())
+			}
+		})
+	}
+}
+
+// Whoever asks for an archive, or for more time, while a sweep is under way gets it for all that has not gone yet.
+func TestRetentionChangesMeanwhile(t *testing.T) {
+	tests := []struct {
+		name           string
+		after          *v1alpha1.SyncPolicy
+		left, archived int
+	}{
+		{"an archive", policy(), 0, 150},
+		{"more days", policy(unarchived, func(r *v1alpha1.Retention) { r.Days = ptr.To[int32](3650) }), 150, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStage(t, append(many(250), policy(unarchived))...)
+			deletions := 0
+			s.client.PrependReactor("delete", resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+				if deletions++; deletions != 100 {
+					return false, nil, nil
+				}
+				return false, nil, s.client.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncpolicies"), tt.after, "")
+			})
+			if err := s.sweeper().Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(s.left()); got != tt.left {
+				t.Errorf("%d records stay, want %d", got, tt.left)
+			}
+			if got := len(archivedNames(t, s.folder)); got != tt.archived {
+				t.Errorf("%d records are archived, want %d", got, tt.archived)
+			}
+		})
+	}
+}
+
+func TestRecordsStayWhenThereIsNoPlaceForThem(t *testing.T) {
+	toGit := func(r *v1alpha1.Retention) {
+		r.Archive = &v1alpha1.Archive{
+			Type: v1alpha1.ArchiveGitDestination, DestinationRef: &v1alpha1.NamespacedObjectReference{Namespace: "a", Name: "b"},
+		}
+	}
+	occupied := filepath.Join(t.TempDir(), "occupied")
+	if err := os.WriteFile(occupied, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, folder string
+		policy       *v1alpha1.SyncPolicy
+		want         string
+	}{
+		{"a Git destination", t.TempDir(), policy(toGit), "spec.retention.archive.type of the SyncPolicy is GitDestination"},
+		{"no folder", "", policy(), "spec.retention.archive of the SyncPolicy wants files, and this server has no folder for them"},
+		{"a folder in none", filepath.Join(t.TempDir(), "a", "b"), policy(), "no such file or directory"},
+		{"a file in the way", occupied, policy(), "occupied"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStageIn(tt.folder, append(many(3), tt.policy)...)
+			if err := s.sweeper().Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want %q in it", err, tt.want)
+			}
+			if got := len(s.left()); got != 3 {
+				t.Errorf("%d records stay, want 3", got)
+			}
+		})
+	}
+}
+
+func TestThePolicyTellsWhatWent(t *testing.T) {
+	s := newStage(t, append(many(5), policy(), record("shop", "new", 1))...)
+	s.client.PrependReactor("delete", resource.Resource, failOnce("shop-00003"))
+	if err := s.sweeper().Sweep(t.Context()); err == nil {
+		t.Fatal("no error")
+	}
+	tell := func() v1alpha1.SyncPolicyStatus {
+		policy, err := s.client.ConfigbutlerV1alpha1().SyncPolicies().Get(t.Context(), v1alpha1.SyncPolicyName, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return policy.Status
+	}
+	if diff := cmp.Diff(v1alpha1.SyncPolicyStatus{Records: 3, RecordsExpired: 3, RecordsArchived: 5}, tell()); diff != "" {
+		t.Errorf("after a sweep that failed (-want +got):\n%s", diff)
+	}
+	if err := s.sweeper().Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	last := metav1.NewTime(today)
+	want := v1alpha1.SyncPolicyStatus{Records: 1, RecordsExpired: 5, RecordsArchived: 5, LastRetentionTime: &last}
+	if diff := cmp.Diff(want, tell()); diff != "" {
+		t.Errorf("after a sweep that did not (-want +got):\n%s", diff)
+	}
+}
+
+// failOnce fails the first deletion of a record.
+func failOnce(name string) clienttesting.ReactionFunc {
+	failed := false
+	return func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if failed || action.(clienttesting.DeleteAction).GetName() != name {
+			return false, nil, nil
+		}
+		failed = true
+		return true, nil, fmt.Errorf("no answer")
+	}
+}

@@ -1,0 +1,111 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+)
+
+// DefaultPeriod is short beside the days that records are kept, and long beside the time that a look through 100 000 of
+// them takes.
+const DefaultPeriod = time.Hour
+
+// Config is what a sweeper works with.
+type Config struct {
+	Client versioned.Interface
+	// Folder is the archive for a SyncPolicy that wants files. It is made when it is missing; the folder around it is not.
+	// Empty: this server has no place for files.
+	Folder string
+	// Period is the time from one sweep to the next.
+	Period time.Duration
+	Clock  clock.WithTicker
+}
+
+// Sweeper removes records whose time is over.
+type Sweeper struct{ Config }
+
+// New returns a sweeper. One at a time may run on the same API.
+func New(config Config) *Sweeper { return &Sweeper{config} }
+
+// Name is what logs call the sweeper.
+func (*Sweeper) Name() string { return "retention" }
+
+// Run sweeps now and then every period, until ctx is done. What failed is tried again with the next sweep.
+func (s *Sweeper) Run(ctx context.Context) error {
+	defer recordsGauge.Set(0) // whoever runs next tells
+	ticker := s.Clock.NewTicker(s.Period)
+	defer ticker.Stop()
+	for {
+		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Records whose time is over stay for now")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+// errChanged ends a sweep whose retention holds no more.
+var errChanged = errors.New("the retention was changed")
+
+// Sweep looks through all records, removes those whose time is over, and tells the SyncPolicy how many. It begins anew when
+// the retention is changed meanwhile. An error leaves the records that have not been removed where they are.
+func (s *Sweeper) Sweep(ctx context.Context) error {
+	for {
+		switch err := s.once(ctx); {
+		case err == nil:
+			sweeps.WithLabelValues("success").Inc()
+			return nil
+		case !errors.Is(err, errChanged):
+			sweeps.WithLabelValues("failure").Inc()
+			return err
+		}
+	}
+}
+
+// once sweeps by the retention as it is at the beginning.
+func (s *Sweeper) once(ctx context.Context) error {
+	retention, err := s.settings(ctx)
+	if err != nil {
+		return err
+	}
+	started := s.Clock.Now()
+	found, err := s.look(ctx, retention, started)
+	if err != nil {
+		return err
+	}
+	went, err := s.remove(ctx, found.expired, retention)
+	if err == nil {
+		went.finished = started
+	}
+	left := found.records - went.expired
+	recordsGauge.Set(float64(left))
+	return errors.Join(err, s.report(ctx, left, went))
+}
+
+// settings say how long records are kept, with the defaults where nothing is set.
+func (s *Sweeper) settings(ctx context.Context) (v1alpha1.Retention, error) {
+	policy, err := s.Client.ConfigbutlerV1alpha1().SyncPolicies().Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		policy = &v1alpha1.SyncPolicy{}
+	case err != nil:
+		return v1alpha1.Retention{}, fmt.Errorf("reading the SyncPolicy: %w", err)
+	}
+	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
+	return policy.Spec.Retention, nil
+}
