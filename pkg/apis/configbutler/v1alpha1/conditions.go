@@ -20,6 +20,12 @@ const (
 	ConditionSecretsEncrypted = "SecretsEncrypted"
 	// ConditionAuthorsReported is true while API servers report who makes changes, and in time for the commits.
 	ConditionAuthorsReported = "AuthorsReported"
+	// ConditionSourceReachable is true when the source of a catalog can be read.
+	ConditionSourceReachable = "SourceReachable"
+	// ConditionWorkloadsMissing is true when the source lacks workloads of a catalog.
+	ConditionWorkloadsMissing = "WorkloadsMissing"
+	// ConditionPaused is true while changes of the source wait, or are only recorded.
+	ConditionPaused = "Paused"
 )
 
 // Reasons that any kind may give.
@@ -137,4 +143,10 @@ const (
 	ReasonPinned = "Pinned"
 	// ReasonPreviewOnly says that the spec asks for changes to be recorded only.
 	ReasonPreviewOnly = "PreviewOnly"
+)
+
+// Reasons of a SyncPolicy.
+const (
+	// ReasonArchiveUnavailable says that records cannot be archived, so that those whose time is over stay.
+	ReasonArchiveUnavailable = "ArchiveUnavailable"
 )

@@ -1,0 +1,285 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/intake"
+)
+
+// begunStage is a stage whose catalog shop has its first revision.
+func begunStage(t *testing.T) *stage {
+	t.Helper()
+	s := newStage(t, appCatalog("shop", "api", "worker"))
+	s.start(0)
+	s.reaches("shop", 1)
+	s.watching()
+	s.tells(first)
+	return s
+}
+
+func annotated(key, value string) func(*unstructured.Unstructured) {
+	return func(object *unstructured.Unstructured) { object.SetAnnotations(map[string]string{key: value}) }
+}
+
+func with(value any, path ...string) func(*unstructured.Unstructured) {
+	return func(object *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(object.Object, value, path...)
+	}
+}
+
+func TestSourceChangesBecomeOneRecord(t *testing.T) {
+	s := begunStage(t)
+	for _, image := range []string{"shop/api:2", "shop/api:3", "shop/api:4"} {
+		s.put("api", image)
+	}
+	s.put("worker", "shop/worker:2")
+	s.put("untracked", "shop/untracked:1")
+	s.put("api", "shop/api:4", with(int64(9), "spec", "replicas"))
+	s.put("api", "shop/api:4", with(int64(9), "status", "readyReplicas"))
+	s.put("api", "shop/api:4", annotated("deployment.kubernetes.io/revision", "7"))
+	s.reaches("shop", 2)
+	s.windowPasses()
+	s.tells(first, "shop 2 AutoApplied Changed api Changed worker (2)")
+	want := map[string]string{"api": "shop/api:4", "worker": "shop/worker:2"}
+	if got := s.images("shop"); !maps.Equal(got, want) {
+		t.Errorf("the catalog offers %v, want %v", got, want)
+	}
+	status := s.catalog("shop").Status
+	if status.LatestSync == "" || len(status.History) != 2 || status.History[0].SyncStatus != status.LatestSync {
+		t.Errorf("the status is %+v", status)
+	}
+	if !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
+		t.Errorf("the conditions are %+v", status.Conditions)
+	}
+}
+
+func TestChangesThatDoNotCountAreNotRecorded(t *testing.T) {
+	s := begunStage(t)
+	s.put("api", "shop/api:1", with(int64(9), "spec", "replicas"))
+	s.put("api", "shop/api:1", with(int64(9), "status", "readyReplicas"))
+	s.put("worker", "shop/worker:1", annotated("deployment.kubernetes.io/revision", "7"))
+	s.windowPasses()
+	s.stop()
+	s.start(0) // lists again
+	s.watching()
+	s.windowPasses()
+	s.tells(first)
+	if revision := s.catalog("shop").Status.Revision; revision != 1 {
+		t.Errorf("revision %d", revision)
+	}
+}
+
+// first is the record of begunStage.
+const first = "shop 1 Applied by eve Added api Added worker (2)"
+
+func TestDeletedWorkloadsStayAsMissing(t *testing.T) {
+	s := begunStage(t)
+	s.remove("worker")
+	s.reaches("shop", 2)
+	s.tells(first, "shop 2 AutoApplied Removed worker (1)")
+	catalog := s.catalog("shop")
+	if entries := catalog.Status.Workloads; len(entries) != 2 || entries[0].Missing || !entries[1].Missing {
+		t.Errorf("the workloads are %+v", entries)
+	}
+	missing := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionWorkloadsMissing)
+	if missing == nil || missing.Reason != v1alpha1.ReasonDeletedInSource || !strings.Contains(missing.Message, "Deployment worker") {
+		t.Errorf("the condition is %+v", missing)
+	}
+	s.put("worker", "shop/worker:1")
+	s.reaches("shop", 3)
+	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
+	s.reaches("shop", 4)
+	s.windowPasses()
+	s.tells(first, "shop 2 AutoApplied Removed worker (1)", "shop 3 AutoApplied Added worker (1)", "shop 4 Applied by eve Removed worker (1)")
+	if got := s.images("shop"); len(got) != 1 {
+		t.Errorf("the catalog offers %v", got)
+	}
+}
+
+func TestEditsHaveAnActor(t *testing.T) {
+	s := begunStage(t)
+	s.put("db", "shop/db:1")
+	s.put("api", "shop/api:2")
+	s.eventually("the change waits", func() error {
+		if n, _ := s.store().Table(intake.TableName).Count(t.Context(), ""); n == 0 {
+			return errors.New("nothing waits")
+		}
+		return nil
+	})
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
+		catalog.Spec.Workloads = append(catalog.Spec.Workloads, reference{Kind: v1alpha1.WorkloadDeployment, Name: "db"})
+		catalog.Spec.Patches = []v1alpha1.Patch{{
+			Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: "worker"}, Type: v1alpha1.PatchStrategicMerge,
+			Patch: `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"shop/worker:patched"}]}}}}`,
+		}}
+	})
+	s.reaches("shop", 3)
+	s.windowPasses()
+	s.tells(first, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Added db Changed worker (2)")
+	want := map[string]string{"api": "shop/api:2", "db": "shop/db:1", "worker": "shop/worker:patched"}
+	if got := s.images("shop"); !maps.Equal(got, want) {
+		t.Errorf("the catalog offers %v, want %v", got, want)
+	}
+	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
+		t.Errorf("edits are pending: %+v", pending)
+	}
+}
+
+func TestEditsThatChangeNothingAreNotRecorded(t *testing.T) {
+	s := begunStage(t)
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(3)) })
+	s.reaches("shop", 1)
+	s.windowPasses()
+	s.tells(first)
+}
+
+func TestChangesMadeWhileStoppedAreOneRecord(t *testing.T) {
+	s := begunStage(t)
+	s.stop()
+	s.put("api", "shop/api:2")
+	s.remove("worker")
+	s.start(0)
+	s.reaches("shop", 2)
+	s.windowPasses()
+	s.tells(first, "shop 2 AutoApplied Changed api Removed worker (2)")
+}
+
+func TestEachCatalogOfANamespaceHasItsRecord(t *testing.T) {
+	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), appCatalog("gone", "api"))
+	s.start(0)
+	for _, name := range []string{"shop", "work", "gone"} {
+		s.reaches(name, 1)
+	}
+	s.watching()
+	s.put("api", "shop/api:2")
+	s.put("worker", "shop/worker:2")
+	if err := s.api.Tracker().Delete(catalogKind, "teams", "gone"); err != nil {
+		t.Fatal(err)
+	}
+	s.reaches("shop", 2)
+	s.reaches("work", 2)
+	s.windowPasses()
+	s.tells("gone 1 Applied by eve Added api (1)", first, "work 1 Applied by eve Added worker (1)",
+		"shop 2 AutoApplied Changed api Changed worker (2)", "work 2 AutoApplied Changed worker (1)")
+}
+
+func TestPreviewsChangeNothing(t *testing.T) {
+	s := begunStage(t)
+	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
+	s.reaches("shop", 1)
+	s.put("api", "shop/api:2")
+	s.remove("worker")
+	s.eventually("a preview", func() error {
+		if n := len(s.told()); n != 2 {
+			return fmt.Errorf("%d records", n)
+		}
+		return nil
+	})
+	s.windowPasses()
+	s.tells(first, "shop 0 AutoApplied preview Changed api Removed worker (2)")
+	want := map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"}
+	if got := s.images("shop"); !maps.Equal(got, want) {
+		t.Errorf("the catalog offers %v, want %v", got, want)
+	}
+	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = false })
+	s.reaches("shop", 2)
+	s.tells(first, "shop 0 AutoApplied preview Changed api Removed worker (2)", "shop 2 Applied by eve Changed api Removed worker (2)")
+}
+
+func TestPausesEndWithOneRecord(t *testing.T) {
+	s := begunStage(t)
+	until := metav1.NewTime(s.clock.Now().Add(10 * time.Minute)).Rfc3339Copy()
+	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = &until })
+	s.reaches("shop", 1)
+	s.put("api", "shop/api:2")
+	s.windowPasses()
+	s.put("worker", "shop/worker:2")
+	s.windowPasses()
+	s.tells(first)
+	if !meta.IsStatusConditionTrue(s.catalog("shop").Status.Conditions, v1alpha1.ConditionPaused) {
+		t.Errorf("the conditions are %+v", s.catalog("shop").Status.Conditions)
+	}
+	s.reaches("shop", 2)
+	if now := s.clock.Now(); now.Before(until.Time) {
+		t.Errorf("recorded at %s, before the pause was over", now)
+	}
+	s.windowPasses()
+	s.tells(first, "shop 2 AutoApplied Changed api Changed worker (2)")
+}
+
+// TestDeathBetweenWrites ends the process at each of its writes in turn, and starts it again.
+func TestDeathBetweenWrites(t *testing.T) {
+	for name, preview := range map[string]bool{"applied": false, "preview": true} {
+		t.Run(name, func(t *testing.T) {
+			deaths := 0
+			for last := 1; dies(t, last, preview); last++ {
+				deaths = last
+			}
+			if deaths < 3 {
+				t.Errorf("the process has died at %d writes only", deaths)
+			}
+		})
+	}
+}
+
+func dies(t *testing.T, last int, preview bool) (died bool) {
+	t.Helper()
+	s := begunStage(t)
+	if preview {
+		s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
+		s.reaches("shop", 1)
+	}
+	s.windowPasses()
+	s.stop()
+	s.put("api", "shop/api:2")
+	s.remove("worker")
+	want := []string{first, "shop 2 AutoApplied Changed api Removed worker (2)"}
+	if preview {
+		want[1] = "shop 0 AutoApplied preview Changed api Removed worker (2)"
+	}
+	ended := s.start(last)
+	hasDied := func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	}
+	s.eventually("the changes are recorded, or the process is dead", func() error {
+		if !hasDied() && !slices.Equal(s.told(), want) {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	s.windowPasses()
+	died = hasDied()
+	s.stop()
+	s.start(0)
+	s.eventually("the changes are recorded", func() error {
+		if got := s.told(); !slices.Equal(got, want) {
+			return fmt.Errorf("records: %q", got)
+		}
+		return nil
+	})
+	s.windowPasses()
+	s.tells(want...)
+	if revision := s.catalog("shop").Status.Revision; revision != 2 && !preview || revision != 1 && preview {
+		t.Errorf("died at write %d: revision %d", last, revision)
+	}
+	return died
+}

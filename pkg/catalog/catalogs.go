@@ -1,0 +1,142 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+const (
+	// workers is how many namespaces are recorded at once.
+	workers = 4
+	// What fails is tried again after retryMin, doubling up to retryMax.
+	retryMin = 500 * time.Millisecond
+	retryMax = time.Minute
+)
+
+// catalogs follows the sources of catalogs for one term of leadership.
+type catalogs struct {
+	config     Config
+	informers  externalversions.SharedInformerFactory
+	catalogue  *source.Catalogue
+	namespaces *source.Namespaces
+	streams    *source.Streams
+	authors    Authors
+	intake     *intake.Intake
+	interests  *interests
+	reach      *reach
+	reader     *reader
+	keeper     *keeper
+	// queue has the namespaces that are to be looked at.
+	queue workqueue.TypedRateLimitingInterface[string]
+	// replan asks for another look at what is to be watched.
+	replan chan struct{}
+}
+
+// run follows until ctx ends.
+func run(ctx context.Context, config Config, edge edge) error {
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var group wait.Group
+	defer group.Wait()
+	defer cancel()
+	c, err := newCatalogs(ctx, config, edge, &group)
+	if err != nil {
+		return err
+	}
+	defer c.informers.Shutdown()
+	defer cancel()
+	defer c.queue.ShutDown()
+	c.informers.StartWithContext(ctx)
+	group.StartWithContext(ctx, c.catalogue.Run)
+	group.StartWithContext(ctx, c.namespaces.Run)
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	group.StartWithContext(ctx, func(ctx context.Context) { c.intake.Run(ctx, c.notices(ctx)) })
+	group.StartWithContext(ctx, c.streams.Run)
+	for range workers {
+		group.StartWithContext(ctx, c.work)
+	}
+	c.watchUntil(ctx)
+	return nil
+}
+
+// newCatalogs returns catalogs that do nothing yet.
+func newCatalogs(ctx context.Context, config Config, edge edge, group *wait.Group) (*catalogs, error) {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
+	c := &catalogs{
+		config: config, informers: externalversions.NewSharedInformerFactory(config.Slipstream, 0),
+		interests: newInterests(), authors: config.Authors, replan: make(chan struct{}, 1),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: config.Clock}),
+	}
+	var err error
+	if c.catalogue, err = source.NewCatalogue(edge.discovery, edge.metadata, config.DiscoveryRefresh); err != nil {
+		return nil, fmt.Errorf("follow the types of the source cluster: %w", err)
+	}
+	if c.namespaces, err = source.NewNamespaces(edge.metadata); err != nil {
+		return nil, err
+	}
+	if c.intake, err = intake.Open(ctx, config.Store.Table(intake.TableName), intake.Config{Clock: config.Clock}); err != nil {
+		return nil, err
+	}
+	if c.authors == nil {
+		joiner := attribution.NewJoiner(attribution.Config{})
+		group.StartWithContext(ctx, joiner.Run)
+		c.authors = joiner
+	}
+	c.reach = newReach(func(namespace string) bool {
+		_, exists := c.namespaces.Get(namespace)
+		return exists
+	})
+	c.reader = &reader{client: edge.dynamic, lister: source.NewLister(edge.dynamic), types: c.catalogue.Snapshot}
+	c.keeper = &keeper{
+		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, clock: config.Clock,
+		source: c.reach.of, taken: c.interests.taken,
+	}
+	c.streams = source.NewStreams(edge.dynamic, (*watchHandler)(c))
+	return c, c.listen()
+}
+
+// prepare waits until everything is known that nothing may be concluded without.
+func (c *catalogs) prepare(ctx context.Context) error {
+	for kind, synced := range c.informers.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("read the %s: %w", kind, context.Cause(ctx))
+		}
+	}
+	if !c.namespaces.WaitForSync(ctx) {
+		return fmt.Errorf("read the namespaces: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// notices are what becomes of what the intake tells.
+func (c *catalogs) notices(ctx context.Context) intake.Notices {
+	logger := klog.FromContext(ctx)
+	return intake.Notices{
+		Opened: c.queue.Add,
+		Filling: func(changes, capacity int) {
+			logger.Info("Changes of sources of catalogs come faster than they are recorded", "changes", changes, "capacity", capacity)
+		},
+		Overflowed: func(namespace string) {
+			logger.Info("A namespace is compared with its catalogs, because too much has changed in it", "namespace", namespace)
+		},
+		Blocked: func(error) {}, // The intake logs it, and goes on trying.
+	}
+}

@@ -1,0 +1,151 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// maxNamed is how many workloads the message of a condition names.
+const maxNamed = 20
+
+// verdict is why something is not as it should be; the zero value says that it is.
+type verdict struct{ reason, message string }
+
+func (v verdict) ok() bool { return v.reason == "" }
+
+// waits says why changes of the source wait; the zero value says that they do not.
+func waits(spec *v1alpha1.AppCatalogSpec, now time.Time) verdict {
+	switch {
+	case spec.PauseUntil != nil && spec.PauseUntil.After(now):
+		return verdict{v1alpha1.ReasonPauseUntil,
+			"Changes of the source wait until " + spec.PauseUntil.UTC().Format(time.RFC3339)}
+	case spec.PinnedRevision != nil:
+		return verdict{v1alpha1.ReasonPinned,
+			fmt.Sprintf("Changes of the source wait: spec.pinnedRevision is %d", *spec.PinnedRevision)}
+	}
+	return verdict{}
+}
+
+// setConditions makes the conditions of a catalog those of its spec and status. source says how the source can be read, and
+// failure why the spec could not be followed; nil leaves that as it was told before.
+func setConditions(catalog *v1alpha1.AppCatalog, source verdict, failure *verdict, now time.Time) {
+	set := conditionSet{&catalog.Status, now}
+	paused := waits(&catalog.Spec, now)
+	if paused.ok() && catalog.Spec.PreviewOnly {
+		paused = verdict{v1alpha1.ReasonPreviewOnly, "Changes of the source are recorded and not taken over"}
+	}
+	set.flag(v1alpha1.ConditionPaused, paused)
+	set.flag(v1alpha1.ConditionWorkloadsMissing, missingIn(catalog))
+	set.good(v1alpha1.ConditionSourceReachable, source, "The source is followed")
+	set.ready(readiness(catalog, source, failure))
+}
+
+// readiness says why a catalog does not offer what its spec wants.
+func readiness(catalog *v1alpha1.AppCatalog, source verdict, failure *verdict) verdict {
+	told := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case failure != nil && !failure.ok():
+		return *failure
+	case failure == nil && told != nil && told.Reason == v1alpha1.ReasonPatchFailed:
+		return verdict{told.Reason, told.Message}
+	case !source.ok():
+		return source
+	case catalog.Status.ObservedGeneration == 0:
+		return verdict{v1alpha1.ReasonProgressing, "The source is being read"}
+	}
+	return verdict{}
+}
+
+// missingIn says which workloads of a catalog the source does not have.
+func missingIn(catalog *v1alpha1.AppCatalog) verdict {
+	known := map[reference]bool{}
+	var deleted, never []string
+	for _, entry := range catalog.Status.Workloads {
+		known[reference{Kind: entry.Kind, Name: entry.Name}] = true
+		if entry.Missing {
+			deleted = append(deleted, fmt.Sprintf("%s %s", entry.Kind, entry.Name))
+		}
+	}
+	for _, named := range catalog.Spec.Workloads {
+		if !known[named] {
+			never = append(never, fmt.Sprintf("%s %s", named.Kind, named.Name))
+		}
+	}
+	switch {
+	case len(deleted) > 0:
+		return verdict{v1alpha1.ReasonDeletedInSource, "Not in the source any more, and kept until an editor takes them out: " + list(deleted)}
+	case len(never) > 0 && catalog.Status.Revision > 0:
+		return verdict{v1alpha1.ReasonNeverSeen, "Not in the source yet: " + list(never)}
+	}
+	return verdict{}
+}
+
+// list names things in a sentence.
+func list(names []string) string {
+	slices.Sort(names)
+	if more := len(names) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// conditionSet writes conditions that are about the observed generation.
+type conditionSet struct {
+	status *v1alpha1.AppCatalogStatus
+	now    time.Time
+}
+
+func (s conditionSet) set(kind string, status bool, v verdict) {
+	state := metav1.ConditionFalse
+	if status {
+		state = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
+		Type: kind, Status: state, Reason: v.reason, Message: v.message,
+		ObservedGeneration: s.status.ObservedGeneration, LastTransitionTime: *seconds(s.now),
+	})
+}
+
+// flag sets a condition that is true while something is the matter.
+func (s conditionSet) flag(kind string, v verdict) {
+	if v.ok() {
+		s.set(kind, false, verdict{reason: v1alpha1.ReasonSucceeded})
+		return
+	}
+	s.set(kind, true, v)
+}
+
+// good sets a condition that is true while nothing is the matter.
+func (s conditionSet) good(kind string, v verdict, message string) {
+	if v.ok() {
+		s.set(kind, true, verdict{v1alpha1.ReasonSucceeded, message})
+		return
+	}
+	s.set(kind, false, v)
+}
+
+// ready sets Ready and, in the way of kstatus, Reconciling or Stalled while they are true.
+func (s conditionSet) ready(v verdict) {
+	s.good(v1alpha1.ConditionReady, v, "The catalog offers what its spec says")
+	s.only(v1alpha1.ConditionReconciling, v, v.reason == v1alpha1.ReasonProgressing)
+	s.only(v1alpha1.ConditionStalled, v, v.reason == v1alpha1.ReasonPatchFailed || v.reason == v1alpha1.ReasonSourceNotFound)
+}
+
+// only has a condition there while it is true.
+func (s conditionSet) only(kind string, v verdict, there bool) {
+	if there {
+		s.set(kind, true, v)
+		return
+	}
+	meta.RemoveStatusCondition(&s.status.Conditions, kind)
+}

@@ -1,0 +1,86 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+// Records writes the records that the API lets nobody write.
+type Records interface {
+	Write(ctx context.Context, record runtime.Object) error
+}
+
+// Authors finds out who made the changes that watches tell of.
+type Authors interface {
+	// Listed says that a watch starts, or starts again.
+	Listed(resource schema.GroupVersionResource, namespace string)
+	// Observe takes note of an event that nobody asks about.
+	Observe(event attribution.Event)
+	// Submit calls deliver with the author of an event.
+	Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error
+}
+
+var _ Authors = &attribution.Joiner{}
+
+// Config is what a Controller needs. All fields are required unless their comment says otherwise.
+type Config struct {
+	// Slipstream reaches the objects that users write.
+	Slipstream versioned.Interface
+	// Cluster reaches the API server of the sources, with the server's own rights.
+	Cluster *rest.Config
+	// Store keeps what must outlive the process.
+	Store *workstore.Store
+	// Records writes CatalogWorkloads and SyncStatuses.
+	Records Records
+	// Clock says when windows end; nil: the real one.
+	Clock clock.WithTicker
+	// DiscoveryRefresh (--discovery-refresh, 5 m) is how often discovery is asked without cause.
+	DiscoveryRefresh time.Duration
+	// Authors finds out who made changes; nil: only what managedFields say is known.
+	Authors Authors
+	// Hash is the keyed hash of canonical content that reports of authors have; nil: they have none.
+	Hash func([]byte) string
+}
+
+// Controller runs the catalogs for as long as this process leads. It can be run again.
+type Controller struct {
+	Config Config
+}
+
+// Name is "catalog".
+func (c *Controller) Name() string { return "catalog" }
+
+// Run follows the sources of catalogs until ctx ends. It returns an error only when it cannot start.
+func (c *Controller) Run(ctx context.Context) error {
+	clients, err := source.NewClients(c.Config.Cluster)
+	if err != nil {
+		return fmt.Errorf("make clients for the source cluster: %w", err)
+	}
+	return run(ctx, c.Config, edge{clients.Discovery, clients.Dynamic, clients.Metadata})
+}
+
+// edge is how the source cluster is reached.
+type edge struct {
+	discovery source.Discoverer
+	dynamic   dynamic.Interface
+	metadata  metadata.Interface
+}
+
+var _ source.Discoverer = &discovery.DiscoveryClient{}

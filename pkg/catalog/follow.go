@@ -1,0 +1,135 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// bySource is the index of catalogs by the namespace that they follow.
+const bySource = "source"
+
+// listen follows the objects of users, and what there is in the source cluster.
+func (c *catalogs) listen() error {
+	api := c.informers.Configbutler().V1alpha1()
+	informer := api.AppCatalogs().Informer()
+	if err := informer.AddIndexers(cache.Indexers{bySource: sourceOf}); err != nil {
+		return fmt.Errorf("follow the AppCatalogs: %w", err)
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: c.catalogChanged, UpdateFunc: func(_, after any) { c.catalogChanged(after) }, DeleteFunc: c.catalogGone,
+	})
+	if err != nil {
+		return fmt.Errorf("follow the AppCatalogs: %w", err)
+	}
+	api.SyncPolicies().Informer()
+	c.catalogue.Subscribe(func(*source.Snapshot) { c.plan() })
+	c.namespaces.Subscribe(func(change source.NamespaceChange) {
+		if change.Before == nil {
+			c.queue.Add(change.After.Name)
+		} else {
+			c.queue.Add(change.Before.Name)
+		}
+	})
+	return nil
+}
+
+func sourceOf(object any) ([]string, error) {
+	if catalog, ok := object.(*v1alpha1.AppCatalog); ok {
+		return []string{catalog.Spec.SourceNamespace}, nil
+	}
+	return nil, nil
+}
+
+func (c *catalogs) catalogChanged(object any) {
+	catalog, ok := object.(*v1alpha1.AppCatalog)
+	if !ok {
+		return
+	}
+	if err := c.interests.set(catalog); err != nil {
+		// Validation refuses what cannot be read: it was written by another version of this server.
+		klog.Background().Error(err, "AppCatalog cannot be followed", "catalog", klog.KObj(catalog))
+	}
+	c.queue.Add(catalog.Spec.SourceNamespace)
+	c.plan()
+}
+
+func (c *catalogs) catalogGone(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	if catalog, ok := object.(*v1alpha1.AppCatalog); ok {
+		c.interests.forget(catalog.UID)
+		c.queue.Add(catalog.Spec.SourceNamespace)
+		c.plan()
+	}
+}
+
+// plan asks for another look at what is to be watched.
+func (c *catalogs) plan() {
+	select {
+	case c.replan <- struct{}{}:
+	default:
+	}
+}
+
+// following are the catalogs of a namespace, in order.
+func (c *catalogs) following(namespace string) []*v1alpha1.AppCatalog {
+	// The index is there since before the informer was started.
+	objects, _ := c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ByIndex(bySource, namespace)
+	var out []*v1alpha1.AppCatalog
+	for _, object := range objects {
+		if catalog, ok := object.(*v1alpha1.AppCatalog); ok && catalog.DeletionTimestamp == nil {
+			out = append(out, catalog)
+		}
+	}
+	slices.SortFunc(out, func(a, b *v1alpha1.AppCatalog) int {
+		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
+	})
+	return out
+}
+
+// watchUntil watches what catalogs follow until ctx ends.
+func (c *catalogs) watchUntil(ctx context.Context) {
+	for {
+		watches := c.watches()
+		c.reach.retain(watches)
+		if c.streams.Set(ctx, watches) != nil {
+			return // ctx has ended.
+		}
+		select {
+		case <-c.replan:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watches are those of each type of workloads in each namespace that a catalog follows.
+func (c *catalogs) watches() []source.Watch {
+	snapshot := c.catalogue.Snapshot()
+	if snapshot == nil {
+		return nil
+	}
+	types, _ := capture.Types(snapshot)
+	var out []source.Watch
+	for _, namespace := range c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ListIndexFuncValues(bySource) {
+		if len(c.following(namespace)) == 0 {
+			continue
+		}
+		for _, resource := range types {
+			out = append(out, source.Watch{Resource: resource, Namespace: namespace})
+		}
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/manifest"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// watchHandler receives what the streams bring.
+type watchHandler catalogs
+
+var _ source.Handler = (*watchHandler)(nil)
+
+// Listed has the namespace compared: what happened before is not known.
+func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
+	h.authors.Listed(watch.Resource, watch.Namespace)
+	h.intake.Resync(watch.Namespace, intake.Relisted)
+}
+
+// Changed takes an event up when it means something to a catalog, and its author is known.
+func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change source.Change) {
+	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: change.Object}
+	removed := change.Operation == source.Delete
+	if !h.interests.news(change.Object, removed) {
+		h.authors.Observe(event)
+		return
+	}
+	event.Content = h.content(change)
+	// An error says that the watch is stopping; what takes its place has the namespace compared.
+	_ = h.authors.Submit(ctx, event, func(_ context.Context, author attribution.Author) {
+		h.intake.Add(intake.EventOf(change.Object, removed, author))
+	})
+}
+
+// content returns the hash of an object's canonical form as facts have it, when it is asked for.
+func (h *watchHandler) content(change source.Change) func() string {
+	if h.config.Hash == nil || change.Operation == source.Delete {
+		return nil
+	}
+	return func() string {
+		canonical, err := manifest.Render(change.Object)
+		if err != nil {
+			return ""
+		}
+		return h.config.Hash(canonical)
+	}
+}
+
+// State notes how a watch is.
+func (h *watchHandler) State(watch source.Watch, failure error) {
+	h.reach.update(watch, failure)
+	h.queue.Add(watch.Namespace)
+}

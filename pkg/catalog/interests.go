@@ -1,0 +1,129 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
+)
+
+// interests say which objects of sources matter to catalogs, and when one has changed in what counts.
+type interests struct {
+	mu       sync.Mutex
+	catalogs map[types.UID]*interest
+}
+
+// interest is that of one catalog. Only hashes changes, under the mutex of interests.
+type interest struct {
+	generation int64
+	namespace  string
+	rules      rules
+	holds      sets.Set[reference]
+	// hashes are those of the content that was last seen in the source.
+	hashes map[reference]string
+}
+
+func newInterests() *interests { return &interests{catalogs: map[types.UID]*interest{}} }
+
+// set takes a catalog as it is now.
+func (i *interests) set(catalog *v1alpha1.AppCatalog) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	before := i.catalogs[catalog.UID]
+	next := &interest{
+		generation: catalog.Generation, namespace: catalog.Spec.SourceNamespace,
+		holds: sets.New[reference](), hashes: map[reference]string{},
+	}
+	for _, entry := range catalog.Status.Workloads {
+		next.holds.Insert(reference{Kind: entry.Kind, Name: entry.Name})
+	}
+	if before != nil && before.generation == next.generation {
+		next.rules, next.hashes = before.rules, before.hashes
+	} else {
+		var err error
+		if next.rules, err = readRules(&catalog.Spec); err != nil {
+			return err
+		}
+	}
+	i.catalogs[catalog.UID] = next
+	return nil
+}
+
+// forget lets go of a catalog.
+func (i *interests) forget(uid types.UID) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.catalogs, uid)
+}
+
+// taken notes what a catalog knows of its source.
+func (i *interests) taken(catalog *v1alpha1.AppCatalog, hashes map[reference]string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	of := i.catalogs[catalog.UID]
+	if of == nil || of.generation != catalog.Generation {
+		return
+	}
+	for workload, hash := range hashes {
+		if _, newer := of.hashes[workload]; !newer {
+			of.hashes[workload] = hash
+		}
+	}
+}
+
+// in are the interests in a namespace.
+func (i *interests) in(namespace string) []*interest {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var out []*interest
+	for _, of := range i.catalogs {
+		if of.namespace == namespace {
+			out = append(out, of)
+		}
+	}
+	return out
+}
+
+// wants says whether an object of the namespace matters to the catalog.
+func (i *interest) wants(object *unstructured.Unstructured) bool {
+	workload, ok := capture.ReferenceTo(object)
+	return ok && (i.holds.Has(workload) || i.rules.selection.Selects(object))
+}
+
+// news says whether an event means something to any catalog: the content of an object that it selects or holds is not what
+// it was. Most events change a status, or what catalogs ignore.
+func (i *interests) news(object *unstructured.Unstructured, removed bool) bool {
+	workload, _ := capture.ReferenceTo(object)
+	found := false
+	for _, of := range i.in(object.GetNamespace()) {
+		if !of.wants(object) {
+			continue
+		}
+		hash := ""
+		if !removed {
+			content, err := capture.Capture(object, of.rules.ignored)
+			if err != nil {
+				return true // Who reads the object again will say why.
+			}
+			hash = content.Hash
+		}
+		found = i.replace(of, workload, hash) || found
+	}
+	return found
+}
+
+// replace notes the content of an object, empty when it is gone, and says whether it was another.
+func (i *interests) replace(of *interest, workload reference, hash string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	before, known := of.hashes[workload]
+	of.hashes[workload] = hash
+	return !known || before != hash
+}

@@ -1,0 +1,251 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// errGoing says that a catalog, or its namespace, is being deleted: nobody waits for it any more.
+var errGoing = errors.New("the catalog is being deleted")
+
+// keeper brings catalogs up to date. What it is asked for it can be asked for again, also after it has done a part.
+type keeper struct {
+	api     typed.ConfigbutlerV1alpha1Interface
+	records Records
+	clock   clock.PassiveClock
+	// source says how the namespace can be read.
+	source func(namespace string) verdict
+	// taken is told what a catalog knows of the source.
+	taken func(catalog *v1alpha1.AppCatalog, hashes map[reference]string)
+}
+
+// task is an occasion with all that is known when it is carried out.
+type task struct {
+	occasion
+	catalog *v1alpha1.AppCatalog
+	held    map[reference]*v1alpha1.CatalogWorkload
+	// record is that of an earlier attempt, nil if there is none, which would have the name.
+	record *v1alpha1.SyncStatus
+	name   string
+}
+
+// carryOut brings a catalog to what was seen of its source. A catalog that is going is left alone.
+func (k *keeper) carryOut(ctx context.Context, of *v1alpha1.AppCatalog, o occasion, seen sight) error {
+	t, err := k.read(ctx, of, o)
+	if err == nil {
+		err = k.perform(ctx, t, seen)
+	}
+	if errors.Is(err, errGoing) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("bring AppCatalog %s/%s up to date: %w", of.Namespace, of.Name, err)
+	}
+	return nil
+}
+
+// read gets what the API has now. A cache may be older than what was written last.
+func (k *keeper) read(ctx context.Context, of *v1alpha1.AppCatalog, o occasion) (t *task, err error) {
+	t = &task{occasion: o}
+	t.catalog, err = k.api.AppCatalogs(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, errGoing
+	case err != nil:
+		return nil, fmt.Errorf("read it: %w", err)
+	case t.catalog.UID != of.UID || t.catalog.DeletionTimestamp != nil:
+		return nil, errGoing
+	case t.catalog.Generation != of.Generation:
+		// The source was looked at for what the spec selected before.
+		return nil, fmt.Errorf("its spec has changed meanwhile, from generation %d to %d", of.Generation, t.catalog.Generation)
+	}
+	if t.held, err = k.held(ctx, t.catalog); err != nil {
+		return nil, err
+	}
+	t.record, t.name, err = syncrecord.Find(specOf(t.catalog, o.batch), func(name string) (*v1alpha1.SyncStatus, error) {
+		return k.api.SyncStatuses(of.Namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+	return t, err
+}
+
+// held are the CatalogWorkloads of a catalog. Those of an earlier one of the same name are not.
+func (k *keeper) held(ctx context.Context, catalog *v1alpha1.AppCatalog) (map[reference]*v1alpha1.CatalogWorkload, error) {
+	selector := labels.SelectorFromSet(labels.Set{v1alpha1.LabelCatalog: catalog.Name}).String()
+	records, err := k.api.CatalogWorkloads(catalog.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("read its CatalogWorkloads: %w", err)
+	}
+	out := map[reference]*v1alpha1.CatalogWorkload{}
+	for i := range records.Items {
+		if record := &records.Items[i]; metav1.IsControlledBy(record, catalog) {
+			out[reference{Kind: record.Status.Kind, Name: record.Status.Name}] = record
+		}
+	}
+	return out, nil
+}
+
+// perform does what is left to do.
+func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
+	now := k.clock.Now()
+	if over(t.record, t.catalog) || !begunToApply(t.record) && !waits(&t.catalog.Spec, now).ok() {
+		return k.close(ctx, t, nil)
+	}
+	rules, err := readRules(&t.catalog.Spec)
+	if err != nil {
+		return err
+	}
+	next, err := newPlan(situation{
+		catalog: t.catalog, rules: rules, held: t.held, seen: seen, now: now,
+		edited:  edited(t.catalog) && t.generation == 0,
+		preview: t.catalog.Spec.PreviewOnly && !begunToApply(t.record),
+	})
+	if failed := (*patchError)(nil); errors.As(err, &failed) {
+		return k.fail(ctx, t, failed)
+	}
+	if err != nil {
+		return err
+	}
+	if err := k.commit(ctx, t, next); err != nil {
+		return err
+	}
+	k.taken(t.catalog, next.hashes)
+	return nil
+}
+
+// commit writes a plan, in the order that the package's comment gives.
+func (k *keeper) commit(ctx context.Context, t *task, next plan) error {
+	if !next.preview {
+		if err := k.writeWorkloads(ctx, next); err != nil {
+			return err
+		}
+	}
+	counts := len(next.changes) > 0 || t.record != nil
+	if counts {
+		record, err := applied(t.catalog, t.occasion, next, t.record, t.name, k.clock.Now())
+		if err != nil {
+			return err
+		}
+		if err := k.write(ctx, record); err != nil {
+			return err
+		}
+		t.name = record.Name
+	}
+	if next.preview {
+		if err := k.writeWorkloads(ctx, next); err != nil {
+			return err
+		}
+		return k.close(ctx, t, &verdict{})
+	}
+	return k.close(ctx, t, &verdict{}, func(catalog *v1alpha1.AppCatalog) {
+		if counts {
+			advance(catalog, next.entries, t.name, k.clock.Now())
+		}
+	})
+}
+
+func (k *keeper) writeWorkloads(ctx context.Context, next plan) error {
+	for _, record := range next.writes {
+		if err := k.write(ctx, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes a record, unless its namespace is going.
+func (k *keeper) write(ctx context.Context, record runtime.Object) error {
+	err := k.records.Write(ctx, record)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
+		return errGoing
+	}
+	if err != nil {
+		return fmt.Errorf("write a record: %w", err)
+	}
+	return nil
+}
+
+// close ends an occasion: the status says what there is now, and what nothing refers to goes.
+func (k *keeper) close(ctx context.Context, t *task, failure *verdict, changes ...func(*v1alpha1.AppCatalog)) error {
+	changed := t.catalog.DeepCopy()
+	for _, change := range changes {
+		change(changed)
+	}
+	answer(changed, t.occasion)
+	setConditions(changed, k.source(changed.Spec.SourceNamespace), failure, k.clock.Now())
+	if err := k.writeStatus(ctx, t.catalog, changed); err != nil {
+		return err
+	}
+	return k.sweep(ctx, t, changed)
+}
+
+// writeStatus writes the status of a catalog if it has changed. A Conflict says that what was planned with is out of date.
+func (k *keeper) writeStatus(ctx context.Context, before, after *v1alpha1.AppCatalog) error {
+	if equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return nil
+	}
+	_, err := k.api.AppCatalogs(after.Namespace).UpdateStatus(ctx, after, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		return errGoing
+	}
+	if err != nil {
+		return fmt.Errorf("write its status: %w", err)
+	}
+	return nil
+}
+
+// sweep deletes the CatalogWorkloads that a catalog does not offer. While it only previews, they say what was seen.
+func (k *keeper) sweep(ctx context.Context, t *task, catalog *v1alpha1.AppCatalog) error {
+	if catalog.Spec.PreviewOnly {
+		return nil
+	}
+	for _, entry := range catalog.Status.Workloads {
+		delete(t.held, reference{Kind: entry.Kind, Name: entry.Name})
+	}
+	for _, record := range t.held {
+		err := k.api.CatalogWorkloads(record.Namespace).Delete(ctx, record.Name, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &record.UID, ResourceVersion: &record.ResourceVersion},
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete a CatalogWorkload that it does not offer: %w", err)
+		}
+	}
+	return nil
+}
+
+// report brings the conditions of a catalog up to date.
+func (k *keeper) report(ctx context.Context, of *v1alpha1.AppCatalog) error {
+	told := of.DeepCopy()
+	setConditions(told, k.source(told.Spec.SourceNamespace), nil, k.clock.Now())
+	if equality.Semantic.DeepEqual(of.Status, told.Status) {
+		return nil
+	}
+	now, err := k.api.AppCatalogs(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err), err == nil && now.UID != of.UID:
+		return nil
+	case err != nil:
+		return fmt.Errorf("read AppCatalog %s/%s: %w", of.Namespace, of.Name, err)
+	}
+	told = now.DeepCopy()
+	setConditions(told, k.source(told.Spec.SourceNamespace), nil, k.clock.Now())
+	if err := k.writeStatus(ctx, now, told); err != nil && !errors.Is(err, errGoing) {
+		return fmt.Errorf("report on AppCatalog %s/%s: %w", of.Namespace, of.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/intake"
+)
+
+// occasion is why a catalog is brought up to date. It is recorded once, however often it is begun.
+type occasion struct {
+	// batch tells its record from others of the catalog.
+	batch string
+	// actor is the user who asked for it; empty when the source has changed by itself.
+	actor string
+	// detected is when that was.
+	detected time.Time
+	// changes are what is known of who changed the source.
+	changes []intake.Change
+	// generation is that of the spec that is taken over, 0 when that is another occasion.
+	generation int64
+	// request is the ID of a request to read the source anew.
+	request string
+}
+
+// occasionOf is that of a batch.
+func occasionOf(batch intake.Batch) occasion {
+	return occasion{batch: batch.ID, detected: batch.FirstSeen, changes: batch.Changes}
+}
+
+// edited says whether the spec has changed since it was last taken over.
+func edited(catalog *v1alpha1.AppCatalog) bool {
+	return catalog.Generation != catalog.Status.ObservedGeneration
+}
+
+// asked says whether somebody waits for a catalog.
+func asked(catalog *v1alpha1.AppCatalog) bool {
+	return edited(catalog) || len(catalog.Status.PendingSyncs) > 0
+}
+
+// occasionsOf are what people have asked for: a change of the spec, and then to read the source anew.
+func occasionsOf(catalog *v1alpha1.AppCatalog, now time.Time) []occasion {
+	var out []occasion
+	if edited(catalog) {
+		out = append(out, editOf(catalog, now))
+	}
+	for _, request := range catalog.Status.PendingSyncs {
+		out = append(out, occasion{batch: request.ID, request: request.ID, actor: request.Actor, detected: request.Time.Time})
+	}
+	return out
+}
+
+// editOf is the occasion of the newest edit, which holds those before it. One that nobody is known to have made is recorded
+// without an actor.
+func editOf(catalog *v1alpha1.AppCatalog, now time.Time) occasion {
+	out := occasion{batch: fmt.Sprintf("generation-%d", catalog.Generation), detected: now, generation: catalog.Generation}
+	edits := slices.Clone(catalog.Status.PendingEdits)
+	slices.SortFunc(edits, func(a, b v1alpha1.CatalogEdit) int { return cmp.Compare(a.Generation, b.Generation) })
+	for _, edit := range edits {
+		if edit.Generation <= catalog.Generation {
+			out.actor, out.detected = edit.Actor, edit.Time.Time
+		}
+	}
+	return out
+}

@@ -1,0 +1,450 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// patience is more than anything in these tests takes on a busy machine.
+const patience = time.Minute
+
+var (
+	noon        = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	catalogKind = v1alpha1.SchemeGroupVersion.WithResource("appcatalogs")
+)
+
+// stage is all around a controller: the API, the source cluster, the store and the clock. They outlive a process.
+type stage struct {
+	testing.TB
+	api     *fake.Clientset
+	source  *dynamicfake.FakeDynamicClient
+	meta    *metadatafake.FakeMetadataClient
+	kv      clientv3.KV
+	clock   *clocktesting.FakeClock
+	life    *life
+	version int
+	stop    func()
+}
+
+// newStage has a namespace production with the Deployments api and worker.
+func newStage(t testing.TB, objects ...runtime.Object) *stage {
+	t.Helper()
+	metaScheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(metaScheme); err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{
+		TB: t, api: newAPI(objects...), source: dynamicfake.NewSimpleDynamicClient(scheme.Scheme),
+		meta: metadatafake.NewSimpleMetadataClient(metaScheme, namespace("production")),
+		kv:   bolttest.NewKV(t), clock: clocktesting.NewFakeClock(noon), life: &life{}, stop: func() {},
+	}
+	s.api.PrependReactor("*", "*", s.life.react)
+	s.put("api", "shop/api:1")
+	s.put("worker", "shop/worker:1")
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+// newAPI keeps objects. The API's schemas, which NewClientset has for server-side apply, lack the fields of raw manifests.
+func newAPI(objects ...runtime.Object) *fake.Clientset {
+	return fake.NewSimpleClientset(objects...)
+}
+
+// life counts what a process writes, and can end it.
+type life struct {
+	mu     sync.Mutex
+	writes int
+	// last is the write that is not done any more, 0 when there is none.
+	last int
+	end  func()
+}
+
+var errDead = errors.New("the process is dead")
+
+// write counts a write, and fails from the last one on.
+func (l *life) write() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes++
+	if l.last > 0 && l.writes >= l.last {
+		l.end()
+		return errDead
+	}
+	return nil
+}
+
+func (l *life) begin(last int, end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes, l.last, l.end = 0, last, end
+}
+
+// react counts the writes of the controller's client.
+func (l *life) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	if verb := action.GetVerb(); verb == "update" || verb == "delete" {
+		if err := l.write(); err != nil {
+			return true, nil, err
+		}
+	}
+	return false, nil, nil
+}
+
+// start begins the life of a process, which ends at its last write, or by stop.
+func (s *stage) start(last int) (ended <-chan struct{}) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
+	s.life.begin(last, cancel)
+	config := Config{
+		Slipstream: s.api, Store: s.store(), Records: &records{s}, Clock: s.clock, DiscoveryRefresh: time.Hour,
+	}
+	s.source.ClearActions()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := run(ctx, config, edge{served{}, s.source, s.meta}); err != nil && ctx.Err() == nil {
+			s.Error(err)
+		}
+	}()
+	s.stop = sync.OnceFunc(func() { cancel(); <-done })
+	return done
+}
+
+func (s *stage) store() *workstore.Store { return workstore.New(s.kv, "/test") }
+
+// watching waits until the six types of workloads are watched.
+func (s *stage) watching() {
+	s.Helper()
+	s.eventually("the source is watched", func() error {
+		n := 0
+		for _, action := range s.source.Actions() {
+			if action.GetVerb() == "watch" {
+				n++
+			}
+		}
+		if n < 6 {
+			return fmt.Errorf("%d watches", n)
+		}
+		return nil
+	})
+}
+
+// eventually lets time pass until check finds nothing wrong.
+func (s *stage) eventually(what string, check func() error) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%s: %v", what, err)
+		}
+		s.clock.Step(time.Second)
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// windowPasses lets so much time pass that nothing is on its way any more.
+func (s *stage) windowPasses() {
+	s.Helper()
+	for range 90 {
+		s.clock.Step(time.Second)
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// served are the types that the source cluster serves.
+type served struct{}
+
+func (served) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	verbs := metav1.Verbs{"get", "list", "watch"}
+	group := func(name string) *metav1.APIGroup {
+		version := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
+		return &metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
+	}
+	return []*metav1.APIGroup{group("apps"), group("batch")}, []*metav1.APIResourceList{
+		{GroupVersion: appsv1.SchemeGroupVersion.String(), APIResources: []metav1.APIResource{
+			{Name: "deployments", Kind: "Deployment", Namespaced: true, Verbs: verbs},
+			{Name: "statefulsets", Kind: "StatefulSet", Namespaced: true, Verbs: verbs},
+			{Name: "daemonsets", Kind: "DaemonSet", Namespaced: true, Verbs: verbs},
+			{Name: "replicasets", Kind: "ReplicaSet", Namespaced: true, Verbs: verbs},
+		}},
+		{GroupVersion: batchv1.SchemeGroupVersion.String(), APIResources: []metav1.APIResource{
+			{Name: "jobs", Kind: "Job", Namespaced: true, Verbs: verbs},
+			{Name: "cronjobs", Kind: "CronJob", Namespaced: true, Verbs: verbs},
+		}},
+	}, nil
+}
+
+func namespace(name string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+	}
+}
+
+// deployment is one of production.
+func deployment(name, image string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{
+			"name": name, "namespace": "production", "uid": "uid-of-" + name, "labels": map[string]any{"app": name},
+		},
+		"spec": map[string]any{
+			"replicas": int64(2),
+			"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": image}}}},
+		},
+	}}
+}
+
+// put creates or updates a Deployment of the source.
+func (s *stage) put(name, image string, changes ...func(*unstructured.Unstructured)) {
+	s.Helper()
+	object := deployment(name, image)
+	s.version++
+	object.SetResourceVersion(strconv.Itoa(s.version))
+	for _, change := range changes {
+		change(object)
+	}
+	err := s.source.Tracker().Update(deployments, object, "production")
+	if apierrors.IsNotFound(err) {
+		err = s.source.Tracker().Create(deployments, object, "production")
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) remove(name string) {
+	s.Helper()
+	if err := s.source.Tracker().Delete(deployments, "production", name); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// appCatalog follows Deployments of production. Its editor eve has just made it.
+func appCatalog(name string, workloads ...string) *v1alpha1.AppCatalog {
+	catalog := &v1alpha1.AppCatalog{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: types.UID("uid-of-" + name), Generation: 1},
+		Spec:       v1alpha1.AppCatalogSpec{SourceNamespace: "production"},
+	}
+	for _, workload := range workloads {
+		catalog.Spec.Workloads = append(catalog.Spec.Workloads, reference{Kind: v1alpha1.WorkloadDeployment, Name: workload})
+	}
+	v1alpha1.SetObjectDefaults_AppCatalog(catalog)
+	catalog.Status.PendingEdits = []v1alpha1.CatalogEdit{{Generation: 1, Actor: "eve", Time: metav1.NewTime(noon)}}
+	return catalog
+}
+
+// catalog returns a catalog as it is now.
+func (s *stage) catalog(name string) *v1alpha1.AppCatalog {
+	s.Helper()
+	object, err := s.api.Tracker().Get(catalogKind, "teams", name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return object.(*v1alpha1.AppCatalog)
+}
+
+// edit changes a catalog as a user does.
+func (s *stage) edit(name, actor string, change func(*v1alpha1.AppCatalog)) {
+	s.Helper()
+	catalog := s.catalog(name).DeepCopy()
+	change(catalog)
+	catalog.Generation++
+	catalog.Status.PendingEdits = append(catalog.Status.PendingEdits,
+		v1alpha1.CatalogEdit{Generation: catalog.Generation, Actor: actor, Time: metav1.NewTime(s.clock.Now())})
+	if err := s.api.Tracker().Update(catalogKind, catalog, "teams"); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// reaches waits until a catalog has a revision, and has taken its spec over.
+func (s *stage) reaches(name string, revision int64) {
+	s.Helper()
+	s.eventually(fmt.Sprintf("revision %d of %s", revision, name), func() error {
+		catalog := s.catalog(name)
+		if catalog.Status.Revision != revision || edited(catalog) {
+			return fmt.Errorf("%+v", catalog.Status)
+		}
+		return nil
+	})
+}
+
+// told are the SyncStatuses, the oldest first, each as a line.
+func (s *stage) told() []string {
+	s.Helper()
+	list, err := s.api.Tracker().List(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"),
+		v1alpha1.SchemeGroupVersion.WithKind("SyncStatus"), "teams")
+	if err != nil {
+		s.Fatal(err)
+	}
+	records := list.(*v1alpha1.SyncStatusList).Items
+	slices.SortFunc(records, func(a, b v1alpha1.SyncStatus) int {
+		if c := a.Status.DetectedAt.Compare(b.Status.DetectedAt.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	var lines []string
+	for i := range records {
+		lines = append(lines, line(&records[i]))
+	}
+	return lines
+}
+
+func line(record *v1alpha1.SyncStatus) string {
+	status := &record.Status
+	words := []string{record.Spec.Subject.Name, fmt.Sprint(status.Revision), string(status.State)}
+	if status.Preview {
+		words = append(words, "preview")
+	}
+	if status.Actor != "" {
+		words = append(words, "by "+status.Actor)
+	}
+	for _, change := range status.ResourceSummaries {
+		words = append(words, string(change.ChangeType)+" "+change.Name)
+	}
+	return strings.Join(append(words, fmt.Sprintf("(%d)", status.WorkloadCount)), " ")
+}
+
+// tells expects the SyncStatuses.
+func (s *stage) tells(want ...string) {
+	s.Helper()
+	if got := s.told(); !slices.Equal(got, want) {
+		s.Fatalf("records:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// images are those that a catalog offers, by workload.
+func (s *stage) images(catalog string) map[string]string {
+	s.Helper()
+	list, err := s.api.Tracker().List(v1alpha1.SchemeGroupVersion.WithResource("catalogworkloads"),
+		v1alpha1.SchemeGroupVersion.WithKind("CatalogWorkload"), "teams")
+	if err != nil {
+		s.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, record := range list.(*v1alpha1.CatalogWorkloadList).Items {
+		offered := record.Status.Rendered
+		if offered == nil {
+			offered = record.Status.Manifest
+		}
+		if offered == nil || record.Labels[v1alpha1.LabelCatalog] != catalog {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(offered.Raw); err != nil {
+			s.Fatal(err)
+		}
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		out[record.Status.Name] = containers[0].(map[string]any)["image"].(string)
+	}
+	return out
+}
+
+// records writes as the API does, with its validation.
+type records struct{ *stage }
+
+var internal = func() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	return scheme
+}()
+
+func (r *records) Write(_ context.Context, record runtime.Object) error {
+	if err := r.life.write(); err != nil {
+		return err
+	}
+	switch record := record.DeepCopyObject().(type) {
+	case *v1alpha1.CatalogWorkload:
+		return r.store("catalogworkloads", record, nil)
+	case *v1alpha1.SyncStatus:
+		return r.store("syncstatuses", record, checkSyncStatus)
+	default:
+		return fmt.Errorf("%T is no record", record)
+	}
+}
+
+func (r *records) store(resource string, record metav1.Object, check func(record, old metav1.Object) error) error {
+	gvr := v1alpha1.SchemeGroupVersion.WithResource(resource)
+	object := record.(runtime.Object)
+	old, err := r.api.Tracker().Get(gvr, record.GetNamespace(), record.GetName())
+	if apierrors.IsNotFound(err) {
+		record.SetUID(types.UID("uid-of-" + record.GetName()))
+		if check != nil {
+			if err := check(record, nil); err != nil {
+				return err
+			}
+		}
+		return r.api.Tracker().Create(gvr, object, record.GetNamespace())
+	}
+	if err != nil {
+		return err
+	}
+	record.SetUID(old.(metav1.Object).GetUID())
+	if check != nil {
+		if err := check(record, old.(metav1.Object)); err != nil {
+			return err
+		}
+	}
+	return r.api.Tracker().Update(gvr, object, record.GetNamespace())
+}
+
+func checkSyncStatus(record, old metav1.Object) error {
+	converted, err := internal.ConvertToVersion(record.(runtime.Object), configbutler.SchemeGroupVersion)
+	if err != nil {
+		return err
+	}
+	if old == nil {
+		return validation.ValidateSyncStatus(converted.(*configbutler.SyncStatus)).ToAggregate()
+	}
+	before, err := internal.ConvertToVersion(old.(runtime.Object), configbutler.SchemeGroupVersion)
+	if err != nil {
+		return err
+	}
+	after := converted.(*configbutler.SyncStatus)
+	after.ResourceVersion, before.(*configbutler.SyncStatus).ResourceVersion = "1", "1"
+	return validation.ValidateSyncStatusUpdate(after, before.(*configbutler.SyncStatus)).ToAggregate()
+}

@@ -1,0 +1,151 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/catalog/intake"
+)
+
+// work looks after namespaces, one after the other, until the queue is shut down.
+func (c *catalogs) work(ctx context.Context) {
+	for {
+		namespace, shutdown := c.queue.Get()
+		if shutdown {
+			return
+		}
+		if err := c.turn(ctx, namespace); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Catalogs cannot be brought up to date, trying again", "source", namespace)
+			c.queue.AddRateLimited(namespace)
+		} else {
+			c.queue.Forget(namespace)
+		}
+		c.queue.Done(namespace)
+	}
+}
+
+// turn does what is due in a namespace: its batch, what people have asked for, and what catalogs say of themselves.
+func (c *catalogs) turn(ctx context.Context, namespace string) error {
+	following := c.following(namespace)
+	c.endPauses(namespace, following)
+	errs := []error{c.recordBatch(ctx, namespace, following)}
+	if errs[0] == nil {
+		errs = append(errs, c.answerAll(ctx, namespace, following))
+	}
+	for _, catalog := range c.following(namespace) {
+		errs = append(errs, c.keeper.report(ctx, catalog))
+	}
+	c.scheduleNext(namespace, following)
+	return errors.Join(errs...)
+}
+
+// recordBatch brings the catalogs of a namespace to what its oldest batch has found changed, if its time has come or
+// somebody waits for what comes after it.
+func (c *catalogs) recordBatch(ctx context.Context, namespace string, following []*v1alpha1.AppCatalog) error {
+	due, some := c.intake.Due(namespace, c.window())
+	if !some || due > 0 && !anyAsked(following) {
+		return nil
+	}
+	batch, some, err := c.intake.Close(ctx, namespace)
+	if err != nil || !some {
+		return err
+	}
+	if len(following) > 0 {
+		seen, err := c.reader.changed(ctx, batch, selectedBy(following))
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, catalog := range following {
+			errs = append(errs, c.keeper.carryOut(ctx, catalog, occasionOf(batch), seen))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	return c.intake.Done(ctx, batch)
+}
+
+// selectedBy says whether any of catalogs selects an object of their source.
+func selectedBy(following []*v1alpha1.AppCatalog) func(*unstructured.Unstructured) bool {
+	var selections []capture.Selection
+	for _, catalog := range following {
+		// What cannot be read selects nothing, and is reported when the catalog is brought up to date.
+		if selection, err := capture.NewSelection(&catalog.Spec); err == nil {
+			selections = append(selections, selection)
+		}
+	}
+	return func(object *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(selections, func(s capture.Selection) bool { return s.Selects(object) })
+	}
+}
+
+func anyAsked(following []*v1alpha1.AppCatalog) bool {
+	return slices.ContainsFunc(following, asked)
+}
+
+// answerAll does what people have asked for of the catalogs of a namespace.
+func (c *catalogs) answerAll(ctx context.Context, namespace string, following []*v1alpha1.AppCatalog) error {
+	if !anyAsked(following) {
+		return nil
+	}
+	seen, err := c.reader.everything(ctx, namespace, selectedBy(following))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, catalog := range following {
+		for _, o := range occasionsOf(catalog, c.config.Clock.Now()) {
+			errs = append(errs, c.keeper.carryOut(ctx, catalog, o, seen))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// endPauses has the namespace compared when a pause is over that a catalog still tells of: what has changed meanwhile is
+// recorded with the batch that comes next.
+func (c *catalogs) endPauses(namespace string, following []*v1alpha1.AppCatalog) {
+	for _, catalog := range following {
+		paused := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionPaused)
+		if paused != nil && paused.Reason == v1alpha1.ReasonPauseUntil && waits(&catalog.Spec, c.config.Clock.Now()).ok() {
+			c.intake.Resync(namespace, intake.Requested)
+		}
+	}
+}
+
+// scheduleNext has the namespace looked at again when its next batch is due, or a pause is over.
+func (c *catalogs) scheduleNext(namespace string, following []*v1alpha1.AppCatalog) {
+	if due, some := c.intake.Due(namespace, c.window()); some {
+		c.queue.AddAfter(namespace, due)
+	}
+	for _, catalog := range following {
+		if until := catalog.Spec.PauseUntil; until != nil && until.After(c.config.Clock.Now()) {
+			c.queue.AddAfter(namespace, until.Sub(c.config.Clock.Now()))
+		}
+	}
+}
+
+// window is how long changes are gathered.
+func (c *catalogs) window() time.Duration { return c.policy().BatchWindow.Duration }
+
+// policy are the settings that all catalogs share.
+func (c *catalogs) policy() *v1alpha1.SyncPolicySpec {
+	found, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Lister().Get(v1alpha1.SyncPolicyName)
+	policy := &v1alpha1.SyncPolicy{}
+	if err == nil {
+		policy = found.DeepCopy()
+	}
+	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
+	return &policy.Spec
+}
