@@ -33,6 +33,13 @@ type removed struct {
 	finished time.Time
 }
 
+// archiveError says why records cannot be archived. Somebody has to change the SyncPolicy, or to make room.
+type archiveError struct{ err error }
+
+func (e *archiveError) Error() string { return "archiving records: " + e.err.Error() }
+
+func (e *archiveError) Unwrap() error { return e.err }
+
 // removal is one removal of records.
 type removal struct {
 	*Sweeper
@@ -50,7 +57,7 @@ func (s *Sweeper) remove(ctx context.Context, expired []version, retention v1alp
 	}
 	archive, err := s.open(retention.Archive)
 	if err != nil {
-		return removed{}, err
+		return removed{}, &archiveError{err}
 	}
 	r := removal{Sweeper: s, retention: retention, archive: archive}
 	if archive == nil {
@@ -71,11 +78,7 @@ func (s *Sweeper) open(to *v1alpha1.Archive) (*archive, error) {
 	case s.Folder == "":
 		return nil, errors.New("spec.retention.archive of the SyncPolicy wants files, and this server has no folder for them")
 	}
-	archive, err := openArchive(s.Folder)
-	if err != nil {
-		return nil, fmt.Errorf("opening the archive of records: %w", err)
-	}
-	return archive, nil
+	return openArchive(s.Folder)
 }
 
 // archiveAndDelete first deletes what an earlier sweep has archived and did not get to delete: nothing may be written
@@ -162,7 +165,7 @@ func (r *removal) archiveLines(lines []line) error {
 		return nil
 	}
 	if err := r.archive.append(r.Clock.Now(), lines); err != nil {
-		return fmt.Errorf("archiving %d records: %w", len(lines), err)
+		return &archiveError{err}
 	}
 	r.archived += len(lines)
 	archivedTotal.Add(float64(len(lines)))

@@ -9,35 +9,101 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/loop"
 	"github.com/configbutler/slipstream/pkg/retention"
 )
 
 var _ loop.Runner = &retention.Sweeper{}
 
-// A sweep is made at once and then every period, also after one that failed, until the term of the leader ends.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
+}
+
+// A sweep is made at once and then every period, also after one that failed, and when the SyncPolicy comes, changes or
+// goes, until the term of the leader ends.
 func TestRun(t *testing.T) {
-	s := newStage(t, policy())
-	lists := make(chan struct{})
+	s := newStage(t)
+	sweeps := make(chan struct{}, 100)
 	s.client.PrependReactor("list", "appcatalogs", func(clienttesting.Action) (bool, runtime.Object, error) {
-		lists <- struct{}{}
+		sweeps <- struct{}{}
 		return true, nil, errors.New("no answer")
 	})
-	ctx, stop := context.WithCancel(t.Context())
+	stop := s.run(t)
+	<-sweeps
+	for range 3 {
+		s.clock.Step(time.Hour)
+		<-sweeps
+	}
+	if err := s.client.Tracker().Create(policies, policy(), ""); err != nil {
+		t.Fatal(err)
+	}
+	<-sweeps
+	for range 3 {
+		s.setPolicy(t, policy(unarchived))
+		<-sweeps
+	}
+	if err := s.client.Tracker().Delete(policies, "", v1alpha1.SyncPolicyName); err != nil {
+		t.Fatal(err)
+	}
+	<-sweeps
+	stop()
+}
+
+// The status that a sweep writes is no reason for another one.
+func TestOwnStatusIsNoChange(t *testing.T) {
+	s := newStage(t, policy())
+	sweeps := make(chan struct{}, 100)
+	s.client.PrependReactor("list", "appcatalogs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		sweeps <- struct{}{}
+		return false, nil, nil
+	})
+	stop := s.run(t)
+	s.await(t, func(told v1alpha1.SyncPolicyStatus) bool { return told.LastRetentionTime != nil })
+	s.setPolicy(t, policy(unarchived)) // is seen after the status
+	s.await(t, func(told v1alpha1.SyncPolicyStatus) bool { return told.ObservedGeneration == 1 })
+	stop()
+	if len(sweeps) != 2 {
+		t.Errorf("%d sweeps, want 2", len(sweeps))
+	}
+}
+
+// run runs a sweeper, which follows the SyncPolicy when run returns, until stop is called.
+func (s *stage) run(t *testing.T) (stop func()) {
+	t.Helper()
+	following := make(chan struct{})
+	s.client.PrependWatchReactor(policies.Resource, func(clienttesting.Action) (bool, watch.Interface, error) {
+		events, err := s.client.Tracker().Watch(policies, "")
+		close(following)
+		return true, events, err
+	})
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.sweeper().Run(ctx) }()
-	for range 3 {
-		<-lists
-		s.clock.Step(time.Hour)
+	<-following
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the end of a term is an error: %v", err)
+		}
 	}
-	<-lists
-	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("the end of a term is an error: %v", err)
+}
+
+// await waits until the SyncPolicy has been told something.
+func (s *stage) await(t *testing.T, enough func(v1alpha1.SyncPolicyStatus) bool) {
+	t.Helper()
+	if err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
+		return enough(s.told(t)), nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 
 var (
 	resource = v1alpha1.SchemeGroupVersion.WithResource("syncstatuses")
+	policies = v1alpha1.SchemeGroupVersion.WithResource("syncpolicies")
 	today    = time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
 )
 
@@ -144,6 +145,21 @@ func policy(change ...func(*v1alpha1.Retention)) *v1alpha1.SyncPolicy {
 }
 
 func unarchived(r *v1alpha1.Retention) { r.Archive = nil }
+
+// setPolicy makes the spec of the SyncPolicy that of another, as its next generation.
+func (s *stage) setPolicy(t *testing.T, to *v1alpha1.SyncPolicy) {
+	t.Helper()
+	stored, err := s.client.Tracker().Get(policies, "", v1alpha1.SyncPolicyName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := stored.DeepCopyObject().(*v1alpha1.SyncPolicy)
+	policy.Spec = to.Spec
+	policy.Generation++
+	if err := s.client.Tracker().Update(policies, policy, ""); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // catalog is a subject.
 func catalog(name string) *v1alpha1.AppCatalog {

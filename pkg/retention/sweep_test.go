@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
@@ -215,7 +216,8 @@ func TestRetentionChangesMeanwhile(t *testing.T) {
 				if deletions++; deletions != 100 {
 					return false, nil, nil
 				}
-				return false, nil, s.client.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncpolicies"), tt.after, "")
+				s.setPolicy(t, tt.after)
+				return false, nil, nil
 			})
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
@@ -259,34 +261,61 @@ func TestRecordsStayWhenThereIsNoPlaceForThem(t *testing.T) {
 			if got := len(s.left()); got != 3 {
 				t.Errorf("%d records stay, want 3", got)
 			}
+			ready := meta.FindStatusCondition(s.told(t).Conditions, v1alpha1.ConditionReady)
+			if ready == nil || ready.Reason != v1alpha1.ReasonArchiveUnavailable || !strings.Contains(ready.Message, tt.want) {
+				t.Errorf("Ready = %v, want %q in it", ready, tt.want)
+			}
+			s.setPolicy(t, policy(unarchived))
+			if err := s.sweeper().Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			conditions := s.told(t).Conditions
+			if len(conditions) != 1 || !meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady) || len(s.left()) > 0 {
+				t.Errorf("without an archive: left %q, conditions %v", s.left(), conditions)
+			}
 		})
 	}
 }
 
 func TestThePolicyTellsWhatWent(t *testing.T) {
-	s := newStage(t, append(many(5), policy(), record("shop", "new", 1))...)
+	wanted := policy()
+	wanted.Generation = 4
+	s := newStage(t, append(many(5), wanted, record("shop", "new", 1))...)
 	s.client.PrependReactor("delete", resource.Resource, failOnce("shop-00003"))
 	if err := s.sweeper().Sweep(t.Context()); err == nil {
 		t.Fatal("no error")
 	}
-	tell := func() v1alpha1.SyncPolicyStatus {
-		policy, err := s.client.ConfigbutlerV1alpha1().SyncPolicies().Get(t.Context(), v1alpha1.SyncPolicyName, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return policy.Status
-	}
-	if diff := cmp.Diff(v1alpha1.SyncPolicyStatus{Records: 3, RecordsExpired: 3, RecordsArchived: 5}, tell()); diff != "" {
+	if diff := cmp.Diff(v1alpha1.SyncPolicyStatus{Records: 3, RecordsExpired: 3, RecordsArchived: 5}, s.told(t)); diff != "" {
 		t.Errorf("after a sweep that failed (-want +got):\n%s", diff)
 	}
 	if err := s.sweeper().Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	last := metav1.NewTime(today)
-	want := v1alpha1.SyncPolicyStatus{Records: 1, RecordsExpired: 5, RecordsArchived: 5, LastRetentionTime: &last}
-	if diff := cmp.Diff(want, tell()); diff != "" {
+	want := v1alpha1.SyncPolicyStatus{
+		Records: 1, RecordsExpired: 5, RecordsArchived: 5, LastRetentionTime: &last, ObservedGeneration: 4,
+		Conditions: []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 4,
+			Reason: v1alpha1.ReasonSucceeded, Message: "The settings are in force",
+		}},
+	}
+	told := s.told(t)
+	for i := range told.Conditions {
+		told.Conditions[i].LastTransitionTime = metav1.Time{}
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
 		t.Errorf("after a sweep that did not (-want +got):\n%s", diff)
 	}
+}
+
+// told is what the SyncPolicy has been told.
+func (s *stage) told(t *testing.T) v1alpha1.SyncPolicyStatus {
+	t.Helper()
+	policy, err := s.client.ConfigbutlerV1alpha1().SyncPolicies().Get(t.Context(), v1alpha1.SyncPolicyName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy.Status
 }
 
 // failOnce fails the first deletion of a record.

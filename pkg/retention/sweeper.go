@@ -6,15 +6,11 @@ package retention
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 )
 
@@ -42,21 +38,25 @@ func New(config Config) *Sweeper { return &Sweeper{config} }
 // Name is what logs call the sweeper.
 func (*Sweeper) Name() string { return "retention" }
 
-// Run sweeps now and then every period, until ctx is done. What failed is tried again with the next sweep.
+// Run sweeps at once, every period and when the SyncPolicy changes, until ctx is done. What failed is tried again with the
+// next sweep.
 func (s *Sweeper) Run(ctx context.Context) error {
 	defer recordsGauge.Set(0) // whoever runs next tells
+	changes, stop := s.followPolicy(ctx)
+	defer stop()
 	ticker := s.Clock.NewTicker(s.Period)
 	defer ticker.Stop()
-	for {
+	for ctx.Err() == nil {
 		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Records whose time is over stay for now")
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-ticker.C():
+		case <-changes:
 		}
 	}
+	return nil
 }
 
 // errChanged ends a sweep whose retention holds no more.
@@ -94,18 +94,5 @@ func (s *Sweeper) once(ctx context.Context) error {
 	}
 	left := found.records - went.expired
 	recordsGauge.Set(float64(left))
-	return errors.Join(err, s.report(ctx, left, went))
-}
-
-// settings say how long records are kept, with the defaults where nothing is set.
-func (s *Sweeper) settings(ctx context.Context) (v1alpha1.Retention, error) {
-	policy, err := s.Client.ConfigbutlerV1alpha1().SyncPolicies().Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		policy = &v1alpha1.SyncPolicy{}
-	case err != nil:
-		return v1alpha1.Retention{}, fmt.Errorf("reading the SyncPolicy: %w", err)
-	}
-	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
-	return policy.Spec.Retention, nil
+	return errors.Join(err, s.report(ctx, retention, left, went, err))
 }
