@@ -107,7 +107,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge, group *wait.Grou
 	c.reader = &reader{client: edge.dynamic, lister: source.NewLister(edge.dynamic), types: c.catalogue.Snapshot}
 	c.keeper = &keeper{
 		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, clock: config.Clock,
-		source: c.reach.of, taken: c.interests.taken,
+		source: c.reach.of, trouble: c.trouble, taken: c.interests.taken,
 	}
 	c.streams = source.NewStreams(edge.dynamic, (*watchHandler)(c))
 	return c, c.listen()

@@ -37,8 +37,8 @@ func waits(spec *v1alpha1.AppCatalogSpec, now time.Time) verdict {
 }
 
 // setConditions makes the conditions of a catalog those of its spec and status. source says how the source can be read, and
-// failure why the spec could not be followed; nil leaves that as it was told before.
-func setConditions(catalog *v1alpha1.AppCatalog, source verdict, failure *verdict, now time.Time) {
+// trouble why the spec could not be followed.
+func setConditions(catalog *v1alpha1.AppCatalog, source, trouble verdict, now time.Time) {
 	set := conditionSet{&catalog.Status, now}
 	paused := waits(&catalog.Spec, now)
 	if paused.ok() && catalog.Spec.PreviewOnly {
@@ -47,17 +47,14 @@ func setConditions(catalog *v1alpha1.AppCatalog, source verdict, failure *verdic
 	set.flag(v1alpha1.ConditionPaused, paused)
 	set.flag(v1alpha1.ConditionWorkloadsMissing, missingIn(catalog))
 	set.good(v1alpha1.ConditionSourceReachable, source, "The source is followed")
-	set.ready(readiness(catalog, source, failure))
+	set.ready(readiness(catalog, source, trouble))
 }
 
 // readiness says why a catalog does not offer what its spec wants.
-func readiness(catalog *v1alpha1.AppCatalog, source verdict, failure *verdict) verdict {
-	told := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionReady)
+func readiness(catalog *v1alpha1.AppCatalog, source, trouble verdict) verdict {
 	switch {
-	case failure != nil && !failure.ok():
-		return *failure
-	case failure == nil && told != nil && told.Reason == v1alpha1.ReasonPatchFailed:
-		return verdict{told.Reason, told.Message}
+	case !trouble.ok():
+		return trouble
 	case !source.ok():
 		return source
 	case catalog.Status.ObservedGeneration == 0:
@@ -138,7 +135,16 @@ func (s conditionSet) good(kind string, v verdict, message string) {
 func (s conditionSet) ready(v verdict) {
 	s.good(v1alpha1.ConditionReady, v, "The catalog offers what its spec says")
 	s.only(v1alpha1.ConditionReconciling, v, v.reason == v1alpha1.ReasonProgressing)
-	s.only(v1alpha1.ConditionStalled, v, v.reason == v1alpha1.ReasonPatchFailed || v.reason == v1alpha1.ReasonSourceNotFound)
+	s.only(v1alpha1.ConditionStalled, v, stalls(v.reason))
+}
+
+// stalls says whether somebody has to change something before the catalog can be ready.
+func stalls(reason string) bool {
+	switch reason {
+	case "", v1alpha1.ReasonProgressing, v1alpha1.ReasonSourceUnreachable:
+		return false
+	}
+	return true
 }
 
 // only has a condition there while it is true.

@@ -5,30 +5,112 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
-// fail records that an occasion could not be carried out. Its record says from then on what becomes of it.
-func (k *keeper) fail(ctx context.Context, t *task, failed *patchError) error {
-	step := syncrecord.Step{
-		To: v1alpha1.SyncStateFailed, At: k.clock.Now(), By: t.actor,
-		Failure: &syncrecord.Failure{Reason: v1alpha1.ReasonPatchFailed, Message: failed.Error()},
+// problem is why an occasion cannot be carried out until somebody changes something. Any other error passes, and is met by
+// beginning the occasion again; a problem is recorded, so that neither other catalogs nor later batches wait for it.
+type problem struct {
+	reason string
+	err    error
+}
+
+// Error is a sentence for people.
+func (p *problem) Error() string { return p.err.Error() }
+
+// Unwrap returns the cause.
+func (p *problem) Unwrap() error { return p.err }
+
+// problemIn returns the problem that an error stands for, nil if it passes.
+func problemIn(err error) *problem {
+	if found := (*problem)(nil); errors.As(err, &found) {
+		return found
 	}
-	var record *v1alpha1.SyncStatus
-	var err error
-	if t.record == nil {
+	if apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) {
+		return &problem{v1alpha1.ReasonRecordRefused, err}
+	}
+	return nil
+}
+
+// fail records that an occasion could not be carried out. Its record says from then on what becomes of it.
+func (k *keeper) fail(ctx context.Context, t *task, why *problem) error {
+	step := syncrecord.Step{
+		To: v1alpha1.SyncStateFailed, At: k.clock.Now(),
+		Failure: &syncrecord.Failure{Reason: why.reason, Message: why.Error()},
+	}
+	record, err := t.record, error(nil)
+	switch {
+	case record == nil:
+		step.By = t.actor
 		record, err = begun(t.catalog, t.occasion, t.name, step)
-	} else {
-		record, err = syncrecord.Move(t.record, step)
+	case record.Status.State == v1alpha1.SyncStateRetrying:
+		record, err = syncrecord.Move(record, step)
+	default:
+		// It has been written that it is applied, and the catalog could not follow: only trying again is left.
+		return why
 	}
 	if err != nil {
-		return fmt.Errorf("record that %w: %w", failed, err)
+		return fmt.Errorf("record that %w: %w", why, err)
 	}
 	if err := k.write(ctx, record); err != nil {
 		return err
 	}
-	return k.close(ctx, t, &verdict{v1alpha1.ReasonPatchFailed, failed.Error()})
+	return k.end(ctx, t, verdict{why.reason, why.Error()}, t.catalog.DeepCopy())
+}
+
+// resume goes on with a record as far as its time has come, and says when it comes if it has not; 0 if there is none.
+func (c *catalogs) resume(
+	ctx context.Context, catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncStatus,
+) (again time.Duration, err error) {
+	switch record.Status.State {
+	case v1alpha1.SyncStateManualIntervention:
+		return 0, nil
+	case v1alpha1.SyncStateFailed:
+		at, left := syncrecord.NextAttempt(record, c.policy().Retry)
+		wait := at.Sub(c.config.Clock.Now())
+		switch {
+		case !left:
+			return 0, c.keeper.move(ctx, record, v1alpha1.SyncStateManualIntervention)
+		case wait > 0:
+			return wait, nil
+		}
+		if err := c.keeper.move(ctx, record, v1alpha1.SyncStateRetrying); err != nil {
+			return 0, err
+		}
+	}
+	seen, err := c.reader.everything(ctx, catalog.Spec.SourceNamespace, selectedBy([]*v1alpha1.AppCatalog{catalog}))
+	if err != nil {
+		return 0, err
+	}
+	o := occasion{batch: record.Spec.Batch, actor: record.Status.Actor, detected: record.Status.DetectedAt.Time}
+	return 0, c.keeper.carryOut(ctx, catalog, o, seen)
+}
+
+// move brings a record to a state, unless somebody was faster.
+func (k *keeper) move(ctx context.Context, of *v1alpha1.SyncStatus, to v1alpha1.SyncState) error {
+	record, err := k.api.SyncStatuses(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read SyncStatus %s/%s: %w", of.Namespace, of.Name, err)
+	case record.UID != of.UID || record.Status.State != of.Status.State || record.Status.Attempts != of.Status.Attempts:
+		return nil
+	}
+	moved, err := syncrecord.Move(record, syncrecord.Step{To: to, At: k.clock.Now()})
+	if err != nil {
+		return err
+	}
+	if err := k.write(ctx, moved); err != nil && !errors.Is(err, errGoing) {
+		return err
+	}
+	return nil
 }

@@ -32,6 +32,9 @@ func (c *catalogs) listen() error {
 	if err != nil {
 		return fmt.Errorf("follow the AppCatalogs: %w", err)
 	}
+	if err := c.followRecords(); err != nil {
+		return err
+	}
 	api.SyncPolicies().Informer()
 	c.catalogue.Subscribe(func(*source.Snapshot) { c.plan() })
 	c.namespaces.Subscribe(func(change source.NamespaceChange) {

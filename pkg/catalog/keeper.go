@@ -31,6 +31,8 @@ type keeper struct {
 	clock   clock.PassiveClock
 	// source says how the namespace can be read.
 	source func(namespace string) verdict
+	// trouble says what else keeps a catalog from being ready.
+	trouble func(catalog *v1alpha1.AppCatalog) verdict
 	// taken is told what a catalog knows of the source.
 	taken func(catalog *v1alpha1.AppCatalog, hashes map[reference]string)
 }
@@ -100,63 +102,71 @@ func (k *keeper) held(ctx context.Context, catalog *v1alpha1.AppCatalog) (map[re
 	return out, nil
 }
 
-// perform does what is left to do.
+// perform does what is left to do. A problem is recorded.
 func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
-	now := k.clock.Now()
-	if over(t.record, t.catalog) || !begunToApply(t.record) && !waits(&t.catalog.Spec, now).ok() {
+	if over(t.record, t.catalog) || !begunToApply(t.record) && !waits(&t.catalog.Spec, k.clock.Now()).ok() {
 		return k.close(ctx, t, nil)
 	}
+	next, err := k.plan(t, seen)
+	if err == nil {
+		err = k.commit(ctx, t, next)
+	}
+	if why := problemIn(err); why != nil {
+		return k.fail(ctx, t, why)
+	}
+	if err == nil {
+		k.taken(t.catalog, next.hashes)
+	}
+	return err
+}
+
+func (k *keeper) plan(t *task, seen sight) (plan, error) {
 	rules, err := readRules(&t.catalog.Spec)
 	if err != nil {
-		return err
+		return plan{}, err
 	}
-	next, err := newPlan(situation{
-		catalog: t.catalog, rules: rules, held: t.held, seen: seen, now: now,
+	return newPlan(situation{
+		catalog: t.catalog, rules: rules, held: t.held, seen: seen, now: k.clock.Now(),
 		edited:  edited(t.catalog) && t.generation == 0,
 		preview: t.catalog.Spec.PreviewOnly && !begunToApply(t.record),
 	})
-	if failed := (*patchError)(nil); errors.As(err, &failed) {
-		return k.fail(ctx, t, failed)
-	}
-	if err != nil {
-		return err
-	}
-	if err := k.commit(ctx, t, next); err != nil {
-		return err
-	}
-	k.taken(t.catalog, next.hashes)
-	return nil
 }
 
 // commit writes a plan, in the order that the package's comment gives.
 func (k *keeper) commit(ctx context.Context, t *task, next plan) error {
-	if !next.preview {
-		if err := k.writeWorkloads(ctx, next); err != nil {
-			return err
-		}
-	}
-	counts := len(next.changes) > 0 || t.record != nil
-	if counts {
-		record, err := applied(t.catalog, t.occasion, next, t.record, t.name, k.clock.Now())
-		if err != nil {
-			return err
-		}
-		if err := k.write(ctx, record); err != nil {
-			return err
-		}
-		t.name = record.Name
-	}
 	if next.preview {
+		if _, err := k.tell(ctx, t, next); err != nil {
+			return err
+		}
 		if err := k.writeWorkloads(ctx, next); err != nil {
 			return err
 		}
-		return k.close(ctx, t, &verdict{})
+		return k.close(ctx, t, nil)
 	}
-	return k.close(ctx, t, &verdict{}, func(catalog *v1alpha1.AppCatalog) {
-		if counts {
-			advance(catalog, next.entries, t.name, k.clock.Now())
+	if err := k.writeWorkloads(ctx, next); err != nil {
+		return err
+	}
+	record, err := k.tell(ctx, t, next)
+	if err != nil {
+		return err
+	}
+	return k.close(ctx, t, func(catalog *v1alpha1.AppCatalog) {
+		if record != nil && record.Status.Revision > catalog.Status.Revision {
+			advance(catalog, next.entries, record.Name, k.clock.Now())
 		}
 	})
+}
+
+// tell writes the record of a plan. It returns nil when there is nothing to tell, and never was.
+func (k *keeper) tell(ctx context.Context, t *task, next plan) (*v1alpha1.SyncStatus, error) {
+	if len(next.changes) == 0 && t.record == nil {
+		return nil, nil
+	}
+	record, err := applied(t.catalog, t.occasion, next, t.record, t.name, k.clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	return record, k.write(ctx, record)
 }
 
 func (k *keeper) writeWorkloads(ctx context.Context, next plan) error {
@@ -181,13 +191,18 @@ func (k *keeper) write(ctx context.Context, record runtime.Object) error {
 }
 
 // close ends an occasion: the status says what there is now, and what nothing refers to goes.
-func (k *keeper) close(ctx context.Context, t *task, failure *verdict, changes ...func(*v1alpha1.AppCatalog)) error {
+func (k *keeper) close(ctx context.Context, t *task, change func(*v1alpha1.AppCatalog)) error {
 	changed := t.catalog.DeepCopy()
-	for _, change := range changes {
+	if change != nil {
 		change(changed)
 	}
+	return k.end(ctx, t, k.trouble(changed), changed)
+}
+
+// end writes the status with which an occasion ends.
+func (k *keeper) end(ctx context.Context, t *task, trouble verdict, changed *v1alpha1.AppCatalog) error {
 	answer(changed, t.occasion)
-	setConditions(changed, k.source(changed.Spec.SourceNamespace), failure, k.clock.Now())
+	setConditions(changed, k.source(changed.Spec.SourceNamespace), trouble, k.clock.Now())
 	if err := k.writeStatus(ctx, t.catalog, changed); err != nil {
 		return err
 	}
@@ -231,7 +246,7 @@ func (k *keeper) sweep(ctx context.Context, t *task, catalog *v1alpha1.AppCatalo
 // report brings the conditions of a catalog up to date.
 func (k *keeper) report(ctx context.Context, of *v1alpha1.AppCatalog) error {
 	told := of.DeepCopy()
-	setConditions(told, k.source(told.Spec.SourceNamespace), nil, k.clock.Now())
+	setConditions(told, k.source(told.Spec.SourceNamespace), k.trouble(told), k.clock.Now())
 	if equality.Semantic.DeepEqual(of.Status, told.Status) {
 		return nil
 	}
@@ -243,7 +258,7 @@ func (k *keeper) report(ctx context.Context, of *v1alpha1.AppCatalog) error {
 		return fmt.Errorf("read AppCatalog %s/%s: %w", of.Namespace, of.Name, err)
 	}
 	told = now.DeepCopy()
-	setConditions(told, k.source(told.Spec.SourceNamespace), nil, k.clock.Now())
+	setConditions(told, k.source(told.Spec.SourceNamespace), k.trouble(told), k.clock.Now())
 	if err := k.writeStatus(ctx, now, told); err != nil && !errors.Is(err, errGoing) {
 		return fmt.Errorf("report on AppCatalog %s/%s: %w", of.Namespace, of.Name, err)
 	}

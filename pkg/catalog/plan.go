@@ -55,19 +55,7 @@ type step struct {
 	hash string
 }
 
-// patchError says that the patches of a catalog do not fit what the source holds.
-type patchError struct {
-	workload reference
-	err      error
-}
-
-// Error names workload and patch.
-func (e *patchError) Error() string { return e.err.Error() }
-
-// Unwrap returns what the patch says.
-func (e *patchError) Unwrap() error { return e.err }
-
-// newPlan says what a catalog becomes in a situation. It changes nothing and asks nobody. It fails with a *patchError when a
+// newPlan says what a catalog becomes in a situation. It changes nothing and asks nobody. It fails with a *problem when a
 // patch does not fit, and then there is no plan for any of the workloads: a revision is taken over as a whole.
 func newPlan(s situation) (plan, error) {
 	out := plan{hashes: map[reference]string{}, preview: s.preview}
@@ -157,7 +145,7 @@ func (s *situation) present(
 ) (step, error) {
 	rendered, err := content.Patched(s.rules.patches)
 	if err != nil {
-		return step{}, &patchError{workload, err}
+		return step{}, &problem{v1alpha1.ReasonPatchFailed, err}
 	}
 	out := step{hash: content.Hash, entry: &v1alpha1.CatalogEntry{Kind: workload.Kind, Name: workload.Name, Hash: rendered.Hash}}
 	switch {

@@ -64,11 +64,17 @@ func applied(
 	}
 	if len(p.changes) > 0 {
 		syncrecord.SetChanges(record, p.changes)
-		record.Status.ChangedBy = changedBy(o.changes, p.changes)
+	}
+	if by := changedBy(o.changes, p.changes); len(by) > 0 {
+		record.Status.ChangedBy = by
 	}
 	record.Status.Preview = p.preview
-	if !p.preview {
+	switch {
+	case p.preview:
+	case len(p.changes) > 0 || begunToApply(existing):
 		record.Status.Revision = catalog.Status.Revision + 1
+	default: // What failed has been done with something else.
+		record.Status.Revision = catalog.Status.Revision
 	}
 	return record, nil
 }

@@ -21,16 +21,18 @@ type rules struct {
 	patches   patch.Patches
 }
 
-// readRules reads a spec. Validation has refused what it fails on.
+// readRules reads a spec. Validation has refused what it fails on, with a *problem.
 func readRules(spec *v1alpha1.AppCatalogSpec) (out rules, err error) {
 	if out.selection, err = capture.NewSelection(spec); err != nil {
-		return rules{}, err
+		return rules{}, &problem{v1alpha1.ReasonSelectorInvalid, err}
 	}
 	if out.ignored, err = readIgnore(spec.Ignore); err != nil {
-		return rules{}, fmt.Errorf("reading spec.ignore: %w", err)
+		return rules{}, &problem{v1alpha1.ReasonIgnoreInvalid, fmt.Errorf("spec.ignore: %w", err)}
 	}
-	out.patches, err = readPatches(spec.Patches)
-	return out, err
+	if out.patches, err = readPatches(spec.Patches); err != nil {
+		return rules{}, &problem{v1alpha1.ReasonPatchFailed, err}
+	}
+	return out, nil
 }
 
 func readIgnore(from []v1alpha1.IgnoreRule) (ignore.Rules, error) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -31,12 +32,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/workstore"
@@ -312,8 +308,8 @@ func (s *stage) reaches(name string, revision int64) {
 	})
 }
 
-// told are the SyncStatuses, the oldest first, each as a line.
-func (s *stage) told() []string {
+// syncStatuses are the records, the oldest first.
+func (s *stage) syncStatuses() []v1alpha1.SyncStatus {
 	s.Helper()
 	list, err := s.api.Tracker().List(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"),
 		v1alpha1.SchemeGroupVersion.WithKind("SyncStatus"), "teams")
@@ -327,9 +323,15 @@ func (s *stage) told() []string {
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
+	return records
+}
+
+// told are the records, each as a line.
+func (s *stage) told() []string {
+	s.Helper()
 	var lines []string
-	for i := range records {
-		lines = append(lines, line(&records[i]))
+	for _, record := range s.syncStatuses() {
+		lines = append(lines, line(&record))
 	}
 	return lines
 }
@@ -382,69 +384,4 @@ func (s *stage) images(catalog string) map[string]string {
 		out[record.Status.Name] = containers[0].(map[string]any)["image"].(string)
 	}
 	return out
-}
-
-// records writes as the API does, with its validation.
-type records struct{ *stage }
-
-var internal = func() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	return scheme
-}()
-
-func (r *records) Write(_ context.Context, record runtime.Object) error {
-	if err := r.life.write(); err != nil {
-		return err
-	}
-	switch record := record.DeepCopyObject().(type) {
-	case *v1alpha1.CatalogWorkload:
-		return r.store("catalogworkloads", record, nil)
-	case *v1alpha1.SyncStatus:
-		return r.store("syncstatuses", record, checkSyncStatus)
-	default:
-		return fmt.Errorf("%T is no record", record)
-	}
-}
-
-func (r *records) store(resource string, record metav1.Object, check func(record, old metav1.Object) error) error {
-	gvr := v1alpha1.SchemeGroupVersion.WithResource(resource)
-	object := record.(runtime.Object)
-	old, err := r.api.Tracker().Get(gvr, record.GetNamespace(), record.GetName())
-	if apierrors.IsNotFound(err) {
-		record.SetUID(types.UID("uid-of-" + record.GetName()))
-		if check != nil {
-			if err := check(record, nil); err != nil {
-				return err
-			}
-		}
-		return r.api.Tracker().Create(gvr, object, record.GetNamespace())
-	}
-	if err != nil {
-		return err
-	}
-	record.SetUID(old.(metav1.Object).GetUID())
-	if check != nil {
-		if err := check(record, old.(metav1.Object)); err != nil {
-			return err
-		}
-	}
-	return r.api.Tracker().Update(gvr, object, record.GetNamespace())
-}
-
-func checkSyncStatus(record, old metav1.Object) error {
-	converted, err := internal.ConvertToVersion(record.(runtime.Object), configbutler.SchemeGroupVersion)
-	if err != nil {
-		return err
-	}
-	if old == nil {
-		return validation.ValidateSyncStatus(converted.(*configbutler.SyncStatus)).ToAggregate()
-	}
-	before, err := internal.ConvertToVersion(old.(runtime.Object), configbutler.SchemeGroupVersion)
-	if err != nil {
-		return err
-	}
-	after := converted.(*configbutler.SyncStatus)
-	after.ResourceVersion, before.(*configbutler.SyncStatus).ResourceVersion = "1", "1"
-	return validation.ValidateSyncStatusUpdate(after, before.(*configbutler.SyncStatus)).ToAggregate()
 }

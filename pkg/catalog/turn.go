@@ -35,18 +35,38 @@ func (c *catalogs) work(ctx context.Context) {
 	}
 }
 
-// turn does what is due in a namespace: its batch, what people have asked for, and what catalogs say of themselves.
+// turn does what is due in a namespace: what was interrupted or has failed, its batch, what people have asked for, and what
+// catalogs say of themselves.
 func (c *catalogs) turn(ctx context.Context, namespace string) error {
 	following := c.following(namespace)
 	c.endPauses(namespace, following)
-	errs := []error{c.recordBatch(ctx, namespace, following)}
-	if errs[0] == nil {
-		errs = append(errs, c.answerAll(ctx, namespace, following))
+	err := c.resumeAll(ctx, namespace, following)
+	if err == nil {
+		err = c.recordBatch(ctx, namespace, following)
 	}
-	for _, catalog := range c.following(namespace) {
+	if err == nil {
+		err = c.answerAll(ctx, namespace, following)
+	}
+	errs := []error{err}
+	for _, catalog := range following {
 		errs = append(errs, c.keeper.report(ctx, catalog))
 	}
 	c.scheduleNext(namespace, following)
+	return errors.Join(errs...)
+}
+
+// resumeAll goes on with what was interrupted or has failed.
+func (c *catalogs) resumeAll(ctx context.Context, namespace string, following []*v1alpha1.AppCatalog) error {
+	var errs []error
+	for _, catalog := range following {
+		for _, record := range c.unfinished(catalog) {
+			again, err := c.resume(ctx, catalog, record)
+			if again > 0 {
+				c.queue.AddAfter(namespace, again)
+			}
+			errs = append(errs, err)
+		}
+	}
 	return errors.Join(errs...)
 }
 

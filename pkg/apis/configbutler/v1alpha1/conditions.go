@@ -137,6 +137,10 @@ const (
 	ReasonNeverSeen = "NeverSeen"
 	// ReasonPatchFailed says that a patch does not fit what the source holds; the message names patch and workload.
 	ReasonPatchFailed = "PatchFailed"
+	// ReasonSelectorInvalid says that the spec's workloadSelector cannot be read.
+	ReasonSelectorInvalid = "SelectorInvalid"
+	// ReasonRecordRefused says that the API refuses what is to be recorded, such as a workload with too long a name.
+	ReasonRecordRefused = "RecordRefused"
 	// ReasonPauseUntil says that the spec's pauseUntil has not passed.
 	ReasonPauseUntil = "PauseUntil"
 	// ReasonPinned says that the spec pins a revision.

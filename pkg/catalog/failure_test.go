@@ -1,0 +1,133 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// unfit is a patch of api that fits only while the source says that a rollout is paused.
+var unfit = v1alpha1.Patch{
+	Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: "api"}, Type: v1alpha1.PatchJSON6902,
+	Patch: `[{"op":"replace","path":"/spec/paused","value":false}]`,
+}
+
+// failing is a stage whose catalog shop has a patch that does not fit.
+func failing(t *testing.T) *stage {
+	t.Helper()
+	s := begunStage(t)
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
+	s.awaits(1, v1alpha1.SyncStateFailed)
+	return s
+}
+
+// awaits waits until the newest of so many records after the first is in a state.
+func (s *stage) awaits(n int, state v1alpha1.SyncState) *v1alpha1.SyncStatus {
+	s.Helper()
+	var newest *v1alpha1.SyncStatus
+	s.eventually(fmt.Sprintf("record %d is %s", n, state), func() error {
+		all := s.syncStatuses()
+		if len(all) <= n || all[n].Status.State != state {
+			return fmt.Errorf("records: %q", s.told())
+		}
+		newest = &all[n]
+		return nil
+	})
+	return newest
+}
+
+func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
+	s := failing(t)
+	record := s.awaits(1, v1alpha1.SyncStateManualIntervention)
+	if record.Status.Attempts != 5 || record.Status.Actor != "adam" || record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
+		t.Errorf("the record is %+v, %+v", record.Status, record.Status.Error)
+	}
+	catalog := s.catalog("shop")
+	ready := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionReady)
+	if ready.Reason != v1alpha1.ReasonPatchFailed || !strings.Contains(ready.Message, "patches[0]") {
+		t.Errorf("the condition is %+v", ready)
+	}
+	if catalog.Status.Revision != 1 || s.images("shop")["api"] != "shop/api:1" {
+		t.Errorf("revision %d offers %v", catalog.Status.Revision, s.images("shop"))
+	}
+
+	s.put("api", "shop/api:2", with(true, "spec", "paused"))
+	s.windowPasses()
+	asked, err := syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), asked, "teams"); err != nil {
+		t.Fatal(err)
+	}
+	record = s.awaits(1, v1alpha1.SyncStateApplied)
+	if record.Status.Attempts != 6 || record.Status.Error != nil {
+		t.Errorf("the record is %+v", record.Status)
+	}
+	s.eventually("the catalog is ready", func() error {
+		conditions := s.catalog("shop").Status.Conditions
+		if !meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady) {
+			return fmt.Errorf("%+v", conditions)
+		}
+		return nil
+	})
+}
+
+func TestWhatFailedIsAppliedOnceItFits(t *testing.T) {
+	s := failing(t)
+	s.put("api", "shop/api:2", with(true, "spec", "paused"))
+	s.awaits(1, v1alpha1.SyncStateApplied)
+	s.windowPasses()
+	if got := s.images("shop")["api"]; got != "shop/api:2" {
+		t.Errorf("the catalog offers %s", got)
+	}
+	revisions := map[int64]int{}
+	for _, record := range s.syncStatuses() {
+		revisions[record.Status.Revision]++
+	}
+	if now := s.catalog("shop").Status.Revision; now != 2 || !maps.Equal(revisions, map[int64]int{1: 1, 2: len(s.told()) - 1}) {
+		t.Errorf("revision %d, records %q", now, s.told())
+	}
+}
+
+func TestOneCatalogsFailureIsNoneOfAnother(t *testing.T) {
+	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker", "api"))
+	s.start(0)
+	s.reaches("shop", 1)
+	s.reaches("work", 1)
+	s.watching()
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
+	s.put("api", "shop/api:2")
+	s.reaches("work", 2)
+	s.put("worker", "shop/worker:2")
+	s.reaches("work", 3)
+	if got := s.images("work"); !maps.Equal(got, map[string]string{"api": "shop/api:2", "worker": "shop/worker:2"}) {
+		t.Errorf("the other catalog offers %v", got)
+	}
+}
+
+func TestRequestsToReadTheSourceAreAnswered(t *testing.T) {
+	s := begunStage(t)
+	catalog := s.catalog("shop").DeepCopy()
+	catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "a1", Actor: "adam", Time: metav1.NewTime(s.clock.Now())}}
+	if err := s.api.Tracker().Update(catalogKind, catalog, "teams"); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the request is answered", func() error {
+		if pending := s.catalog("shop").Status.PendingSyncs; len(pending) > 0 {
+			return fmt.Errorf("%+v", pending)
+		}
+		return nil
+	})
+	s.tells(first)
+}

@@ -1,0 +1,98 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// byCatalog is the index of SyncStatuses by the uid of the catalog that they are about.
+const byCatalog = "catalog"
+
+// followRecords has a namespace looked at when somebody or something has to go on with a record of a catalog of it.
+func (c *catalogs) followRecords() error {
+	informer := c.informers.Configbutler().V1alpha1().SyncStatuses().Informer()
+	if err := informer.SetTransform(withoutContent); err != nil {
+		return fmt.Errorf("follow the SyncStatuses: %w", err)
+	}
+	if err := informer.AddIndexers(cache.Indexers{byCatalog: catalogOf}); err != nil {
+		return fmt.Errorf("follow the SyncStatuses: %w", err)
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: c.recordChanged, UpdateFunc: func(_, after any) { c.recordChanged(after) },
+	})
+	if err != nil {
+		return fmt.Errorf("follow the SyncStatuses: %w", err)
+	}
+	return nil
+}
+
+// withoutContent leaves out what may be large.
+func withoutContent(object any) (any, error) {
+	if record, ok := object.(*v1alpha1.SyncStatus); ok {
+		record.ManagedFields = nil
+		status := &record.Status
+		status.ResourceSummaries, status.WorkloadNames, status.ChangedBy, status.Commits = nil, nil, nil, nil
+	}
+	return object, nil
+}
+
+// catalogOf is the catalog of a record.
+func catalogOf(object any) ([]string, error) {
+	if record, ok := object.(*v1alpha1.SyncStatus); ok && record.Spec.Type == v1alpha1.SyncTypeCatalog {
+		return []string{string(record.Spec.Subject.UID)}, nil
+	}
+	return nil, nil
+}
+
+func (c *catalogs) recordChanged(object any) {
+	record, ok := object.(*v1alpha1.SyncStatus)
+	if !ok || record.Spec.Type != v1alpha1.SyncTypeCatalog {
+		return
+	}
+	catalog, err := c.informers.Configbutler().V1alpha1().AppCatalogs().Lister().AppCatalogs(record.Namespace).Get(record.Spec.Subject.Name)
+	if err == nil && catalog.UID == record.Spec.Subject.UID {
+		c.queue.Add(catalog.Spec.SourceNamespace)
+	}
+}
+
+// unfinished are the records of a catalog that the server has to go on with, or somebody else, the oldest first. Those of
+// them that tell of a revision which the catalog does not show were interrupted.
+func (c *catalogs) unfinished(catalog *v1alpha1.AppCatalog) []*v1alpha1.SyncStatus {
+	// The index is there since before the informer was started.
+	objects, _ := c.informers.Configbutler().V1alpha1().SyncStatuses().Informer().GetIndexer().ByIndex(byCatalog, string(catalog.UID))
+	var out []*v1alpha1.SyncStatus
+	for _, object := range objects {
+		if record, ok := object.(*v1alpha1.SyncStatus); ok && (failed(record) || begunToApply(record) && !over(record, catalog)) {
+			out = append(out, record)
+		}
+	}
+	slices.SortFunc(out, func(a, b *v1alpha1.SyncStatus) int { return a.Status.DetectedAt.Compare(b.Status.DetectedAt.Time) })
+	return out
+}
+
+// failed says whether what a record tells of could not be done yet.
+func failed(record *v1alpha1.SyncStatus) bool {
+	switch record.Status.State {
+	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateManualIntervention:
+		return true
+	}
+	return false
+}
+
+// trouble is why a catalog does not offer what its spec wants: what failed last and is not settled.
+func (c *catalogs) trouble(catalog *v1alpha1.AppCatalog) verdict {
+	out := verdict{}
+	for _, record := range c.unfinished(catalog) {
+		if failed(record) && record.Status.Error != nil {
+			out = verdict{record.Status.Error.Reason, record.Status.Error.Message}
+		}
+	}
+	return out
+}
