@@ -77,22 +77,26 @@ func askedAt(object *unstructured.Unstructured) (time.Time, bool) {
 
 // wasAskedBy says whether the request of a fact was under way when a deletion was asked for.
 func wasAskedBy(asked time.Time, k *kept) bool {
-	latest := k.ended().Add(clockSkew)
+	return !asked.Before(k.Begun.Truncate(time.Second).Add(-clockSkew)) && !asked.After(k.askedBefore())
+}
+
+// askedBefore is when the request of a fact had asked for a deletion at the latest.
+func (k *kept) askedBefore() time.Time {
 	if k.Ended.IsZero() {
-		latest = k.Begun.Add(askingTime)
+		return k.Begun.Add(askingTime)
 	}
-	return !asked.Before(k.Begun.Truncate(time.Second).Add(-clockSkew)) && !asked.After(latest)
+	return k.ended().Add(clockSkew)
 }
 
 // asker returns the fact of the request that asked for a deletion first, of several audit facts about requests that did;
 // nil if that is not certain. Each reports the state that the object had afterwards, which later ones have found; the one that
-// removed it reports none.
+// removed it reports none. One that tells no uid may be about another object of the same name.
 func asker(facts []*kept) *kept {
 	if one := oneUser(facts); one != nil {
 		return one
 	}
 	marking := where(facts, func(k *kept) bool { return k.After != "" })
-	if len(marking) == 0 {
+	if len(marking) == 0 || slices.ContainsFunc(facts, func(k *kept) bool { return k.UID == "" }) {
 		return nil
 	}
 	first := marking[0]
@@ -106,13 +110,17 @@ func asker(facts []*kept) *kept {
 	return earliest(where(marking, func(k *kept) bool { return k.After == first.After }))
 }
 
-// namespaceDeletedBy returns the user who deleted the namespace that the object was in, if that is certain.
+// namespaceDeletedBy returns the user who deleted the namespace that the object was in, if that is certain. The name may
+// have been that of others before: what was created after a deletion was asked for is in another one, since nothing can be
+// created in a namespace that goes.
 func (e *evidence) namespaceDeletedBy() string {
-	audited := where(e.namespaceDeletions, func(k *kept) bool { return k.Signal == Audit })
+	created := e.event.Object.GetCreationTimestamp()
+	facts := where(e.namespaceDeletions, func(k *kept) bool { return !created.After(k.askedBefore()) })
+	audited := where(facts, func(k *kept) bool { return k.Signal == Audit })
 	if len(audited) == 0 {
-		audited = e.namespaceDeletions
+		audited = facts
 	}
-	if k := asker(audited); k != nil {
+	if k := asker(latestDeletion(audited)); k != nil {
 		return k.Actor.Username
 	}
 	return ""
