@@ -111,10 +111,16 @@ func (e *evidence) weigh(audited *kept, admitted []*kept) verdict {
 
 // oneUser returns the first of the facts if all are of one user.
 func oneUser(facts []*kept) *kept {
-	if len(facts) == 0 || slices.ContainsFunc(facts, func(k *kept) bool { return k.Actor.Username != facts[0].Actor.Username }) {
+	if len(facts) == 0 || slices.ContainsFunc(facts, func(k *kept) bool { return !sameUser(k, facts[0]) }) {
 		return nil
 	}
 	return facts[0]
+}
+
+// sameUser says whether two facts of one signal are of the same user. Somebody who acts in another's name is not that
+// other, whose own requests must not be told as theirs.
+func sameUser(a, b *kept) bool {
+	return a.Actor.Username == b.Actor.Username && a.Actor.ImpersonatedBy == b.Actor.ImpersonatedBy
 }
 
 // where returns the facts for which a condition holds.

@@ -133,3 +133,22 @@ func TestOddFacts(t *testing.T) {
 		}
 	})
 }
+
+// Somebody who acts in a user's name and changes nothing is not behind what the user has done.
+func TestImpersonatorsAreToldApart(t *testing.T) {
+	behind := func(f *Fact) { f.Actor.ImpersonatedBy = "eve" }
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.wake(20*time.Millisecond, Audit)
+		event := configMap("web", "u1", "6").event(update, "C")
+		late := factOf("ann", Audit, update, event)
+		late.Begun, late.Ended, late.ID = late.Begun.Add(20*time.Millisecond), late.Ended.Add(20*time.Millisecond), "late"
+		behind(&late)
+		s.Add([]Fact{late, factOf("ann", Audit, update, event)}, false)
+		s.submit(event)
+		pass(maxWait)
+		got := s.deliveries()
+		if len(got) != 1 || got[0].author.ImpersonatedBy != "" || got[0].author.Username != "ann" {
+			t.Errorf("delivered %+v", got)
+		}
+	})
+}

@@ -63,7 +63,7 @@ func earliest(facts []*kept) *kept {
 	}
 	first := slices.MinFunc(facts, func(a, b *kept) int { return a.Begun.Compare(b.Begun) })
 	for _, k := range facts {
-		other := k.Actor.Username != first.Actor.Username
+		other := !sameUser(k, first)
 		if other && (k.Begun.Sub(first.Begun) < tellApart || !k.Ended.After(first.Ended)) {
 			return nil
 		}
