@@ -38,7 +38,7 @@ func newArrivals() *arrivals {
 	return &arrivals{made: map[revision]time.Time{}, tried: map[revision]time.Time{}}
 }
 
-// add takes note of a change; a tried revision without uid stands for one that is not known.
+// add takes note of a change; a revision without uid stands for one that no fact is awaited of.
 func (a *arrivals) add(now time.Time, one arrival) {
 	if len(a.order) < arrivalsLimit {
 		a.order = append(a.order, one)
@@ -48,7 +48,9 @@ func (a *arrivals) add(now time.Time, one arrival) {
 		a.order[a.next] = one
 		a.next = (a.next + 1) % arrivalsLimit
 	}
-	a.made[one.made] = now
+	if one.made.uid != "" {
+		a.made[one.made] = now
+	}
 	if one.tried.uid != "" {
 		a.tried[one.tried] = now
 	}

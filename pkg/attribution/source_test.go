@@ -173,3 +173,22 @@ func TestServedKindsAreASourceOfTheirOwn(t *testing.T) {
 		}
 	})
 }
+
+// A record that tells no version says nothing about how late those are that do.
+func TestLagOfRecordsWithoutVersion(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.wake(20*time.Millisecond, Audit)
+		before := s.Sources()[0].Lag
+		early := configMap("web", "u1", "6").event(update, "C")
+		s.Add([]Fact{factOf("ann", Audit, update, early)}, false)
+		s.submit(early)
+		pass(time.Second)
+		named := factOf("ann", Audit, update, configMap("other", "u2", "7").event(update, ""))
+		nameOnly(&named)
+		named.Begun = named.Begun.Add(-500 * time.Millisecond)
+		s.Add([]Fact{named}, false)
+		if lag := s.Sources()[0].Lag; lag > before {
+			t.Errorf("the lag has grown from %s to %s", before, lag)
+		}
+	})
+}
