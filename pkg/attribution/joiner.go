@@ -177,14 +177,15 @@ func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 }
 
 // Find returns the author of a state that was found by comparison, without waiting: who made the object's
-// resourceVersion, or who deleted an object that is gone, of which namespace and name suffice. Only the audit knows.
+// resourceVersion, unless others have written the object lately, whose changes may be found as well; or who deleted an
+// object that is gone, of which namespace and name suffice. Only the audit knows.
 func (j *Joiner) Find(event Event) Author {
 	object := objectOf(event.Resource.GroupResource(), event.Object)
 	var found *kept
 	if event.Operation == v1alpha1.OperationDelete {
 		found = asker(latestDeletion(j.auditedDeletions(object, event.Object.GetUID())))
-	} else {
-		found = maker(j.auditedStates(event.Object), nil, event.Object)
+	} else if found = maker(j.auditedStates(event.Object), nil, event.Object); found != nil && j.othersWrote(found) {
+		found = nil
 	}
 	if found == nil {
 		return Author{Signal: Unknown}
@@ -210,6 +211,15 @@ func (j *Joiner) auditedStates(object *unstructured.Unstructured) []*kept {
 	defer j.mutex.Unlock()
 	return where(j.recent.made[revision{object.GetUID(), object.GetResourceVersion()}], func(k *kept) bool {
 		return bearsOut(object, k)
+	})
+}
+
+// othersWrote says whether the audit tells of other states of the object of a fact, which other users have made.
+func (j *Joiner) othersWrote(found *kept) bool {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return slices.ContainsFunc(j.recent.ofUID[found.UID], func(k *kept) bool {
+		return k.Signal == Audit && !isDeletion(k) && k.After != found.After && !sameUser(k, found)
 	})
 }
 

@@ -259,3 +259,31 @@ func TestUnwantedFactsAreNotKept(t *testing.T) {
 		}
 	})
 }
+
+// What is found may be more than the last write, if others have written as well.
+func TestFindAmongSeveral(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.Add([]Fact{factOf("ann", Audit, update, configMap("web", "u1", "6").event(update, "C"))}, false)
+		last := configMap("web", "u1", "7").event(update, "D")
+		s.Add([]Fact{factOf("bob", Audit, update, last)}, false)
+		if author := s.Find(last); author.Known() {
+			t.Errorf("found %+v", author)
+		}
+	})
+}
+
+// A later record without a uid says that an earlier deletion is not the last.
+func TestFindTheLastDeletion(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		old := factOf("ann", Audit, deleted, configMap("web", "u1", "6").event(deleted, ""))
+		old.Lasting, old.After = true, "6"
+		s.Add([]Fact{old}, false)
+		pass(time.Hour)
+		last := factOf("bob", Audit, deleted, configMap("web", "", "").event(deleted, ""))
+		nameOnly(&last)
+		s.Add([]Fact{last}, false)
+		if author := s.Find(configMap("web", "", "").event(deleted, "")); author.Username == "ann" {
+			t.Errorf("found %+v", author)
+		}
+	})
+}
