@@ -63,7 +63,10 @@ func FactOfReview(review *admissionv1.AdmissionReview, received time.Time, hash 
 // fillWrite fills in what is written. The API server has given a new object its uid before it asks.
 func fillWrite(fact *attribution.Fact, request *admissionv1.AdmissionRequest, hash func([]byte) string) error {
 	written := &unstructured.Unstructured{}
-	if err := written.UnmarshalJSON(request.Object.Raw); err != nil {
+	switch err := written.UnmarshalJSON(request.Object.Raw); {
+	case runtime.IsMissingKind(err):
+		return errors.New("the object under review has no kind") // the error has the object in it, which may be a Secret
+	case err != nil:
 		return fmt.Errorf("reading the object under review: %w", err)
 	}
 	content, err := manifest.Render(written)

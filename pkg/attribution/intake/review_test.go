@@ -4,6 +4,7 @@
 package intake
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -172,12 +173,16 @@ func TestUnreadableReviews(t *testing.T) {
 		return func(r *admissionv1.AdmissionRequest) { r.Object.Raw, r.OldObject.Raw = []byte(object), []byte(old) }
 	}
 	for name, review := range map[string]*admissionv1.AdmissionReview{
-		"no request":           {},
-		"no user":              review(func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "" }),
-		"no object":            review(raw("", oldConfigMap)),
-		"no old object":        review(raw(newConfigMap, "")),
-		"an object of no kind": review(raw(`{"metadata":{"name":"a","uid":"b"}}`, oldConfigMap)),
-		"no uid":               review(raw(`{"kind":"A","apiVersion":"v1","metadata":{"name":"a"}}`, oldConfigMap)),
+		"no request":                   {},
+		"no user":                      review(func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = "" }),
+		"no object":                    review(raw("", oldConfigMap)),
+		"no old object":                review(raw(newConfigMap, "")),
+		"an object of no kind":         review(raw(`{"metadata":{"name":"a","uid":"b"}}`, oldConfigMap)),
+		"a Secret of no kind":          review(raw(`{"metadata":{"name":"a","uid":"b"},"data":{"password":"aHVudGVyMg=="}}`, oldConfigMap)),
+		"a Secret of wrong types":      review(raw(`{"kind":"Secret","apiVersion":"v1","metadata":"aHVudGVyMg","data":"aHVudGVyMg"}`, oldConfigMap)),
+		"a Secret that ends early":     review(raw(`{"kind":"Secret","apiVersion":"v1","data":{"password":"aHVudGVyMg`, oldConfigMap)),
+		"an old Secret of wrong types": review(raw(newConfigMap, `{"kind":"Secret","apiVersion":"v1","metadata":{"finalizers":"aHVudGVyMg"}}`)),
+		"no uid":                       review(raw(`{"kind":"A","apiVersion":"v1","metadata":{"name":"a"}}`, oldConfigMap)),
 		"no scale": review(raw("", oldConfigMap), func(r *admissionv1.AdmissionRequest) {
 			r.SubResource = "scale"
 		}),
@@ -186,8 +191,12 @@ func TestUnreadableReviews(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if fact, err := FactOfReview(review, begun, hash); err == nil || fact != nil {
-				t.Errorf("fact = %v, error = %v", fact, err)
+			fact, err := FactOfReview(review, begun, hash)
+			if err == nil || fact != nil {
+				t.Fatalf("fact = %v, error = %v", fact, err)
+			}
+			if strings.Contains(err.Error(), "aHVudGVyMg") {
+				t.Errorf("the error has what is in the object: %v", err)
 			}
 		})
 	}
