@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -35,7 +36,7 @@ func (s *Sweeper) followPolicy(ctx context.Context) (changes <-chan struct{}, st
 			}
 		},
 		UpdateFunc: func(before, after any) {
-			if generation(before) != generation(after) {
+			if contentOf(before) != contentOf(after) {
 				tell()
 			}
 		},
@@ -49,12 +50,18 @@ func (s *Sweeper) followPolicy(ctx context.Context) (changes <-chan struct{}, st
 	}
 }
 
-// generation counts the changes of a policy's spec. Its status changes with every sweep.
-func generation(object any) int64 {
-	if policy, ok := object.(*v1alpha1.SyncPolicy); ok {
-		return policy.Generation
+// content is equal for two versions of a policy with the same spec. The status changes with every sweep.
+type content struct {
+	uid        types.UID
+	generation int64
+}
+
+func contentOf(object any) content {
+	policy, ok := object.(*v1alpha1.SyncPolicy)
+	if !ok {
+		return content{}
 	}
-	return 0
+	return content{policy.UID, policy.Generation}
 }
 
 // settings say how long records are kept, with the defaults where nothing is set.

@@ -52,10 +52,7 @@ type removal struct {
 
 // remove removes records. Those that have gone or changed since they were looked at are left to the next sweep.
 func (s *Sweeper) remove(ctx context.Context, expired []version, retention v1alpha1.Retention) (removed, error) {
-	if len(expired) == 0 {
-		return removed{}, nil
-	}
-	archive, err := s.open(retention.Archive)
+	archive, err := s.open(retention.Archive) // also for nothing: the SyncPolicy tells whether it can be
 	if err != nil {
 		return removed{}, &archiveError{err}
 	}

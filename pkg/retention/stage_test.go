@@ -41,6 +41,8 @@ type eager struct {
 	waits []time.Duration
 }
 
+func newEager() *eager { return &eager{FakeClock: clocktesting.NewFakeClock(today)} }
+
 func (c *eager) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +68,7 @@ func newStage(t *testing.T, objects ...runtime.Object) *stage {
 
 func newStageIn(folder string, objects ...runtime.Object) *stage {
 	s := &stage{
-		client: fake.NewClientset(objects...), clock: &eager{FakeClock: clocktesting.NewFakeClock(today)}, folder: folder,
+		client: fake.NewClientset(objects...), clock: newEager(), folder: folder,
 	}
 	s.client.PrependReactor("list", resource.Resource, s.page)
 	s.client.PrependReactor("delete", resource.Resource, s.checkPreconditions)

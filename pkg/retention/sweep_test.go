@@ -255,16 +255,11 @@ func TestRecordsStayWhenThereIsNoPlaceForThem(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStageIn(tt.folder, append(many(3), tt.policy)...)
-			if err := s.sweeper().Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error = %v, want %q in it", err, tt.want)
-			}
+			s.expectNoPlace(t, tt.want)
 			if got := len(s.left()); got != 3 {
 				t.Errorf("%d records stay, want 3", got)
 			}
-			ready := meta.FindStatusCondition(s.told(t).Conditions, v1alpha1.ConditionReady)
-			if ready == nil || ready.Reason != v1alpha1.ReasonArchiveUnavailable || !strings.Contains(ready.Message, tt.want) {
-				t.Errorf("Ready = %v, want %q in it", ready, tt.want)
-			}
+			newStageIn(tt.folder, tt.policy).expectNoPlace(t, tt.want)
 			s.setPolicy(t, policy(unarchived))
 			if err := s.sweeper().Sweep(t.Context()); err != nil {
 				t.Fatal(err)
@@ -274,6 +269,18 @@ func TestRecordsStayWhenThereIsNoPlaceForThem(t *testing.T) {
 				t.Errorf("without an archive: left %q, conditions %v", s.left(), conditions)
 			}
 		})
+	}
+}
+
+// expectNoPlace sweeps, and expects to be told that there is no place to archive records, whether there are any or not.
+func (s *stage) expectNoPlace(t *testing.T, why string) {
+	t.Helper()
+	if err := s.sweeper().Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("error = %v, want %q in it", err, why)
+	}
+	ready := meta.FindStatusCondition(s.told(t).Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Reason != v1alpha1.ReasonArchiveUnavailable || !strings.Contains(ready.Message, why) {
+		t.Errorf("Ready = %v, want %q in it", ready, why)
 	}
 }
 
