@@ -19,7 +19,7 @@ import (
 )
 
 // FactOfReview returns what the request under review wants to do to an object, or nil when that is nothing which is
-// mirrored: a dry run, a connection, a subresource other than scale. hash is the keyed hash of content. A review says
+// mirrored: a dry run, a connection, a subresource other than scale, a scale that stays as it is. hash is the keyed hash of content. A review says
 // nothing about time; received is when it came, by our own clock.
 //
 // Content is that of the object as the webhook was sent it. An API server sends the version of the request, or one that
@@ -33,6 +33,8 @@ func FactOfReview(review *admissionv1.AdmissionReview, received time.Time, hash 
 	case request.DryRun != nil && *request.DryRun:
 		return nil, nil
 	case request.SubResource != "" && (request.SubResource != scaleSubresource || request.Operation != admissionv1.Update):
+		return nil, nil
+	case request.SubResource == scaleSubresource && leavesScale(request):
 		return nil, nil
 	case request.UserInfo.Username == "":
 		return nil, errors.New("the admission review has no user")
@@ -87,21 +89,37 @@ func fillWrite(fact *attribution.Fact, request *admissionv1.AdmissionRequest, ha
 // fillScale fills in the replicas that are asked for, none where the number is left out. A Scale has the uid and the
 // resourceVersion of the object that is scaled.
 func fillScale(fact *attribution.Fact, request *admissionv1.AdmissionRequest) error {
-	var scale struct {
-		Spec struct {
-			Replicas int64 `json:"replicas"`
-		} `json:"spec"`
-	}
-	if err := json.Unmarshal(request.Object.Raw, &scale); err != nil {
-		return fmt.Errorf("reading the scale under review: %w", err)
+	replicas, err := readReplicas(request.Object)
+	if err != nil {
+		return err
 	}
 	old, err := readReviewed(request.OldObject)
 	if err != nil {
 		return err
 	}
 	fact.Name, fact.UID, fact.Before = old.Metadata.Name, old.Metadata.UID, old.Metadata.ResourceVersion
-	fact.Replicas = &scale.Spec.Replicas
+	fact.Replicas = &replicas
 	return named(fact)
+}
+
+// leavesScale says whether a request to scale asks for the replicas that there are. It makes no change, and all that a
+// change which is none of the scale would have in common with it is that number.
+func leavesScale(request *admissionv1.AdmissionRequest) bool {
+	replicas, err := readReplicas(request.Object)
+	before, oldErr := readReplicas(request.OldObject)
+	return err == nil && oldErr == nil && replicas == before
+}
+
+func readReplicas(raw runtime.RawExtension) (int64, error) {
+	var scale struct {
+		Spec struct {
+			Replicas int64 `json:"replicas"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(raw.Raw, &scale); err != nil {
+		return 0, fmt.Errorf("reading the scale under review: %w", err)
+	}
+	return scale.Spec.Replicas, nil
 }
 
 // fillDelete fills in what is deleted. The request has no name where a collection is deleted; the object has.

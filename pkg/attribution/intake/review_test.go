@@ -125,6 +125,9 @@ func TestReviews(t *testing.T) {
 			changes: []func(*admissionv1.AdmissionRequest){resource("apps", "deployments", "scale"), set(admissionv1.Update, scale(`{}`), scale(`{"replicas":1}`))},
 			want:    scaled(0),
 		},
+		"scale to what it is": {
+			changes: []func(*admissionv1.AdmissionRequest){resource("apps", "deployments", "scale"), set(admissionv1.Update, scale(`{"replicas":3}`), scale(`{"replicas":3}`))},
+		},
 		"email": {
 			changes: []func(*admissionv1.AdmissionRequest){func(r *admissionv1.AdmissionRequest) {
 				r.UserInfo.Extra = map[string]authenticationv1.ExtraValue{"x.org/email": {"jane@x.org"}}
