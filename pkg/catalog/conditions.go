@@ -147,6 +147,11 @@ func stalls(reason string) bool {
 	return true
 }
 
+// stalled says whether a catalog has told that its spec cannot be followed.
+func stalled(catalog *v1alpha1.AppCatalog) bool {
+	return meta.IsStatusConditionTrue(catalog.Status.Conditions, v1alpha1.ConditionStalled)
+}
+
 // only has a condition there while it is true.
 func (s conditionSet) only(kind string, v verdict, there bool) {
 	if there {

@@ -86,12 +86,11 @@ func (c *catalogs) resume(
 			return 0, err
 		}
 	}
-	seen, err := c.reader.everything(ctx, catalog.Spec.SourceNamespace, selectedBy([]*v1alpha1.AppCatalog{catalog}))
+	seen, err := c.reader.everything(ctx, catalog.Spec.SourceNamespace, wantedBy([]*v1alpha1.AppCatalog{catalog}))
 	if err != nil {
 		return 0, err
 	}
-	o := occasion{batch: record.Spec.Batch, actor: record.Status.Actor, detected: record.Status.DetectedAt.Time}
-	return 0, c.keeper.carryOut(ctx, catalog, o, seen)
+	return 0, c.keeper.carryOut(ctx, catalog, resumed(record), seen)
 }
 
 // move brings a record to a state, unless somebody was faster.

@@ -6,6 +6,7 @@ package catalog
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,28 +28,29 @@ func failing(t *testing.T) *stage {
 	t.Helper()
 	s := begunStage(t)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
-	s.awaits(1, v1alpha1.SyncStateFailed)
+	s.awaits(v1alpha1.SyncStateFailed)
 	return s
 }
 
-// awaits waits until the newest of so many records after the first is in a state.
-func (s *stage) awaits(n int, state v1alpha1.SyncState) *v1alpha1.SyncStatus {
+// awaits waits until the record of an edit that adam has made is in a state.
+func (s *stage) awaits(state v1alpha1.SyncState) *v1alpha1.SyncStatus {
 	s.Helper()
-	var newest *v1alpha1.SyncStatus
-	s.eventually(fmt.Sprintf("record %d is %s", n, state), func() error {
+	var found v1alpha1.SyncStatus
+	s.eventually(fmt.Sprintf("the record is %s", state), func() error {
 		all := s.syncStatuses()
-		if len(all) <= n || all[n].Status.State != state {
+		at := slices.IndexFunc(all, func(r v1alpha1.SyncStatus) bool { return r.Status.Actor == "adam" && r.Status.State == state })
+		if at < 0 {
 			return fmt.Errorf("records: %q", s.told())
 		}
-		newest = &all[n]
+		found = all[at]
 		return nil
 	})
-	return newest
+	return &found
 }
 
 func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 	s := failing(t)
-	record := s.awaits(1, v1alpha1.SyncStateManualIntervention)
+	record := s.awaits(v1alpha1.SyncStateManualIntervention)
 	if record.Status.Attempts != 5 || record.Status.Actor != "adam" || record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
 		t.Errorf("the record is %+v, %+v", record.Status, record.Status.Error)
 	}
@@ -70,7 +72,7 @@ func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), asked, "teams"); err != nil {
 		t.Fatal(err)
 	}
-	record = s.awaits(1, v1alpha1.SyncStateApplied)
+	record = s.awaits(v1alpha1.SyncStateApplied)
 	if record.Status.Attempts != 6 || record.Status.Error != nil {
 		t.Errorf("the record is %+v", record.Status)
 	}
@@ -86,7 +88,7 @@ func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 func TestWhatFailedIsAppliedOnceItFits(t *testing.T) {
 	s := failing(t)
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
-	s.awaits(1, v1alpha1.SyncStateApplied)
+	s.awaits(v1alpha1.SyncStateApplied)
 	s.windowPasses()
 	if got := s.images("shop")["api"]; got != "shop/api:2" {
 		t.Errorf("the catalog offers %s", got)
@@ -118,11 +120,9 @@ func TestOneCatalogsFailureIsNoneOfAnother(t *testing.T) {
 
 func TestRequestsToReadTheSourceAreAnswered(t *testing.T) {
 	s := begunStage(t)
-	catalog := s.catalog("shop").DeepCopy()
-	catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "a1", Actor: "adam", Time: metav1.NewTime(s.clock.Now())}}
-	if err := s.api.Tracker().Update(catalogKind, catalog, "teams"); err != nil {
-		t.Fatal(err)
-	}
+	s.replace("shop", func(catalog *v1alpha1.AppCatalog) {
+		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "a1", Actor: "adam", Time: metav1.NewTime(s.clock.Now())}}
+	})
 	s.eventually("the request is answered", func() error {
 		if pending := s.catalog("shop").Status.PendingSyncs; len(pending) > 0 {
 			return fmt.Errorf("%+v", pending)

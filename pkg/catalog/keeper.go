@@ -104,7 +104,7 @@ func (k *keeper) held(ctx context.Context, catalog *v1alpha1.AppCatalog) (map[re
 
 // perform does what is left to do. A problem is recorded.
 func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
-	if over(t.record, t.catalog) || !begunToApply(t.record) && !waits(&t.catalog.Spec, k.clock.Now()).ok() {
+	if t.answered(t.catalog) || over(t.record, t.catalog) || !begunToApply(t.record) && !waits(&t.catalog.Spec, k.clock.Now()).ok() {
 		return k.close(ctx, t, nil)
 	}
 	next, err := k.plan(t, seen)
@@ -127,8 +127,8 @@ func (k *keeper) plan(t *task, seen sight) (plan, error) {
 	}
 	return newPlan(situation{
 		catalog: t.catalog, rules: rules, held: t.held, seen: seen, now: k.clock.Now(),
-		edited:  edited(t.catalog) && t.generation == 0,
-		preview: t.catalog.Spec.PreviewOnly && !begunToApply(t.record),
+		sourceOnly: t.gathered && (edited(t.catalog) || stalled(t.catalog)),
+		preview:    t.catalog.Spec.PreviewOnly && !begunToApply(t.record),
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -21,6 +22,8 @@ type occasion struct {
 	actor string
 	// detected is when that was.
 	detected time.Time
+	// gathered says that the source has changed by itself: it is no time to take a spec over.
+	gathered bool
 	// changes are what is known of who changed the source.
 	changes []intake.Change
 	// generation is that of the spec that is taken over, 0 when that is another occasion.
@@ -31,7 +34,18 @@ type occasion struct {
 
 // occasionOf is that of a batch.
 func occasionOf(batch intake.Batch) occasion {
-	return occasion{batch: batch.ID, detected: batch.FirstSeen, changes: batch.Changes}
+	return occasion{batch: batch.ID, gathered: true, detected: batch.FirstSeen, changes: batch.Changes}
+}
+
+// editBatch is what the batches of edits begin with.
+const editBatch = "generation-"
+
+// resumed is the occasion of a record that is gone on with.
+func resumed(record *v1alpha1.SyncStatus) occasion {
+	return occasion{
+		batch: record.Spec.Batch, actor: record.Status.Actor, detected: record.Status.DetectedAt.Time,
+		gathered: record.Status.AutoTriggered && !strings.HasPrefix(record.Spec.Batch, editBatch),
+	}
 }
 
 // edited says whether the spec has changed since it was last taken over.
@@ -42,6 +56,14 @@ func edited(catalog *v1alpha1.AppCatalog) bool {
 // asked says whether somebody waits for a catalog.
 func asked(catalog *v1alpha1.AppCatalog) bool {
 	return edited(catalog) || len(catalog.Status.PendingSyncs) > 0
+}
+
+// answered says whether what was asked for has been done: who asks again has read the catalog before.
+func (o occasion) answered(catalog *v1alpha1.AppCatalog) bool {
+	if o.request != "" {
+		return !slices.ContainsFunc(catalog.Status.PendingSyncs, func(p v1alpha1.PendingCatalogSync) bool { return p.ID == o.request })
+	}
+	return o.generation > 0 && o.generation <= catalog.Status.ObservedGeneration
 }
 
 // occasionsOf are what people have asked for: a change of the spec, and then to read the source anew.
@@ -59,7 +81,7 @@ func occasionsOf(catalog *v1alpha1.AppCatalog, now time.Time) []occasion {
 // editOf is the occasion of the newest edit, which holds those before it. One that nobody is known to have made is recorded
 // without an actor.
 func editOf(catalog *v1alpha1.AppCatalog, now time.Time) occasion {
-	out := occasion{batch: fmt.Sprintf("generation-%d", catalog.Generation), detected: now, generation: catalog.Generation}
+	out := occasion{batch: fmt.Sprint(editBatch, catalog.Generation), detected: now, generation: catalog.Generation}
 	edits := slices.Clone(catalog.Status.PendingEdits)
 	slices.SortFunc(edits, func(a, b v1alpha1.CatalogEdit) int { return cmp.Compare(a.Generation, b.Generation) })
 	for _, edit := range edits {

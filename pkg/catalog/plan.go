@@ -23,8 +23,9 @@ type situation struct {
 	held map[reference]*v1alpha1.CatalogWorkload
 	seen sight
 	now  time.Time
-	// edited says that an edit of the spec waits. Then only what the source has changed of what the catalog holds counts.
-	edited bool
+	// sourceOnly says that the spec is not taken over yet. Then only what the source has changed of what the catalog holds
+	// counts.
+	sourceOnly bool
 	// preview says that nothing is taken over.
 	preview bool
 }
@@ -123,7 +124,13 @@ func (s *situation) step(workload reference, entry *v1alpha1.CatalogEntry) (step
 		return step{entry: entry}, nil
 	}
 	object := s.seen.objects[workload]
-	if object == nil || !s.rules.selection.Selects(object) {
+	switch {
+	case object == nil:
+		return s.absent(workload, entry), nil
+	case s.rules.selection.Selects(object):
+	case s.sourceOnly:
+		return step{entry: entry}, nil
+	default:
 		return s.absent(workload, entry), nil
 	}
 	content, err := capture.Capture(object, s.rules.ignored)
@@ -133,7 +140,7 @@ func (s *situation) step(workload reference, entry *v1alpha1.CatalogEntry) (step
 	if s.preview {
 		return s.previewed(workload, entry, s.observation(object, content)), nil
 	}
-	if s.edited && (entry == nil || !s.changed(workload, content)) {
+	if s.sourceOnly && (entry == nil || !s.changed(workload, content)) {
 		return step{entry: entry, hash: content.Hash}, nil
 	}
 	return s.present(workload, entry, object, content)
@@ -167,7 +174,7 @@ func (s *situation) present(
 // absent is the step of a workload that is not in the source, or not selected any more.
 func (s *situation) absent(workload reference, entry *v1alpha1.CatalogEntry) step {
 	held := s.held[workload]
-	stays := s.edited || s.rules.selection.Stays(workload, contentOf(held).Object)
+	stays := s.sourceOnly || s.rules.selection.Stays(workload, contentOf(held).Object)
 	switch {
 	case s.preview:
 		if held == nil || !stays {
@@ -211,12 +218,15 @@ func (s *situation) previewed(workload reference, entry *v1alpha1.CatalogEntry, 
 	return out
 }
 
-// changed says whether the source has changed a workload since it was captured.
+// changed says whether the source has changed a workload since the catalog took it over.
 func (s *situation) changed(workload reference, content capture.Manifest) bool {
 	held := s.held[workload]
 	manifest := contentOf(held).Object
-	if manifest == nil {
-		return held == nil || held.Status.Source.Hash != content.Hash
+	switch {
+	case held == nil, held.Status.Revision > s.catalog.Status.Revision: // It was captured by a run that was interrupted.
+		return true
+	case manifest == nil:
+		return held.Status.Source.Hash != content.Hash
 	}
 	again, err := capture.Capture(manifest, s.rules.ignored)
 	return err != nil || again.Hash != content.Hash

@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,8 @@ type stage struct {
 	life    *life
 	version int
 	stop    func()
+	// writing is held by who changes catalogs.
+	writing sync.Mutex
 }
 
 // newStage has a namespace production with the Deployments api and worker.
@@ -76,6 +79,7 @@ func newStage(t testing.TB, objects ...runtime.Object) *stage {
 		meta: metadatafake.NewSimpleMetadataClient(metaScheme, namespace("production")),
 		kv:   bolttest.NewKV(t), clock: clocktesting.NewFakeClock(noon), life: &life{}, stop: func() {},
 	}
+	s.api.PrependReactor("update", "appcatalogs", s.updateStatus)
 	s.api.PrependReactor("*", "*", s.life.react)
 	s.put("api", "shop/api:1")
 	s.put("worker", "shop/worker:1")
@@ -286,14 +290,43 @@ func (s *stage) catalog(name string) *v1alpha1.AppCatalog {
 // edit changes a catalog as a user does.
 func (s *stage) edit(name, actor string, change func(*v1alpha1.AppCatalog)) {
 	s.Helper()
+	s.replace(name, func(catalog *v1alpha1.AppCatalog) {
+		change(catalog)
+		catalog.Generation++
+		catalog.Status.PendingEdits = append(catalog.Status.PendingEdits,
+			v1alpha1.CatalogEdit{Generation: catalog.Generation, Actor: actor, Time: metav1.NewTime(s.clock.Now())})
+	})
+}
+
+// replace writes a catalog.
+func (s *stage) replace(name string, change func(*v1alpha1.AppCatalog)) {
+	s.Helper()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	catalog := s.catalog(name).DeepCopy()
 	change(catalog)
-	catalog.Generation++
-	catalog.Status.PendingEdits = append(catalog.Status.PendingEdits,
-		v1alpha1.CatalogEdit{Generation: catalog.Generation, Actor: actor, Time: metav1.NewTime(s.clock.Now())})
+	catalog.ResourceVersion += "+"
 	if err := s.api.Tracker().Update(catalogKind, catalog, "teams"); err != nil {
 		s.Fatal(err)
 	}
+}
+
+// updateStatus does what the API does with a status: it refuses one of an earlier version.
+func (s *stage) updateStatus(action clienttesting.Action) (bool, runtime.Object, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	given := action.(clienttesting.UpdateAction).GetObject().(*v1alpha1.AppCatalog)
+	stored, err := s.api.Tracker().Get(catalogKind, given.Namespace, given.Name)
+	if err != nil {
+		return true, nil, err
+	}
+	next := stored.(*v1alpha1.AppCatalog).DeepCopy()
+	if given.ResourceVersion != next.ResourceVersion {
+		return true, nil, apierrors.NewConflict(catalogKind.GroupResource(), given.Name, errors.New("it has been changed"))
+	}
+	next.Status = given.Status
+	next.ResourceVersion += "+"
+	return true, next, s.api.Tracker().Update(catalogKind, next, given.Namespace)
 }
 
 // reaches waits until a catalog has a revision, and has taken its spec over.
@@ -318,10 +351,8 @@ func (s *stage) syncStatuses() []v1alpha1.SyncStatus {
 	}
 	records := list.(*v1alpha1.SyncStatusList).Items
 	slices.SortFunc(records, func(a, b v1alpha1.SyncStatus) int {
-		if c := a.Status.DetectedAt.Compare(b.Status.DetectedAt.Time); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(a.Status.DetectedAt.Compare(b.Status.DetectedAt.Time),
+			cmp.Compare(a.Status.Revision, b.Status.Revision), cmp.Compare(a.Name, b.Name))
 	})
 	return records
 }

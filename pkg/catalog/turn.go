@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -82,7 +83,7 @@ func (c *catalogs) recordBatch(ctx context.Context, namespace string, following 
 		return err
 	}
 	if len(following) > 0 {
-		seen, err := c.reader.changed(ctx, batch, selectedBy(following))
+		seen, err := c.reader.changed(ctx, batch, wantedBy(following))
 		if err != nil {
 			return err
 		}
@@ -97,17 +98,23 @@ func (c *catalogs) recordBatch(ctx context.Context, namespace string, following 
 	return c.intake.Done(ctx, batch)
 }
 
-// selectedBy says whether any of catalogs selects an object of their source.
-func selectedBy(following []*v1alpha1.AppCatalog) func(*unstructured.Unstructured) bool {
+// wantedBy says whether any of catalogs selects or holds an object of their source.
+func wantedBy(following []*v1alpha1.AppCatalog) func(*unstructured.Unstructured) bool {
 	var selections []capture.Selection
+	held := sets.New[reference]()
 	for _, catalog := range following {
 		// What cannot be read selects nothing, and is reported when the catalog is brought up to date.
 		if selection, err := capture.NewSelection(&catalog.Spec); err == nil {
 			selections = append(selections, selection)
 		}
+		for _, entry := range catalog.Status.Workloads {
+			held.Insert(reference{Kind: entry.Kind, Name: entry.Name})
+		}
 	}
 	return func(object *unstructured.Unstructured) bool {
-		return slices.ContainsFunc(selections, func(s capture.Selection) bool { return s.Selects(object) })
+		workload, _ := capture.ReferenceTo(object)
+		return held.Has(workload) ||
+			slices.ContainsFunc(selections, func(s capture.Selection) bool { return s.Selects(object) })
 	}
 }
 
@@ -120,7 +127,7 @@ func (c *catalogs) answerAll(ctx context.Context, namespace string, following []
 	if !anyAsked(following) {
 		return nil
 	}
-	seen, err := c.reader.everything(ctx, namespace, selectedBy(following))
+	seen, err := c.reader.everything(ctx, namespace, wantedBy(following))
 	if err != nil {
 		return err
 	}

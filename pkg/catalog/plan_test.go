@@ -1,0 +1,233 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// world is a catalog and its source, without an API: what plans say is written at once.
+type world struct {
+	catalog *v1alpha1.AppCatalog
+	held    map[reference]*v1alpha1.CatalogWorkload
+	source  map[reference]*unstructured.Unstructured
+}
+
+func workload(name string) reference { return reference{Kind: v1alpha1.WorkloadDeployment, Name: name} }
+
+// newWorld has a catalog of api and worker that has taken both over as they are.
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{
+		catalog: appCatalog("shop", "api", "worker"),
+		held:    map[reference]*v1alpha1.CatalogWorkload{}, source: map[reference]*unstructured.Unstructured{},
+	}
+	w.put("api", "shop/api:1")
+	w.put("worker", "shop/worker:1")
+	w.commit(t, w.plan(t))
+	return w
+}
+
+func (w *world) put(name, image string) { w.source[workload(name)] = deployment(name, image) }
+
+// situation is one in which everything has been looked at.
+func (w *world) situation(t testing.TB) situation {
+	t.Helper()
+	rules, err := readRules(&w.catalog.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return situation{
+		catalog: w.catalog, rules: rules, held: w.held, seen: sight{objects: w.source, whole: true}, now: noon,
+		preview: w.catalog.Spec.PreviewOnly,
+	}
+}
+
+func (w *world) plan(t testing.TB, changes ...func(*situation)) plan {
+	t.Helper()
+	s := w.situation(t)
+	for _, change := range changes {
+		change(&s)
+	}
+	out, err := newPlan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// write is the first part of a commit.
+func (w *world) write(p plan) {
+	for _, record := range p.writes {
+		w.held[workload(record.Status.Name)] = record
+	}
+}
+
+// commit does what the keeper does with a plan.
+func (w *world) commit(t testing.TB, p plan) {
+	t.Helper()
+	w.write(p)
+	if len(p.changes) > 0 && !p.preview {
+		advance(w.catalog, p.entries, "shop-bcdfg", noon)
+	}
+	if p.preview {
+		return
+	}
+	offered := sets.New[reference]()
+	for _, entry := range w.catalog.Status.Workloads {
+		offered.Insert(reference{Kind: entry.Kind, Name: entry.Name})
+	}
+	for held := range w.held {
+		if !offered.Has(held) {
+			delete(w.held, held)
+		}
+	}
+}
+
+func (p plan) String() string {
+	var words []string
+	for _, change := range p.changes {
+		words = append(words, fmt.Sprintf("%s %s", change.ChangeType, change.Name))
+	}
+	words = append(words, "|")
+	for _, entry := range p.entries {
+		word := fmt.Sprintf("%s@%d", entry.Name, entry.Revision)
+		if entry.Missing {
+			word += "?"
+		}
+		words = append(words, word)
+	}
+	words = append(words, "|")
+	for _, record := range p.writes {
+		words = append(words, record.Status.Name)
+	}
+	return strings.Join(words, " ")
+}
+
+// only is a look at some workloads.
+func only(names ...string) func(*situation) {
+	return func(s *situation) {
+		s.seen.whole, s.seen.at = false, sets.New[reference]()
+		for _, name := range names {
+			s.seen.at.Insert(workload(name))
+		}
+	}
+}
+
+func patching(name, patch string) v1alpha1.Patch {
+	return v1alpha1.Patch{
+		Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: name}, Type: v1alpha1.PatchStrategicMerge, Patch: patch,
+	}
+}
+
+const imagePatch = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"patched"}]}}}}`
+
+// TestPlans has the changes, the entries with their revisions, and the records that are written.
+func TestPlans(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(t *testing.T, w *world)
+		look   []func(*situation)
+		want   string
+	}{
+		"nothing":           {func(*testing.T, *world) {}, nil, "| api@1 worker@1 |"},
+		"an image":          {func(_ *testing.T, w *world) { w.put("api", "shop/api:2") }, nil, "Changed api | api@2 worker@1 | api"},
+		"an unknown object": {func(_ *testing.T, w *world) { w.put("db", "db:1") }, nil, "| api@1 worker@1 |"},
+		"what is ignored": {func(_ *testing.T, w *world) { with(int64(7), "spec", "replicas")(w.source[workload("api")]) }, nil,
+			"| api@1 worker@1 |"},
+		"a status": {func(_ *testing.T, w *world) { with(int64(7), "status", "replicas")(w.source[workload("api")]) }, nil,
+			"| api@1 worker@1 |"},
+		"an interrupted batch before an edit": {func(t *testing.T, w *world) {
+			w.put("api", "shop/api:2")
+			w.write(w.plan(t))
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", imagePatch)}
+		}, []func(*situation){func(s *situation) { s.sourceOnly = true }}, "Changed api | api@2 worker@1 |"},
+		"a resourceVersion":  {func(_ *testing.T, w *world) { w.source[workload("api")].SetResourceVersion("777") }, nil, "| api@1 worker@1 |"},
+		"the same made anew": {func(_ *testing.T, w *world) { w.source[workload("api")].SetUID("another") }, nil, "| api@1 worker@1 | api"},
+		"a deletion": {func(_ *testing.T, w *world) { delete(w.source, workload("worker")) }, nil,
+			"Removed worker | api@1 worker@2? | worker"},
+		"a deletion that was not looked for": {func(_ *testing.T, w *world) { delete(w.source, workload("worker")) },
+			[]func(*situation){only("api")}, "| api@1 worker@1 |"},
+		"a deletion of a hidden kind": {func(_ *testing.T, w *world) { clear(w.source) },
+			[]func(*situation){func(s *situation) { s.seen.hidden = sets.New(v1alpha1.WorkloadDeployment) }}, "| api@1 worker@1 |"},
+		"a change that was not looked for": {func(_ *testing.T, w *world) { w.put("api", "shop/api:2"); delete(w.source, workload("api")) },
+			[]func(*situation){only("worker")}, "| api@1 worker@1 |"},
+		"an editor takes out": {func(_ *testing.T, w *world) { w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1] }, nil,
+			"Removed worker | api@1 |"},
+		"an editor takes out what is missing": {func(_ *testing.T, w *world) {
+			delete(w.source, workload("worker"))
+			w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1]
+		}, nil, "Removed worker | api@1 |"},
+		"an editor adds what is not there": {func(_ *testing.T, w *world) {
+			w.catalog.Spec.Workloads = append(w.catalog.Spec.Workloads, workload("db"))
+		},
+			nil, "| api@1 worker@1 |"},
+		"an editor selects": {func(_ *testing.T, w *world) {
+			w.put("db", "db:1")
+			w.catalog.Spec.WorkloadSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
+		}, nil, "Added db | api@1 db@2 worker@1 | db"},
+		"an editor patches": {func(_ *testing.T, w *world) { w.catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)} }, nil,
+			"Changed api | api@2 worker@1 | api"},
+		"a source change that a patch hides": {func(t *testing.T, w *world) {
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+			w.commit(t, w.plan(t))
+			w.put("api", "shop/api:2")
+		}, nil, "| api@2 worker@1 | api"},
+		"a preview": {func(_ *testing.T, w *world) {
+			w.catalog.Spec.PreviewOnly = true
+			w.put("api", "shop/api:2")
+			delete(w.source, workload("worker"))
+		}, nil, "Changed api Removed worker | api@1 worker@1 | api worker"},
+		"a batch before an edit": {func(_ *testing.T, w *world) {
+			w.put("api", "shop/api:2")
+			w.put("db", "db:1")
+			w.catalog.Spec.Workloads = []reference{workload("api"), workload("db")}
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", imagePatch)}
+		}, []func(*situation){func(s *situation) { s.sourceOnly = true }}, "Changed api | api@2 worker@1 | api"},
+		"a deletion before an edit": {func(_ *testing.T, w *world) {
+			delete(w.source, workload("worker"))
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+		}, []func(*situation){func(s *situation) { s.sourceOnly = true }}, "Removed worker | api@1 worker@2? | worker"},
+		"labels that are lost": {func(_ *testing.T, w *world) {
+			w.catalog.Spec.Workloads = w.catalog.Spec.Workloads[:1]
+			w.catalog.Spec.WorkloadSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "worker"}}
+			w.source[workload("worker")].SetLabels(nil)
+		}, nil, "Removed worker | api@1 worker@2? | worker"},
+		"a record that somebody has deleted": {func(_ *testing.T, w *world) { delete(w.held, workload("api")) }, nil, "| api@1 worker@1 | api"},
+		"a record of an interrupted run": {func(t *testing.T, w *world) {
+			w.put("api", "shop/api:2")
+			w.write(w.plan(t))
+		}, nil, "Changed api | api@2 worker@1 |"},
+		"a record of an interrupted run that was for nothing": {func(t *testing.T, w *world) {
+			w.put("api", "shop/api:2")
+			w.write(w.plan(t))
+			w.put("api", "shop/api:1")
+		}, nil, "| api@1 worker@1 | api"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			test.change(t, w)
+			if got := w.plan(t, test.look...).String(); strings.TrimSpace(got) != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestPlansWithPatchesThatDoNotFit(t *testing.T) {
+	w := newWorld(t)
+	w.catalog.Spec.Patches = []v1alpha1.Patch{unfit}
+	_, err := newPlan(w.situation(t))
+	if why := (*problem)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonPatchFailed || !strings.Contains(err.Error(), `"api"`) {
+		t.Errorf("got %v", err)
+	}
+}

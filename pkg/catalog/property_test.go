@@ -1,0 +1,122 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
+)
+
+// happen changes something in a source or a spec, and returns the workload; everything else stays.
+func (w *world) happen(random *rand.Rand) reference {
+	names := []string{"api", "worker", "db", "cache"}
+	name := names[random.Intn(len(names))]
+	switch image := fmt.Sprintf("image:%d", random.Intn(3)); random.Intn(8) {
+	case 0:
+		delete(w.source, workload(name))
+	case 1:
+		w.catalog.Spec.Workloads = []reference{workload(name), workload("api")}
+	case 2:
+		w.catalog.Spec.Patches = nil
+	case 3:
+		w.catalog.Spec.Patches = []v1alpha1.Patch{patching(name, imagePatch)}
+	default:
+		w.put(name, image)
+	}
+	return workload(name)
+}
+
+// TestPlansAreTheSameAfterAnyInterruption changes catalogs and sources at random, and interrupts what writes a plan.
+func TestPlansAreTheSameAfterAnyInterruption(t *testing.T) {
+	for seed := range int64(300) {
+		random := rand.New(rand.NewSource(seed))
+		w := newWorld(t)
+		for range 12 {
+			for range random.Intn(4) {
+				w.happen(random)
+			}
+			before := w.catalog.Status.Revision
+			whole := w.plan(t)
+			interrupted := whole
+			interrupted.writes = whole.writes[:random.Intn(len(whole.writes)+1)]
+			w.write(interrupted)
+			again := w.plan(t)
+			if diff := cmp.Diff(whole.entries, again.entries); diff != "" || !slices.Equal(whole.changes, again.changes) {
+				t.Fatalf("seed %d: %s, and after an interruption %s", seed, whole, again)
+			}
+			w.commit(t, again)
+			w.check(t, seed, before, len(again.changes) > 0)
+		}
+	}
+}
+
+// check looks whether a catalog that has just been brought up to date is.
+func (w *world) check(t *testing.T, seed, before int64, changed bool) {
+	t.Helper()
+	if next := w.plan(t); len(next.changes)+len(next.writes) > 0 {
+		t.Fatalf("seed %d: there is still something to do: %s", seed, next)
+	}
+	if now := w.catalog.Status.Revision; changed != (now == before+1) || !changed && now != before {
+		t.Fatalf("seed %d: revision %d follows %d; something has changed: %v", seed, now, before, changed)
+	}
+	rules := w.situation(t).rules
+	for _, entry := range w.catalog.Status.Workloads {
+		object, held := w.source[workload(entry.Name)], w.held[workload(entry.Name)]
+		if held == nil || held.Status.Revision != entry.Revision || held.Status.Hash != entry.Hash || held.Status.Missing != entry.Missing {
+			t.Fatalf("seed %d: the entry is %+v, the record %+v", seed, entry, held)
+		}
+		if entry.Missing != (object == nil) {
+			t.Fatalf("seed %d: the entry is %+v, the source has %v", seed, entry, object)
+		}
+		if object == nil {
+			continue
+		}
+		content, err := capture.Capture(object, rules.ignored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if offered, err := content.Patched(rules.patches); err != nil || offered.Hash != entry.Hash {
+			t.Fatalf("seed %d: %s is offered otherwise than it is (%v)", seed, entry.Name, err)
+		}
+	}
+	if named := sets.New(w.catalog.Spec.Workloads...); len(w.catalog.Status.Workloads) > named.Len() {
+		t.Fatalf("seed %d: %d entries for %d workloads", seed, len(w.catalog.Status.Workloads), named.Len())
+	}
+}
+
+// TestLooksAtWhatChangedFindWhatLooksAtAllDo changes sources at random, and compares the plans of both.
+func TestLooksAtWhatChangedFindWhatLooksAtAllDo(t *testing.T) {
+	for seed := range int64(300) {
+		random := rand.New(rand.NewSource(seed))
+		w := newWorld(t)
+		for range 8 {
+			spec := *w.catalog.Spec.DeepCopy()
+			changed := sets.New[reference]()
+			for range random.Intn(4) {
+				changed.Insert(w.happen(random))
+			}
+			w.catalog.Spec = spec
+			whole := w.plan(t)
+			part := w.plan(t, func(s *situation) {
+				objects := maps.Clone(w.source)
+				maps.DeleteFunc(objects, func(workload reference, _ *unstructured.Unstructured) bool { return !changed.Has(workload) })
+				s.seen = sight{objects: objects, at: changed}
+			})
+			if whole.String() != part.String() {
+				t.Fatalf("seed %d: a look at all finds %s, one at %v finds %s", seed, whole, changed, part)
+			}
+			w.commit(t, part)
+		}
+	}
+}
