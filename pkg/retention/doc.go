@@ -9,6 +9,7 @@
 // The archive is a folder of files with one record on each line, as JSON. A batch of records is on disk before the first
 // of them is deleted, and all of them are deleted before the next batch is written. So whatever ends the process, a record
 // is in the API, in the archive or in both; and those that are in both are in the last batch of the newest file, where they
-// are found when the archive is opened again, and are not written twice. A record that several servers have archived, each
-// in its own folder, has the same uid in all of them.
+// are found when the archive is opened again, and are not written twice. What can be there twice has the same uid: a record
+// that was written again before it could be deleted, one whose retention was lengthened at that moment, and one that two
+// servers have archived, each in its own folder. The last line is right.
 package retention

@@ -58,10 +58,11 @@ func (s *Sweeper) remove(ctx context.Context, expired []version, retention v1alp
 	}
 	r := removal{Sweeper: s, retention: retention, archive: archive}
 	if archive == nil {
-		return r.removed, r.inBatches(ctx, expired, r.deleteAll)
+		err = r.inBatches(ctx, expired, r.deleteAll)
+		return r.removed, err
 	}
-	err = r.archiveAndDelete(ctx, expired)
-	return r.removed, errors.Join(err, archive.close())
+	err = errors.Join(r.archiveAndDelete(ctx, expired), archive.close())
+	return r.removed, err
 }
 
 // open opens the archive that a policy asks for, nil for none.

@@ -315,6 +315,17 @@ func TestThePolicyTellsWhatWent(t *testing.T) {
 	}
 }
 
+func TestThePolicyTellsWhatWentForGood(t *testing.T) {
+	s := newStage(t, append(many(5), policy(unarchived), record("shop", "new", 1))...)
+	if err := s.sweeper().Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told := s.told(t)
+	if told.Records != 1 || told.RecordsExpired != 5 || told.RecordsArchived != 0 {
+		t.Errorf("%d records are left, %d went, %d of them archived; want 1, 5, 0", told.Records, told.RecordsExpired, told.RecordsArchived)
+	}
+}
+
 // told is what the SyncPolicy has been told.
 func (s *stage) told(t *testing.T) v1alpha1.SyncPolicyStatus {
 	t.Helper()
