@@ -580,7 +580,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Archive(ref common.ReferenceCallback)
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is File (in the server's data directory, one file a month) or GitDestination (in the folder of a GitDestination).\n\nPossible enum values:\n - `\"File\"` is the server's data directory.\n - `\"GitDestination\"` is the folder of a GitDestination.",
+							Description: "type is File (in the server's data directory, a new file each month) or GitDestination (in the folder of a GitDestination).\n\nPossible enum values:\n - `\"File\"` is the server's data directory.\n - `\"GitDestination\"` is the folder of a GitDestination.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3275,7 +3275,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Retention(ref common.ReferenceCallbac
 					},
 					"keepPerSubject": {
 						SchemaProps: spec.SchemaProps{
-							Description: "keepPerSubject is how many of the newest records of each catalog and environment stay, however old they are, 0 to 10000. Defaults to 10.",
+							Description: "keepPerSubject is how many of the newest records of each catalog and environment stay as long as it exists, however old they are, 0 to 10000. Defaults to 10.",
 							Default:     10,
 							Type:        []string{"integer"},
 							Format:      "int32",

@@ -110,8 +110,8 @@ type Retention struct {
 	// +optional
 	// +default=90
 	Days *int32 `json:"days,omitempty"`
-	// keepPerSubject is how many of the newest records of each catalog and environment stay, however old they are, 0 to
-	// 10000. Defaults to 10.
+	// keepPerSubject is how many of the newest records of each catalog and environment stay as long as it exists, however
+	// old they are, 0 to 10000. Defaults to 10.
 	// +optional
 	// +default=10
 	KeepPerSubject *int32 `json:"keepPerSubject,omitempty"`
@@ -127,7 +127,7 @@ type Retention struct {
 
 // Archive says where records are written before they go.
 type Archive struct {
-	// type is File (in the server's data directory, one file a month) or GitDestination (in the folder of a
+	// type is File (in the server's data directory, a new file each month) or GitDestination (in the folder of a
 	// GitDestination).
 	Type ArchiveType `json:"type"`
 	// destinationRef names the GitDestination. It is required when type is GitDestination and must be absent otherwise.

@@ -14,7 +14,7 @@ import (
 //
 // Archive says where records are written before they go.
 type ArchiveApplyConfiguration struct {
-	// type is File (in the server's data directory, one file a month) or GitDestination (in the folder of a
+	// type is File (in the server's data directory, a new file each month) or GitDestination (in the folder of a
 	// GitDestination).
 	Type *configbutlerv1alpha1.ArchiveType `json:"type,omitempty"`
 	// destinationRef names the GitDestination. It is required when type is GitDestination and must be absent otherwise.

@@ -12,8 +12,8 @@ package v1alpha1
 type RetentionApplyConfiguration struct {
 	// days is how long after something was last done about it a record goes, 1 to 3650. Defaults to 90.
 	Days *int32 `json:"days,omitempty"`
-	// keepPerSubject is how many of the newest records of each catalog and environment stay, however old they are, 0 to
-	// 10000. Defaults to 10.
+	// keepPerSubject is how many of the newest records of each catalog and environment stay as long as it exists, however
+	// old they are, 0 to 10000. Defaults to 10.
 	KeepPerSubject *int32 `json:"keepPerSubject,omitempty"`
 	// maxPerSubject is how many records of each catalog and environment there may be; beyond it the oldest go before
 	// their time. At least keepPerSubject, 1 to 100000. Defaults to 1000.
