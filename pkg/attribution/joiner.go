@@ -178,7 +178,9 @@ func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 
 // Find returns the author of a state that was found by comparison, without waiting: who made the object's
 // resourceVersion, unless others have written the object lately, whose changes may be found as well; or who deleted an
-// object that is gone, of which namespace and name suffice. Only the audit knows.
+// object that is gone, of which namespace and name suffice. Only the audit knows. What an event has told of before is not
+// what a comparison finds: the difference was made by what the caller wants of the object now, and that was nobody of
+// the audit's.
 func (j *Joiner) Find(event Event) Author {
 	object := objectOf(event.Resource.GroupResource(), event.Object)
 	var found *kept
@@ -187,7 +189,7 @@ func (j *Joiner) Find(event Event) Author {
 	} else if found = maker(j.auditedStates(event.Object), nil, event.Object); found != nil && j.othersWrote(found) {
 		found = nil
 	}
-	if found == nil {
+	if found == nil || j.toldBefore(event.Operation, object, found) {
 		return Author{Signal: Unknown}
 	}
 	return Author{Actor: found.Actor, Signal: Audit}
@@ -221,6 +223,21 @@ func (j *Joiner) othersWrote(found *kept) bool {
 	return slices.ContainsFunc(j.recent.ofUID[found.UID], func(k *kept) bool {
 		return k.Signal == Audit && !isDeletion(k) && k.After != found.After && !sameUser(k, found)
 	})
+}
+
+// toldBefore says whether the change that a fact is about has come as an event, which waits no longer.
+func (j *Joiner) toldBefore(operation v1alpha1.Operation, object Object, found *kept) bool {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if j.occupied[object] != nil {
+		return false
+	}
+	if operation == v1alpha1.OperationDelete {
+		_, told := j.departed[found.UID]
+		return told
+	}
+	seen, ok := j.memory.of(found.UID)
+	return ok && seen.last == found.After
 }
 
 // Sources tells how the API servers' audit and their admission are as sources of facts.

@@ -287,3 +287,26 @@ func TestFindTheLastDeletion(t *testing.T) {
 		}
 	})
 }
+
+// A change that an event has told of is not what a comparison finds later, unless the event still waits.
+func TestFindWhatWasToldBefore(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.wake(20*time.Millisecond, Admission, Audit)
+		state := configMap("web", "u1", "6").event(update, "C")
+		gone := configMap("gone", "u2", "9").event(deleted, "")
+		s.submit(state)
+		s.submit(gone)
+		s.Add([]Fact{factOf("ann", Audit, update, state), factOf("ann", Audit, deleted, gone)}, false)
+		for _, event := range []Event{state, gone} {
+			if author := s.Find(event); author.Username != "ann" {
+				t.Errorf("found %+v while the event waits", author)
+			}
+		}
+		pass(maxWait)
+		for _, event := range []Event{state, gone, configMap("gone", "", "").event(deleted, "")} {
+			if author := s.Find(event); author.Known() {
+				t.Errorf("found %+v after the event", author)
+			}
+		}
+	})
+}

@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -69,7 +70,7 @@ func (s *stage) put(r *reports, name string, signals ...attribution.Signal) {
 			fact.Content = contentHash(next.files[object].content)
 			r.tell(fact)
 		case attribution.ManagedFields:
-			managers = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate}}
+			managers = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Time: new(metav1.Now())}}
 		}
 	}
 	s.cluster.put(object, "1", func(object *unstructured.Unstructured) {
@@ -218,5 +219,28 @@ func TestWhatIsToldOfReports(t *testing.T) {
 				t.Errorf("%s instead of %s", got, test.want)
 			}
 		})
+	}
+}
+
+// What a destination's own change makes of the files was not done by who wrote the objects last.
+func TestNobodyMadeWhatADestinationAsksFor(t *testing.T) {
+	r := newReports()
+	rule := v1alpha1.IgnoreRule{Target: v1alpha1.IgnoreTarget{Kind: "configmap"}, Fields: []string{"/data"}}
+	s := newStage(t, func(s *stage) { s.facts, s.hash = r, contentHash })
+	s.idle()
+	s.put(r, "ann", attribution.Audit, attribution.ManagedFields)
+	s.mirrored()
+	s.idle()
+	before := s.mustRun("rev-parse", "main")
+	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Ignore = []v1alpha1.IgnoreRule{rule} })
+	eventually(t, "a commit", func() error {
+		if s.mustRun("rev-parse", "main") == before {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	s.idle()
+	if got, want := s.mustRun("log", "--format=%an %s", before+"..main"), "Slipstream [SEED] UPDATE v1/configmaps shop/ann"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
