@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -219,67 +218,4 @@ func TestPausesEndWithOneRecord(t *testing.T) {
 	}
 	s.windowPasses()
 	s.tells(first, "shop 2 AutoApplied Changed api Changed worker (2)")
-}
-
-// TestDeathBetweenWrites ends the process at each of its writes in turn, and starts it again.
-func TestDeathBetweenWrites(t *testing.T) {
-	for name, preview := range map[string]bool{"applied": false, "preview": true} {
-		t.Run(name, func(t *testing.T) {
-			deaths := 0
-			for last := 1; dies(t, last, preview); last++ {
-				deaths = last
-			}
-			if deaths < 3 {
-				t.Errorf("the process has died at %d writes only", deaths)
-			}
-		})
-	}
-}
-
-func dies(t *testing.T, last int, preview bool) (died bool) {
-	t.Helper()
-	s := begunStage(t)
-	if preview {
-		s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
-		s.reaches("shop", 1)
-	}
-	s.windowPasses()
-	s.stop()
-	s.put("api", "shop/api:2")
-	s.remove("worker")
-	want := []string{first, "shop 2 AutoApplied Changed api Removed worker (2)"}
-	if preview {
-		want[1] = "shop 0 AutoApplied preview Changed api Removed worker (2)"
-	}
-	ended := s.start(last)
-	hasDied := func() bool {
-		select {
-		case <-ended:
-			return true
-		default:
-			return false
-		}
-	}
-	s.eventually("the changes are recorded, or the process is dead", func() error {
-		if !hasDied() && !slices.Equal(s.told(), want) {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-	s.windowPasses()
-	died = hasDied()
-	s.stop()
-	s.start(0)
-	s.eventually("the changes are recorded", func() error {
-		if got := s.told(); !slices.Equal(got, want) {
-			return fmt.Errorf("records: %q", got)
-		}
-		return nil
-	})
-	s.windowPasses()
-	s.tells(want...)
-	if revision := s.catalog("shop").Status.Revision; revision != 2 && !preview || revision != 1 && preview {
-		t.Errorf("died at write %d: revision %d", last, revision)
-	}
-	return died
 }

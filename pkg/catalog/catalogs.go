@@ -123,7 +123,9 @@ func (c *catalogs) prepare(ctx context.Context) error {
 	if !c.namespaces.WaitForSync(ctx) {
 		return fmt.Errorf("read the namespaces: %w", context.Cause(ctx))
 	}
-	return nil
+	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
+		return c.catalogue.Snapshot() != nil, nil
+	})
 }
 
 // notices are what becomes of what the intake tells.

@@ -12,13 +12,13 @@
 // The status of a catalog says what it offers, and a single write changes it: what a plan compares with is the status, and
 // nothing else. Around it, in this order, each write can be repeated:
 //
-//  1. CatalogWorkloads, the content. They may be one revision ahead of the status.
-//  2. The SyncStatus, whose name follows from the batch: it is written over, not twice. When its revision is not ahead of
-//     that of the status, its batch is over.
+//  1. The SyncStatus, whose name follows from the batch: it is written over, not twice. While its revision is ahead of that of
+//     the status, it is to be gone on with before anything else; afterwards its batch is over.
+//  2. CatalogWorkloads, the content. They may be one revision ahead of the status, for that SyncStatus.
 //  3. The status of the catalog.
 //  4. CatalogWorkloads that nothing refers to any more go, and the batch is done.
 //
-// A preview changes no status, so its order is another: the SyncStatus, and then what CatalogWorkloads say was last seen.
+// A preview changes no status: what was seen last is in the CatalogWorkloads.
 //
 // # Edits
 //

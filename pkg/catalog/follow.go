@@ -120,11 +120,7 @@ func (c *catalogs) watchUntil(ctx context.Context) {
 
 // watches are those of each type of workloads in each namespace that a catalog follows.
 func (c *catalogs) watches() []source.Watch {
-	snapshot := c.catalogue.Snapshot()
-	if snapshot == nil {
-		return nil
-	}
-	types, _ := capture.Types(snapshot)
+	types, _ := capture.Types(c.catalogue.Snapshot())
 	var out []source.Watch
 	for _, namespace := range c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ListIndexFuncValues(bySource) {
 		if len(c.following(namespace)) == 0 {

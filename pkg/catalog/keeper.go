@@ -128,27 +128,21 @@ func (k *keeper) plan(t *task, seen sight) (plan, error) {
 	return newPlan(situation{
 		catalog: t.catalog, rules: rules, held: t.held, seen: seen, now: k.clock.Now(),
 		sourceOnly: t.gathered && (edited(t.catalog) || stalled(t.catalog)),
+		begun:      begunToApply(t.record),
 		preview:    t.catalog.Spec.PreviewOnly && !begunToApply(t.record),
 	})
 }
 
 // commit writes a plan, in the order that the package's comment gives.
 func (k *keeper) commit(ctx context.Context, t *task, next plan) error {
-	if next.preview {
-		if _, err := k.tell(ctx, t, next); err != nil {
-			return err
-		}
-		if err := k.writeWorkloads(ctx, next); err != nil {
-			return err
-		}
-		return k.close(ctx, t, nil)
-	}
-	if err := k.writeWorkloads(ctx, next); err != nil {
-		return err
-	}
 	record, err := k.tell(ctx, t, next)
 	if err != nil {
 		return err
+	}
+	for _, workload := range next.writes {
+		if err := k.write(ctx, workload); err != nil {
+			return err
+		}
 	}
 	return k.close(ctx, t, func(catalog *v1alpha1.AppCatalog) {
 		if record != nil && record.Status.Revision > catalog.Status.Revision {
@@ -167,15 +161,6 @@ func (k *keeper) tell(ctx context.Context, t *task, next plan) (*v1alpha1.SyncSt
 		return nil, err
 	}
 	return record, k.write(ctx, record)
-}
-
-func (k *keeper) writeWorkloads(ctx context.Context, next plan) error {
-	for _, record := range next.writes {
-		if err := k.write(ctx, record); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // write writes a record, unless its namespace is going.

@@ -5,11 +5,13 @@ package catalog
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
@@ -26,6 +28,8 @@ type situation struct {
 	// sourceOnly says that the spec is not taken over yet. Then only what the source has changed of what the catalog holds
 	// counts.
 	sourceOnly bool
+	// begun says that this is recorded already. Then CatalogWorkloads may be ahead of the status because of it.
+	begun bool
 	// preview says that nothing is taken over.
 	preview bool
 }
@@ -150,6 +154,11 @@ func (s *situation) step(workload reference, entry *v1alpha1.CatalogEntry) (step
 func (s *situation) present(
 	workload reference, entry *v1alpha1.CatalogEntry, object *unstructured.Unstructured, content capture.Manifest,
 ) (step, error) {
+	if name := v1alpha1.CatalogWorkloadName(s.catalog.Name, workload.Kind, workload.Name); len(name) > validation.DNS1123SubdomainMaxLength {
+		return step{}, &problem{v1alpha1.ReasonRecordRefused, fmt.Errorf(
+			"%s %q is selected, and the name of its record, %s, would be longer than %d characters; a shorter name of the catalog makes room",
+			workload.Kind, workload.Name, name, validation.DNS1123SubdomainMaxLength)}
+	}
 	rendered, err := content.Patched(s.rules.patches)
 	if err != nil {
 		return step{}, &problem{v1alpha1.ReasonPatchFailed, err}
@@ -223,7 +232,7 @@ func (s *situation) changed(workload reference, content capture.Manifest) bool {
 	held := s.held[workload]
 	manifest := contentOf(held).Object
 	switch {
-	case held == nil, held.Status.Revision > s.catalog.Status.Revision: // It was captured by a run that was interrupted.
+	case held == nil, s.begun && held.Status.Revision > s.catalog.Status.Revision:
 		return true
 	case manifest == nil:
 		return held.Status.Source.Hash != content.Hash

@@ -150,7 +150,11 @@ func TestPlans(t *testing.T) {
 			w.put("api", "shop/api:2")
 			w.write(w.plan(t))
 			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", imagePatch)}
-		}, []func(*situation){func(s *situation) { s.sourceOnly = true }}, "Changed api | api@2 worker@1 |"},
+		}, []func(*situation){func(s *situation) { s.sourceOnly, s.begun = true, true }}, "Changed api | api@2 worker@1 |"},
+		"a batch before an interrupted edit": {func(t *testing.T, w *world) {
+			w.catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+			w.write(w.plan(t))
+		}, []func(*situation){func(s *situation) { s.sourceOnly = true }}, "| api@1 worker@1 |"},
 		"a resourceVersion":  {func(_ *testing.T, w *world) { w.source[workload("api")].SetResourceVersion("777") }, nil, "| api@1 worker@1 |"},
 		"the same made anew": {func(_ *testing.T, w *world) { w.source[workload("api")].SetUID("another") }, nil, "| api@1 worker@1 | api"},
 		"a deletion": {func(_ *testing.T, w *world) { delete(w.source, workload("worker")) }, nil,
@@ -228,6 +232,16 @@ func TestPlansWithPatchesThatDoNotFit(t *testing.T) {
 	w.catalog.Spec.Patches = []v1alpha1.Patch{unfit}
 	_, err := newPlan(w.situation(t))
 	if why := (*problem)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonPatchFailed || !strings.Contains(err.Error(), `"api"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPlansWithNamesThatAreTooLong(t *testing.T) {
+	w := newWorld(t)
+	w.catalog.Spec.WorkloadSelector = &metav1.LabelSelector{}
+	w.put(strings.Repeat("a", 250), "shop/api:1")
+	_, err := newPlan(w.situation(t))
+	if why := (*problem)(nil); !errors.As(err, &why) || why.reason != v1alpha1.ReasonRecordRefused {
 		t.Errorf("got %v", err)
 	}
 }

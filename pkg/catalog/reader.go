@@ -5,7 +5,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,24 +24,17 @@ import (
 // request for 500 objects.
 const fewChanges = 100
 
-// errNoTypes says that the types of the source cluster are not known yet.
-var errNoTypes = errors.New("the types of the source cluster are not known yet")
-
 // reader reads workloads of a source.
 type reader struct {
 	client dynamic.Interface
 	lister *source.Lister
-	// types are those that the cluster serves; nil before that is known.
+	// types are those that the cluster serves.
 	types func() *source.Snapshot
 }
 
 // everything reads the workloads of a namespace, and keeps those that are wanted.
 func (r *reader) everything(ctx context.Context, namespace string, wanted func(*unstructured.Unstructured) bool) (sight, error) {
-	snapshot := r.types()
-	if snapshot == nil {
-		return sight{}, errNoTypes
-	}
-	types, missing := capture.Types(snapshot)
+	types, missing := capture.Types(r.types())
 	out := sight{objects: map[reference]*unstructured.Unstructured{}, whole: true, hidden: sets.New[v1alpha1.WorkloadKind]()}
 	for kind, why := range missing {
 		if why.Uncertain {
@@ -68,11 +60,7 @@ func (r *reader) changed(ctx context.Context, batch intake.Batch, wanted func(*u
 	if batch.Resync || len(batch.Changes) > fewChanges {
 		return r.everything(ctx, batch.Namespace, wanted)
 	}
-	snapshot := r.types()
-	if snapshot == nil {
-		return sight{}, errNoTypes
-	}
-	types, _ := capture.Types(snapshot)
+	types, _ := capture.Types(r.types())
 	out := sight{objects: map[reference]*unstructured.Unstructured{}, at: sets.New[reference]()}
 	for _, change := range batch.Changes {
 		workload := referenceOf(change.Object)

@@ -63,6 +63,8 @@ type stage struct {
 	life    *life
 	version int
 	stop    func()
+	// authors says who made changes; nil: nobody does.
+	authors Authors
 	// writing is held by who changes catalogs.
 	writing sync.Mutex
 }
@@ -76,9 +78,10 @@ func newStage(t testing.TB, objects ...runtime.Object) *stage {
 	}
 	s := &stage{
 		TB: t, api: newAPI(objects...), source: dynamicfake.NewSimpleDynamicClient(scheme.Scheme),
-		meta: metadatafake.NewSimpleMetadataClient(metaScheme, namespace("production")),
-		kv:   bolttest.NewKV(t), clock: clocktesting.NewFakeClock(noon), life: &life{}, stop: func() {},
+		meta:  metadatafake.NewSimpleMetadataClient(metaScheme, namespace("production")),
+		clock: clocktesting.NewFakeClock(noon), life: &life{}, stop: func() {},
 	}
+	s.kv = mortalKV{bolttest.NewKV(t), s.life}
 	s.api.PrependReactor("update", "appcatalogs", s.updateStatus)
 	s.api.PrependReactor("*", "*", s.life.react)
 	s.put("api", "shop/api:1")
@@ -121,6 +124,19 @@ func (l *life) begin(last int, end func()) {
 	l.writes, l.last, l.end = 0, last, end
 }
 
+// mortalKV counts the end of batches, which are deletions.
+type mortalKV struct {
+	clientv3.KV
+	life *life
+}
+
+func (kv mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+	if err := kv.life.write(); err != nil {
+		return nil, err
+	}
+	return kv.KV.Delete(ctx, key, options...)
+}
+
 // react counts the writes of the controller's client.
 func (l *life) react(action clienttesting.Action) (bool, runtime.Object, error) {
 	if verb := action.GetVerb(); verb == "update" || verb == "delete" {
@@ -138,6 +154,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	s.life.begin(last, cancel)
 	config := Config{
 		Slipstream: s.api, Store: s.store(), Records: &records{s}, Clock: s.clock, DiscoveryRefresh: time.Hour,
+		Authors: s.authors,
 	}
 	s.source.ClearActions()
 	done := make(chan struct{})

@@ -1,0 +1,102 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// TestDeathBetweenWrites ends the process at each of its writes in turn, and starts it again.
+func TestDeathBetweenWrites(t *testing.T) {
+	for name, story := range map[string]story{
+		"a batch": {change: changeBoth, want: "shop 2 AutoApplied Changed api Removed worker (2)", revision: 2},
+		"a preview": {
+			before: func(s *stage) {
+				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
+				s.reaches("shop", 1)
+			},
+			change: changeBoth, want: "shop 0 AutoApplied preview Changed api Removed worker (2)", revision: 1,
+		},
+		"an edit": {
+			change: func(s *stage) {
+				s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
+					catalog.Spec.Workloads = catalog.Spec.Workloads[:1]
+					catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+				})
+			},
+			want: "shop 2 Applied by adam Changed api Removed worker (2)", revision: 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deaths := 0
+			for last := 1; story.dies(t, last); last++ {
+				deaths = last
+			}
+			if deaths < 4 {
+				t.Errorf("the process has died at %d writes only", deaths)
+			}
+		})
+	}
+}
+
+// story is what happens while no process runs, and what the next one makes of it.
+type story struct {
+	before, change func(*stage)
+	want           string
+	revision       int64
+}
+
+func changeBoth(s *stage) {
+	s.put("api", "shop/api:2")
+	s.remove("worker")
+}
+
+// dies lets a process die at a write, and another one go on. It returns false when there is no such write.
+func (y story) dies(t *testing.T, last int) bool {
+	t.Helper()
+	s := begunStage(t)
+	if y.before != nil {
+		y.before(s)
+	}
+	s.windowPasses()
+	s.stop()
+	y.change(s)
+	want := []string{first, y.want}
+	ended := s.start(last)
+	died := func() bool {
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	}
+	s.eventually("the changes are recorded, or the process is dead", func() error {
+		if !died() && !slices.Equal(s.told(), want) {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	s.windowPasses()
+	wasAlive := !died()
+	s.stop()
+	s.start(0)
+	s.eventually(fmt.Sprintf("the changes are recorded after a death at write %d", last), func() error {
+		if got := s.told(); !slices.Equal(got, want) || s.catalog("shop").Status.Revision != y.revision {
+			return fmt.Errorf("records: %q", got)
+		}
+		return nil
+	})
+	s.windowPasses()
+	s.tells(want...)
+	if revision := s.catalog("shop").Status.Revision; revision != y.revision {
+		t.Errorf("died at write %d: revision %d", last, revision)
+	}
+	return !wasAlive
+}
