@@ -219,3 +219,15 @@ func TestPausesEndWithOneRecord(t *testing.T) {
 	s.windowPasses()
 	s.tells(first, "shop 2 AutoApplied Changed api Changed worker (2)")
 }
+
+func TestChangesWaitWhileACatalogIsPinned(t *testing.T) {
+	s := begunStage(t)
+	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PinnedRevision = new(int64(1)) })
+	s.reaches("shop", 1)
+	s.put("api", "shop/api:2")
+	s.windowPasses()
+	s.tells(first)
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PinnedRevision = nil })
+	s.reaches("shop", 2)
+	s.tells(first, "shop 2 Applied by adam Changed api (1)")
+}

@@ -1,0 +1,114 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// TestConditions has what is said of the conditions that are not as usual, by type.
+func TestConditions(t *testing.T) {
+	usual := map[string]string{
+		v1alpha1.ConditionReady: "True Succeeded", v1alpha1.ConditionSourceReachable: "True Succeeded",
+		v1alpha1.ConditionPaused: "False Succeeded", v1alpha1.ConditionWorkloadsMissing: "False Succeeded",
+	}
+	later := metav1.NewTime(noon.Add(time.Hour))
+	for name, test := range map[string]struct {
+		change          func(*v1alpha1.AppCatalog)
+		source, trouble verdict
+		want            map[string]string
+	}{
+		"as usual": {},
+		"new": {
+			change: func(catalog *v1alpha1.AppCatalog) { catalog.Status = v1alpha1.AppCatalogStatus{} },
+			want:   map[string]string{v1alpha1.ConditionReady: "False Progressing", v1alpha1.ConditionReconciling: "True Progressing"},
+		},
+		"no source": {source: verdict{v1alpha1.ReasonSourceNotFound, ""}, want: map[string]string{
+			v1alpha1.ConditionReady: "False SourceNotFound", v1alpha1.ConditionSourceReachable: "False SourceNotFound",
+			v1alpha1.ConditionStalled: "True SourceNotFound",
+		}},
+		"out of reach": {source: verdict{v1alpha1.ReasonSourceUnreachable, ""}, want: map[string]string{
+			v1alpha1.ConditionReady: "False SourceUnreachable", v1alpha1.ConditionSourceReachable: "False SourceUnreachable",
+		}},
+		"unfit": {trouble: verdict{v1alpha1.ReasonPatchFailed, ""}, want: map[string]string{
+			v1alpha1.ConditionReady: "False PatchFailed", v1alpha1.ConditionStalled: "True PatchFailed",
+		}},
+		"deleted": {
+			change: func(catalog *v1alpha1.AppCatalog) { catalog.Status.Workloads[0].Missing = true },
+			want:   map[string]string{v1alpha1.ConditionWorkloadsMissing: "True DeletedInSource"},
+		},
+		"never seen": {
+			change: func(catalog *v1alpha1.AppCatalog) {
+				catalog.Spec.Workloads = append(catalog.Spec.Workloads, workload("db"))
+			},
+			want: map[string]string{v1alpha1.ConditionWorkloadsMissing: "True NeverSeen"},
+		},
+		"paused": {
+			change: func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = &later },
+			want:   map[string]string{v1alpha1.ConditionPaused: "True PauseUntil"},
+		},
+		"a pause that is over": {change: func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = new(metav1.NewTime(noon)) }},
+		"pinned": {
+			change: func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PinnedRevision = new(int64(1)) },
+			want:   map[string]string{v1alpha1.ConditionPaused: "True Pinned"},
+		},
+		"previews": {
+			change: func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true },
+			want:   map[string]string{v1alpha1.ConditionPaused: "True PreviewOnly"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.catalog.Status.ObservedGeneration = 1
+			if test.change != nil {
+				test.change(w.catalog)
+			}
+			setConditions(w.catalog, test.source, test.trouble, noon)
+			for _, told := range w.catalog.Status.Conditions {
+				want, ok := test.want[told.Type]
+				if !ok {
+					want = usual[told.Type]
+				}
+				if got := string(told.Status) + " " + told.Reason; got != want {
+					t.Errorf("%s is %s, want %s", told.Type, got, want)
+				}
+			}
+			for kind := range test.want {
+				if meta.FindStatusCondition(w.catalog.Status.Conditions, kind) == nil {
+					t.Errorf("there is no condition %s", kind)
+				}
+			}
+		})
+	}
+}
+
+func TestConditionsNameSoManyWorkloads(t *testing.T) {
+	w := newWorld(t)
+	for _, letter := range "abcdefghijklmnopqrstuvwxy" {
+		w.catalog.Spec.Workloads = append(w.catalog.Spec.Workloads, workload(string(letter)))
+	}
+	setConditions(w.catalog, verdict{}, verdict{}, noon)
+	message := meta.FindStatusCondition(w.catalog.Status.Conditions, v1alpha1.ConditionWorkloadsMissing).Message
+	if !strings.HasSuffix(message, "Deployment t and 5 more") {
+		t.Error(message)
+	}
+}
+
+func TestHistoryIsAsLongAsItMayBe(t *testing.T) {
+	catalog := appCatalog("shop", "api")
+	catalog.Spec.HistoryLimit = new(int32(2))
+	for range 4 {
+		advance(catalog, nil, "shop-bcdfg", noon)
+	}
+	if history := catalog.Status.History; len(history) != 2 || history[0].Revision != 4 || history[1].Revision != 3 {
+		t.Errorf("the history is %+v", history)
+	}
+}
