@@ -22,15 +22,15 @@ const documentedRoles = "../../../artifacts/examples/server-roles.yaml"
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2})
-	s.limitRights(t)
-	s.mirrorASecret(t)
-	s.ready(t, true)
-
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.EtcdURL()}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
+	s.limitRights(t, client.KV)
+	s.mirrorASecret(t)
+	s.ready(t, true)
+
 	stored := rows(t, client.KV, "/slipstream")
 	allSealedBy(t, stored, "secretbox", "/slipstream/configbutler.ai/gitrepoconfigs/",
 		"/slipstream/configbutler.ai/gitdestinationstatuses/", "/slipstream-work/")
@@ -49,10 +49,13 @@ func TestReplicas(t *testing.T) {
 	s.acceptPushes(t)
 }
 
-// limitRights starts the servers without their key and without the rights of an administrator.
-func (s *stage) limitRights(t *testing.T) {
+// limitRights starts the servers without their key, what is sealed by it, and the rights of an administrator.
+func (s *stage) limitRights(t *testing.T, kv clientv3.KV) {
 	t.Helper()
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kv.Delete(t.Context(), "/slipstream", clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
 	s.kubectl(t, "delete", "secret", "slipstream-encryption", "-n", devcluster.ServerNamespace)
