@@ -1,0 +1,83 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// served are the types that the source cluster serves.
+type served struct{}
+
+func (served) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	verbs := metav1.Verbs{"get", "list", "watch"}
+	group := func(name string) *metav1.APIGroup {
+		version := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
+		return &metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
+	}
+	return []*metav1.APIGroup{group("apps"), group("batch")}, []*metav1.APIResourceList{
+		{GroupVersion: appsv1.SchemeGroupVersion.String(), APIResources: []metav1.APIResource{
+			{Name: "deployments", Kind: "Deployment", Namespaced: true, Verbs: verbs},
+			{Name: "statefulsets", Kind: "StatefulSet", Namespaced: true, Verbs: verbs},
+			{Name: "daemonsets", Kind: "DaemonSet", Namespaced: true, Verbs: verbs},
+			{Name: "replicasets", Kind: "ReplicaSet", Namespaced: true, Verbs: verbs},
+		}},
+		{GroupVersion: batchv1.SchemeGroupVersion.String(), APIResources: []metav1.APIResource{
+			{Name: "jobs", Kind: "Job", Namespaced: true, Verbs: verbs},
+			{Name: "cronjobs", Kind: "CronJob", Namespaced: true, Verbs: verbs},
+		}},
+	}, nil
+}
+
+func namespace(name string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+	}
+}
+
+// deployment is one of production.
+func deployment(name, image string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{
+			"name": name, "namespace": "production", "uid": "uid-of-" + name, "labels": map[string]any{"app": name},
+		},
+		"spec": map[string]any{
+			"replicas": int64(2),
+			"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": image}}}},
+		},
+	}}
+}
+
+// put creates or updates a Deployment of the source.
+func (s *stage) put(name, image string, changes ...func(*unstructured.Unstructured)) {
+	s.Helper()
+	object := deployment(name, image)
+	s.version++
+	object.SetResourceVersion(strconv.Itoa(s.version))
+	for _, change := range changes {
+		change(object)
+	}
+	err := s.source.Tracker().Update(deployments, object, "production")
+	if apierrors.IsNotFound(err) {
+		err = s.source.Tracker().Create(deployments, object, "production")
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) remove(name string) {
+	s.Helper()
+	if err := s.source.Tracker().Delete(deployments, "production", name); err != nil {
+		s.Fatal(err)
+	}
+}
