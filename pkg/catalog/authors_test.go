@@ -6,8 +6,8 @@ package catalog
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,17 +17,18 @@ import (
 )
 
 // audit knows who made each state of an object: whom its uid names, which is no part of the content.
-type audit struct{}
+type audit struct{ asked atomic.Int64 }
 
-var _ Authors = audit{}
+var _ Authors = &audit{}
 
-func (audit) Listed(schema.GroupVersionResource, string) {}
-func (audit) Observe(attribution.Event)                  {}
+func (*audit) Listed(schema.GroupVersionResource, string) {}
+func (*audit) Observe(attribution.Event)                  {}
 
-func (audit) Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error {
+func (a *audit) Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error {
 	deliver(ctx, attribution.Author{
 		Signal: attribution.Audit, Actor: attribution.Actor{Username: string(event.Object.GetUID()), Groups: []string{"staff"}},
 	})
+	a.asked.Add(1)
 	return nil
 }
 
@@ -36,17 +37,13 @@ func by(author string) func(*unstructured.Unstructured) {
 }
 
 func TestRecordsSayWhoChangedTheSource(t *testing.T) {
-	s := newStage(t, appCatalog("shop", "api", "worker"))
-	s.authors = audit{}
-	s.start(0)
-	s.reaches("shop", 1)
-	s.watching()
-	s.windowPasses() // what the watches found at their start has been looked at
+	s := begunStage(t)
 	s.put("api", "shop/api:2", by("alice"))
 	s.put("api", "shop/api:2", by("deployment-controller"), with(int64(1), "status", "readyReplicas"))
 	s.put("api", "shop/api:3", by("bob"))
 	s.put("worker", "shop/worker:2", by("bob"))
 	s.put("untracked", "shop/untracked:2", by("carol"))
+	s.arrived(3)
 	s.reaches("shop", 2)
 	want := []v1alpha1.SourceAuthor{
 		{Username: "bob", Signal: v1alpha1.SignalAudit, Workloads: 2}, {Username: "alice", Signal: v1alpha1.SignalAudit, Workloads: 1},
@@ -56,17 +53,24 @@ func TestRecordsSayWhoChangedTheSource(t *testing.T) {
 	}
 }
 
-func TestToolsAreNamedWhereNobodyTellsWhoTheirUsersAre(t *testing.T) {
-	s := begunStage(t)
-	s.windowPasses()
-	s.put("api", "shop/api:2", with([]any{map[string]any{
-		"manager": "kubectl-edit", "operation": "Update", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
-		"time": time.Now().UTC().Format(time.RFC3339), "fieldsV1": map[string]any{"f:spec": map[string]any{}},
-	}}, "metadata", "managedFields"))
-	s.reaches("shop", 2)
-	want := []v1alpha1.SourceAuthor{{FieldManager: "kubectl-edit", Signal: v1alpha1.SignalManagedFields, Workloads: 1}}
-	if got := s.ofRevision(2).Status.ChangedBy; !slices.Equal(got, want) {
-		t.Errorf("changed by %+v, want %+v", got, want)
+func TestAuthorsAsRecordsNameThem(t *testing.T) {
+	alice := attribution.Actor{Username: "alice", Name: "Alice", Email: "a@example.com", Groups: []string{"staff"}, ImpersonatedBy: "ci"}
+	told := v1alpha1.SourceAuthor{Username: "alice", Name: "Alice", Email: "a@example.com", ImpersonatedBy: "ci"}
+	with := func(signal v1alpha1.AttributionSignal) v1alpha1.SourceAuthor { told.Signal = signal; return told }
+	for _, test := range []struct {
+		author attribution.Author
+		want   v1alpha1.SourceAuthor
+	}{
+		{attribution.Author{Signal: attribution.Audit, Actor: alice}, with(v1alpha1.SignalAudit)},
+		{attribution.Author{Signal: attribution.Admission, Actor: alice}, with(v1alpha1.SignalAdmission)},
+		{attribution.Author{Signal: attribution.ManagedFields, Manager: "kubectl-edit"},
+			v1alpha1.SourceAuthor{Signal: v1alpha1.SignalManagedFields, FieldManager: "kubectl-edit"}},
+		{attribution.Author{Signal: attribution.Unknown}, v1alpha1.SourceAuthor{Signal: v1alpha1.SignalUnknown}},
+		{attribution.Author{}, v1alpha1.SourceAuthor{Signal: v1alpha1.SignalUnknown}},
+	} {
+		if got := sourceAuthor(test.author); got != test.want {
+			t.Errorf("%+v is named %+v, want %+v", test.author, got, test.want)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
 )
 
 // begunStage is a stage whose catalog shop has its first revision.
@@ -26,6 +24,7 @@ func begunStage(t *testing.T) *stage {
 	s.start(0)
 	s.reaches("shop", 1)
 	s.watching()
+	s.windowPasses() // so that the batch of what the watches found at their start is over
 	s.tells(first)
 	return s
 }
@@ -50,6 +49,7 @@ func TestSourceChangesBecomeOneRecord(t *testing.T) {
 	s.put("api", "shop/api:4", with(int64(9), "spec", "replicas"))
 	s.put("api", "shop/api:4", with(int64(9), "status", "readyReplicas"))
 	s.put("api", "shop/api:4", annotated("deployment.kubernetes.io/revision", "7"))
+	s.arrived(4)
 	s.reaches("shop", 2)
 	s.windowPasses()
 	s.tells(first, "shop 2 AutoApplied Changed api Changed worker (2)")
@@ -113,12 +113,7 @@ func TestEditsHaveAnActor(t *testing.T) {
 	s := begunStage(t)
 	s.put("db", "shop/db:1")
 	s.put("api", "shop/api:2")
-	s.eventually("the change waits", func() error {
-		if n, _ := s.store().Table(intake.TableName).Count(t.Context(), ""); n == 0 {
-			return errors.New("nothing waits")
-		}
-		return nil
-	})
+	s.arrived(1)
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
 		catalog.Spec.Workloads = append(catalog.Spec.Workloads, reference{Kind: v1alpha1.WorkloadDeployment, Name: "db"})
 		catalog.Spec.Patches = []v1alpha1.Patch{{
@@ -164,8 +159,10 @@ func TestEachCatalogOfANamespaceHasItsRecord(t *testing.T) {
 		s.reaches(name, 1)
 	}
 	s.watching()
+	s.windowPasses()
 	s.put("api", "shop/api:2")
 	s.put("worker", "shop/worker:2")
+	s.arrived(2)
 	if err := s.api.Tracker().Delete(catalogKind, "teams", "gone"); err != nil {
 		t.Fatal(err)
 	}
@@ -182,6 +179,7 @@ func TestPreviewsChangeNothing(t *testing.T) {
 	s.reaches("shop", 1)
 	s.put("api", "shop/api:2")
 	s.remove("worker")
+	s.arrived(2)
 	s.eventually("a preview", func() error {
 		if n := len(s.told()); n != 2 {
 			return fmt.Errorf("%d records", n)

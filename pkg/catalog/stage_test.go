@@ -60,8 +60,7 @@ type stage struct {
 	life    *life
 	version int
 	stop    func()
-	// authors says who made changes; nil: nobody does.
-	authors Authors
+	authors *audit
 	// writing is held by who changes catalogs.
 	writing sync.Mutex
 }
@@ -76,7 +75,7 @@ func newStage(t testing.TB, objects ...runtime.Object) *stage {
 	s := &stage{
 		TB: t, api: newAPI(objects...), source: dynamicfake.NewSimpleDynamicClient(scheme.Scheme),
 		meta:  metadatafake.NewSimpleMetadataClient(metaScheme, namespace("production")),
-		clock: clocktesting.NewFakeClock(noon), life: &life{}, stop: func() {},
+		clock: clocktesting.NewFakeClock(noon), life: &life{}, stop: func() {}, authors: &audit{},
 	}
 	s.kv = mortalKV{bolttest.NewKV(t), s.life}
 	s.api.PrependReactor("update", "appcatalogs", s.updateStatus)
@@ -149,6 +148,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
 	s.life.begin(last, cancel)
+	s.authors.asked.Store(0)
 	config := Config{
 		Slipstream: s.api, Store: s.store(), Records: &records{s}, Clock: s.clock, DiscoveryRefresh: time.Hour,
 		Authors: s.authors,
@@ -197,6 +197,17 @@ func (s *stage) eventually(what string, check func() error) {
 		}
 		s.clock.Step(time.Second)
 		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// arrived waits until so many changes have come since the start. No time passes meanwhile: they are of one window.
+func (s *stage) arrived(changes int64) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); s.authors.asked.Load() < changes; {
+		if time.Now().After(deadline) {
+			s.Fatalf("%d changes have come, want %d", s.authors.asked.Load(), changes)
+		}
+		<-time.After(time.Millisecond)
 	}
 }
 
