@@ -5,54 +5,19 @@ package retention_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/smalldisk"
 )
-
-// smallDisk names, to a child process, the folder to mount a small disk on.
-const smallDisk = "SLIPSTREAM_TEST_SMALL_DISK"
-
-// onSmallDisk runs a test in a process of its own, with a disk of so many bytes. It needs a user namespace to mount one, and
-// leaves the test out where there is none.
-func onSmallDisk(t *testing.T, bytes int, test func(folder string)) {
-	t.Helper()
-	if folder := os.Getenv(smallDisk); folder != "" {
-		if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
-			t.Skipf("mounting: %v", err)
-		}
-		test(folder)
-		return
-	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	child.Env = append(os.Environ(), smallDisk+"="+t.TempDir())
-	child.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	output, err := child.CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		t.Errorf("%v\n%s", err, output)
-	case err != nil:
-		t.Skipf("no user namespace: %v", err)
-	case strings.Contains(string(output), "--- SKIP"):
-		t.Skipf("no disk of its own:\n%s", output)
-	}
-}
 
 // What does not fit on the disk stays in the API, the archive stays readable, and the next sweep goes on when there is room.
 func TestFullDisk(t *testing.T) {
-	onSmallDisk(t, 1<<20, func(disk string) { testFullDisk(t, disk) })
+	smalldisk.Run(t, 1<<20, func(disk string) { testFullDisk(t, disk) })
 }
 
 func testFullDisk(t *testing.T, disk string) {

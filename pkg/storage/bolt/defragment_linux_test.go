@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/test/smalldisk"
 )
 
 // fillUp takes all that a disk has left but for some bytes.
@@ -38,7 +39,7 @@ func copyFile(t *testing.T, from, to string) {
 
 // A copy for which there is no space is not begun.
 func TestDefragmentOnFullDisk(t *testing.T) {
-	onSmallDisk(t, 64<<20, func(folder string) {
+	smalldisk.Run(t, 64<<20, func(folder string) {
 		source, content := bloated(t)
 		path := filepath.Join(folder, "store.db")
 		copyFile(t, source, path)
@@ -82,7 +83,7 @@ func fillOnce(folder, file string, done <-chan struct{}) {
 
 // A disk that somebody else fills while the copy is written leaves the old file.
 func TestDefragmentWhileTheDiskFills(t *testing.T) {
-	onSmallDisk(t, 256<<20, func(folder string) {
+	smalldisk.Run(t, 256<<20, func(folder string) {
 		path := filepath.Join(folder, "store.db")
 		e := reopen(t, path)
 		value := strings.Repeat("x", 100_000)
