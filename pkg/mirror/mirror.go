@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/configbutler/slipstream/pkg/announce"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
@@ -88,7 +89,7 @@ type mirror struct {
 	services     *branchServices
 	watches      *watchStates
 	// announcer is made by run.
-	announcer *announcer
+	announcer *announce.Announcer
 
 	// replan asks for a new plan, publish for a look at what has to be reported.
 	replan, publish chan struct{}
@@ -187,7 +188,7 @@ func (m *mirror) listen() error {
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { signal(m.replan) },
 		DeleteFunc: func(object any) {
-			m.announcer.forget(object)
+			m.announcer.Forget(object)
 			signal(m.replan)
 		},
 		UpdateFunc: func(before, after any) {
@@ -229,7 +230,7 @@ func (m *mirror) run(ctx context.Context) error {
 		group.Wait()
 	}()
 
-	m.announcer = newAnnouncer(newRecorder(ctx, m.cluster))
+	m.announcer = announce.New(announce.NewRecorder(ctx, m.cluster), troublesOf)
 	m.informers.StartWithContext(ctx)
 	group.StartWithContext(ctx, m.catalogue.Run)
 	group.StartWithContext(ctx, m.namespaces.Run)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 
+	"github.com/configbutler/slipstream/pkg/announce"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -205,7 +206,7 @@ func (m *mirror) ruleVerdict(r *rulePlan) verdict {
 
 // statusObject is an object whose status is written.
 type statusObject[T any] interface {
-	eventObject
+	announce.Object
 	DeepCopy() T
 }
 
@@ -219,7 +220,7 @@ type statusClient[T any] interface {
 // change says that something is new, of which Events tell as well. An object that is gone,
 // or has been made anew, is left alone.
 func writeStatus[T statusObject[T]](
-	ctx context.Context, a *announcer, client statusClient[T], object T, conditions func(T) []metav1.Condition, change func(T) bool,
+	ctx context.Context, a *announce.Announcer, client statusClient[T], object T, conditions func(T) []metav1.Condition, change func(T) bool,
 ) error {
 	uid, latest := object.GetUID(), object.DeepCopy()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -229,7 +230,7 @@ func writeStatus[T statusObject[T]](
 		}
 		_, err := client.UpdateStatus(ctx, latest, metav1.UpdateOptions{})
 		if err == nil {
-			a.announce(latest, before, conditions(latest))
+			a.Announce(latest, before, conditions(latest))
 		}
 		if !apierrors.IsConflict(err) {
 			return err

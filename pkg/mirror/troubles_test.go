@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 	events "k8s.io/client-go/tools/record"
 
+	"github.com/configbutler/slipstream/pkg/announce"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -73,10 +73,10 @@ func TestEventsOfConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(10)
-			a := newAnnouncer(recorder)
+			a := announce.New(recorder, troublesOf)
 			object := &v1alpha1.GitDestination{ObjectMeta: metav1.ObjectMeta{UID: "one"}}
 			for i := range test.states[1:] {
-				a.announce(object, conditionsFrom(test.states[i]), conditionsFrom(test.states[i+1]))
+				a.Announce(object, conditionsFrom(test.states[i]), conditionsFrom(test.states[i+1]))
 			}
 			close(recorder.Events)
 			var got []string
@@ -86,16 +86,6 @@ func TestEventsOfConditions(t *testing.T) {
 			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
-			a.forget(cache.DeletedFinalStateUnknown{Obj: object})
-			if len(a.told) > 0 {
-				t.Errorf("what is told of objects that are gone stays: %v", a.told)
-			}
 		})
-	}
-}
-
-func TestEventsAreNotLongerThanAllowed(t *testing.T) {
-	if got := shortened(strings.Repeat("ü", longestEvent)); len(got) > longestEvent || strings.Trim(got, "ü") != "" {
-		t.Errorf("%d bytes: %q", len(got), got)
 	}
 }

@@ -1,0 +1,49 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/announce"
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// troublesOf reads conditions. While it cannot be said whether an object is ready, what was told before stays.
+func troublesOf(conditions []metav1.Condition, before announce.Troubles) announce.Troubles {
+	now := announce.Troubles{}
+	for _, c := range conditions {
+		switch c.Type {
+		case v1alpha1.ConditionReady:
+			switch {
+			case c.Reason == v1alpha1.ReasonProgressing, c.Reason == v1alpha1.ReasonSuspended:
+				if reason, ok := before[c.Type]; ok {
+					now[c.Type] = reason
+				}
+			case c.Status == metav1.ConditionFalse:
+				now[c.Type] = c.Reason
+			}
+		case v1alpha1.ConditionOwnershipConflict:
+			if c.Status == metav1.ConditionTrue && !toldByReady(conditions, c.Reason) {
+				now[c.Type] = c.Reason
+			}
+		case v1alpha1.ConditionSecretsEncrypted:
+			if c.Reason == v1alpha1.ReasonEncryptionUnavailable || c.Reason == v1alpha1.ReasonKeyUnavailable {
+				now[c.Type] = c.Reason
+			}
+		case v1alpha1.ConditionAuthorsReported:
+			if c.Status == metav1.ConditionFalse {
+				now[c.Type] = c.Reason
+			}
+		}
+	}
+	return now
+}
+
+// toldByReady says whether the condition Ready is False for a reason.
+func toldByReady(conditions []metav1.Condition, reason string) bool {
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == reason
+}
