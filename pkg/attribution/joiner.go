@@ -38,10 +38,14 @@ type Event struct {
 type Config struct {
 	// MaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts about it.
 	MaxWait time.Duration
-	// Wanted says whether anybody follows a type. Facts about others are not kept. Nil stands for all types.
-	Wanted func(schema.GroupResource) bool
-	// Gone is called when no event needs the lasting facts of an object any more. Nil: nobody needs to know.
-	Gone func(types.UID)
+	// Controller is whose changes these are, in metrics.
+	Controller string
+	// Facts are what Start follows; nil: there are none. They are told when no event needs the lasting facts of an object
+	// any more.
+	Facts Facts
+	// Wanted says whether anybody follows an object, or a collection, which has no name. Facts about others are not kept.
+	// Nil stands for all. It does not block.
+	Wanted func(Object) bool
 }
 
 // SourceState is how one source of facts is. Times are by the clock of this process.
@@ -58,9 +62,11 @@ type SourceState struct {
 	Silent bool
 }
 
-// Joiner brings facts and events together. There is one for each leader's term. It may be used concurrently.
+// Joiner brings facts and events together. There is one for each leader's term of each controller: what one has found out
+// with a fact does not keep another from it. It may be used concurrently.
 type Joiner struct {
 	config Config
+	meters meters
 	// slots are taken by events that wait.
 	slots chan struct{}
 	// wake makes Run look at the rooms again.
@@ -80,7 +86,7 @@ type Joiner struct {
 // NewJoiner returns a Joiner that has heard nothing yet.
 func NewJoiner(config Config) *Joiner {
 	return &Joiner{
-		config: config, slots: make(chan struct{}, waitingLimit), wake: make(chan struct{}, 1),
+		config: config, meters: newMeters(config.Controller), slots: make(chan struct{}, waitingLimit), wake: make(chan struct{}, 1),
 		arrivals: newArrivals(), memory: newMemory(memoryLimit),
 		recent: newStore(factsLimit, factsLifetime), lasting: newStore(factsLimit, lastingLifetime),
 		departed: map[types.UID]time.Time{}, occupied: map[Object]*room{},
@@ -114,7 +120,7 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 		from.heard(arrived)
 	}
 	deletion := fact.Operation == v1alpha1.OperationDelete
-	if j.config.Wanted != nil && !j.config.Wanted(object.GroupResource) && (object.GroupResource != namespaces || !deletion) {
+	if j.config.Wanted != nil && !j.config.Wanted(object) && (object.GroupResource != namespaces || !deletion) {
 		return 0
 	}
 	if lag, ok := j.arrivals.lag(fact, now); ok && !recovered && !deletion {
@@ -162,8 +168,8 @@ func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 	defer j.mutex.Unlock()
 	j.recent.expire(now)
 	j.lasting.expire(now)
-	lagSeconds.WithLabelValues(string(Audit)).Set(j.sources.audit.lag.Seconds())
-	lagSeconds.WithLabelValues(string(Admission)).Set(j.sources.admission.lag.Seconds())
+	j.meters.lag[Audit].Set(j.sources.audit.lag.Seconds())
+	j.meters.lag[Admission].Set(j.sources.admission.lag.Seconds())
 	for uid, at := range j.departed {
 		if now.Sub(at) <= factsLifetime {
 			continue

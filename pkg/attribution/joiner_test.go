@@ -4,10 +4,14 @@
 package attribution
 
 import (
+	"context"
+	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -247,7 +251,7 @@ func TestDeletions(t *testing.T) {
 
 // What goes with a namespace belongs to the controller, and tells who deleted the namespace.
 func TestNamespaceDeletions(t *testing.T) {
-	onStage(t, Config{Wanted: func(r schema.GroupResource) bool { return r.Resource == "configmaps" }}, func(t *testing.T, s *stage) {
+	onStage(t, Config{Wanted: func(o Object) bool { return o.Resource == "configmaps" }}, func(t *testing.T, s *stage) {
 		s.Add([]Fact{{
 			ID: "1", Signal: Audit, Operation: deleted, Resource: "namespaces", Name: "shop", UID: "ns", After: "3", Lasting: true,
 			Begun: time.Now(), Ended: time.Now(), Actor: Actor{Username: "ann"},
@@ -278,6 +282,39 @@ func TestNameOnlyExplainsOneChange(t *testing.T) {
 		got := s.deliveries()
 		if len(got) != 2 || got[0].author.Username != "ann" || got[1].author.Signal != Unknown {
 			t.Errorf("delivered %+v", got)
+		}
+	})
+}
+
+// What explains a change to one controller explains it to the next one as well.
+func TestNameOnlyExplainsTheChangeToEachController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		event := configMap("web", "u1", "6").event(update, "C")
+		fact := factOf("ann", Audit, update, event)
+		nameOnly(&fact)
+		facts := &log{facts: []Fact{fact}}
+		var mutex sync.Mutex
+		var authors []string
+		ctx, cancel := context.WithCancel(t.Context())
+		var group wait.Group
+		for _, controller := range []string{"mirror", "catalog"} {
+			joiner := NewJoiner(Config{Controller: controller, MaxWait: maxWait, Facts: facts})
+			joiner.Start(ctx, &group)
+			joiner.Observe(event)
+			err := joiner.Submit(ctx, event, func(_ context.Context, author Author) {
+				mutex.Lock()
+				defer mutex.Unlock()
+				authors = append(authors, author.Username)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		pass(maxWait)
+		cancel()
+		group.Wait()
+		if fmt.Sprint(authors) != "[ann ann]" {
+			t.Errorf("the controllers were told %q", authors)
 		}
 	})
 }

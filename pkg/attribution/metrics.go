@@ -11,40 +11,53 @@ import (
 var (
 	hits = metrics.NewCounterVec(&metrics.CounterOpts{
 		Namespace: "slipstream", Name: "enrich_hits_total", StabilityLevel: metrics.ALPHA,
-		Help: "Changes whose author is known, by the signal that told: audit, admission or managed-fields.",
-	}, []string{"signal"})
-	misses = metrics.NewCounter(&metrics.CounterOpts{
+		Help: "Changes whose author is known, by whose changes they are and by the signal that told: audit, admission or managed-fields.",
+	}, []string{"controller", "signal"})
+	misses = metrics.NewCounterVec(&metrics.CounterOpts{
 		Namespace: "slipstream", Name: "enrich_misses_total", StabilityLevel: metrics.ALPHA,
 		Help: "Changes whose author is unknown.",
-	})
-	contradictions = metrics.NewCounter(&metrics.CounterOpts{
+	}, []string{"controller"})
+	contradictions = metrics.NewCounterVec(&metrics.CounterOpts{
 		Namespace: "slipstream", Name: "enrich_contradictions_total", StabilityLevel: metrics.ALPHA,
 		Help: "Changes whose author is unknown because reports about them disagree.",
-	})
+	}, []string{"controller"})
 	lagSeconds = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: "slipstream", Name: "attribution_lag_seconds", StabilityLevel: metrics.ALPHA,
 		Help: "How much later than a change the report of who made it comes at most, as seen lately, by signal.",
-	}, []string{"signal"})
+	}, []string{"controller", "signal"})
 )
 
-// hitsOf has the counters of hits by signal, each looked up once.
-var hitsOf = map[Signal]metrics.CounterMetric{}
+func init() { legacyregistry.MustRegister(hits, misses, contradictions, lagSeconds) }
 
-func init() {
-	legacyregistry.MustRegister(hits, misses, contradictions, lagSeconds)
-	for _, signal := range []Signal{Audit, Admission, ManagedFields} {
-		hitsOf[signal] = hits.WithLabelValues(string(signal))
+// meters are the metrics of one controller, each looked up once.
+type meters struct {
+	hits                   map[Signal]metrics.CounterMetric
+	misses, contradictions metrics.CounterMetric
+	lag                    map[Signal]metrics.GaugeMetric
+}
+
+func newMeters(controller string) meters {
+	m := meters{
+		hits: map[Signal]metrics.CounterMetric{}, lag: map[Signal]metrics.GaugeMetric{},
+		misses: misses.WithLabelValues(controller), contradictions: contradictions.WithLabelValues(controller),
 	}
+	for _, signal := range []Signal{Audit, Admission, ManagedFields} {
+		m.hits[signal] = hits.WithLabelValues(controller, string(signal))
+	}
+	for _, signal := range []Signal{Audit, Admission} {
+		m.lag[signal] = lagSeconds.WithLabelValues(controller, string(signal))
+	}
+	return m
 }
 
 // count takes note of what a change was delivered with.
-func count(v verdict) {
+func (m meters) count(v verdict) {
 	if v.contradiction {
-		contradictions.Inc()
+		m.contradictions.Inc()
 	}
 	if v.author.Signal == Unknown {
-		misses.Inc()
+		m.misses.Inc()
 		return
 	}
-	hitsOf[v.author.Signal].Inc()
+	m.hits[v.author.Signal].Inc()
 }

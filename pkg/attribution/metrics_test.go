@@ -11,7 +11,7 @@ import (
 
 func contradictionsSoFar(t *testing.T) float64 {
 	t.Helper()
-	value, err := testutil.GetCounterMetricValue(contradictions)
+	value, err := testutil.GetCounterMetricValue(contradictions.WithLabelValues(""))
 	if err != nil {
 		t.Fatal(err)
 	}

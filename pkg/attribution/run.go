@@ -31,10 +31,8 @@ func (j *Joiner) Run(ctx context.Context) {
 		case <-j.wake:
 		case <-time.After(next):
 		case now := <-sweep.C:
-			for _, uid := range j.sweep(now) {
-				if j.config.Gone != nil {
-					j.config.Gone(uid)
-				}
+			if gone := j.sweep(now); len(gone) > 0 && j.config.Facts != nil {
+				j.config.Facts.Forget(gone...)
 			}
 		}
 	}

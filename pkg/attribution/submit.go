@@ -160,7 +160,7 @@ func (j *Joiner) handOver(w *waiting, v verdict) {
 	if v.fact != nil {
 		j.measure(w, v.fact)
 	}
-	count(v)
+	j.meters.count(v)
 	w.deliver(v.author)
 }
 

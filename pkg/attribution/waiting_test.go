@@ -13,9 +13,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
+
+// log has facts to begin with, and notes what it is told.
+type log struct {
+	facts []Fact
+	gone  []types.UID
+}
+
+func (l *log) Follow(ctx context.Context, told func([]Fact, bool)) {
+	told(l.facts, true)
+	<-ctx.Done()
+}
+
+func (l *log) Forget(uids ...types.UID) { l.gone = append(l.gone, uids...) }
 
 // timesOf returns how long after a moment the objects were delivered.
 func timesOf(deliveries []delivery, since time.Time) map[string]time.Duration {
@@ -227,8 +239,8 @@ func TestFind(t *testing.T) {
 
 // Lasting facts go when their object has been gone for a while.
 func TestGone(t *testing.T) {
-	var gone []string
-	onStage(t, Config{Gone: func(uid types.UID) { gone = append(gone, string(uid)) }}, func(t *testing.T, s *stage) {
+	facts := &log{}
+	onStage(t, Config{Facts: facts}, func(t *testing.T, s *stage) {
 		for _, uid := range []string{"u1", "u2"} {
 			fact := factOf("ann", Audit, deleted, configMap("web-"+uid, uid, "6").event(deleted, ""))
 			fact.Lasting = true
@@ -236,7 +248,7 @@ func TestGone(t *testing.T) {
 		}
 		s.Observe(configMap("web-u1", "u1", "7").event(deleted, ""))
 		pass(2 * time.Minute)
-		if fmt.Sprint(gone) != "[u1]" {
+		if gone := facts.gone; fmt.Sprint(gone) != "[u1]" {
 			t.Errorf("gone: %v", gone)
 		}
 		if len(s.lasting.ids) != 1 {
@@ -246,11 +258,13 @@ func TestGone(t *testing.T) {
 }
 
 func TestUnwantedFactsAreNotKept(t *testing.T) {
-	onStage(t, Config{Wanted: func(r schema.GroupResource) bool { return r.Resource == "configmaps" }}, func(t *testing.T, s *stage) {
-		event := configMap("web", "u1", "6").event(update, "")
-		fact := factOf("ann", Audit, update, event)
-		fact.Resource = "leases"
-		s.Add([]Fact{fact}, false)
+	wanted := func(o Object) bool { return o.Resource == "configmaps" && o.Namespace == "shop" }
+	onStage(t, Config{Wanted: wanted}, func(t *testing.T, s *stage) {
+		fact := factOf("ann", Audit, update, configMap("web", "u1", "6").event(update, ""))
+		ofOtherType, ofOtherNamespace := fact, fact
+		ofOtherType.ID, ofOtherType.Resource = "type", "leases"
+		ofOtherNamespace.ID, ofOtherNamespace.Namespace = "namespace", "warm"
+		s.Add([]Fact{ofOtherType, ofOtherNamespace}, false)
 		if len(s.recent.ids) != 0 {
 			t.Error("kept")
 		}

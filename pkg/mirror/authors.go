@@ -4,46 +4,23 @@
 package mirror
 
 import (
-	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/attribution/factlog"
 )
-
-// recoveryPatience is how long a start waits for the facts that are there already. Without them
-// the changes that were made meanwhile have no author, which is better than not being mirrored.
-const recoveryPatience = 10 * time.Second
 
 // namespacesResource is followed whatever the rules select: who deletes a namespace deletes what
 // is in it.
 var namespacesResource = schema.GroupResource{Resource: "namespaces"}
 
-// Facts are the reports of who made changes.
-type Facts interface {
-	// Follow tells of facts until ctx ends: in a first call of all that are there, then of those
-	// that come.
-	Follow(ctx context.Context, told func(facts []attribution.Fact, recovered bool))
-	// Forget says that objects are gone, and with them the need for their lasting facts.
-	Forget(uids ...types.UID)
-}
-
-var _ Facts = &factlog.Log{}
-
 // authors finds out who made the changes that the watches tell of, and those that comparisons
 // find.
 type authors struct {
-	// facts is nil when nobody reports.
-	facts Facts
 	// hash is that of the content in facts; nil when facts have none.
 	hash   func([]byte) string
 	joiner *attribution.Joiner
@@ -56,35 +33,11 @@ type authors struct {
 }
 
 func newAuthors(c Config) *authors {
-	a := &authors{facts: c.Facts, hash: c.Hash, maxWait: c.AttributionMaxWait, auditExpected: c.AuditExpected}
-	config := attribution.Config{MaxWait: c.AttributionMaxWait, Wanted: a.follows}
-	if c.Facts != nil {
-		config.Gone = func(uid types.UID) { c.Facts.Forget(uid) }
-	}
-	a.joiner = attribution.NewJoiner(config)
-	return a
-}
-
-// start follows the facts until ctx ends. It returns when those are known that are there already.
-func (a *authors) start(ctx context.Context, group *wait.Group) {
-	group.StartWithContext(ctx, a.joiner.Run)
-	if a.facts == nil {
-		return
-	}
-	recovered := make(chan struct{})
-	done := sync.OnceFunc(func() { close(recovered) })
-	group.StartWithContext(ctx, func(ctx context.Context) {
-		a.facts.Follow(ctx, func(facts []attribution.Fact, recovered bool) {
-			a.joiner.Add(facts, recovered)
-			done()
-		})
+	a := &authors{hash: c.Hash, maxWait: c.AttributionMaxWait, auditExpected: c.AuditExpected}
+	a.joiner = attribution.NewJoiner(attribution.Config{
+		Controller: controllerName, MaxWait: c.AttributionMaxWait, Facts: c.Facts, Wanted: a.follows,
 	})
-	select {
-	case <-recovered:
-	case <-time.After(recoveryPatience):
-		klog.FromContext(ctx).Info("Starting without the reports of who made changes, which cannot be read")
-	case <-ctx.Done():
-	}
+	return a
 }
 
 // follow takes note of the types that are mirrored.
@@ -96,10 +49,10 @@ func (a *authors) follow(routes map[schema.GroupVersionResource][]*destination) 
 	a.wanted.Store(&wanted)
 }
 
-// follows says whether facts about a type are needed.
-func (a *authors) follows(t schema.GroupResource) bool {
+// follows says whether facts about an object are needed.
+func (a *authors) follows(o attribution.Object) bool {
 	wanted := a.wanted.Load()
-	return wanted == nil || wanted.Has(t)
+	return wanted == nil || wanted.Has(o.GroupResource)
 }
 
 // content returns the hash of an object's canonical form as facts have it, when it is asked for.

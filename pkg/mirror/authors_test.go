@@ -25,7 +25,7 @@ type reports struct {
 	told     func([]attribution.Fact, bool)
 }
 
-var _ Facts = &reports{}
+var _ attribution.Facts = &reports{}
 
 func newReports() *reports { return &reports{followed: make(chan struct{})} }
 

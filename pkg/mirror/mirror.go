@@ -25,6 +25,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/announce"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
@@ -61,7 +62,7 @@ type Config struct {
 	// AllowInsecure (--git-allow-insecure) lets http and file URLs in.
 	AllowInsecure bool
 	// Facts are the reports of who made changes; nil: there are none.
-	Facts Facts
+	Facts attribution.Facts
 	// Hash is the keyed hash of canonical content that facts have; nil: they have none.
 	Hash func([]byte) string
 	// AuditExpected says that API servers are set up to report what they audit.
@@ -120,8 +121,11 @@ type Controller struct {
 	Config Config
 }
 
+// controllerName is what logs and metrics call the mirror.
+const controllerName = "mirror"
+
 // Name is "mirror".
-func (c *Controller) Name() string { return "mirror" }
+func (c *Controller) Name() string { return controllerName }
 
 // Run mirrors until ctx ends. It returns an error only when it cannot start.
 func (c *Controller) Run(ctx context.Context) error {
@@ -237,7 +241,7 @@ func (m *mirror) run(ctx context.Context) error {
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
-	m.router.authors.start(ctx, &group)
+	m.router.authors.joiner.Start(ctx, &group)
 	group.StartWithContext(ctx, func(ctx context.Context) { m.services.outbox.Run(ctx, m.outboxEvents()) })
 	group.StartWithContext(ctx, m.streams.Run)
 	group.StartWithContext(ctx, m.checks.run)

@@ -26,6 +26,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/keyring"
 	"github.com/configbutler/slipstream/pkg/source"
@@ -67,7 +68,7 @@ type stage struct {
 	in      inputs
 	limits  Limits
 	// facts, hash and maxWait are those of the mirror's Config.
-	facts   Facts
+	facts   attribution.Facts
 	hash    func([]byte) string
 	maxWait time.Duration
 	// patience is how long a remote may take for a request.
@@ -152,7 +153,7 @@ func (s *stage) start() {
 	}
 	s.mirror, s.ctx, s.group = m, ctx, &wait.Group{}
 	group := s.group
-	m.router.authors.start(ctx, group)
+	m.router.authors.joiner.Start(ctx, group)
 	group.Start(func() { m.services.outbox.Run(ctx, m.outboxEvents()) })
 	m.earlier = s.earlier
 	s.stop = sync.OnceFunc(func() {

@@ -51,9 +51,9 @@ const (
 func TestAlertsFire(t *testing.T) {
 	const (
 		audit   = `slipstream_audit_events_total{outcome="recorded"} `
-		hits    = `slipstream_enrich_hits_total{signal="audit"} `
-		misses  = `slipstream_enrich_misses_total `
-		lag     = `slipstream_attribution_lag_seconds{signal="audit"} `
+		hits    = `slipstream_enrich_hits_total{controller="mirror",signal="audit"} `
+		misses  = `slipstream_enrich_misses_total{controller="mirror"} `
+		lag     = `slipstream_attribution_lag_seconds{controller="mirror",signal="audit"} `
 		queue   = `slipstream_repo_branch_queue_depth `
 		pushes  = `slipstream_commit_batches_total `
 		refused = `slipstream_attribution_refusals_total{endpoint="audit",reason="unauthorized"} `

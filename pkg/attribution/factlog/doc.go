@@ -4,7 +4,8 @@
 // Package factlog brings facts from the replicas that receive them to the one that leads.
 //
 // A replica writes the facts that it receives to a table of the work store, which all replicas share, and the leader
-// follows that table by a watch. So nobody has to know who leads, and facts that nobody has claimed yet outlive a leader.
+// follows that table by a watch, once for each of its controllers that asks who made changes. So nobody has to know who
+// leads, and facts that nobody has claimed yet outlive a leader.
 //
 // # Rows
 //

@@ -153,6 +153,38 @@ func TestLastingFactsStay(t *testing.T) {
 	})
 }
 
+// TestFactsAreRemovedWhileSomebodyFollows ends one of two who follow.
+func TestFactsAreRemovedWhileSomebodyFollows(t *testing.T) {
+	client := bolttest.NewClient(t)
+	l := lead(t, client)
+	l.record(t, deletionOf("a", "u1", l.clock.Now()), deletionOf("a", "u2", l.clock.Now()))
+	second := follow(t, l.log)
+	if got := second.count().recovered; got != 2 {
+		t.Errorf("the second was told %d facts at first", got)
+	}
+	l.stop()
+	if err := l.log.Record(t.Context(), newFacts("a", 3)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "new facts", func() bool { return second.count().told == 3 })
+	if got := l.count().told; got != 2 {
+		t.Errorf("the first was told %d facts", got)
+	}
+	if passed := l.becomes(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
+		t.Errorf("facts were removed after %v", passed)
+	}
+	l.log.Forget("u1")
+	l.becomes(t, "lasting/", 1, time.Minute)
+	second.stop()
+	if err := l.log.Record(t.Context(), newFacts("a", 3)); err != nil {
+		t.Fatal(err)
+	}
+	l.clock.jump(14 * time.Minute)
+	if passed := l.becomes(t, "recent/", 0, 2*time.Minute); passed < time.Minute {
+		t.Errorf("facts that nobody was told of were removed after %v", passed)
+	}
+}
+
 // TestFactAfterTheEndOfItsObject forgets an object before the fact of its deletion comes.
 func TestFactAfterTheEndOfItsObject(t *testing.T) {
 	client := bolttest.NewClient(t)

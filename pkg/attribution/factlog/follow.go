@@ -17,8 +17,9 @@ import (
 // any replica; when the store has to be listed again, one has all once more, again as recovered. Told is called by one
 // goroutine, and holds up what follows.
 //
-// Only the replica that leads follows.
+// Only the replica that leads follows. Each of its controllers may, and is told of everything: none waits for another.
 func (l *Log) Follow(ctx context.Context, told func(facts []attribution.Fact, recovered bool)) {
+	l.lasting.begin()
 	defer l.lasting.end()
 	logger := klog.FromContext(ctx)
 	backoff := newBackoff()

@@ -20,9 +20,16 @@ const (
 	maxLasting = 10_000
 )
 
-// lasting is what the replica that leads knows of the lasting rows. It is empty anywhere else.
+// lasting is what the replica that leads knows of the lasting rows, from whichever of those who follow. It is empty anywhere
+// else.
+//
+// One of them may say that an object is gone before another has been told of its end. The row is not needed for that: all
+// have been told of the fact, and keep it.
 type lasting struct {
-	mu   sync.Mutex
+	mu sync.Mutex
+	// followers is how many follow.
+	followers int
+	// rows is nil before the first of them has been told what there is.
 	rows *fairqueue.Queue[lastingRow]
 	// ofObject are the rows of each object.
 	ofObject map[types.UID]map[string]*fairqueue.Entry[lastingRow]
@@ -46,7 +53,14 @@ func (l *lasting) following() bool {
 	return l.rows != nil
 }
 
-// listed forgets what rows there are, before they are told anew.
+// begin takes note of one who follows.
+func (l *lasting) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.followers++
+}
+
+// listed forgets what rows there are, before one who follows is told them anew. What another knows of later is told to both.
 func (l *lasting) listed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,10 +72,13 @@ func (l *lasting) listed() {
 	}
 }
 
-// end forgets everything.
+// end forgets everything when nobody follows any more.
 func (l *lasting) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.followers--; l.followers > 0 {
+		return
+	}
 	l.rows, l.ofObject, l.gone, l.unwanted = nil, nil, nil, nil
 }
 

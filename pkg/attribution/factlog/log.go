@@ -29,6 +29,8 @@ const (
 	patience = 5 * time.Second
 )
 
+var _ attribution.Facts = &Log{}
+
 // Log takes in facts, on every replica, and tells them to whoever follows. It may be used concurrently.
 type Log struct {
 	table *workstore.Table

@@ -49,6 +49,29 @@ func TestFactsReachWhoFollows(t *testing.T) {
 	})
 }
 
+// TestFactsReachAllWhoFollow has a second follower come later.
+func TestFactsReachAllWhoFollow(t *testing.T) {
+	onBoth(t, func(t *testing.T, client *clientv3.Client) {
+		log := newLog(client)
+		first := follow(t, log)
+		if err := log.Record(t.Context(), newFacts("before", 3)); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the first facts", func() bool { return first.count().told == 3 })
+		second := follow(t, log)
+		if err := log.Record(t.Context(), newFacts("after", 2)); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the facts that both are told", func() bool { return first.count().told == 5 && second.count().told == 2 })
+		if got := second.count(); got.recovered != 3 || got.lists != 1 {
+			t.Errorf("the second was told %+v", got)
+		}
+		if got := first.count(); got.lists != 1 {
+			t.Errorf("the first was told %+v", got)
+		}
+	})
+}
+
 func TestFollowBeginsWithNothing(t *testing.T) {
 	client := bolttest.NewClient(t)
 	f := follow(t, newLog(client))
