@@ -82,17 +82,20 @@ func ageColumn[O object]() column[O] {
 
 // conditionColumns show the condition Ready: its status and reason, and its message with -o wide.
 func conditionColumns[O any](conditions func(O) []metav1.Condition) []column[O] {
-	ready := func(obj O) metav1.Condition {
-		if found := apimeta.FindStatusCondition(conditions(obj), v1alpha1.ConditionReady); found != nil {
-			return *found
-		}
-		return metav1.Condition{Status: metav1.ConditionUnknown}
-	}
+	ready := func(obj O) metav1.Condition { return readyCondition(conditions(obj)) }
 	return []column[O]{
 		textColumn("Ready", "Whether the object does what its spec says.", func(obj O) string { return string(ready(obj).Status) }),
 		textColumn("Reason", "Why it is ready or not, in one word.", func(obj O) string { return ready(obj).Reason }),
 		wide(textColumn("Message", "Why it is ready or not, in a sentence.", func(obj O) string { return ready(obj).Message })),
 	}
+}
+
+// readyCondition is the condition Ready; its status is unknown when there is none.
+func readyCondition(conditions []metav1.Condition) metav1.Condition {
+	if found := apimeta.FindStatusCondition(conditions, v1alpha1.ConditionReady); found != nil {
+		return *found
+	}
+	return metav1.Condition{Status: metav1.ConditionUnknown}
 }
 
 // wide shows a column with -o wide only.

@@ -3,7 +3,7 @@
 
 // Package registry says how each kind is served: its names, verbs, validation, columns and rules of change.
 //
-// A kind is one declaration in kinds.go. The strategies, the REST endpoints and the tables are written once and read
+// A kind is one declaration, listed in kinds.go. The strategies, the REST endpoints and the tables are written once and read
 // the declaration, so that a new kind adds data and no behaviour.
 package registry
 

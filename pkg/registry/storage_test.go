@@ -20,10 +20,14 @@ import (
 func TestEveryKindIsServed(t *testing.T) {
 	storage := newStorage(t)
 	want := []string{
+		"appcatalogs", "appcatalogs/status",
+		"catalogworkloads",
 		"clusterwatchrules", "clusterwatchrules/status",
 		"gitdestinations", "gitdestinations/status", "gitdestinations/sync",
 		"gitdestinationstatuses",
 		"gitrepoconfigs", "gitrepoconfigs/status",
+		"syncpolicies", "syncpolicies/status",
+		"syncstatuses",
 		"watchrules", "watchrules/status",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(storage.Endpoints))); diff != "" {
@@ -31,7 +35,9 @@ func TestEveryKindIsServed(t *testing.T) {
 	}
 	shortNames := map[string]string{
 		"gitrepoconfigs": "grc", "gitdestinations": "gd", "watchrules": "wr", "clusterwatchrules": "cwr", "gitdestinationstatuses": "gds",
+		"appcatalogs": "cat", "catalogworkloads": "cw", "syncstatuses": "ss", "syncpolicies": "syncpol",
 	}
+	clusterScoped := []string{"clusterwatchrules", "syncpolicies"}
 	for resource, short := range shortNames {
 		endpoint := storage.Endpoints[resource]
 		if got := endpoint.(rest.ShortNamesProvider).ShortNames(); !slices.Equal(got, []string{short}) {
@@ -40,36 +46,40 @@ func TestEveryKindIsServed(t *testing.T) {
 		if got := endpoint.(rest.CategoriesProvider).Categories(); !slices.Equal(got, []string{"slipstream"}) {
 			t.Errorf("categories of %s = %v, want slipstream", resource, got)
 		}
-		if got, want := endpoint.(rest.Scoper).NamespaceScoped(), resource != "clusterwatchrules"; got != want {
+		if got, want := endpoint.(rest.Scoper).NamespaceScoped(), !slices.Contains(clusterScoped, resource); got != want {
 			t.Errorf("%s is namespaced: %v, want %v", resource, got, want)
 		}
-		if singular := endpoint.(rest.SingularNameProvider).GetSingularName(); !strings.HasPrefix(resource, singular) {
+		singular := endpoint.(rest.SingularNameProvider).GetSingularName()
+		if !slices.Contains([]string{singular + "s", singular + "es", strings.TrimSuffix(singular, "y") + "ies"}, resource) {
 			t.Errorf("singular of %s = %s", resource, singular)
 		}
 	}
 }
 
 func TestRecordsCanBeReadAndDeletedOnly(t *testing.T) {
-	endpoint := newStorage(t).Endpoints["gitdestinationstatuses"]
-	if _, ok := endpoint.(creator); ok {
-		t.Error("records can be created")
-	}
-	if _, ok := endpoint.(rest.Updater); ok {
-		t.Error("records can be updated")
-	}
-	if _, ok := endpoint.(rest.Patcher); ok {
-		t.Error("records can be patched")
-	}
-	for verb, ok := range map[string]bool{
-		"get":              implements[rest.Getter](endpoint),
-		"list":             implements[rest.Lister](endpoint),
-		"watch":            implements[rest.Watcher](endpoint),
-		"delete":           implements[rest.GracefulDeleter](endpoint),
-		"deletecollection": implements[rest.CollectionDeleter](endpoint),
-		"be waited for":    implements[rest.StorageWithReadiness](endpoint),
-	} {
-		if !ok {
-			t.Errorf("records cannot %s", verb)
+	storage := newStorage(t)
+	for _, record := range []string{"gitdestinationstatuses", "catalogworkloads", "syncstatuses"} {
+		endpoint := storage.Endpoints[record]
+		for verb, ok := range map[string]bool{
+			"create": implements[creator](endpoint),
+			"update": implements[rest.Updater](endpoint),
+			"patch":  implements[rest.Patcher](endpoint),
+		} {
+			if ok {
+				t.Errorf("%s can be requested for %s", verb, record)
+			}
+		}
+		for verb, ok := range map[string]bool{
+			"get":              implements[rest.Getter](endpoint),
+			"list":             implements[rest.Lister](endpoint),
+			"watch":            implements[rest.Watcher](endpoint),
+			"delete":           implements[rest.GracefulDeleter](endpoint),
+			"deletecollection": implements[rest.CollectionDeleter](endpoint),
+			"waiting":          implements[rest.StorageWithReadiness](endpoint),
+		} {
+			if !ok {
+				t.Errorf("%s cannot be requested for %s", verb, record)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,7 +105,9 @@ func lists() map[string]runtime.Object {
 
 func TestTables(t *testing.T) {
 	storage := newStorage(t)
-	for resource, list := range lists() {
+	rows := lists()
+	maps.Copy(rows, catalogLists())
+	for resource, list := range rows {
 		t.Run(resource, func(t *testing.T) {
 			convertor := storage.Endpoints[resource].(rest.TableConvertor)
 			table, err := convertor.ConvertToTable(t.Context(), list, nil)

@@ -11,11 +11,16 @@ import (
 func testDiscovery(t *testing.T, s *stage) {
 	out := s.kubectl(t, "api-resources", "--api-group=configbutler.ai", "-o", "wide", "--no-headers", "--sort-by=name")
 	writable := "create,delete,deletecollection,get,list,patch,update,watch"
+	readable := "delete,deletecollection,get,list,watch"
 	want := [][]string{
+		{"appcatalogs", "cat", "configbutler.ai/v1alpha1", "true", "AppCatalog", writable, "slipstream"},
+		{"catalogworkloads", "cw", "configbutler.ai/v1alpha1", "true", "CatalogWorkload", readable, "slipstream"},
 		{"clusterwatchrules", "cwr", "configbutler.ai/v1alpha1", "false", "ClusterWatchRule", writable, "slipstream"},
 		{"gitdestinations", "gd", "configbutler.ai/v1alpha1", "true", "GitDestination", writable, "slipstream"},
-		{"gitdestinationstatuses", "gds", "configbutler.ai/v1alpha1", "true", "GitDestinationStatus", "delete,deletecollection,get,list,watch", "slipstream"},
+		{"gitdestinationstatuses", "gds", "configbutler.ai/v1alpha1", "true", "GitDestinationStatus", readable, "slipstream"},
 		{"gitrepoconfigs", "grc", "configbutler.ai/v1alpha1", "true", "GitRepoConfig", writable, "slipstream"},
+		{"syncpolicies", "syncpol", "configbutler.ai/v1alpha1", "false", "SyncPolicy", writable, "slipstream"},
+		{"syncstatuses", "ss", "configbutler.ai/v1alpha1", "true", "SyncStatus", readable, "slipstream"},
 		{"watchrules", "wr", "configbutler.ai/v1alpha1", "true", "WatchRule", writable, "slipstream"},
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")

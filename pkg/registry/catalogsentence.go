@@ -1,0 +1,76 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// catalogSentence says on one line how things are with a catalog: what keeps it from being ready, or else what keeps its
+// source's changes waiting, and what the source lacks.
+func catalogSentence(o *configbutler.AppCatalog) string {
+	status := &o.Status
+	if ready := readyCondition(status.Conditions); ready.Status != metav1.ConditionTrue {
+		return unreadySentence(ready)
+	}
+	if o.Generation != status.ObservedGeneration {
+		return editSentence(status.PendingEdits)
+	}
+	sentence := pauseSentence(&o.Spec, status.Conditions)
+	if n := missingFrom(status.Workloads); n > 0 {
+		sentence += fmt.Sprintf(", %d missing", n)
+	}
+	return sentence
+}
+
+// unreadySentence is the message of a condition, on one line.
+func unreadySentence(ready metav1.Condition) string {
+	if ready.Message == "" {
+		return "Not looked at yet"
+	}
+	return strings.Join(strings.Fields(ready.Message), " ")
+}
+
+// editSentence says that a change of the spec has not been taken over yet.
+func editSentence(pending []configbutler.CatalogEdit) string {
+	if len(pending) == 0 {
+		return "Taking over a change of the spec"
+	}
+	return "Taking over a change by " + pending[len(pending)-1].Actor
+}
+
+// pauseSentence says why changes of the source are not taken over, if they are not.
+func pauseSentence(spec *configbutler.AppCatalogSpec, conditions []metav1.Condition) string {
+	paused := apimeta.FindStatusCondition(conditions, v1alpha1.ConditionPaused)
+	switch {
+	case paused == nil || paused.Status != metav1.ConditionTrue:
+		return "Up to date"
+	case paused.Reason == v1alpha1.ReasonPauseUntil && spec.PauseUntil != nil:
+		return "Paused until " + spec.PauseUntil.UTC().Format(time.RFC3339)
+	case paused.Reason == v1alpha1.ReasonPinned && spec.PinnedRevision != nil:
+		return fmt.Sprintf("Pinned at what revision %d was", *spec.PinnedRevision)
+	case paused.Reason == v1alpha1.ReasonPreviewOnly:
+		return "Changes are only recorded"
+	}
+	return "Paused"
+}
+
+// missingFrom counts the workloads that the source does not have.
+func missingFrom(entries []configbutler.CatalogEntry) int {
+	missing := 0
+	for _, entry := range entries {
+		if entry.Missing {
+			missing++
+		}
+	}
+	return missing
+}

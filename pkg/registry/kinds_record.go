@@ -1,0 +1,96 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// mostNamed is how many names a cell holds.
+const mostNamed = 3
+
+func syncStatuses() kind[*configbutler.SyncStatus, struct{}, configbutler.SyncRecord] {
+	type obj = *configbutler.SyncStatus
+	return kind[obj, struct{}, configbutler.SyncRecord]{
+		plural: "syncstatuses", singular: "syncstatus", shortNames: []string{"ss"}, namespaced: true,
+		newObject:      func() obj { return &configbutler.SyncStatus{} },
+		newList:        func() runtime.Object { return &configbutler.SyncStatusList{} },
+		validate:       validation.ValidateSyncStatus,
+		validateUpdate: validation.ValidateSyncStatusUpdate,
+		columns: []column[obj]{
+			textColumn("Type", "What the record is about.", func(o obj) string { return string(o.Spec.Type) }),
+			textColumn("Subject", "The catalog or environment.", func(o obj) string { return o.Spec.Subject.Name }),
+			textColumn("State", "How things are, in a sentence.", recordSentence),
+			textColumn("Changed", "What changed.", func(o obj) string { return someOf(changedNames(o), int(o.Status.WorkloadCount)) }),
+			textColumn("By", "Who asked for it, or else changed the source.", func(o obj) string { return someOf(responsible(o), 0) }),
+			wide(numberColumn("Revision", "The catalog's revision that it made or brings.", func(o obj) int64 { return o.Status.Revision })),
+			wide(textColumn("Commit", "The first of the commits that hold the change.", func(o obj) string {
+				if len(o.Status.Commits) == 0 {
+					return ""
+				}
+				return abbreviated(o.Status.Commits[0].SHA)
+			})),
+			wide(numberColumn("Attempts", "How often work has begun.", func(o obj) int64 { return int64(o.Status.Attempts) })),
+			wide(agoColumn("Resolved", "Time since it came to its end.", func(o obj) *metav1.Time { return o.Status.ResolvedAt })),
+			ageColumn[obj](),
+		},
+	}
+}
+
+// recordSentence is what everybody shows of a record.
+func recordSentence(o *configbutler.SyncStatus) string {
+	var record v1alpha1.SyncStatus
+	if err := v1alpha1.Convert_configbutler_SyncStatus_To_v1alpha1_SyncStatus(o, &record, nil); err != nil {
+		return string(o.Status.State) // what is stored has been converted before
+	}
+	return syncrecord.Sentence(&record)
+}
+
+// changedNames are the names of what changed, in order, each once.
+func changedNames(o *configbutler.SyncStatus) []string {
+	if len(o.Status.WorkloadNames) > 0 {
+		return o.Status.WorkloadNames
+	}
+	names := make([]string, len(o.Status.ResourceSummaries))
+	for i, summary := range o.Status.ResourceSummaries {
+		names[i] = summary.Name
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// responsible are who asked for what is recorded, or else who changed the source, as far as that is known.
+func responsible(o *configbutler.SyncStatus) []string {
+	if o.Status.Actor != "" {
+		return []string{o.Status.Actor}
+	}
+	var names []string
+	for _, author := range o.Status.ChangedBy {
+		if name := cmp.Or(author.Username, author.FieldManager); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// someOf lists the first names and counts the others, of which there may be more than are known by name.
+func someOf(names []string, total int) string {
+	shown := names[:min(len(names), mostNamed)]
+	list := strings.Join(shown, ",")
+	if more := max(len(names), total) - len(shown); len(shown) > 0 && more > 0 {
+		return fmt.Sprintf("%s +%d", list, more)
+	}
+	return list
+}
