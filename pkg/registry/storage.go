@@ -58,11 +58,12 @@ func NewStorage(config Config) (*Storage, error) {
 		}
 		stores[r.plural] = store
 	}
-	storage.Endpoints["gitdestinations/sync"] = &syncREST{
+	sync := &mirrorSync{
 		destinations: statusStore(config.Scheme, gitDestinations().erase(), stores["gitdestinations"]),
 		records:      stores["gitdestinationstatuses"],
 		clock:        config.Clock,
 	}
+	storage.Endpoints["gitdestinations/sync"] = sync.endpoint()
 	return storage, nil
 }
 
