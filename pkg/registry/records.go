@@ -40,10 +40,12 @@ func (r *Records) add(obj runtime.Object, store *genericregistry.Store) error {
 }
 
 // Write stores the content of obj, a record of any version: its labels, annotations, ownerReferences and everything
-// outside its metadata. The record is created when it is missing; otherwise it is replaced, whatever resourceVersion
-// obj carries. Equal content writes nothing. A uid in obj is a precondition: a record that has been deleted
-// and made anew since is a Conflict. In a namespace that is going a new record is Forbidden, with the cause
-// NamespaceTerminating; in one that is gone, NotFound.
+// outside its metadata. The record is created when it is missing; otherwise it is replaced. Equal content writes nothing.
+//
+// A uid and a resourceVersion in obj are preconditions, which whoever has read the record and changed it gives as they
+// were: if it has been deleted, made anew or changed since, that is a Conflict, and it is to be read again. So nobody
+// takes back what a user has said of a record meanwhile. In a namespace that is going a new record is Forbidden, with
+// the cause NamespaceTerminating; in one that is gone, NotFound.
 func (r *Records) Write(ctx context.Context, obj runtime.Object) error {
 	kind, err := r.kindOf(obj)
 	if err != nil {
@@ -103,11 +105,14 @@ var _ rest.UpdatedObjectInfo = replacement{}
 
 // Preconditions are those of Write.
 func (r replacement) Preconditions() *metav1.Preconditions {
-	uid := r.content.GetUID()
-	if uid == "" {
-		return nil
+	out := &metav1.Preconditions{}
+	if uid := r.content.GetUID(); uid != "" {
+		out.UID = &uid
 	}
-	return &metav1.Preconditions{UID: &uid}
+	if version := r.content.GetResourceVersion(); version != "" {
+		out.ResourceVersion = &version
+	}
+	return out
 }
 
 // UpdatedObject is the content with the identity and life of what is stored, which is empty for a new record. It may be

@@ -58,7 +58,6 @@ func TestWriteCreatesAndReplaces(t *testing.T) {
 	}
 
 	changed := record(2)
-	changed.ResourceVersion = "1"
 	changed.Labels = map[string]string{"a": "b"}
 	if err := storage.Records.Write(t.Context(), changed); err != nil {
 		t.Fatal(err)
@@ -116,6 +115,37 @@ func TestWriteRefuses(t *testing.T) {
 	invalid := record(-1)
 	if err := storage.Records.Write(t.Context(), invalid); !apierrors.IsInvalid(err) {
 		t.Errorf("a negative count: %v, want Invalid", err)
+	}
+}
+
+// Whoever has read a record before somebody else changed it does not take that back.
+func TestWriteIsRefusedToWhoHasReadAnEarlierVersion(t *testing.T) {
+	storage := newStorage(t)
+	if err := storage.Records.Write(t.Context(), record(1)); err != nil {
+		t.Fatal(err)
+	}
+	read := stored(t, storage)
+	if err := storage.Records.Write(t.Context(), record(2)); err != nil {
+		t.Fatal(err)
+	}
+	late := read.DeepCopy()
+	late.Status.Objects = 3
+	if err := storage.Records.Write(t.Context(), late); !apierrors.IsConflict(err) {
+		t.Errorf("an earlier version: %v, want Conflict", err)
+	}
+	if got := stored(t, storage).Status.Objects; got != 2 {
+		t.Errorf("objects = %d, want the 2 written meanwhile", got)
+	}
+	late.ResourceVersion = stored(t, storage).ResourceVersion
+	if err := storage.Records.Write(t.Context(), late); err != nil {
+		t.Errorf("read again: %v", err)
+	}
+	if _, _, err := storage.Endpoints["gitdestinationstatuses"].(rest.GracefulDeleter).Delete(
+		in(t), "dest", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.Records.Write(t.Context(), late); !apierrors.IsConflict(err) {
+		t.Errorf("deleted meanwhile: %v, want Conflict", err)
 	}
 }
 

@@ -41,6 +41,9 @@ func ValidateSyncStatusUpdate(record, old *configbutler.SyncStatus) field.ErrorL
 	if record.Status.State != old.Status.State {
 		errs = append(errs, validateTransition(record, old, statusPath.Child("state"))...)
 	}
+	if attempts, before := record.Status.Attempts, old.Status.Attempts; 0 <= attempts && attempts < before {
+		errs = append(errs, field.Invalid(statusPath.Child("attempts"), attempts, fmt.Sprintf("must not fall: it was %d", before)))
+	}
 	return append(errs, validateSyncRecord(&record.Status, statusPath)...)
 }
 

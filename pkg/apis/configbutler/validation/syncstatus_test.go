@@ -166,7 +166,7 @@ func TestNewSyncStatus(t *testing.T) {
 func TestSyncStatusUpdate(t *testing.T) {
 	type rec = *configbutler.SyncStatus
 	failed := func() *configbutler.SyncStatus {
-		return with(syncStatus(), func(r rec) { r.Status.State = configbutler.SyncStateFailed })
+		return with(syncStatus(), func(r rec) { r.Status.State, r.Status.Attempts = configbutler.SyncStateFailed, 2 })
 	}
 	tests := []change[rec]{
 		{name: "another attempt", do: func(r rec) { r.Status.State = configbutler.SyncStateRetrying }},
@@ -178,6 +178,10 @@ func TestSyncStatusUpdate(t *testing.T) {
 		{
 			name: "a state of another type", do: func(r rec) { r.Status.State = configbutler.SyncStatePending },
 			path: "status.state", says: "cannot become Pending",
+		},
+		{
+			name: "an attempt taken back", do: func(r rec) { r.Status.Attempts = 1 },
+			path: "status.attempts", says: "it was 2",
 		},
 		{name: "another batch", do: func(r rec) { r.Spec.Batch = "b2" }, path: "spec", says: "immutable"},
 		{
