@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
@@ -21,6 +22,7 @@ type audit struct{ asked atomic.Int64 }
 
 var _ Authors = &audit{}
 
+func (*audit) Start(context.Context, *wait.Group)         {}
 func (*audit) Listed(schema.GroupVersionResource, string) {}
 func (*audit) Observe(attribution.Event)                  {}
 

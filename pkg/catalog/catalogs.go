@@ -35,6 +35,7 @@ type catalogs struct {
 	namespaces *source.Namespaces
 	streams    *source.Streams
 	authors    Authors
+	wanted     wanted
 	intake     *intake.Intake
 	interests  *interests
 	reach      *reach
@@ -55,7 +56,7 @@ func run(ctx context.Context, config Config, edge edge) error {
 	var group wait.Group
 	defer group.Wait()
 	defer cancel()
-	c, err := newCatalogs(ctx, config, edge, &group)
+	c, err := newCatalogs(ctx, config, edge)
 	if err != nil {
 		return err
 	}
@@ -68,6 +69,8 @@ func run(ctx context.Context, config Config, edge edge) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
+	c.wanted.set(c.watches())
+	c.authors.Start(ctx, &group)
 	group.StartWithContext(ctx, func(ctx context.Context) { c.intake.Run(ctx, c.notices(ctx)) })
 	group.StartWithContext(ctx, c.streams.Run)
 	for range workers {
@@ -78,11 +81,11 @@ func run(ctx context.Context, config Config, edge edge) error {
 }
 
 // newCatalogs returns catalogs that do nothing yet.
-func newCatalogs(ctx context.Context, config Config, edge edge, group *wait.Group) (*catalogs, error) {
+func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, error) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
 	c := &catalogs{
 		config: config, informers: externalversions.NewSharedInformerFactory(config.Slipstream, 0),
-		interests: newInterests(), authors: config.Authors, replan: make(chan struct{}, 1),
+		interests: newInterests(), authors: edge.authors, replan: make(chan struct{}, 1),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: config.Clock}),
 	}
 	var err error
@@ -96,9 +99,9 @@ func newCatalogs(ctx context.Context, config Config, edge edge, group *wait.Grou
 		return nil, err
 	}
 	if c.authors == nil {
-		joiner := attribution.NewJoiner(attribution.Config{})
-		group.StartWithContext(ctx, joiner.Run)
-		c.authors = joiner
+		c.authors = attribution.NewJoiner(attribution.Config{
+			Controller: controllerName, MaxWait: config.AttributionMaxWait, Facts: config.Facts, Wanted: c.wanted.has,
+		})
 	}
 	c.reach = newReach(func(namespace string) bool {
 		_, exists := c.namespaces.Get(namespace)

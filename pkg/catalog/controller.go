@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -29,6 +30,8 @@ type Records interface {
 
 // Authors finds out who made the changes that watches tell of.
 type Authors interface {
+	// Start has group do what there is to do until ctx ends, and returns when it knows what is known already.
+	Start(ctx context.Context, group *wait.Group)
 	// Listed says that a watch starts, or starts again.
 	Listed(resource schema.GroupVersionResource, namespace string)
 	// Observe takes note of an event that nobody asks about.
@@ -53,10 +56,12 @@ type Config struct {
 	Clock clock.WithTicker
 	// DiscoveryRefresh (--discovery-refresh, 5 m) is how often discovery is asked without cause.
 	DiscoveryRefresh time.Duration
-	// Authors finds out who made changes; nil: only what managedFields say is known.
-	Authors Authors
-	// Hash is the keyed hash of canonical content that reports of authors have; nil: they have none.
+	// Facts are the reports of who made changes; nil: only what managedFields say is known.
+	Facts attribution.Facts
+	// Hash is the keyed hash of canonical content that facts have; nil: they have none.
 	Hash func([]byte) string
+	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
+	AttributionMaxWait time.Duration
 }
 
 // Controller runs the catalogs for as long as this process leads. It can be run again.
@@ -64,8 +69,11 @@ type Controller struct {
 	Config Config
 }
 
+// controllerName is what logs and metrics call the controller.
+const controllerName = "catalog"
+
 // Name is "catalog".
-func (c *Controller) Name() string { return "catalog" }
+func (c *Controller) Name() string { return controllerName }
 
 // Run follows the sources of catalogs until ctx ends. It returns an error only when it cannot start.
 func (c *Controller) Run(ctx context.Context) error {
@@ -73,7 +81,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make clients for the source cluster: %w", err)
 	}
-	return run(ctx, c.Config, edge{clients.Discovery, clients.Dynamic, clients.Metadata})
+	return run(ctx, c.Config, edge{discovery: clients.Discovery, dynamic: clients.Dynamic, metadata: clients.Metadata})
 }
 
 // edge is how the source cluster is reached.
@@ -81,6 +89,8 @@ type edge struct {
 	discovery source.Discoverer
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
+	// authors find out who makes changes there; nil: by the facts of the configuration.
+	authors Authors
 }
 
 var _ source.Discoverer = &discovery.DiscoveryClient{}

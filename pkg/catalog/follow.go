@@ -106,6 +106,7 @@ func (c *catalogs) following(namespace string) []*v1alpha1.AppCatalog {
 func (c *catalogs) watchUntil(ctx context.Context) {
 	for {
 		watches := c.watches()
+		c.wanted.set(watches)
 		c.reach.retain(watches)
 		if c.streams.Set(ctx, watches) != nil {
 			return // ctx has ended.

@@ -151,13 +151,12 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	s.authors.asked.Store(0)
 	config := Config{
 		Slipstream: s.api, Store: s.store(), Records: &records{s}, Clock: s.clock, DiscoveryRefresh: time.Hour,
-		Authors: s.authors,
 	}
 	s.source.ClearActions()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := run(ctx, config, edge{served{}, s.source, s.meta}); err != nil && ctx.Err() == nil {
+		if err := run(ctx, config, edge{served{}, s.source, s.meta, s.authors}); err != nil && ctx.Err() == nil {
 			s.Error(err)
 		}
 	}()
