@@ -75,8 +75,11 @@ func (i *Intake) Add(events ...Event) {
 func (i *Intake) add(event Event, now time.Time) {
 	b := i.open(event.Namespace, now)
 	change, found := b.changes[event.Object]
-	if !found {
+	if found {
+		deduplicated.Inc()
+	} else {
 		if !i.makeRoom(b) {
+			deduplicated.Inc()
 			return
 		}
 		change = &Change{Object: event.Object, First: now}
@@ -163,6 +166,7 @@ func (i *Intake) Close(ctx context.Context, namespace string) (Batch, bool, erro
 	b := i.oldest(namespace)
 	if b != nil && b.isOpen() {
 		b.id, b.unwrittenHead = string(uuid.NewUUID()), true
+		batchesClosed.Inc()
 	}
 	i.mu.Unlock()
 	if b == nil {

@@ -21,6 +21,23 @@ var (
 		Namespace: "slipstream", Name: "catalog_intake_resyncs_total", StabilityLevel: metrics.ALPHA,
 		Help: "Times that a whole namespace was to be compared with its catalogs, by reason: overflow, relisted, requested or unreadable.",
 	}, []string{"reason"})
+	blockedGauge = metrics.NewGauge(&metrics.GaugeOpts{
+		Namespace: "slipstream", Name: "catalog_intake_blocked", StabilityLevel: metrics.ALPHA,
+		Help: "1 while changed objects cannot be kept in the store until they are recorded, 0 otherwise.",
+	})
+	deduplicated = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: "slipstream", Name: "catalog_intake_events_deduplicated_total", StabilityLevel: metrics.ALPHA,
+		Help: "Events of objects that were waiting to be recorded already, by themselves or with their whole namespace.",
+	})
+	batchesClosed = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: "slipstream", Name: "catalog_intake_batches_closed_total", StabilityLevel: metrics.ALPHA,
+		Help: "Batches of changes in source namespaces that were closed to be recorded.",
+	})
 )
 
-func init() { legacyregistry.MustRegister(objectsGauge, capacityGauge, resyncs) }
+func init() {
+	legacyregistry.MustRegister(objectsGauge, capacityGauge, resyncs, blockedGauge, deduplicated, batchesClosed)
+	for _, reason := range []ResyncReason{Overflow, Relisted, Requested, Unreadable} {
+		resyncs.WithLabelValues(string(reason)) // So that the first one is an increase.
+	}
+}

@@ -3,7 +3,12 @@
 
 package intake
 
-import "k8s.io/apimachinery/pkg/util/sets"
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
 
 // The parts of the capacity, in percent, from which on people are told, and below which they may be told again.
 const (
@@ -51,6 +56,24 @@ func (i *Intake) overflow(b *batch) {
 	b.drop()
 	i.news.overflowed.Insert(b.namespace)
 	resyncs.WithLabelValues(string(Overflow)).Inc()
+}
+
+// Busiest are the namespaces that have most changes, the one that has most first: as many as asked for, at most.
+func (i *Intake) Busiest(most int) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	changes := map[string]int{}
+	var out []string
+	for namespace, batches := range i.namespaces {
+		for _, b := range batches {
+			changes[namespace] += len(b.changes)
+		}
+		if changes[namespace] > 0 {
+			out = append(out, namespace)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(changes[b], changes[a]), cmp.Compare(a, b)) })
+	return out[:min(most, len(out))]
 }
 
 // measure looks how full the intake is.

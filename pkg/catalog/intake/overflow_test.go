@@ -168,3 +168,33 @@ func TestFillingIsToldOnce(t *testing.T) {
 	expected("92 %, from 32 %", i, 3)
 	expected("92 % after a start", s.open(), 4)
 }
+
+func TestBusiestNamespacesComeFirst(t *testing.T) {
+	i := newStage(t).open()
+	i.Add(several("shop", 3)...)
+	i.Add(several("bank", 5)...)
+	i.Add(several("mill", 3)...)
+	i.Resync("farm", intake.Relisted)
+	expect(t, "two", i.Busiest(2), []string{"bank", "mill"})
+	expect(t, "all that have changes", i.Busiest(10), []string{"bank", "mill", "shop"})
+}
+
+func TestEventsOfWhatWaitsAreCounted(t *testing.T) {
+	s := newStage(t)
+	s.capacity = 3
+	i := s.open()
+	deduplicated, closed := metric(t, "events_deduplicated_total", ""), metric(t, "batches_closed_total", "")
+	i.Add(changed("shop", "web", 1), changed("shop", "api", 2), changed("shop", "web", 3), changed("shop", "web", 3))
+	if got := metric(t, "events_deduplicated_total", "") - deduplicated; got != 2 {
+		t.Errorf("%v events were of what waits", got)
+	}
+	i.Add(several("shop", 4)...) // The second has the namespace compared instead, and goes with it like those after it.
+	if got := metric(t, "events_deduplicated_total", "") - deduplicated; got != 5 {
+		t.Errorf("%v events were of what waits after the overflow", got)
+	}
+	s.closed(i, "shop")
+	s.done(i, s.closed(i, "shop"))
+	if got := metric(t, "batches_closed_total", "") - closed; got != 1 {
+		t.Errorf("%v batches were closed", got)
+	}
+}

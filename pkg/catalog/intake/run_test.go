@@ -95,6 +95,9 @@ func TestStoreThatIsFull(t *testing.T) {
 	s.run(i, notices)
 	i.Add(changed("shop", "web", 1))
 	s.eventually("it says so", func() bool { return blocked.Load() > 1 })
+	if got := metric(t, "blocked", ""); got != 1 {
+		t.Errorf("the metric is %v while nothing can be written", got)
+	}
 	i.Add(changed("shop", "web", 2), changed("shop", "api", 3))
 	if batch, some, err := i.Close(t.Context(), "shop"); some || err == nil {
 		t.Errorf("a batch was closed that is not durable: %+v", batch)
@@ -102,6 +105,9 @@ func TestStoreThatIsFull(t *testing.T) {
 	i.Add(changed("shop", "web", 4))
 	s.store.failing.Store(false)
 	s.eventually("it says that it is over", func() bool { return free.Load() == 1 })
+	if got := metric(t, "blocked", ""); got != 0 {
+		t.Errorf("the metric is %v while everything can be written", got)
+	}
 	first := s.closed(i, "shop")
 	expect(t, "first batch", names(first.Changes), []string{"api 3 x1", "web 2 x2"})
 	s.store.failing.Store(true)

@@ -37,7 +37,10 @@ type Notices struct {
 // Run makes durable what comes until ctx ends, and then what is left. It begins with a notice of each namespace that has a
 // batch since before.
 func (i *Intake) Run(ctx context.Context, notices Notices) {
-	defer objectsGauge.Set(0)
+	defer func() { // Whoever runs next tells.
+		objectsGauge.Set(0)
+		blockedGauge.Set(0)
+	}()
 	i.recall()
 	for {
 		i.tell(notices)
@@ -90,6 +93,7 @@ func (i *Intake) writeAll(ctx context.Context, notices Notices) error {
 		err := i.write(ctx, i.unwritten()...)
 		switch {
 		case err == nil && failed:
+			blockedGauge.Set(0)
 			notices.Blocked(nil)
 			return nil
 		case err == nil:
@@ -98,6 +102,7 @@ func (i *Intake) writeAll(ctx context.Context, notices Notices) error {
 			return ctx.Err()
 		}
 		klog.FromContext(ctx).Error(err, "Changes of sources of catalogs wait because they cannot be written")
+		blockedGauge.Set(1)
 		notices.Blocked(fmt.Errorf("changes of the source cannot be kept until they are recorded: %w", err))
 		if !i.pause(ctx, backoff.Step()) {
 			return ctx.Err()
