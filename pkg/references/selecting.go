@@ -1,0 +1,56 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Selecting returns the Services whose selectors are within the labels of the pods of workloads, referred to by those labels,
+// sorted by name. A Service that selects nothing, having no selector or only naming another host, is not among them. Services
+// and workloads are those of one namespace; other objects add nothing.
+func Selecting(services, workloads []*unstructured.Unstructured) ([]Reference, error) {
+	selectors, err := selectorsOf(services)
+	if err != nil {
+		return nil, err
+	}
+	var found [][]Reference
+	for _, object := range workloads {
+		template, at, err := podTemplate(object)
+		if err != nil {
+			return nil, err
+		}
+		if template == nil {
+			continue
+		}
+		f := finder{kind: object.GetKind(), name: object.GetName()}
+		for name, selector := range selectors {
+			if selector.Matches(labels.Set(template.Labels)) {
+				f.add(Service, name, at.field("metadata", "labels"), use{})
+			}
+		}
+		found = append(found, f.found)
+	}
+	return Merge(found...), nil
+}
+
+// selectorsOf returns what Services select, by their names.
+func selectorsOf(services []*unstructured.Unstructured) (map[string]labels.Selector, error) {
+	selectors := map[string]labels.Selector{}
+	for _, object := range services {
+		if gk := object.GroupVersionKind().GroupKind(); gk.Group != "" || gk.Kind != string(Service) {
+			continue
+		}
+		var service corev1.Service
+		if err := read(object, &service); err != nil {
+			return nil, err
+		}
+		if len(service.Spec.Selector) > 0 && service.Spec.Type != corev1.ServiceTypeExternalName {
+			selectors[object.GetName()] = labels.SelectorFromSet(service.Spec.Selector)
+		}
+	}
+	return selectors, nil
+}
