@@ -97,7 +97,7 @@ type CatalogEntry struct {
 	Missing  bool
 }
 
-// CatalogRevision is a revision that a catalog can go back to.
+// CatalogRevision is a revision that a catalog, or an environment that is built from it, can go back to.
 type CatalogRevision struct {
 	Revision   int64
 	Time       metav1.Time

@@ -73,6 +73,8 @@ type SyncRecord struct {
 	AutoTriggered     bool
 	Action            SyncAction
 	Revision          int64
+	FromRevision      int64
+	Force             bool
 	ChangedBy         []SourceAuthor
 	Commits           []MirroredCommit
 	WorkloadCount     int32
@@ -85,6 +87,8 @@ type SyncRecord struct {
 	Progress          *Progress
 	Attempts          int32
 	Error             *SyncError
+	Failures          []ObjectFailure
+	Warnings          []string
 }
 
 // SyncState is how far a record has come.
@@ -166,7 +170,16 @@ type ResourceSummary struct {
 	ChangeType ChangeType
 }
 
-// ChangeType is how an object changed.
+// ObjectFailure says why an object could not be dealt with.
+type ObjectFailure struct {
+	Type      string
+	Namespace string
+	Name      string
+	Reason    string
+	Message   string
+}
+
+// ChangeType is how an object, or a field of it, changed.
 type ChangeType string
 
 const (

@@ -21,6 +21,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=configbutler.ai, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("AccessPolicy"):
 		return &configbutlerv1alpha1.AccessPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Adaptation"):
+		return &configbutlerv1alpha1.AdaptationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AppCatalog"):
 		return &configbutlerv1alpha1.AppCatalogApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AppCatalogSpec"):
@@ -29,6 +31,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.AppCatalogStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Archive"):
 		return &configbutlerv1alpha1.ArchiveApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AutomatedBy"):
+		return &configbutlerv1alpha1.AutomatedByApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogEdit"):
 		return &configbutlerv1alpha1.CatalogEditApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogEntry"):
@@ -47,8 +51,26 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.CommitPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CommitSigning"):
 		return &configbutlerv1alpha1.CommitSigningApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConflictChoice"):
+		return &configbutlerv1alpha1.ConflictChoiceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConflictResolutionSpec"):
+		return &configbutlerv1alpha1.ConflictResolutionSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DependencyCount"):
+		return &configbutlerv1alpha1.DependencyCountApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Encryption"):
 		return &configbutlerv1alpha1.EncryptionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Environment"):
+		return &configbutlerv1alpha1.EnvironmentApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EnvironmentEdit"):
+		return &configbutlerv1alpha1.EnvironmentEditApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EnvironmentReference"):
+		return &configbutlerv1alpha1.EnvironmentReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EnvironmentSpec"):
+		return &configbutlerv1alpha1.EnvironmentSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EnvironmentStatus"):
+		return &configbutlerv1alpha1.EnvironmentStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FieldConflict"):
+		return &configbutlerv1alpha1.FieldConflictApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GitDestination"):
 		return &configbutlerv1alpha1.GitDestinationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GitDestinationSpec"):
@@ -65,6 +87,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.IgnoreRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IgnoreTarget"):
 		return &configbutlerv1alpha1.IgnoreTargetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("IngressHosts"):
+		return &configbutlerv1alpha1.IngressHostsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespacedObjectReference"):
 		return &configbutlerv1alpha1.NamespacedObjectReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespacedRules"):
@@ -77,6 +101,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.PatchTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PendingCatalogSync"):
 		return &configbutlerv1alpha1.PendingCatalogSyncApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PendingEnvironmentRequest"):
+		return &configbutlerv1alpha1.PendingEnvironmentRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PendingSync"):
 		return &configbutlerv1alpha1.PendingSyncApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushPolicy"):
@@ -95,20 +121,32 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.SecretReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SuspendedWork"):
 		return &configbutlerv1alpha1.SuspendedWorkApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SyncError"):
+		return &configbutlerv1alpha1.SyncErrorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SyncPolicy"):
 		return &configbutlerv1alpha1.SyncPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SyncPolicySpec"):
 		return &configbutlerv1alpha1.SyncPolicySpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SyncPolicyStatus"):
 		return &configbutlerv1alpha1.SyncPolicyStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SyncRequestSpec"):
+		return &configbutlerv1alpha1.SyncRequestSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SyncWindow"):
+		return &configbutlerv1alpha1.SyncWindowApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WatchRule"):
 		return &configbutlerv1alpha1.WatchRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WatchRuleSpec"):
 		return &configbutlerv1alpha1.WatchRuleSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WatchRuleStatus"):
 		return &configbutlerv1alpha1.WatchRuleStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadChange"):
+		return &configbutlerv1alpha1.WorkloadChangeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadConflict"):
+		return &configbutlerv1alpha1.WorkloadConflictApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadReference"):
 		return &configbutlerv1alpha1.WorkloadReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadsReady"):
+		return &configbutlerv1alpha1.WorkloadsReadyApplyConfiguration{}
 
 	}
 	return nil

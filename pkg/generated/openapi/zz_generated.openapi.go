@@ -20,143 +20,176 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1alpha1.AccessPolicy{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_AccessPolicy(ref),
-		v1alpha1.AppCatalog{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_AppCatalog(ref),
-		v1alpha1.AppCatalogList{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_AppCatalogList(ref),
-		v1alpha1.AppCatalogSpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref),
-		v1alpha1.AppCatalogStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref),
-		v1alpha1.Archive{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Archive(ref),
-		v1alpha1.AttributionCounts{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_AttributionCounts(ref),
-		v1alpha1.CatalogEdit{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_CatalogEdit(ref),
-		v1alpha1.CatalogEntry{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_CatalogEntry(ref),
-		v1alpha1.CatalogRevision{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_CatalogRevision(ref),
-		v1alpha1.CatalogSync{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_CatalogSync(ref),
-		v1alpha1.CatalogWorkload{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_CatalogWorkload(ref),
-		v1alpha1.CatalogWorkloadList{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadList(ref),
-		v1alpha1.CatalogWorkloadRecord{}.OpenAPIModelName():     schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadRecord(ref),
-		v1alpha1.ClusterResourceRule{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref),
-		v1alpha1.ClusterWatchRule{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRule(ref),
-		v1alpha1.ClusterWatchRuleList{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRuleList(ref),
-		v1alpha1.ClusterWatchRuleSpec{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRuleSpec(ref),
-		v1alpha1.CommitIdentity{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_CommitIdentity(ref),
-		v1alpha1.CommitPolicy{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_CommitPolicy(ref),
-		v1alpha1.CommitSigning{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_CommitSigning(ref),
-		v1alpha1.CommitSummary{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_CommitSummary(ref),
-		v1alpha1.Dismissal{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref),
-		v1alpha1.Encryption{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_Encryption(ref),
-		v1alpha1.GitDestination{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_GitDestination(ref),
-		v1alpha1.GitDestinationList{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_GitDestinationList(ref),
-		v1alpha1.GitDestinationRecord{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref),
-		v1alpha1.GitDestinationSpec{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref),
-		v1alpha1.GitDestinationState{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_GitDestinationState(ref),
-		v1alpha1.GitDestinationStatus{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_GitDestinationStatus(ref),
-		v1alpha1.GitDestinationStatusList{}.OpenAPIModelName():  schema_pkg_apis_configbutler_v1alpha1_GitDestinationStatusList(ref),
-		v1alpha1.GitRepoConfig{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_GitRepoConfig(ref),
-		v1alpha1.GitRepoConfigList{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigList(ref),
-		v1alpha1.GitRepoConfigSpec{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref),
-		v1alpha1.GitRepoConfigStatus{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigStatus(ref),
-		v1alpha1.IgnoreRule{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_IgnoreRule(ref),
-		v1alpha1.IgnoreTarget{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_IgnoreTarget(ref),
-		v1alpha1.MirrorSync{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_MirrorSync(ref),
-		v1alpha1.MirrorSyncSpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref),
-		v1alpha1.MirrorSyncStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_MirrorSyncStatus(ref),
-		v1alpha1.MirroredCommit{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_MirroredCommit(ref),
-		v1alpha1.NamespacedObjectReference{}.OpenAPIModelName(): schema_pkg_apis_configbutler_v1alpha1_NamespacedObjectReference(ref),
-		v1alpha1.NamespacedRules{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref),
-		v1alpha1.ObjectReference{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_ObjectReference(ref),
-		v1alpha1.OwnerMarker{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_OwnerMarker(ref),
-		v1alpha1.Patch{}.OpenAPIModelName():                     schema_pkg_apis_configbutler_v1alpha1_Patch(ref),
-		v1alpha1.PatchTarget{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_PatchTarget(ref),
-		v1alpha1.PendingCatalogSync{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_PendingCatalogSync(ref),
-		v1alpha1.PendingSync{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref),
-		v1alpha1.Progress{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_Progress(ref),
-		v1alpha1.PushPolicy{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref),
-		v1alpha1.Reminders{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Reminders(ref),
-		v1alpha1.RequestOutcome{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref),
-		v1alpha1.ResourceRule{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref),
-		v1alpha1.ResourceSummary{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_ResourceSummary(ref),
-		v1alpha1.ResourceType{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_ResourceType(ref),
-		v1alpha1.ResourceTypeWatch{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_ResourceTypeWatch(ref),
-		v1alpha1.Retention{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Retention(ref),
-		v1alpha1.Retry{}.OpenAPIModelName():                     schema_pkg_apis_configbutler_v1alpha1_Retry(ref),
-		v1alpha1.RetryPolicy{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_RetryPolicy(ref),
-		v1alpha1.Rollback{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_Rollback(ref),
-		v1alpha1.RollbackSpec{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_RollbackSpec(ref),
-		v1alpha1.SecretReference{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_SecretReference(ref),
-		v1alpha1.SourceAuthor{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SourceAuthor(ref),
-		v1alpha1.SourceObservation{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_SourceObservation(ref),
-		v1alpha1.SuspendedWork{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_SuspendedWork(ref),
-		v1alpha1.SyncError{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_SyncError(ref),
-		v1alpha1.SyncPolicy{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_SyncPolicy(ref),
-		v1alpha1.SyncPolicyList{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncPolicyList(ref),
-		v1alpha1.SyncPolicySpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref),
-		v1alpha1.SyncPolicyStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_SyncPolicyStatus(ref),
-		v1alpha1.SyncProgress{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref),
-		v1alpha1.SyncRecord{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref),
-		v1alpha1.SyncStatus{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_SyncStatus(ref),
-		v1alpha1.SyncStatusList{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncStatusList(ref),
-		v1alpha1.SyncStatusSpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncStatusSpec(ref),
-		v1alpha1.SyncSubject{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_SyncSubject(ref),
-		v1alpha1.WatchRule{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_WatchRule(ref),
-		v1alpha1.WatchRuleList{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_WatchRuleList(ref),
-		v1alpha1.WatchRuleSpec{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_WatchRuleSpec(ref),
-		v1alpha1.WatchRuleStatus{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref),
-		v1alpha1.WorkloadReference{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_WorkloadReference(ref),
-		resource.Quantity{}.OpenAPIModelName():                  schema_apimachinery_pkg_api_resource_Quantity(ref),
-		v1.APIGroup{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_APIGroup(ref),
-		v1.APIGroupList{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_APIGroupList(ref),
-		v1.APIResource{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_APIResource(ref),
-		v1.APIResourceList{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_APIResourceList(ref),
-		v1.APIVersions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_APIVersions(ref),
-		v1.ApplyOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_ApplyOptions(ref),
-		v1.Condition{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Condition(ref),
-		v1.CreateOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_CreateOptions(ref),
-		v1.DeleteOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_DeleteOptions(ref),
-		v1.Duration{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_Duration(ref),
-		v1.FieldSelectorRequirement{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
-		v1.FieldsV1{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_FieldsV1(ref),
-		v1.GetOptions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_GetOptions(ref),
-		v1.GroupKind{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_GroupKind(ref),
-		v1.GroupResource{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_GroupResource(ref),
-		v1.GroupVersion{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_GroupVersion(ref),
-		v1.GroupVersionForDiscovery{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
-		v1.GroupVersionKind{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_GroupVersionKind(ref),
-		v1.GroupVersionResource{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_GroupVersionResource(ref),
-		v1.InternalEvent{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_InternalEvent(ref),
-		v1.LabelSelector{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_LabelSelector(ref),
-		v1.LabelSelectorRequirement{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
-		v1.List{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_List(ref),
-		v1.ListMeta{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_ListMeta(ref),
-		v1.ListOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_ListOptions(ref),
-		v1.ManagedFieldsEntry{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
-		v1.MicroTime{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_MicroTime(ref),
-		v1.ObjectMeta{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_ObjectMeta(ref),
-		v1.OwnerReference{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_OwnerReference(ref),
-		v1.PartialObjectMetadata{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
-		v1.PartialObjectMetadataList{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
-		v1.Patch{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Patch(ref),
-		v1.PatchOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_PatchOptions(ref),
-		v1.Preconditions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_Preconditions(ref),
-		v1.RootPaths{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_RootPaths(ref),
-		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
-		v1.ShardInfo{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_ShardInfo(ref),
-		v1.Status{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Status(ref),
-		v1.StatusCause{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_StatusCause(ref),
-		v1.StatusDetails{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_StatusDetails(ref),
-		v1.Table{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Table(ref),
-		v1.TableColumnDefinition{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
-		v1.TableOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_TableOptions(ref),
-		v1.TableRow{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_TableRow(ref),
-		v1.TableRowCondition{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_TableRowCondition(ref),
-		v1.Time{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_Time(ref),
-		v1.Timestamp{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Timestamp(ref),
-		v1.TypeMeta{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_TypeMeta(ref),
-		v1.UpdateOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_UpdateOptions(ref),
-		v1.WatchEvent{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_WatchEvent(ref),
-		runtime.RawExtension{}.OpenAPIModelName():               schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
-		runtime.TypeMeta{}.OpenAPIModelName():                   schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
-		runtime.Unknown{}.OpenAPIModelName():                    schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
-		version.Info{}.OpenAPIModelName():                       schema_k8sio_apimachinery_pkg_version_Info(ref),
+		v1alpha1.AccessPolicy{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_AccessPolicy(ref),
+		v1alpha1.Adaptation{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_Adaptation(ref),
+		v1alpha1.AppCatalog{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_AppCatalog(ref),
+		v1alpha1.AppCatalogList{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_AppCatalogList(ref),
+		v1alpha1.AppCatalogSpec{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref),
+		v1alpha1.AppCatalogStatus{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref),
+		v1alpha1.Archive{}.OpenAPIModelName():                     schema_pkg_apis_configbutler_v1alpha1_Archive(ref),
+		v1alpha1.AttributionCounts{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_AttributionCounts(ref),
+		v1alpha1.AutomatedBy{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref),
+		v1alpha1.CatalogEdit{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_CatalogEdit(ref),
+		v1alpha1.CatalogEntry{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_CatalogEntry(ref),
+		v1alpha1.CatalogRevision{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_CatalogRevision(ref),
+		v1alpha1.CatalogSync{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_CatalogSync(ref),
+		v1alpha1.CatalogWorkload{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_CatalogWorkload(ref),
+		v1alpha1.CatalogWorkloadList{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadList(ref),
+		v1alpha1.CatalogWorkloadRecord{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadRecord(ref),
+		v1alpha1.ClusterResourceRule{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref),
+		v1alpha1.ClusterWatchRule{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRule(ref),
+		v1alpha1.ClusterWatchRuleList{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRuleList(ref),
+		v1alpha1.ClusterWatchRuleSpec{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRuleSpec(ref),
+		v1alpha1.CommitIdentity{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_CommitIdentity(ref),
+		v1alpha1.CommitPolicy{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_CommitPolicy(ref),
+		v1alpha1.CommitSigning{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_CommitSigning(ref),
+		v1alpha1.CommitSummary{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_CommitSummary(ref),
+		v1alpha1.ConflictChoice{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_ConflictChoice(ref),
+		v1alpha1.ConflictResolution{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_ConflictResolution(ref),
+		v1alpha1.ConflictResolutionSpec{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_ConflictResolutionSpec(ref),
+		v1alpha1.DependencyCount{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_DependencyCount(ref),
+		v1alpha1.DependencyReference{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_DependencyReference(ref),
+		v1alpha1.Dismissal{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref),
+		v1alpha1.Encryption{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_Encryption(ref),
+		v1alpha1.Environment{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Environment(ref),
+		v1alpha1.EnvironmentDependency{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependency(ref),
+		v1alpha1.EnvironmentDependencyList{}.OpenAPIModelName():   schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyList(ref),
+		v1alpha1.EnvironmentDependencyRecord{}.OpenAPIModelName(): schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyRecord(ref),
+		v1alpha1.EnvironmentDiff{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_EnvironmentDiff(ref),
+		v1alpha1.EnvironmentEdit{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_EnvironmentEdit(ref),
+		v1alpha1.EnvironmentList{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_EnvironmentList(ref),
+		v1alpha1.EnvironmentReference{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_EnvironmentReference(ref),
+		v1alpha1.EnvironmentSpec{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref),
+		v1alpha1.EnvironmentStatus{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref),
+		v1alpha1.FieldChange{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_FieldChange(ref),
+		v1alpha1.FieldConflict{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_FieldConflict(ref),
+		v1alpha1.GitDestination{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_GitDestination(ref),
+		v1alpha1.GitDestinationList{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_GitDestinationList(ref),
+		v1alpha1.GitDestinationRecord{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref),
+		v1alpha1.GitDestinationSpec{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref),
+		v1alpha1.GitDestinationState{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_GitDestinationState(ref),
+		v1alpha1.GitDestinationStatus{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_GitDestinationStatus(ref),
+		v1alpha1.GitDestinationStatusList{}.OpenAPIModelName():    schema_pkg_apis_configbutler_v1alpha1_GitDestinationStatusList(ref),
+		v1alpha1.GitRepoConfig{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_GitRepoConfig(ref),
+		v1alpha1.GitRepoConfigList{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigList(ref),
+		v1alpha1.GitRepoConfigSpec{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref),
+		v1alpha1.GitRepoConfigStatus{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigStatus(ref),
+		v1alpha1.IgnoreRule{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_IgnoreRule(ref),
+		v1alpha1.IgnoreTarget{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_IgnoreTarget(ref),
+		v1alpha1.IngressHosts{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_IngressHosts(ref),
+		v1alpha1.MirrorSync{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_MirrorSync(ref),
+		v1alpha1.MirrorSyncSpec{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref),
+		v1alpha1.MirrorSyncStatus{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_MirrorSyncStatus(ref),
+		v1alpha1.MirroredCommit{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_MirroredCommit(ref),
+		v1alpha1.NamespacedObjectReference{}.OpenAPIModelName():   schema_pkg_apis_configbutler_v1alpha1_NamespacedObjectReference(ref),
+		v1alpha1.NamespacedRules{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref),
+		v1alpha1.ObjectChange{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref),
+		v1alpha1.ObjectFailure{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_ObjectFailure(ref),
+		v1alpha1.ObjectReference{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ObjectReference(ref),
+		v1alpha1.OwnerMarker{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_OwnerMarker(ref),
+		v1alpha1.Patch{}.OpenAPIModelName():                       schema_pkg_apis_configbutler_v1alpha1_Patch(ref),
+		v1alpha1.PatchTarget{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_PatchTarget(ref),
+		v1alpha1.PendingCatalogSync{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_PendingCatalogSync(ref),
+		v1alpha1.PendingEnvironmentRequest{}.OpenAPIModelName():   schema_pkg_apis_configbutler_v1alpha1_PendingEnvironmentRequest(ref),
+		v1alpha1.PendingSync{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref),
+		v1alpha1.Progress{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_Progress(ref),
+		v1alpha1.PushPolicy{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref),
+		v1alpha1.Rediscovery{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Rediscovery(ref),
+		v1alpha1.Reminders{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Reminders(ref),
+		v1alpha1.RequestOutcome{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref),
+		v1alpha1.ResourceRule{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref),
+		v1alpha1.ResourceSummary{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ResourceSummary(ref),
+		v1alpha1.ResourceType{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ResourceType(ref),
+		v1alpha1.ResourceTypeWatch{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_ResourceTypeWatch(ref),
+		v1alpha1.Retention{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Retention(ref),
+		v1alpha1.Retry{}.OpenAPIModelName():                       schema_pkg_apis_configbutler_v1alpha1_Retry(ref),
+		v1alpha1.RetryPolicy{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_RetryPolicy(ref),
+		v1alpha1.Rollback{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_Rollback(ref),
+		v1alpha1.RollbackSpec{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_RollbackSpec(ref),
+		v1alpha1.SecretReference{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_SecretReference(ref),
+		v1alpha1.SourceAuthor{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_SourceAuthor(ref),
+		v1alpha1.SourceObservation{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_SourceObservation(ref),
+		v1alpha1.SuspendedWork{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_SuspendedWork(ref),
+		v1alpha1.SyncError{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_SyncError(ref),
+		v1alpha1.SyncPlan{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_SyncPlan(ref),
+		v1alpha1.SyncPolicy{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_SyncPolicy(ref),
+		v1alpha1.SyncPolicyList{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SyncPolicyList(ref),
+		v1alpha1.SyncPolicySpec{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref),
+		v1alpha1.SyncPolicyStatus{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncPolicyStatus(ref),
+		v1alpha1.SyncProgress{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_SyncProgress(ref),
+		v1alpha1.SyncRecord{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref),
+		v1alpha1.SyncRequest{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_SyncRequest(ref),
+		v1alpha1.SyncRequestSpec{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_SyncRequestSpec(ref),
+		v1alpha1.SyncRequestStatus{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_SyncRequestStatus(ref),
+		v1alpha1.SyncStatus{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_SyncStatus(ref),
+		v1alpha1.SyncStatusList{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SyncStatusList(ref),
+		v1alpha1.SyncStatusSpec{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SyncStatusSpec(ref),
+		v1alpha1.SyncSubject{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_SyncSubject(ref),
+		v1alpha1.SyncWindow{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_SyncWindow(ref),
+		v1alpha1.Undismissal{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Undismissal(ref),
+		v1alpha1.WatchRule{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_WatchRule(ref),
+		v1alpha1.WatchRuleList{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_WatchRuleList(ref),
+		v1alpha1.WatchRuleSpec{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_WatchRuleSpec(ref),
+		v1alpha1.WatchRuleStatus{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref),
+		v1alpha1.WorkloadChange{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_WorkloadChange(ref),
+		v1alpha1.WorkloadConflict{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_WorkloadConflict(ref),
+		v1alpha1.WorkloadReference{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_WorkloadReference(ref),
+		v1alpha1.WorkloadsReady{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_WorkloadsReady(ref),
+		resource.Quantity{}.OpenAPIModelName():                    schema_apimachinery_pkg_api_resource_Quantity(ref),
+		v1.APIGroup{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_APIGroup(ref),
+		v1.APIGroupList{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_APIGroupList(ref),
+		v1.APIResource{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_APIResource(ref),
+		v1.APIResourceList{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_APIResourceList(ref),
+		v1.APIVersions{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_APIVersions(ref),
+		v1.ApplyOptions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_ApplyOptions(ref),
+		v1.Condition{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_Condition(ref),
+		v1.CreateOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_CreateOptions(ref),
+		v1.DeleteOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_DeleteOptions(ref),
+		v1.Duration{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Duration(ref),
+		v1.FieldSelectorRequirement{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
+		v1.FieldsV1{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_FieldsV1(ref),
+		v1.GetOptions{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_GetOptions(ref),
+		v1.GroupKind{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_GroupKind(ref),
+		v1.GroupResource{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_GroupResource(ref),
+		v1.GroupVersion{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_GroupVersion(ref),
+		v1.GroupVersionForDiscovery{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
+		v1.GroupVersionKind{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_GroupVersionKind(ref),
+		v1.GroupVersionResource{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_GroupVersionResource(ref),
+		v1.InternalEvent{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_InternalEvent(ref),
+		v1.LabelSelector{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_LabelSelector(ref),
+		v1.LabelSelectorRequirement{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
+		v1.List{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_List(ref),
+		v1.ListMeta{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_ListMeta(ref),
+		v1.ListOptions{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_ListOptions(ref),
+		v1.ManagedFieldsEntry{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
+		v1.MicroTime{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_MicroTime(ref),
+		v1.ObjectMeta{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_ObjectMeta(ref),
+		v1.OwnerReference{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_OwnerReference(ref),
+		v1.PartialObjectMetadata{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
+		v1.PartialObjectMetadataList{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
+		v1.Patch{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_Patch(ref),
+		v1.PatchOptions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_PatchOptions(ref),
+		v1.Preconditions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_Preconditions(ref),
+		v1.RootPaths{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_RootPaths(ref),
+		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
+		v1.ShardInfo{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_ShardInfo(ref),
+		v1.Status{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_Status(ref),
+		v1.StatusCause{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_StatusCause(ref),
+		v1.StatusDetails{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_StatusDetails(ref),
+		v1.Table{}.OpenAPIModelName():                             schema_pkg_apis_meta_v1_Table(ref),
+		v1.TableColumnDefinition{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
+		v1.TableOptions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_TableOptions(ref),
+		v1.TableRow{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_TableRow(ref),
+		v1.TableRowCondition{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_TableRowCondition(ref),
+		v1.Time{}.OpenAPIModelName():                              schema_pkg_apis_meta_v1_Time(ref),
+		v1.Timestamp{}.OpenAPIModelName():                         schema_pkg_apis_meta_v1_Timestamp(ref),
+		v1.TypeMeta{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_TypeMeta(ref),
+		v1.UpdateOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_UpdateOptions(ref),
+		v1.WatchEvent{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_WatchEvent(ref),
+		runtime.RawExtension{}.OpenAPIModelName():                 schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
+		runtime.TypeMeta{}.OpenAPIModelName():                     schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
+		runtime.Unknown{}.OpenAPIModelName():                      schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
+		version.Info{}.OpenAPIModelName():                         schema_k8sio_apimachinery_pkg_version_Info(ref),
 	}
 }
 
@@ -186,6 +219,55 @@ func schema_pkg_apis_configbutler_v1alpha1_AccessPolicy(ref common.ReferenceCall
 		},
 		Dependencies: []string{
 			v1alpha1.NamespacedRules{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_Adaptation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Adaptation says what is changed in copies so that they do not act on production.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "replicas of Deployments, StatefulSets and ReplicaSets. One: at most one, so that none stays none. AsSource: as many as the catalog offers. Defaults to One.\n\nPossible enum values:\n - `\"AsSource\"` is as many as the catalog offers.\n - `\"One\"` is at most one.",
+							Default:     v1alpha1.ReplicasOne,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"AsSource", "One"},
+						},
+					},
+					"cronJobs": {
+						SchemaProps: spec.SchemaProps{
+							Description: "cronJobs says whether CronJobs run. Suspend: they do not. AsSource: as the catalog offers. Defaults to Suspend.\n\nPossible enum values:\n - `\"AsSource\"` leaves them as the catalog offers them.\n - `\"Suspend\"` suspends them.",
+							Default:     v1alpha1.CronJobsSuspend,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"AsSource", "Suspend"},
+						},
+					},
+					"loadBalancers": {
+						SchemaProps: spec.SchemaProps{
+							Description: "loadBalancers says what becomes of Services of the type LoadBalancer. ClusterIP: they are reached from within the cluster only. AsSource: they stay what they are. Defaults to ClusterIP.\n\nPossible enum values:\n - `\"AsSource\"` leaves them what they are.\n - `\"ClusterIP\"` makes them Services of the type ClusterIP.",
+							Default:     v1alpha1.LoadBalancersClusterIP,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"AsSource", "ClusterIP"},
+						},
+					},
+					"ingressHosts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ingressHosts says what becomes of the hosts of Ingresses.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.IngressHosts{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.IngressHosts{}.OpenAPIModelName()},
 	}
 }
 
@@ -648,6 +730,62 @@ func schema_pkg_apis_configbutler_v1alpha1_AttributionCounts(ref common.Referenc
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AutomatedBy is the user who turned automatic syncs on, as authenticated then. They ask for that user's permissions.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"username": {
+						SchemaProps: spec.SchemaProps{
+							Description: "username is the Kubernetes user.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of the user, where the identity provider gives one.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"groups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "groups of the user.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when it was turned on.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"username", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_CatalogEdit(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -743,7 +881,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogRevision(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogRevision is a revision that a catalog can go back to.",
+				Description: "CatalogRevision is a revision that a catalog, or an environment that is built from it, can go back to.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"revision": {
@@ -756,13 +894,13 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogRevision(ref common.ReferenceC
 					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
-							Description: "time is when it was made.",
+							Description: "time is when the catalog made it, or the environment was brought to it.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"syncStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "syncStatus is the record of it, in this namespace, which may be gone when it is too old.",
+							Description: "syncStatus is the record of that, in this namespace, which may be gone when it is too old.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1408,6 +1546,235 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitSummary(ref common.ReferenceCal
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_ConflictChoice(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConflictChoice names conflicts of a workload, among those in the environment's status.conflicts.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the workload.\n\nPossible enum values:\n - `\"CronJob\"` is a CronJob of the group batch.\n - `\"DaemonSet\"` is a DaemonSet of the group apps.\n - `\"Deployment\"` is a Deployment of the group apps.\n - `\"Job\"` is a Job of the group batch.\n - `\"ReplicaSet\"` is a ReplicaSet of the group apps.\n - `\"StatefulSet\"` is a StatefulSet of the group apps.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"},
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the workload.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields are JSON pointers, as status.conflicts has them. Empty means all conflicts of the workload.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ConflictResolution(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConflictResolution decides about fields that were changed in an Environment and in its catalog, and is the answer. It is created at the subresource resolve of the environment and is not stored. The sync goes on with what was decided; other conflicts stay.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the environment.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what was decided.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ConflictResolutionSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConflictResolutionSpec{}.OpenAPIModelName(), v1alpha1.RequestOutcome{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ConflictResolutionSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ConflictResolutionSpec is what was decided about conflicts. It decides about one at least, and about none twice.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"keep": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kind",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "keep are the fields that stay as they are in the environment. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ConflictChoice{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"take": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kind",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "take are the fields that become what the catalog offers. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ConflictChoice{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConflictChoice{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_DependencyCount(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DependencyCount counts dependencies of a type that have changed in the source.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type of the dependencies.\n\nPossible enum values:\n - `\"ConfigMap\"` is a ConfigMap.\n - `\"Secret\"` is a Secret.\n - `\"Service\"` is a Service that selects a workload's Pods.\n - `\"ServiceAccount\"` is a ServiceAccount that a workload's Pods run as.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"ConfigMap", "Secret", "Service", "ServiceAccount"},
+						},
+					},
+					"count": {
+						SchemaProps: spec.SchemaProps{
+							Description: "count is their number, at least 1.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"type", "count"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_DependencyReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DependencyReference says which object refers to a dependency, and where.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object, such as Deployment, Ingress or ServiceAccount.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"field": {
+						SchemaProps: spec.SchemaProps{
+							Description: "field is a JSON pointer (RFC 6901) to what refers to the dependency, or what a Service selects. An item of a list is named by its key, as in /spec/template/spec/volumes[name=config]/configMap/name.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"kind", "name", "field"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1478,6 +1845,1018 @@ func schema_pkg_apis_configbutler_v1alpha1_Encryption(ref common.ReferenceCallba
 						},
 					},
 				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_Environment(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Environment is a namespace that is built from an AppCatalog: it gets the catalog's workloads and copies of what they refer to, when somebody asks for it or as the catalog changes. What its workloads refer to is in EnvironmentDependencies, what was done and when in SyncStatuses.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. The name has at most 63 characters and no dots, because the names and the labels of records are made of it. The namespace is that of the people whose environment it is; it may be, but need not be, the one that is built.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what the user wants.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.EnvironmentSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the server found. Only the server writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.EnvironmentStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.EnvironmentSpec{}.OpenAPIModelName(), v1alpha1.EnvironmentStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependency(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvironmentDependency records an object that an environment's workloads refer to, and that is copied for them. Its name is <environment>.<type in lower case>.<name of the copy>, and it goes when the environment goes. The server writes it; it can be read and deleted, but not created or changed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the record.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.EnvironmentDependencyRecord{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.EnvironmentDependencyRecord{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvironmentDependencyList is a list of EnvironmentDependencies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.EnvironmentDependency{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.EnvironmentDependency{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyRecord(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvironmentDependencyRecord is an object that workloads refer to, where it is copied from and where to.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"environment": {
+						SchemaProps: spec.SchemaProps{
+							Description: "environment is the name of the Environment, in this namespace.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is ConfigMap, Secret, Service or ServiceAccount.\n\nPossible enum values:\n - `\"ConfigMap\"` is a ConfigMap.\n - `\"Secret\"` is a Secret.\n - `\"Service\"` is a Service that selects a workload's Pods.\n - `\"ServiceAccount\"` is a ServiceAccount that a workload's Pods run as.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"ConfigMap", "Secret", "Service", "ServiceAccount"},
+						},
+					},
+					"source": {
+						SchemaProps: spec.SchemaProps{
+							Description: "source is the object that is copied.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
+						},
+					},
+					"target": {
+						SchemaProps: spec.SchemaProps{
+							Description: "target is the copy.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
+						},
+					},
+					"hash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hash tells versions of what was copied apart. It is equal when the content is. That of a Secret is made with a key of the server, so that nobody can find the content out by trying.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"keys": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "keys are the names of what a ConfigMap or Secret holds, never the values. At most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"referredBy": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kind",
+									"name",
+									"field",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "referredBy are the objects of the environment that refer to it, and where. At most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.DependencyReference{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"optional": {
+						SchemaProps: spec.SchemaProps{
+							Description: "optional says that workloads also run without it.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"missing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "missing says that the source does not have it. The copy stays as it was.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"lastDiscoveredAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastDiscoveredAt is when it was last found to be referred to.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"environment", "type", "source", "target"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.DependencyReference{}.OpenAPIModelName(), v1alpha1.NamespacedObjectReference{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDiff(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvironmentDiff says what syncs of an Environment would change now. It is read at the environment's subresources diff, which never shows what Secrets hold, and secretdiff, which does. It is not stored.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata, with the name and namespace of the environment.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the action All would change.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncPlan{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncPlan{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_EnvironmentEdit(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvironmentEdit is a change of an environment's spec.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"generation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "generation is the metadata.generation that the change has made.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"actor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "actor is the user who made the change, as authenticated.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when it was made.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields are those of the spec that were changed, such as autoSync.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"generation", "actor", "time"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_EnvironmentList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvironmentList is a list of Environments.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Environment{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Environment{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_EnvironmentReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvironmentReference names an Environment in the namespace of the object that refers to it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the Environment.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+			VendorExtensible: spec.VendorExtensible{
+				Extensions: spec.Extensions{
+					"x-kubernetes-map-type": "atomic",
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvironmentSpec says what an environment is built from, where, and when.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"catalogRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "catalogRef names the AppCatalog that the environment is built from. One in another namespace must admit this namespace in its accessPolicy. It cannot be changed: the revisions that were applied are those of one catalog.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.ObjectReference{}.OpenAPIModelName()),
+						},
+					},
+					"targetNamespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "targetNamespace is the namespace that is built. It must not be the source of a catalog, nor the target of another environment; a Branch names the target of its base. It cannot be changed: what was written would be left behind.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"createNamespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "createNamespace has targetNamespace created when it does not exist. Defaults to false: a sync fails then.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type says how much of the catalog the environment holds, and who wins where the environment was changed by hand. Shared: all workloads of the catalog, and the catalog wins in its own fields. Branch: the workloads in branchWorkloads, and what was changed by hand stays; when the catalog changes the same field, nothing is written for that workload until somebody decides. It cannot be changed. Defaults to Shared.\n\nPossible enum values:\n - `\"Branch\"` holds some workloads of the catalog, and what was changed by hand stays.\n - `\"Shared\"` holds all workloads of the catalog, which wins.",
+							Default:     v1alpha1.EnvironmentShared,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Branch", "Shared"},
+						},
+					},
+					"baseEnvironmentRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "baseEnvironmentRef names the Environment that a Branch lives in, of the same catalog and in this namespace. Both name the same targetNamespace, and the base leaves the workloads in branchWorkloads alone. Absent means that the Branch has its targetNamespace to itself. It must be absent unless type is Branch, and cannot be changed.",
+							Ref:         ref(v1alpha1.EnvironmentReference{}.OpenAPIModelName()),
+						},
+					},
+					"branchWorkloads": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kind",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "branchWorkloads are the workloads of the catalog that a Branch holds. At least one is required when type is Branch, none is allowed otherwise. At most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.WorkloadReference{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"autoSync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "autoSync has changes of the catalog, and of what workloads refer to, applied as they come. Otherwise they are shown, and somebody asks for them. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"shadow": {
+						SchemaProps: spec.SchemaProps{
+							Description: "shadow has automatic syncs planned and recorded only. Nothing is written. What people ask for is done all the same. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"patches": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "patches are laid over what the catalog offers, one after another in the order of the list, after what adapt changes: so a patch has the last word. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Patch{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"adapt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "adapt says what is changed in copies so that they do not act on production.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.Adaptation{}.OpenAPIModelName()),
+						},
+					},
+					"pinnedRevision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pinnedRevision keeps the environment at what it was at a revision listed in status.history. While it is set, automatic syncs wait. The subresource rollback sets it.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"historyLimit": {
+						SchemaProps: spec.SchemaProps{
+							Description: "historyLimit is how many revisions can be gone back to, 1 to 100. Defaults to 10.",
+							Default:     10,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"syncWindows": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "syncWindows say when automatic syncs may begin: while a window that allows them is open, or at any time if there is none such, but never while one that denies them is open. Those that people ask for with force begin at any time. At most 50.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncWindow{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"ttl": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ttl is how long the environment lives, from its creation on, as a duration such as 72h. Then it is deleted, as deletionPolicy says. At least 1m, at most 8760h, which is a year. Absent means that it stays.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"deletionPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "deletionPolicy says what becomes of what the environment wrote when it is deleted. Delete: it goes, and the namespace with it if the environment created it and nothing else is in it; what others put there stays. Orphan: it stays as it is. Defaults to Delete: what the environment wrote can be made again from the catalog, while copies that nobody looks after keep running, and keep production's Secrets readable.\n\nPossible enum values:\n - `\"Delete\"` removes it.\n - `\"Orphan\"` leaves it as it is.",
+							Default:     v1alpha1.DeletionPolicyDelete,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Delete", "Orphan"},
+						},
+					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName is the ServiceAccount in this namespace whose permissions automatic syncs need. Empty means those of the user who last turned them on, as status.automatedBy says.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"catalogRef", "targetNamespace"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Adaptation{}.OpenAPIModelName(), v1alpha1.EnvironmentReference{}.OpenAPIModelName(), v1alpha1.ObjectReference{}.OpenAPIModelName(), v1alpha1.Patch{}.OpenAPIModelName(), v1alpha1.SyncWindow{}.OpenAPIModelName(), v1alpha1.WorkloadReference{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EnvironmentStatus is what the server found out about an environment.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions: Ready says whether the environment is what its spec wants and its workloads run; CatalogUpToDate, whether it holds what the catalog offers; DependenciesUpToDate, whether what its workloads refer to is as in the source; Syncing, that a sync is being done; Conflicted, that somebody has to decide about fields that were changed here and in the catalog; Held, that automatic syncs wait, and for what.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"latestCatalogSync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "latestCatalogSync is the SyncStatus of the newest revision that the catalog offers, in the catalog's namespace.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"latestRevision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "latestRevision is the number of that revision.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"appliedCatalogSync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "appliedCatalogSync is the SyncStatus of the revision that the environment holds, in the catalog's namespace.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"appliedRevision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "appliedRevision is the number of that revision. 0 means that none has been applied yet.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"lastCatalogSyncedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastCatalogSyncedAt is when workloads were last brought to what the catalog offers.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"changedWorkloadCount": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changedWorkloadCount is the number of workloads in which the environment differs from what the catalog offers: what the action Catalog would bring.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"changedWorkloads": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kind",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "changedWorkloads are those workloads, at most 1000 of them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.WorkloadChange{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"latestDependencySync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "latestDependencySync is the open SyncStatus, in this namespace, about what workloads refer to and what has changed in the source. Empty when nothing has, or the record was dismissed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"lastDependencySyncedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastDependencySyncedAt is when what workloads refer to was last brought to what it is in the source.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"changedDependencies": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "changedDependencies count what has changed by types: what the action Cluster would bring.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.DependencyCount{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"dismissedCatalogSync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dismissedCatalogSync is the latestCatalogSync that somebody has put aside. It is offered again when the catalog changes, or somebody asks for it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"dismissals": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dismissals is how many prompts in a row have been put aside since the last sync.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"activeSyncs": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "activeSyncs are the SyncStatuses, in this namespace, of the runs that have begun and not come to an end, at most two: one of the type Environment and one of the type Dependency.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"conflicts": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kind",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conflicts are the workloads for which nothing was written, because fields were changed in the environment and in the catalog, until the subresource resolve says what to do. At most 100; the others come when these are resolved.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.WorkloadConflict{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"workloadsReady": {
+						SchemaProps: spec.SchemaProps{
+							Description: "workloadsReady says whether what was applied came up. Absent until something was.",
+							Ref:         ref(v1alpha1.WorkloadsReady{}.OpenAPIModelName()),
+						},
+					},
+					"lastError": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastError is what went wrong last. Absent when nothing did, or it was put right.",
+							Ref:         ref(v1alpha1.SyncError{}.OpenAPIModelName()),
+						},
+					},
+					"automatedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "automatedBy is the user who last turned autoSync on. Automatic syncs stop when that user may no longer do what they do, unless spec.serviceAccountName names an account. Absent while autoSync is off.",
+							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
+						},
+					},
+					"expiresAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expiresAt is when the environment is deleted, by spec.ttl.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"history": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"revision",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "history are the catalog's revisions that can be gone back to, the one that was applied last first, each once.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.CatalogRevision{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"pendingEdits": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"generation",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "pendingEdits are changes of the spec that have not been dealt with yet, and who made them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.EnvironmentEdit{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"pendingRequests": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"id",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "pendingRequests are the requests, made at the subresources sync, resolve and rediscover, that have not been carried out yet.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PendingEnvironmentRequest{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AutomatedBy{}.OpenAPIModelName(), v1alpha1.CatalogRevision{}.OpenAPIModelName(), v1alpha1.DependencyCount{}.OpenAPIModelName(), v1alpha1.EnvironmentEdit{}.OpenAPIModelName(), v1alpha1.PendingEnvironmentRequest{}.OpenAPIModelName(), v1alpha1.SyncError{}.OpenAPIModelName(), v1alpha1.WorkloadChange{}.OpenAPIModelName(), v1alpha1.WorkloadConflict{}.OpenAPIModelName(), v1alpha1.WorkloadsReady{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_FieldChange(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldChange is a field that a sync would change.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"field": {
+						SchemaProps: spec.SchemaProps{
+							Description: "field is a JSON pointer (RFC 6901). An item of a list is named by its key, as in /spec/template/spec/containers[name=web]/image.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"changeType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changeType is Added, Changed or Removed.\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content is another.\n - `\"Removed\"` means that the object is gone.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Added", "Changed", "Removed"},
+						},
+					},
+					"owners": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "owners are the field managers that own the field in the environment.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"conflict": {
+						SchemaProps: spec.SchemaProps{
+							Description: "conflict says that somebody has to decide, in a Branch, whether the change is made.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"before": {
+						SchemaProps: spec.SchemaProps{
+							Description: "before is the value in the environment, as JSON. Absent when there is none, or it is hidden.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"after": {
+						SchemaProps: spec.SchemaProps{
+							Description: "after is the value that it would get, as JSON. Absent when there is none, or it is hidden.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"hidden": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hidden says that the values are not shown, because they are those of a Secret. The subresource secretdiff shows them.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"field", "changeType"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_FieldConflict(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldConflict is a field that was changed in the environment and in the catalog.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"field": {
+						SchemaProps: spec.SchemaProps{
+							Description: "field is a JSON pointer (RFC 6901). An item of a list is named by its key, as in /spec/template/spec/containers[name=web]/image.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"managers": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "managers are the field managers that changed it in the environment.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"field"},
 			},
 		},
 	}
@@ -2354,6 +3733,35 @@ func schema_pkg_apis_configbutler_v1alpha1_IgnoreTarget(ref common.ReferenceCall
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_IngressHosts(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "IngressHosts says what becomes of the hosts of Ingresses.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is Template (each host becomes what template says), Omit (Ingresses are not copied: without its host, a rule would match requests for any host, production's among them) or AsSource (hosts stay what they are, for clusters in which production is not reached by them). Defaults to Omit.\n\nPossible enum values:\n - `\"AsSource\"` leaves hosts what they are.\n - `\"Omit\"` does not copy Ingresses.\n - `\"Template\"` makes new hosts by a template.",
+							Default:     v1alpha1.IngressHostsOmit,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"AsSource", "Omit", "Template"},
+						},
+					},
+					"template": {
+						SchemaProps: spec.SchemaProps{
+							Description: "template is a host name in which {host} stands for the host of the source, {label} for what is before that host's first dot, {environment} for the name of the environment, and {namespace} for its targetNamespace, such as {label}.{environment}.dev.example.com. A rule without a host is not copied. It is required when type is Template and must be absent otherwise.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_MirrorSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2594,6 +4002,186 @@ func schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref common.ReferenceC
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ObjectChange is an object that a sync would change.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"action": {
+						SchemaProps: spec.SchemaProps{
+							Description: "action is the one that changes it: Catalog or Cluster.\n\nPossible enum values:\n - `\"All\"` does the one and then the other.\n - `\"Catalog\"` brings workloads to what the catalog offers, with what they depend on.\n - `\"Cluster\"` refreshes what the environment's workloads depend on and leaves them alone.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "Catalog", "Cluster"},
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object. Empty for a Namespace.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"changeType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changeType is Added (it would be created), Changed (it would be updated) or Removed (it would be deleted).\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content is another.\n - `\"Removed\"` means that the object is gone.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Added", "Changed", "Removed"},
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields are those that would be changed. None when the object would be created or deleted.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.FieldChange{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"changedBy": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "changedBy are those who made the change in the source, as far as it is known.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SourceAuthor{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"commits": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "commits hold the change, where a GitDestination mirrors the source.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.MirroredCommit{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"refusal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "refusal says why the object would not be written, such as a quota that is used up, or that an object of the same name is there that the environment has not written. Nothing at all is written then. Empty when it would be.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"action", "apiVersion", "kind", "name", "changeType"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.FieldChange{}.OpenAPIModelName(), v1alpha1.MirroredCommit{}.OpenAPIModelName(), v1alpha1.SourceAuthor{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_ObjectFailure(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ObjectFailure says why an object could not be dealt with.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is the kind of the object, such as ConfigMap.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace of the object that was missing or refused.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is a word for programs, such as SourceMissing.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is a sentence for people, at most 1024 characters. It never holds the content of a Secret.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"type", "namespace", "name", "reason", "message"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_ObjectReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2804,6 +4392,65 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingCatalogSync(ref common.Referen
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_PendingEnvironmentRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PendingEnvironmentRequest is a request about an environment that has not been carried out yet.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id tells the request from others of the environment.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"actor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "actor is the user who made it, as authenticated.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when it was made.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is the subresource it was made at: Sync, Resolve or Rediscover.\n\nPossible enum values:\n - `\"Rediscover\"` asks for dependencies to be found anew.\n - `\"Resolve\"` asks for conflicts to be resolved.\n - `\"Sync\"` asks for a sync.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Rediscover", "Resolve", "Sync"},
+						},
+					},
+					"sync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sync is what a request of the type Sync asks for.",
+							Ref:         ref(v1alpha1.SyncRequestSpec{}.OpenAPIModelName()),
+						},
+					},
+					"resolve": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resolve is what a request of the type Resolve asks for.",
+							Ref:         ref(v1alpha1.ConflictResolutionSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"id", "actor", "time", "type"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ConflictResolutionSpec{}.OpenAPIModelName(), v1alpha1.SyncRequestSpec{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2915,6 +4562,49 @@ func schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref common.ReferenceCallba
 		},
 		Dependencies: []string{
 			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_Rediscovery(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Rediscovery asks for what an Environment's workloads refer to to be found anew, and is the answer. It is created at the subresource rediscover of the environment and is not stored.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the environment.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RequestOutcome{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -3675,6 +5365,93 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncError(ref common.ReferenceCallbac
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_SyncPlan(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncPlan is what a sync would change.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"catalogSync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "catalogSync is the SyncStatus of the revision that the plan brings, in the catalog's namespace: what to expect when asking for it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"dependencySync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dependencySync is the open SyncStatus, in the environment's namespace, about what workloads refer to: what to expect when asking for it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fromRevision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fromRevision is the catalog's revision that the environment holds. 0 means none.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision is the catalog's revision that the plan brings. 0 means that it brings none.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"changes": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "changes are the objects that would be changed, in the order in which they are written.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ObjectChange{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"unchanged": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unchanged is the number of objects that are what they should be.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"warnings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "warnings are sentences about what a sync does not do, such as to copy the data of a PersistentVolumeClaim.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ObjectChange{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_SyncPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -4066,6 +5843,20 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 							Format:      "int64",
 						},
 					},
+					"fromRevision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "fromRevision is the catalog's revision that the environment held when a run began. 0 when there was none, and in other records.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"force": {
+						SchemaProps: spec.SchemaProps{
+							Description: "force says that the user asked for a run although windows or a pin hold syncs back, and for objects to be taken over that the environment had not written.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"changedBy": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -4195,12 +5986,225 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 							Ref:         ref(v1alpha1.SyncError{}.OpenAPIModelName()),
 						},
 					},
+					"failures": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+									"namespace",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "failures are the objects that could not be dealt with, while others were, in the last attempt; at most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ObjectFailure{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"warnings": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "warnings are sentences about what a run did not do, such as to copy the data of a PersistentVolumeClaim; at most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
 				},
 				Required: []string{"state", "detectedAt"},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.MirroredCommit{}.OpenAPIModelName(), v1alpha1.Progress{}.OpenAPIModelName(), v1alpha1.ResourceSummary{}.OpenAPIModelName(), v1alpha1.SourceAuthor{}.OpenAPIModelName(), v1alpha1.SyncError{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			v1alpha1.MirroredCommit{}.OpenAPIModelName(), v1alpha1.ObjectFailure{}.OpenAPIModelName(), v1alpha1.Progress{}.OpenAPIModelName(), v1alpha1.ResourceSummary{}.OpenAPIModelName(), v1alpha1.SourceAuthor{}.OpenAPIModelName(), v1alpha1.SyncError{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncRequest asks for an Environment to be synced, and is the answer. It is created at the subresource sync of the environment and is not stored. As a dry run it only plans.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the environment.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says what to sync. Empty means everything.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncRequestSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncRequestStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncRequestSpec{}.OpenAPIModelName(), v1alpha1.SyncRequestStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncRequestSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncRequestSpec says what to sync.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"action": {
+						SchemaProps: spec.SchemaProps{
+							Description: "action is Catalog (bring workloads to what the catalog offers, with what they refer to), Cluster (refresh what they refer to and leave them alone) or All (the one and then the other). Defaults to All.\n\nPossible enum values:\n - `\"All\"` does the one and then the other.\n - `\"Catalog\"` brings workloads to what the catalog offers, with what they depend on.\n - `\"Cluster\"` refreshes what the environment's workloads depend on and leaves them alone.",
+							Default:     v1alpha1.SyncActionAll,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "Catalog", "Cluster"},
+						},
+					},
+					"expectedCatalogSync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expectedCatalogSync is the status.latestCatalogSync that was seen. The request is refused, as a conflict, when there is a newer one. Empty means any.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"expectedDependencySync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "expectedDependencySync is the status.latestDependencySync that was seen. The request is refused, as a conflict, when there is a newer one. Empty means any.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"force": {
+						SchemaProps: spec.SchemaProps{
+							Description: "force has the sync done although a window is closed or a revision is pinned, and takes over objects of the same name that the environment has not written. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"workloads": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kind",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "workloads are the only ones to sync, with what they refer to. The environment counts as up to date when all have been. Empty means all. At most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.WorkloadReference{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.WorkloadReference{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncRequestStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncRequestStatus is what became of a request.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"accepted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "accepted says that the request has been recorded and will be carried out, also if this server ends now.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says in a sentence what was done, or where that can be seen later.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"syncStatuses": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "syncStatuses are the records that tell what becomes of the request, in the namespace of the object in the path. Empty when there is none yet.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"plan": {
+						SchemaProps: spec.SchemaProps{
+							Description: "plan is what would be changed. It is there when the request was a dry run.",
+							Ref:         ref(v1alpha1.SyncPlan{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncPlan{}.OpenAPIModelName()},
 	}
 }
 
@@ -4381,6 +6385,104 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncSubject(ref common.ReferenceCallb
 				Required: []string{"kind", "name", "uid"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncWindow(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncWindow is a time that comes again and again, in which automatic syncs may, or may not, begin.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name tells the window from others of the environment, and is shown when it holds a sync back. A lower case RFC 1123 label, such as nightly.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is Allow (automatic syncs may begin while the window is open) or Deny (they may not).\n\nPossible enum values:\n - `\"Allow\"` lets them begin while it is open.\n - `\"Deny\"` keeps them from beginning while it is open.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Allow", "Deny"},
+						},
+					},
+					"schedule": {
+						SchemaProps: spec.SchemaProps{
+							Description: "schedule says when the window opens, as five fields in the syntax of cron that CronJobs have, such as 0 22 * * 1-5 for ten in the evening from Monday to Friday, or as @daily and the like.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"duration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "duration is how long the window stays open each time, as a duration such as 8h. At least 1m, at most 744h, which is 31 days. Time that passes counts, not what clocks show: a window of 8h is open for 8 hours also in a night in which clocks are changed.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"timeZone": {
+						SchemaProps: spec.SchemaProps{
+							Description: "timeZone is that of the schedule, by the name it has in the time zone database, such as Europe/Berlin. A time that clocks skip, as daylight saving time begins, comes when they have done so; one that they show twice comes twice. Defaults to UTC.",
+							Default:     "UTC",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name", "kind", "schedule", "duration"},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_Undismissal(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Undismissal offers an Environment again what was put aside, and is the answer. It is created at the subresource undismiss of the environment and is not stored.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name and namespace, when they are given, must be those of the environment.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RequestOutcome{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RequestOutcome{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -4600,6 +6702,100 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref common.ReferenceC
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_WorkloadChange(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkloadChange is a workload in which an environment differs from what its catalog offers.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the workload.\n\nPossible enum values:\n - `\"CronJob\"` is a CronJob of the group batch.\n - `\"DaemonSet\"` is a DaemonSet of the group apps.\n - `\"Deployment\"` is a Deployment of the group apps.\n - `\"Job\"` is a Job of the group batch.\n - `\"ReplicaSet\"` is a ReplicaSet of the group apps.\n - `\"StatefulSet\"` is a StatefulSet of the group apps.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"},
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the workload.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"changeType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changeType is Added (the environment lacks it), Changed or Removed (the catalog has it no longer).\n\nPossible enum values:\n - `\"Added\"` means that the object is new.\n - `\"Changed\"` means that the object's content is another.\n - `\"Removed\"` means that the object is gone.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Added", "Changed", "Removed"},
+						},
+					},
+				},
+				Required: []string{"kind", "name", "changeType"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_WorkloadConflict(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkloadConflict is a workload that was changed in the environment and in the catalog, in the same fields.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the workload.\n\nPossible enum values:\n - `\"CronJob\"` is a CronJob of the group batch.\n - `\"DaemonSet\"` is a DaemonSet of the group apps.\n - `\"Deployment\"` is a Deployment of the group apps.\n - `\"Job\"` is a Job of the group batch.\n - `\"ReplicaSet\"` is a ReplicaSet of the group apps.\n - `\"StatefulSet\"` is a StatefulSet of the group apps.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"},
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the workload.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"fields": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"field",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "fields are those that were changed on both sides. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.FieldConflict{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"kind", "name", "fields"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.FieldConflict{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_WorkloadReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -4626,6 +6822,36 @@ func schema_pkg_apis_configbutler_v1alpha1_WorkloadReference(ref common.Referenc
 					},
 				},
 				Required: []string{"kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_WorkloadsReady(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkloadsReady counts the workloads that an environment holds.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"ready": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ready is the number of workloads that run as they should.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"total": {
+						SchemaProps: spec.SchemaProps{
+							Description: "total is the number of workloads.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"ready", "total"},
 			},
 		},
 	}

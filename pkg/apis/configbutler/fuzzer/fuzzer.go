@@ -19,6 +19,7 @@ func Funcs(_ runtimeserializer.CodecFactory) []any {
 	return []any{
 		fillGitRepoConfigSpec, fillGitDestinationSpec, fillNamespacedRules, fillCommitSigning,
 		fillAppCatalogSpec, fillPatch, fillSyncPolicySpec, fillRetryPolicy, fillRetention, fillReminders,
+		fillEnvironmentSpec, fillAdaptation, fillIngressHosts, fillSyncWindow, fillSyncRequestSpec,
 	}
 }
 
@@ -67,6 +68,35 @@ func fillAppCatalogSpec(spec *configbutler.AppCatalogSpec, c randfill.Continue) 
 func fillPatch(patch *configbutler.Patch, c randfill.Continue) {
 	c.FillNoCustom(patch)
 	patch.Type = oneOf(c, configbutler.PatchStrategicMerge, configbutler.PatchJSON6902, configbutler.PatchMerge)
+}
+
+func fillEnvironmentSpec(spec *configbutler.EnvironmentSpec, c randfill.Continue) {
+	c.FillNoCustom(spec)
+	spec.Type = oneOf(c, configbutler.EnvironmentShared, configbutler.EnvironmentBranch)
+	spec.DeletionPolicy = oneOf(c, configbutler.DeletionPolicyDelete, configbutler.DeletionPolicyOrphan)
+	fillMissing(&spec.HistoryLimit, c)
+}
+
+func fillAdaptation(adapt *configbutler.Adaptation, c randfill.Continue) {
+	c.FillNoCustom(adapt)
+	adapt.Replicas = oneOf(c, configbutler.ReplicasOne, configbutler.ReplicasAsSource)
+	adapt.CronJobs = oneOf(c, configbutler.CronJobsSuspend, configbutler.CronJobsAsSource)
+	adapt.LoadBalancers = oneOf(c, configbutler.LoadBalancersClusterIP, configbutler.LoadBalancersAsSource)
+}
+
+func fillIngressHosts(hosts *configbutler.IngressHosts, c randfill.Continue) {
+	c.FillNoCustom(hosts)
+	hosts.Type = oneOf(c, configbutler.IngressHostsTemplate, configbutler.IngressHostsOmit, configbutler.IngressHostsAsSource)
+}
+
+func fillSyncWindow(window *configbutler.SyncWindow, c randfill.Continue) {
+	c.FillNoCustom(window)
+	window.TimeZone = oneOf(c, "UTC", "Europe/Berlin", c.String(10)+"x")
+}
+
+func fillSyncRequestSpec(spec *configbutler.SyncRequestSpec, c randfill.Continue) {
+	c.FillNoCustom(spec)
+	spec.Action = oneOf(c, configbutler.SyncActionCatalog, configbutler.SyncActionCluster, configbutler.SyncActionAll)
 }
 
 func fillSyncPolicySpec(spec *configbutler.SyncPolicySpec, c randfill.Continue) {

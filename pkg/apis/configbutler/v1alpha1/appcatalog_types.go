@@ -194,13 +194,13 @@ type CatalogEntry struct {
 	Missing bool `json:"missing,omitempty"`
 }
 
-// CatalogRevision is a revision that a catalog can go back to.
+// CatalogRevision is a revision that a catalog, or an environment that is built from it, can go back to.
 type CatalogRevision struct {
 	// revision is its number.
 	Revision int64 `json:"revision"`
-	// time is when it was made.
+	// time is when the catalog made it, or the environment was brought to it.
 	Time metav1.Time `json:"time"`
-	// syncStatus is the record of it, in this namespace, which may be gone when it is too old.
+	// syncStatus is the record of that, in this namespace, which may be gone when it is too old.
 	// +optional
 	SyncStatus string `json:"syncStatus,omitempty"`
 }

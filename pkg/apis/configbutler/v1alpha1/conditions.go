@@ -26,6 +26,18 @@ const (
 	ConditionWorkloadsMissing = "WorkloadsMissing"
 	// ConditionPaused is true while changes of the source wait, or are only recorded.
 	ConditionPaused = "Paused"
+	// ConditionCatalogUpToDate is true when an environment holds what its catalog offers.
+	ConditionCatalogUpToDate = "CatalogUpToDate"
+	// ConditionDependenciesUpToDate is true when what an environment's workloads refer to is as in the source.
+	ConditionDependenciesUpToDate = "DependenciesUpToDate"
+	// ConditionSyncing is true while a sync of an environment is being done.
+	ConditionSyncing = "Syncing"
+	// ConditionConflicted is true while somebody has to decide about fields that were changed in an environment and in its
+	// catalog.
+	ConditionConflicted = "Conflicted"
+	// ConditionHeld is true while automatic syncs of an environment wait that would otherwise begin; the message says what
+	// for, such as: window opens 18:00 UTC.
+	ConditionHeld = "Held"
 )
 
 // Reasons that any kind may give.
@@ -147,6 +159,54 @@ const (
 	ReasonPinned = "Pinned"
 	// ReasonPreviewOnly says that the spec asks for changes to be recorded only.
 	ReasonPreviewOnly = "PreviewOnly"
+)
+
+// Reasons of an Environment. Pinned, Suspended and PermissionLost come, too.
+const (
+	// ReasonCatalogNotFound says that the reference names no AppCatalog.
+	ReasonCatalogNotFound = "CatalogNotFound"
+	// ReasonCatalogNotReady says that the AppCatalog is not ready; its condition says why.
+	ReasonCatalogNotReady = "CatalogNotReady"
+	// ReasonBaseNotFound says that the reference names no Environment that a Branch can live in.
+	ReasonBaseNotFound = "BaseNotFound"
+	// ReasonTargetNotFound says that the target namespace does not exist, and is not to be created.
+	ReasonTargetNotFound = "TargetNotFound"
+	// ReasonTargetIsSource says that the target namespace is the source of a catalog.
+	ReasonTargetIsSource = "TargetIsSource"
+	// ReasonTargetTaken says that the target namespace is that of another environment, or of this server.
+	ReasonTargetTaken = "TargetTaken"
+	// ReasonNeverSynced says that nothing has been applied yet.
+	ReasonNeverSynced = "NeverSynced"
+	// ReasonWorkloadsChanged says that the catalog offers workloads that are not as in the environment.
+	ReasonWorkloadsChanged = "WorkloadsChanged"
+	// ReasonDependenciesChanged says that what workloads refer to has changed in the source.
+	ReasonDependenciesChanged = "DependenciesChanged"
+	// ReasonDependenciesMissing says that the source lacks what workloads refer to; the message names it.
+	ReasonDependenciesMissing = "DependenciesMissing"
+	// ReasonDismissed says that somebody has put aside what is offered.
+	ReasonDismissed = "Dismissed"
+	// ReasonSyncFailed says that the last sync failed; the message says why.
+	ReasonSyncFailed = "SyncFailed"
+	// ReasonWorkloadsNotReady says that workloads were applied and do not run as they should.
+	ReasonWorkloadsNotReady = "WorkloadsNotReady"
+	// ReasonFieldsChangedTwice says that fields were changed in the environment and in the catalog.
+	ReasonFieldsChangedTwice = "FieldsChangedTwice"
+	// ReasonWindowClosed says that the spec's windows do not let automatic syncs begin now.
+	ReasonWindowClosed = "WindowClosed"
+	// ReasonRateLimited says that syncs wait in line, because of the SyncPolicy's maxSyncsPerMinute.
+	ReasonRateLimited = "RateLimited"
+	// ReasonExpired says that the spec's ttl is over and the environment is being deleted.
+	ReasonExpired = "Expired"
+)
+
+// Reasons of the failure of an object in a run of an environment's sync.
+const (
+	// ReasonSourceMissing says that the source does not have the object.
+	ReasonSourceMissing = "SourceMissing"
+	// ReasonRefused says that the API server refuses the object.
+	ReasonRefused = "Refused"
+	// ReasonNotOurs says that an object of the same name is there that the environment has not written.
+	ReasonNotOurs = "NotOurs"
 )
 
 // Reasons of a SyncPolicy.

@@ -87,7 +87,11 @@ func TestDefaults(t *testing.T) {
 			}},
 		},
 	}
-	tests = append(tests, catalogDefaults(sameNamespace)...)
+	checkDefaults(t, append(tests, catalogDefaults(sameNamespace)...))
+}
+
+func checkDefaults(t *testing.T, tests []defaultsTest) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

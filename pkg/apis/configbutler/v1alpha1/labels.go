@@ -3,12 +3,17 @@
 
 package v1alpha1
 
-// Labels of records, by which kubectl get syncstatuses -l configbutler.ai/catalog=shop finds those of one subject.
+// Labels of records, by which kubectl get syncstatuses -l configbutler.ai/catalog=shop finds those of one subject, and of
+// what an environment writes, by which it knows its own.
 const (
-	// LabelCatalog is the name of the AppCatalog that a record is about.
+	// LabelCatalog is the name of the AppCatalog that a record is about, or that an object comes from.
 	LabelCatalog = "configbutler.ai/catalog"
-	// LabelEnvironment is the name of the Environment that a record is about.
+	// LabelEnvironment is the name of the Environment that a record is about, or that wrote an object.
 	LabelEnvironment = "configbutler.ai/environment"
+	// LabelEnvironmentNamespace is the namespace of the Environment that wrote an object. Records are in it themselves.
+	LabelEnvironmentNamespace = "configbutler.ai/environment-namespace"
+	// LabelRevision is the catalog's revision that an object was last written for.
+	LabelRevision = "configbutler.ai/revision"
 	// LabelSyncType is the type of a SyncStatus.
 	LabelSyncType = "configbutler.ai/sync-type"
 )

@@ -4,15 +4,35 @@
 package v1alpha1
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
 // CatalogWorkloadName is the name of the CatalogWorkload that holds a workload of a catalog. Two of them never have the
 // same, because the names of catalogs have no dots.
 func CatalogWorkloadName(catalog string, kind WorkloadKind, name string) string {
 	return catalog + "." + strings.ToLower(string(kind)) + "." + name
+}
+
+// FieldManager is the manager of the fields that environments write.
+const FieldManager = "slipstream"
+
+// EnvironmentDependencyName is the name of the EnvironmentDependency of an object in an environment's target. Two of them
+// never have the same, because the names of environments have no dots. A name that would be too long ends in a hash
+// instead.
+func EnvironmentDependencyName(environment string, of DependencyType, name string) string {
+	const hashed = 16
+	full := environment + "." + strings.ToLower(string(of)) + "." + name
+	if len(full) <= utilvalidation.DNS1123SubdomainMaxLength {
+		return full
+	}
+	sum := sha256.Sum256([]byte(full))
+	kept := strings.TrimRight(full[:utilvalidation.DNS1123SubdomainMaxLength-hashed-1], "-.")
+	return kept + "-" + hex.EncodeToString(sum[:])[:hashed]
 }
 
 // WorkloadResources are where the API server has the kinds of workloads.

@@ -112,6 +112,14 @@ type SyncRecord struct {
 	// revision is the catalog's revision that a change has made or that a run brings. 0 when there is none.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
+	// fromRevision is the catalog's revision that the environment held when a run began. 0 when there was none, and in other
+	// records.
+	// +optional
+	FromRevision int64 `json:"fromRevision,omitempty"`
+	// force says that the user asked for a run although windows or a pin hold syncs back, and for objects to be taken over
+	// that the environment had not written.
+	// +optional
+	Force bool `json:"force,omitempty"`
 	// changedBy are those who changed the source, as far as it is known, the one with the most changes first.
 	// +optional
 	// +listType=atomic
@@ -154,6 +162,17 @@ type SyncRecord struct {
 	// error is what went wrong last. Absent when nothing did, or it was put right.
 	// +optional
 	Error *SyncError `json:"error,omitempty"`
+	// failures are the objects that could not be dealt with, while others were, in the last attempt; at most 1000.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +listMapKey=namespace
+	// +listMapKey=name
+	Failures []ObjectFailure `json:"failures,omitempty"`
+	// warnings are sentences about what a run did not do, such as to copy the data of a PersistentVolumeClaim; at most 100.
+	// +optional
+	// +listType=atomic
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // SyncState is how far a record has come.
@@ -260,7 +279,21 @@ type ResourceSummary struct {
 	ChangeType ChangeType `json:"changeType"`
 }
 
-// ChangeType is how an object changed.
+// ObjectFailure says why an object could not be dealt with.
+type ObjectFailure struct {
+	// type is the kind of the object, such as ConfigMap.
+	Type string `json:"type"`
+	// namespace of the object that was missing or refused.
+	Namespace string `json:"namespace"`
+	// name of the object.
+	Name string `json:"name"`
+	// reason is a word for programs, such as SourceMissing.
+	Reason string `json:"reason"`
+	// message is a sentence for people, at most 1024 characters. It never holds the content of a Secret.
+	Message string `json:"message"`
+}
+
+// ChangeType is how an object, or a field of it, changed.
 //
 // +enum
 type ChangeType string

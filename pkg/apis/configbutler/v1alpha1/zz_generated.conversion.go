@@ -33,6 +33,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*Adaptation)(nil), (*configbutler.Adaptation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Adaptation_To_configbutler_Adaptation(a.(*Adaptation), b.(*configbutler.Adaptation), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Adaptation)(nil), (*Adaptation)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Adaptation_To_v1alpha1_Adaptation(a.(*configbutler.Adaptation), b.(*Adaptation), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*AppCatalog)(nil), (*configbutler.AppCatalog)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_AppCatalog_To_configbutler_AppCatalog(a.(*AppCatalog), b.(*configbutler.AppCatalog), scope)
 	}); err != nil {
@@ -90,6 +100,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.AttributionCounts)(nil), (*AttributionCounts)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_AttributionCounts_To_v1alpha1_AttributionCounts(a.(*configbutler.AttributionCounts), b.(*AttributionCounts), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*AutomatedBy)(nil), (*configbutler.AutomatedBy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_AutomatedBy_To_configbutler_AutomatedBy(a.(*AutomatedBy), b.(*configbutler.AutomatedBy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.AutomatedBy)(nil), (*AutomatedBy)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_AutomatedBy_To_v1alpha1_AutomatedBy(a.(*configbutler.AutomatedBy), b.(*AutomatedBy), scope)
 	}); err != nil {
 		return err
 	}
@@ -243,6 +263,56 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*ConflictChoice)(nil), (*configbutler.ConflictChoice)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ConflictChoice_To_configbutler_ConflictChoice(a.(*ConflictChoice), b.(*configbutler.ConflictChoice), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ConflictChoice)(nil), (*ConflictChoice)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ConflictChoice_To_v1alpha1_ConflictChoice(a.(*configbutler.ConflictChoice), b.(*ConflictChoice), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ConflictResolution)(nil), (*configbutler.ConflictResolution)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ConflictResolution_To_configbutler_ConflictResolution(a.(*ConflictResolution), b.(*configbutler.ConflictResolution), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ConflictResolution)(nil), (*ConflictResolution)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ConflictResolution_To_v1alpha1_ConflictResolution(a.(*configbutler.ConflictResolution), b.(*ConflictResolution), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ConflictResolutionSpec)(nil), (*configbutler.ConflictResolutionSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ConflictResolutionSpec_To_configbutler_ConflictResolutionSpec(a.(*ConflictResolutionSpec), b.(*configbutler.ConflictResolutionSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ConflictResolutionSpec)(nil), (*ConflictResolutionSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ConflictResolutionSpec_To_v1alpha1_ConflictResolutionSpec(a.(*configbutler.ConflictResolutionSpec), b.(*ConflictResolutionSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DependencyCount)(nil), (*configbutler.DependencyCount)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DependencyCount_To_configbutler_DependencyCount(a.(*DependencyCount), b.(*configbutler.DependencyCount), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.DependencyCount)(nil), (*DependencyCount)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_DependencyCount_To_v1alpha1_DependencyCount(a.(*configbutler.DependencyCount), b.(*DependencyCount), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*DependencyReference)(nil), (*configbutler.DependencyReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DependencyReference_To_configbutler_DependencyReference(a.(*DependencyReference), b.(*configbutler.DependencyReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.DependencyReference)(nil), (*DependencyReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_DependencyReference_To_v1alpha1_DependencyReference(a.(*configbutler.DependencyReference), b.(*DependencyReference), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*Dismissal)(nil), (*configbutler.Dismissal)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_Dismissal_To_configbutler_Dismissal(a.(*Dismissal), b.(*configbutler.Dismissal), scope)
 	}); err != nil {
@@ -260,6 +330,126 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.Encryption)(nil), (*Encryption)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_Encryption_To_v1alpha1_Encryption(a.(*configbutler.Encryption), b.(*Encryption), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Environment)(nil), (*configbutler.Environment)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Environment_To_configbutler_Environment(a.(*Environment), b.(*configbutler.Environment), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Environment)(nil), (*Environment)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Environment_To_v1alpha1_Environment(a.(*configbutler.Environment), b.(*Environment), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EnvironmentDependency)(nil), (*configbutler.EnvironmentDependency)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EnvironmentDependency_To_configbutler_EnvironmentDependency(a.(*EnvironmentDependency), b.(*configbutler.EnvironmentDependency), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EnvironmentDependency)(nil), (*EnvironmentDependency)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EnvironmentDependency_To_v1alpha1_EnvironmentDependency(a.(*configbutler.EnvironmentDependency), b.(*EnvironmentDependency), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EnvironmentDependencyList)(nil), (*configbutler.EnvironmentDependencyList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EnvironmentDependencyList_To_configbutler_EnvironmentDependencyList(a.(*EnvironmentDependencyList), b.(*configbutler.EnvironmentDependencyList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EnvironmentDependencyList)(nil), (*EnvironmentDependencyList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EnvironmentDependencyList_To_v1alpha1_EnvironmentDependencyList(a.(*configbutler.EnvironmentDependencyList), b.(*EnvironmentDependencyList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EnvironmentDependencyRecord)(nil), (*configbutler.EnvironmentDependencyRecord)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EnvironmentDependencyRecord_To_configbutler_EnvironmentDependencyRecord(a.(*EnvironmentDependencyRecord), b.(*configbutler.EnvironmentDependencyRecord), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EnvironmentDependencyRecord)(nil), (*EnvironmentDependencyRecord)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EnvironmentDependencyRecord_To_v1alpha1_EnvironmentDependencyRecord(a.(*configbutler.EnvironmentDependencyRecord), b.(*EnvironmentDependencyRecord), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EnvironmentDiff)(nil), (*configbutler.EnvironmentDiff)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EnvironmentDiff_To_configbutler_EnvironmentDiff(a.(*EnvironmentDiff), b.(*configbutler.EnvironmentDiff), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EnvironmentDiff)(nil), (*EnvironmentDiff)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EnvironmentDiff_To_v1alpha1_EnvironmentDiff(a.(*configbutler.EnvironmentDiff), b.(*EnvironmentDiff), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EnvironmentEdit)(nil), (*configbutler.EnvironmentEdit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EnvironmentEdit_To_configbutler_EnvironmentEdit(a.(*EnvironmentEdit), b.(*configbutler.EnvironmentEdit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EnvironmentEdit)(nil), (*EnvironmentEdit)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EnvironmentEdit_To_v1alpha1_EnvironmentEdit(a.(*configbutler.EnvironmentEdit), b.(*EnvironmentEdit), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EnvironmentList)(nil), (*configbutler.EnvironmentList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EnvironmentList_To_configbutler_EnvironmentList(a.(*EnvironmentList), b.(*configbutler.EnvironmentList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EnvironmentList)(nil), (*EnvironmentList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EnvironmentList_To_v1alpha1_EnvironmentList(a.(*configbutler.EnvironmentList), b.(*EnvironmentList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EnvironmentReference)(nil), (*configbutler.EnvironmentReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EnvironmentReference_To_configbutler_EnvironmentReference(a.(*EnvironmentReference), b.(*configbutler.EnvironmentReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EnvironmentReference)(nil), (*EnvironmentReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EnvironmentReference_To_v1alpha1_EnvironmentReference(a.(*configbutler.EnvironmentReference), b.(*EnvironmentReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EnvironmentSpec)(nil), (*configbutler.EnvironmentSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EnvironmentSpec_To_configbutler_EnvironmentSpec(a.(*EnvironmentSpec), b.(*configbutler.EnvironmentSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EnvironmentSpec)(nil), (*EnvironmentSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EnvironmentSpec_To_v1alpha1_EnvironmentSpec(a.(*configbutler.EnvironmentSpec), b.(*EnvironmentSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EnvironmentStatus)(nil), (*configbutler.EnvironmentStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EnvironmentStatus_To_configbutler_EnvironmentStatus(a.(*EnvironmentStatus), b.(*configbutler.EnvironmentStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EnvironmentStatus)(nil), (*EnvironmentStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus(a.(*configbutler.EnvironmentStatus), b.(*EnvironmentStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*FieldChange)(nil), (*configbutler.FieldChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_FieldChange_To_configbutler_FieldChange(a.(*FieldChange), b.(*configbutler.FieldChange), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.FieldChange)(nil), (*FieldChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_FieldChange_To_v1alpha1_FieldChange(a.(*configbutler.FieldChange), b.(*FieldChange), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*FieldConflict)(nil), (*configbutler.FieldConflict)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_FieldConflict_To_configbutler_FieldConflict(a.(*FieldConflict), b.(*configbutler.FieldConflict), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.FieldConflict)(nil), (*FieldConflict)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_FieldConflict_To_v1alpha1_FieldConflict(a.(*configbutler.FieldConflict), b.(*FieldConflict), scope)
 	}); err != nil {
 		return err
 	}
@@ -393,6 +583,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*IngressHosts)(nil), (*configbutler.IngressHosts)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_IngressHosts_To_configbutler_IngressHosts(a.(*IngressHosts), b.(*configbutler.IngressHosts), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.IngressHosts)(nil), (*IngressHosts)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_IngressHosts_To_v1alpha1_IngressHosts(a.(*configbutler.IngressHosts), b.(*IngressHosts), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*MirrorSync)(nil), (*configbutler.MirrorSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_MirrorSync_To_configbutler_MirrorSync(a.(*MirrorSync), b.(*configbutler.MirrorSync), scope)
 	}); err != nil {
@@ -453,6 +653,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*ObjectChange)(nil), (*configbutler.ObjectChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ObjectChange_To_configbutler_ObjectChange(a.(*ObjectChange), b.(*configbutler.ObjectChange), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ObjectChange)(nil), (*ObjectChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ObjectChange_To_v1alpha1_ObjectChange(a.(*configbutler.ObjectChange), b.(*ObjectChange), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ObjectFailure)(nil), (*configbutler.ObjectFailure)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_ObjectFailure_To_configbutler_ObjectFailure(a.(*ObjectFailure), b.(*configbutler.ObjectFailure), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.ObjectFailure)(nil), (*ObjectFailure)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_ObjectFailure_To_v1alpha1_ObjectFailure(a.(*configbutler.ObjectFailure), b.(*ObjectFailure), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ObjectReference)(nil), (*configbutler.ObjectReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ObjectReference_To_configbutler_ObjectReference(a.(*ObjectReference), b.(*configbutler.ObjectReference), scope)
 	}); err != nil {
@@ -503,6 +723,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*PendingEnvironmentRequest)(nil), (*configbutler.PendingEnvironmentRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PendingEnvironmentRequest_To_configbutler_PendingEnvironmentRequest(a.(*PendingEnvironmentRequest), b.(*configbutler.PendingEnvironmentRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PendingEnvironmentRequest)(nil), (*PendingEnvironmentRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PendingEnvironmentRequest_To_v1alpha1_PendingEnvironmentRequest(a.(*configbutler.PendingEnvironmentRequest), b.(*PendingEnvironmentRequest), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*PendingSync)(nil), (*configbutler.PendingSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_PendingSync_To_configbutler_PendingSync(a.(*PendingSync), b.(*configbutler.PendingSync), scope)
 	}); err != nil {
@@ -530,6 +760,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.PushPolicy)(nil), (*PushPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_PushPolicy_To_v1alpha1_PushPolicy(a.(*configbutler.PushPolicy), b.(*PushPolicy), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Rediscovery)(nil), (*configbutler.Rediscovery)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Rediscovery_To_configbutler_Rediscovery(a.(*Rediscovery), b.(*configbutler.Rediscovery), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Rediscovery)(nil), (*Rediscovery)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Rediscovery_To_v1alpha1_Rediscovery(a.(*configbutler.Rediscovery), b.(*Rediscovery), scope)
 	}); err != nil {
 		return err
 	}
@@ -693,6 +933,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*SyncPlan)(nil), (*configbutler.SyncPlan)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncPlan_To_configbutler_SyncPlan(a.(*SyncPlan), b.(*configbutler.SyncPlan), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncPlan)(nil), (*SyncPlan)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncPlan_To_v1alpha1_SyncPlan(a.(*configbutler.SyncPlan), b.(*SyncPlan), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*SyncPolicy)(nil), (*configbutler.SyncPolicy)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_SyncPolicy_To_configbutler_SyncPolicy(a.(*SyncPolicy), b.(*configbutler.SyncPolicy), scope)
 	}); err != nil {
@@ -753,6 +1003,36 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*SyncRequest)(nil), (*configbutler.SyncRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncRequest_To_configbutler_SyncRequest(a.(*SyncRequest), b.(*configbutler.SyncRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncRequest)(nil), (*SyncRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncRequest_To_v1alpha1_SyncRequest(a.(*configbutler.SyncRequest), b.(*SyncRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncRequestSpec)(nil), (*configbutler.SyncRequestSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncRequestSpec_To_configbutler_SyncRequestSpec(a.(*SyncRequestSpec), b.(*configbutler.SyncRequestSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncRequestSpec)(nil), (*SyncRequestSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncRequestSpec_To_v1alpha1_SyncRequestSpec(a.(*configbutler.SyncRequestSpec), b.(*SyncRequestSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncRequestStatus)(nil), (*configbutler.SyncRequestStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncRequestStatus_To_configbutler_SyncRequestStatus(a.(*SyncRequestStatus), b.(*configbutler.SyncRequestStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncRequestStatus)(nil), (*SyncRequestStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncRequestStatus_To_v1alpha1_SyncRequestStatus(a.(*configbutler.SyncRequestStatus), b.(*SyncRequestStatus), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*SyncStatus)(nil), (*configbutler.SyncStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(a.(*SyncStatus), b.(*configbutler.SyncStatus), scope)
 	}); err != nil {
@@ -790,6 +1070,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.SyncSubject)(nil), (*SyncSubject)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_SyncSubject_To_v1alpha1_SyncSubject(a.(*configbutler.SyncSubject), b.(*SyncSubject), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncWindow)(nil), (*configbutler.SyncWindow)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncWindow_To_configbutler_SyncWindow(a.(*SyncWindow), b.(*configbutler.SyncWindow), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncWindow)(nil), (*SyncWindow)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncWindow_To_v1alpha1_SyncWindow(a.(*configbutler.SyncWindow), b.(*SyncWindow), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*Undismissal)(nil), (*configbutler.Undismissal)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Undismissal_To_configbutler_Undismissal(a.(*Undismissal), b.(*configbutler.Undismissal), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Undismissal)(nil), (*Undismissal)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Undismissal_To_v1alpha1_Undismissal(a.(*configbutler.Undismissal), b.(*Undismissal), scope)
 	}); err != nil {
 		return err
 	}
@@ -833,6 +1133,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*WorkloadChange)(nil), (*configbutler.WorkloadChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_WorkloadChange_To_configbutler_WorkloadChange(a.(*WorkloadChange), b.(*configbutler.WorkloadChange), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.WorkloadChange)(nil), (*WorkloadChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_WorkloadChange_To_v1alpha1_WorkloadChange(a.(*configbutler.WorkloadChange), b.(*WorkloadChange), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WorkloadConflict)(nil), (*configbutler.WorkloadConflict)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_WorkloadConflict_To_configbutler_WorkloadConflict(a.(*WorkloadConflict), b.(*configbutler.WorkloadConflict), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.WorkloadConflict)(nil), (*WorkloadConflict)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_WorkloadConflict_To_v1alpha1_WorkloadConflict(a.(*configbutler.WorkloadConflict), b.(*WorkloadConflict), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*WorkloadReference)(nil), (*configbutler.WorkloadReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_WorkloadReference_To_configbutler_WorkloadReference(a.(*WorkloadReference), b.(*configbutler.WorkloadReference), scope)
 	}); err != nil {
@@ -840,6 +1160,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.WorkloadReference)(nil), (*WorkloadReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_WorkloadReference_To_v1alpha1_WorkloadReference(a.(*configbutler.WorkloadReference), b.(*WorkloadReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WorkloadsReady)(nil), (*configbutler.WorkloadsReady)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_WorkloadsReady_To_configbutler_WorkloadsReady(a.(*WorkloadsReady), b.(*configbutler.WorkloadsReady), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.WorkloadsReady)(nil), (*WorkloadsReady)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_WorkloadsReady_To_v1alpha1_WorkloadsReady(a.(*configbutler.WorkloadsReady), b.(*WorkloadsReady), scope)
 	}); err != nil {
 		return err
 	}
@@ -864,6 +1194,26 @@ func autoConvert_configbutler_AccessPolicy_To_v1alpha1_AccessPolicy(in *configbu
 // Convert_configbutler_AccessPolicy_To_v1alpha1_AccessPolicy is an autogenerated conversion function.
 func Convert_configbutler_AccessPolicy_To_v1alpha1_AccessPolicy(in *configbutler.AccessPolicy, out *AccessPolicy, s conversion.Scope) error {
 	return autoConvert_configbutler_AccessPolicy_To_v1alpha1_AccessPolicy(in, out, s)
+}
+
+func autoConvert_v1alpha1_Adaptation_To_configbutler_Adaptation(in *Adaptation, out *configbutler.Adaptation, s conversion.Scope) error {
+	*out = *(*configbutler.Adaptation)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Adaptation_To_configbutler_Adaptation is an autogenerated conversion function.
+func Convert_v1alpha1_Adaptation_To_configbutler_Adaptation(in *Adaptation, out *configbutler.Adaptation, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Adaptation_To_configbutler_Adaptation(in, out, s)
+}
+
+func autoConvert_configbutler_Adaptation_To_v1alpha1_Adaptation(in *configbutler.Adaptation, out *Adaptation, s conversion.Scope) error {
+	*out = *(*Adaptation)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_Adaptation_To_v1alpha1_Adaptation is an autogenerated conversion function.
+func Convert_configbutler_Adaptation_To_v1alpha1_Adaptation(in *configbutler.Adaptation, out *Adaptation, s conversion.Scope) error {
+	return autoConvert_configbutler_Adaptation_To_v1alpha1_Adaptation(in, out, s)
 }
 
 func autoConvert_v1alpha1_AppCatalog_To_configbutler_AppCatalog(in *AppCatalog, out *configbutler.AppCatalog, s conversion.Scope) error {
@@ -998,6 +1348,26 @@ func autoConvert_configbutler_AttributionCounts_To_v1alpha1_AttributionCounts(in
 // Convert_configbutler_AttributionCounts_To_v1alpha1_AttributionCounts is an autogenerated conversion function.
 func Convert_configbutler_AttributionCounts_To_v1alpha1_AttributionCounts(in *configbutler.AttributionCounts, out *AttributionCounts, s conversion.Scope) error {
 	return autoConvert_configbutler_AttributionCounts_To_v1alpha1_AttributionCounts(in, out, s)
+}
+
+func autoConvert_v1alpha1_AutomatedBy_To_configbutler_AutomatedBy(in *AutomatedBy, out *configbutler.AutomatedBy, s conversion.Scope) error {
+	*out = *(*configbutler.AutomatedBy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_AutomatedBy_To_configbutler_AutomatedBy is an autogenerated conversion function.
+func Convert_v1alpha1_AutomatedBy_To_configbutler_AutomatedBy(in *AutomatedBy, out *configbutler.AutomatedBy, s conversion.Scope) error {
+	return autoConvert_v1alpha1_AutomatedBy_To_configbutler_AutomatedBy(in, out, s)
+}
+
+func autoConvert_configbutler_AutomatedBy_To_v1alpha1_AutomatedBy(in *configbutler.AutomatedBy, out *AutomatedBy, s conversion.Scope) error {
+	*out = *(*AutomatedBy)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_AutomatedBy_To_v1alpha1_AutomatedBy is an autogenerated conversion function.
+func Convert_configbutler_AutomatedBy_To_v1alpha1_AutomatedBy(in *configbutler.AutomatedBy, out *AutomatedBy, s conversion.Scope) error {
+	return autoConvert_configbutler_AutomatedBy_To_v1alpha1_AutomatedBy(in, out, s)
 }
 
 func autoConvert_v1alpha1_CatalogEdit_To_configbutler_CatalogEdit(in *CatalogEdit, out *configbutler.CatalogEdit, s conversion.Scope) error {
@@ -1328,6 +1698,118 @@ func Convert_configbutler_CommitSummary_To_v1alpha1_CommitSummary(in *configbutl
 	return autoConvert_configbutler_CommitSummary_To_v1alpha1_CommitSummary(in, out, s)
 }
 
+func autoConvert_v1alpha1_ConflictChoice_To_configbutler_ConflictChoice(in *ConflictChoice, out *configbutler.ConflictChoice, s conversion.Scope) error {
+	*out = *(*configbutler.ConflictChoice)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ConflictChoice_To_configbutler_ConflictChoice is an autogenerated conversion function.
+func Convert_v1alpha1_ConflictChoice_To_configbutler_ConflictChoice(in *ConflictChoice, out *configbutler.ConflictChoice, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ConflictChoice_To_configbutler_ConflictChoice(in, out, s)
+}
+
+func autoConvert_configbutler_ConflictChoice_To_v1alpha1_ConflictChoice(in *configbutler.ConflictChoice, out *ConflictChoice, s conversion.Scope) error {
+	*out = *(*ConflictChoice)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ConflictChoice_To_v1alpha1_ConflictChoice is an autogenerated conversion function.
+func Convert_configbutler_ConflictChoice_To_v1alpha1_ConflictChoice(in *configbutler.ConflictChoice, out *ConflictChoice, s conversion.Scope) error {
+	return autoConvert_configbutler_ConflictChoice_To_v1alpha1_ConflictChoice(in, out, s)
+}
+
+func autoConvert_v1alpha1_ConflictResolution_To_configbutler_ConflictResolution(in *ConflictResolution, out *configbutler.ConflictResolution, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_ConflictResolutionSpec_To_configbutler_ConflictResolutionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_ConflictResolution_To_configbutler_ConflictResolution is an autogenerated conversion function.
+func Convert_v1alpha1_ConflictResolution_To_configbutler_ConflictResolution(in *ConflictResolution, out *configbutler.ConflictResolution, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ConflictResolution_To_configbutler_ConflictResolution(in, out, s)
+}
+
+func autoConvert_configbutler_ConflictResolution_To_v1alpha1_ConflictResolution(in *configbutler.ConflictResolution, out *ConflictResolution, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_ConflictResolutionSpec_To_v1alpha1_ConflictResolutionSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_ConflictResolution_To_v1alpha1_ConflictResolution is an autogenerated conversion function.
+func Convert_configbutler_ConflictResolution_To_v1alpha1_ConflictResolution(in *configbutler.ConflictResolution, out *ConflictResolution, s conversion.Scope) error {
+	return autoConvert_configbutler_ConflictResolution_To_v1alpha1_ConflictResolution(in, out, s)
+}
+
+func autoConvert_v1alpha1_ConflictResolutionSpec_To_configbutler_ConflictResolutionSpec(in *ConflictResolutionSpec, out *configbutler.ConflictResolutionSpec, s conversion.Scope) error {
+	*out = *(*configbutler.ConflictResolutionSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ConflictResolutionSpec_To_configbutler_ConflictResolutionSpec is an autogenerated conversion function.
+func Convert_v1alpha1_ConflictResolutionSpec_To_configbutler_ConflictResolutionSpec(in *ConflictResolutionSpec, out *configbutler.ConflictResolutionSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ConflictResolutionSpec_To_configbutler_ConflictResolutionSpec(in, out, s)
+}
+
+func autoConvert_configbutler_ConflictResolutionSpec_To_v1alpha1_ConflictResolutionSpec(in *configbutler.ConflictResolutionSpec, out *ConflictResolutionSpec, s conversion.Scope) error {
+	*out = *(*ConflictResolutionSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ConflictResolutionSpec_To_v1alpha1_ConflictResolutionSpec is an autogenerated conversion function.
+func Convert_configbutler_ConflictResolutionSpec_To_v1alpha1_ConflictResolutionSpec(in *configbutler.ConflictResolutionSpec, out *ConflictResolutionSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_ConflictResolutionSpec_To_v1alpha1_ConflictResolutionSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_DependencyCount_To_configbutler_DependencyCount(in *DependencyCount, out *configbutler.DependencyCount, s conversion.Scope) error {
+	*out = *(*configbutler.DependencyCount)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DependencyCount_To_configbutler_DependencyCount is an autogenerated conversion function.
+func Convert_v1alpha1_DependencyCount_To_configbutler_DependencyCount(in *DependencyCount, out *configbutler.DependencyCount, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DependencyCount_To_configbutler_DependencyCount(in, out, s)
+}
+
+func autoConvert_configbutler_DependencyCount_To_v1alpha1_DependencyCount(in *configbutler.DependencyCount, out *DependencyCount, s conversion.Scope) error {
+	*out = *(*DependencyCount)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_DependencyCount_To_v1alpha1_DependencyCount is an autogenerated conversion function.
+func Convert_configbutler_DependencyCount_To_v1alpha1_DependencyCount(in *configbutler.DependencyCount, out *DependencyCount, s conversion.Scope) error {
+	return autoConvert_configbutler_DependencyCount_To_v1alpha1_DependencyCount(in, out, s)
+}
+
+func autoConvert_v1alpha1_DependencyReference_To_configbutler_DependencyReference(in *DependencyReference, out *configbutler.DependencyReference, s conversion.Scope) error {
+	*out = *(*configbutler.DependencyReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DependencyReference_To_configbutler_DependencyReference is an autogenerated conversion function.
+func Convert_v1alpha1_DependencyReference_To_configbutler_DependencyReference(in *DependencyReference, out *configbutler.DependencyReference, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DependencyReference_To_configbutler_DependencyReference(in, out, s)
+}
+
+func autoConvert_configbutler_DependencyReference_To_v1alpha1_DependencyReference(in *configbutler.DependencyReference, out *DependencyReference, s conversion.Scope) error {
+	*out = *(*DependencyReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_DependencyReference_To_v1alpha1_DependencyReference is an autogenerated conversion function.
+func Convert_configbutler_DependencyReference_To_v1alpha1_DependencyReference(in *configbutler.DependencyReference, out *DependencyReference, s conversion.Scope) error {
+	return autoConvert_configbutler_DependencyReference_To_v1alpha1_DependencyReference(in, out, s)
+}
+
 func autoConvert_v1alpha1_Dismissal_To_configbutler_Dismissal(in *Dismissal, out *configbutler.Dismissal, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	if err := Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(&in.Status, &out.Status, s); err != nil {
@@ -1372,6 +1854,274 @@ func autoConvert_configbutler_Encryption_To_v1alpha1_Encryption(in *configbutler
 // Convert_configbutler_Encryption_To_v1alpha1_Encryption is an autogenerated conversion function.
 func Convert_configbutler_Encryption_To_v1alpha1_Encryption(in *configbutler.Encryption, out *Encryption, s conversion.Scope) error {
 	return autoConvert_configbutler_Encryption_To_v1alpha1_Encryption(in, out, s)
+}
+
+func autoConvert_v1alpha1_Environment_To_configbutler_Environment(in *Environment, out *configbutler.Environment, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_EnvironmentSpec_To_configbutler_EnvironmentSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_EnvironmentStatus_To_configbutler_EnvironmentStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_Environment_To_configbutler_Environment is an autogenerated conversion function.
+func Convert_v1alpha1_Environment_To_configbutler_Environment(in *Environment, out *configbutler.Environment, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Environment_To_configbutler_Environment(in, out, s)
+}
+
+func autoConvert_configbutler_Environment_To_v1alpha1_Environment(in *configbutler.Environment, out *Environment, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_EnvironmentSpec_To_v1alpha1_EnvironmentSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_Environment_To_v1alpha1_Environment is an autogenerated conversion function.
+func Convert_configbutler_Environment_To_v1alpha1_Environment(in *configbutler.Environment, out *Environment, s conversion.Scope) error {
+	return autoConvert_configbutler_Environment_To_v1alpha1_Environment(in, out, s)
+}
+
+func autoConvert_v1alpha1_EnvironmentDependency_To_configbutler_EnvironmentDependency(in *EnvironmentDependency, out *configbutler.EnvironmentDependency, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_EnvironmentDependencyRecord_To_configbutler_EnvironmentDependencyRecord(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_EnvironmentDependency_To_configbutler_EnvironmentDependency is an autogenerated conversion function.
+func Convert_v1alpha1_EnvironmentDependency_To_configbutler_EnvironmentDependency(in *EnvironmentDependency, out *configbutler.EnvironmentDependency, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EnvironmentDependency_To_configbutler_EnvironmentDependency(in, out, s)
+}
+
+func autoConvert_configbutler_EnvironmentDependency_To_v1alpha1_EnvironmentDependency(in *configbutler.EnvironmentDependency, out *EnvironmentDependency, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_EnvironmentDependencyRecord_To_v1alpha1_EnvironmentDependencyRecord(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_EnvironmentDependency_To_v1alpha1_EnvironmentDependency is an autogenerated conversion function.
+func Convert_configbutler_EnvironmentDependency_To_v1alpha1_EnvironmentDependency(in *configbutler.EnvironmentDependency, out *EnvironmentDependency, s conversion.Scope) error {
+	return autoConvert_configbutler_EnvironmentDependency_To_v1alpha1_EnvironmentDependency(in, out, s)
+}
+
+func autoConvert_v1alpha1_EnvironmentDependencyList_To_configbutler_EnvironmentDependencyList(in *EnvironmentDependencyList, out *configbutler.EnvironmentDependencyList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]configbutler.EnvironmentDependency)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_EnvironmentDependencyList_To_configbutler_EnvironmentDependencyList is an autogenerated conversion function.
+func Convert_v1alpha1_EnvironmentDependencyList_To_configbutler_EnvironmentDependencyList(in *EnvironmentDependencyList, out *configbutler.EnvironmentDependencyList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EnvironmentDependencyList_To_configbutler_EnvironmentDependencyList(in, out, s)
+}
+
+func autoConvert_configbutler_EnvironmentDependencyList_To_v1alpha1_EnvironmentDependencyList(in *configbutler.EnvironmentDependencyList, out *EnvironmentDependencyList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]EnvironmentDependency)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_configbutler_EnvironmentDependencyList_To_v1alpha1_EnvironmentDependencyList is an autogenerated conversion function.
+func Convert_configbutler_EnvironmentDependencyList_To_v1alpha1_EnvironmentDependencyList(in *configbutler.EnvironmentDependencyList, out *EnvironmentDependencyList, s conversion.Scope) error {
+	return autoConvert_configbutler_EnvironmentDependencyList_To_v1alpha1_EnvironmentDependencyList(in, out, s)
+}
+
+func autoConvert_v1alpha1_EnvironmentDependencyRecord_To_configbutler_EnvironmentDependencyRecord(in *EnvironmentDependencyRecord, out *configbutler.EnvironmentDependencyRecord, s conversion.Scope) error {
+	*out = *(*configbutler.EnvironmentDependencyRecord)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_EnvironmentDependencyRecord_To_configbutler_EnvironmentDependencyRecord is an autogenerated conversion function.
+func Convert_v1alpha1_EnvironmentDependencyRecord_To_configbutler_EnvironmentDependencyRecord(in *EnvironmentDependencyRecord, out *configbutler.EnvironmentDependencyRecord, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EnvironmentDependencyRecord_To_configbutler_EnvironmentDependencyRecord(in, out, s)
+}
+
+func autoConvert_configbutler_EnvironmentDependencyRecord_To_v1alpha1_EnvironmentDependencyRecord(in *configbutler.EnvironmentDependencyRecord, out *EnvironmentDependencyRecord, s conversion.Scope) error {
+	*out = *(*EnvironmentDependencyRecord)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_EnvironmentDependencyRecord_To_v1alpha1_EnvironmentDependencyRecord is an autogenerated conversion function.
+func Convert_configbutler_EnvironmentDependencyRecord_To_v1alpha1_EnvironmentDependencyRecord(in *configbutler.EnvironmentDependencyRecord, out *EnvironmentDependencyRecord, s conversion.Scope) error {
+	return autoConvert_configbutler_EnvironmentDependencyRecord_To_v1alpha1_EnvironmentDependencyRecord(in, out, s)
+}
+
+func autoConvert_v1alpha1_EnvironmentDiff_To_configbutler_EnvironmentDiff(in *EnvironmentDiff, out *configbutler.EnvironmentDiff, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SyncPlan_To_configbutler_SyncPlan(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_EnvironmentDiff_To_configbutler_EnvironmentDiff is an autogenerated conversion function.
+func Convert_v1alpha1_EnvironmentDiff_To_configbutler_EnvironmentDiff(in *EnvironmentDiff, out *configbutler.EnvironmentDiff, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EnvironmentDiff_To_configbutler_EnvironmentDiff(in, out, s)
+}
+
+func autoConvert_configbutler_EnvironmentDiff_To_v1alpha1_EnvironmentDiff(in *configbutler.EnvironmentDiff, out *EnvironmentDiff, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_SyncPlan_To_v1alpha1_SyncPlan(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_EnvironmentDiff_To_v1alpha1_EnvironmentDiff is an autogenerated conversion function.
+func Convert_configbutler_EnvironmentDiff_To_v1alpha1_EnvironmentDiff(in *configbutler.EnvironmentDiff, out *EnvironmentDiff, s conversion.Scope) error {
+	return autoConvert_configbutler_EnvironmentDiff_To_v1alpha1_EnvironmentDiff(in, out, s)
+}
+
+func autoConvert_v1alpha1_EnvironmentEdit_To_configbutler_EnvironmentEdit(in *EnvironmentEdit, out *configbutler.EnvironmentEdit, s conversion.Scope) error {
+	*out = *(*configbutler.EnvironmentEdit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_EnvironmentEdit_To_configbutler_EnvironmentEdit is an autogenerated conversion function.
+func Convert_v1alpha1_EnvironmentEdit_To_configbutler_EnvironmentEdit(in *EnvironmentEdit, out *configbutler.EnvironmentEdit, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EnvironmentEdit_To_configbutler_EnvironmentEdit(in, out, s)
+}
+
+func autoConvert_configbutler_EnvironmentEdit_To_v1alpha1_EnvironmentEdit(in *configbutler.EnvironmentEdit, out *EnvironmentEdit, s conversion.Scope) error {
+	*out = *(*EnvironmentEdit)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_EnvironmentEdit_To_v1alpha1_EnvironmentEdit is an autogenerated conversion function.
+func Convert_configbutler_EnvironmentEdit_To_v1alpha1_EnvironmentEdit(in *configbutler.EnvironmentEdit, out *EnvironmentEdit, s conversion.Scope) error {
+	return autoConvert_configbutler_EnvironmentEdit_To_v1alpha1_EnvironmentEdit(in, out, s)
+}
+
+func autoConvert_v1alpha1_EnvironmentList_To_configbutler_EnvironmentList(in *EnvironmentList, out *configbutler.EnvironmentList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]configbutler.Environment)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_EnvironmentList_To_configbutler_EnvironmentList is an autogenerated conversion function.
+func Convert_v1alpha1_EnvironmentList_To_configbutler_EnvironmentList(in *EnvironmentList, out *configbutler.EnvironmentList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EnvironmentList_To_configbutler_EnvironmentList(in, out, s)
+}
+
+func autoConvert_configbutler_EnvironmentList_To_v1alpha1_EnvironmentList(in *configbutler.EnvironmentList, out *EnvironmentList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]Environment)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_configbutler_EnvironmentList_To_v1alpha1_EnvironmentList is an autogenerated conversion function.
+func Convert_configbutler_EnvironmentList_To_v1alpha1_EnvironmentList(in *configbutler.EnvironmentList, out *EnvironmentList, s conversion.Scope) error {
+	return autoConvert_configbutler_EnvironmentList_To_v1alpha1_EnvironmentList(in, out, s)
+}
+
+func autoConvert_v1alpha1_EnvironmentReference_To_configbutler_EnvironmentReference(in *EnvironmentReference, out *configbutler.EnvironmentReference, s conversion.Scope) error {
+	*out = *(*configbutler.EnvironmentReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_EnvironmentReference_To_configbutler_EnvironmentReference is an autogenerated conversion function.
+func Convert_v1alpha1_EnvironmentReference_To_configbutler_EnvironmentReference(in *EnvironmentReference, out *configbutler.EnvironmentReference, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EnvironmentReference_To_configbutler_EnvironmentReference(in, out, s)
+}
+
+func autoConvert_configbutler_EnvironmentReference_To_v1alpha1_EnvironmentReference(in *configbutler.EnvironmentReference, out *EnvironmentReference, s conversion.Scope) error {
+	*out = *(*EnvironmentReference)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_EnvironmentReference_To_v1alpha1_EnvironmentReference is an autogenerated conversion function.
+func Convert_configbutler_EnvironmentReference_To_v1alpha1_EnvironmentReference(in *configbutler.EnvironmentReference, out *EnvironmentReference, s conversion.Scope) error {
+	return autoConvert_configbutler_EnvironmentReference_To_v1alpha1_EnvironmentReference(in, out, s)
+}
+
+func autoConvert_v1alpha1_EnvironmentSpec_To_configbutler_EnvironmentSpec(in *EnvironmentSpec, out *configbutler.EnvironmentSpec, s conversion.Scope) error {
+	*out = *(*configbutler.EnvironmentSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_EnvironmentSpec_To_configbutler_EnvironmentSpec is an autogenerated conversion function.
+func Convert_v1alpha1_EnvironmentSpec_To_configbutler_EnvironmentSpec(in *EnvironmentSpec, out *configbutler.EnvironmentSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EnvironmentSpec_To_configbutler_EnvironmentSpec(in, out, s)
+}
+
+func autoConvert_configbutler_EnvironmentSpec_To_v1alpha1_EnvironmentSpec(in *configbutler.EnvironmentSpec, out *EnvironmentSpec, s conversion.Scope) error {
+	*out = *(*EnvironmentSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_EnvironmentSpec_To_v1alpha1_EnvironmentSpec is an autogenerated conversion function.
+func Convert_configbutler_EnvironmentSpec_To_v1alpha1_EnvironmentSpec(in *configbutler.EnvironmentSpec, out *EnvironmentSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_EnvironmentSpec_To_v1alpha1_EnvironmentSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_EnvironmentStatus_To_configbutler_EnvironmentStatus(in *EnvironmentStatus, out *configbutler.EnvironmentStatus, s conversion.Scope) error {
+	*out = *(*configbutler.EnvironmentStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_EnvironmentStatus_To_configbutler_EnvironmentStatus is an autogenerated conversion function.
+func Convert_v1alpha1_EnvironmentStatus_To_configbutler_EnvironmentStatus(in *EnvironmentStatus, out *configbutler.EnvironmentStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EnvironmentStatus_To_configbutler_EnvironmentStatus(in, out, s)
+}
+
+func autoConvert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus(in *configbutler.EnvironmentStatus, out *EnvironmentStatus, s conversion.Scope) error {
+	*out = *(*EnvironmentStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus is an autogenerated conversion function.
+func Convert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus(in *configbutler.EnvironmentStatus, out *EnvironmentStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_FieldChange_To_configbutler_FieldChange(in *FieldChange, out *configbutler.FieldChange, s conversion.Scope) error {
+	*out = *(*configbutler.FieldChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_FieldChange_To_configbutler_FieldChange is an autogenerated conversion function.
+func Convert_v1alpha1_FieldChange_To_configbutler_FieldChange(in *FieldChange, out *configbutler.FieldChange, s conversion.Scope) error {
+	return autoConvert_v1alpha1_FieldChange_To_configbutler_FieldChange(in, out, s)
+}
+
+func autoConvert_configbutler_FieldChange_To_v1alpha1_FieldChange(in *configbutler.FieldChange, out *FieldChange, s conversion.Scope) error {
+	*out = *(*FieldChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_FieldChange_To_v1alpha1_FieldChange is an autogenerated conversion function.
+func Convert_configbutler_FieldChange_To_v1alpha1_FieldChange(in *configbutler.FieldChange, out *FieldChange, s conversion.Scope) error {
+	return autoConvert_configbutler_FieldChange_To_v1alpha1_FieldChange(in, out, s)
+}
+
+func autoConvert_v1alpha1_FieldConflict_To_configbutler_FieldConflict(in *FieldConflict, out *configbutler.FieldConflict, s conversion.Scope) error {
+	*out = *(*configbutler.FieldConflict)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_FieldConflict_To_configbutler_FieldConflict is an autogenerated conversion function.
+func Convert_v1alpha1_FieldConflict_To_configbutler_FieldConflict(in *FieldConflict, out *configbutler.FieldConflict, s conversion.Scope) error {
+	return autoConvert_v1alpha1_FieldConflict_To_configbutler_FieldConflict(in, out, s)
+}
+
+func autoConvert_configbutler_FieldConflict_To_v1alpha1_FieldConflict(in *configbutler.FieldConflict, out *FieldConflict, s conversion.Scope) error {
+	*out = *(*FieldConflict)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_FieldConflict_To_v1alpha1_FieldConflict is an autogenerated conversion function.
+func Convert_configbutler_FieldConflict_To_v1alpha1_FieldConflict(in *configbutler.FieldConflict, out *FieldConflict, s conversion.Scope) error {
+	return autoConvert_configbutler_FieldConflict_To_v1alpha1_FieldConflict(in, out, s)
 }
 
 func autoConvert_v1alpha1_GitDestination_To_configbutler_GitDestination(in *GitDestination, out *configbutler.GitDestination, s conversion.Scope) error {
@@ -1670,6 +2420,26 @@ func Convert_configbutler_IgnoreTarget_To_v1alpha1_IgnoreTarget(in *configbutler
 	return autoConvert_configbutler_IgnoreTarget_To_v1alpha1_IgnoreTarget(in, out, s)
 }
 
+func autoConvert_v1alpha1_IngressHosts_To_configbutler_IngressHosts(in *IngressHosts, out *configbutler.IngressHosts, s conversion.Scope) error {
+	*out = *(*configbutler.IngressHosts)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_IngressHosts_To_configbutler_IngressHosts is an autogenerated conversion function.
+func Convert_v1alpha1_IngressHosts_To_configbutler_IngressHosts(in *IngressHosts, out *configbutler.IngressHosts, s conversion.Scope) error {
+	return autoConvert_v1alpha1_IngressHosts_To_configbutler_IngressHosts(in, out, s)
+}
+
+func autoConvert_configbutler_IngressHosts_To_v1alpha1_IngressHosts(in *configbutler.IngressHosts, out *IngressHosts, s conversion.Scope) error {
+	*out = *(*IngressHosts)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_IngressHosts_To_v1alpha1_IngressHosts is an autogenerated conversion function.
+func Convert_configbutler_IngressHosts_To_v1alpha1_IngressHosts(in *configbutler.IngressHosts, out *IngressHosts, s conversion.Scope) error {
+	return autoConvert_configbutler_IngressHosts_To_v1alpha1_IngressHosts(in, out, s)
+}
+
 func autoConvert_v1alpha1_MirrorSync_To_configbutler_MirrorSync(in *MirrorSync, out *configbutler.MirrorSync, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	if err := Convert_v1alpha1_MirrorSyncSpec_To_configbutler_MirrorSyncSpec(&in.Spec, &out.Spec, s); err != nil {
@@ -1802,6 +2572,46 @@ func Convert_configbutler_NamespacedRules_To_v1alpha1_NamespacedRules(in *config
 	return autoConvert_configbutler_NamespacedRules_To_v1alpha1_NamespacedRules(in, out, s)
 }
 
+func autoConvert_v1alpha1_ObjectChange_To_configbutler_ObjectChange(in *ObjectChange, out *configbutler.ObjectChange, s conversion.Scope) error {
+	*out = *(*configbutler.ObjectChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ObjectChange_To_configbutler_ObjectChange is an autogenerated conversion function.
+func Convert_v1alpha1_ObjectChange_To_configbutler_ObjectChange(in *ObjectChange, out *configbutler.ObjectChange, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ObjectChange_To_configbutler_ObjectChange(in, out, s)
+}
+
+func autoConvert_configbutler_ObjectChange_To_v1alpha1_ObjectChange(in *configbutler.ObjectChange, out *ObjectChange, s conversion.Scope) error {
+	*out = *(*ObjectChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ObjectChange_To_v1alpha1_ObjectChange is an autogenerated conversion function.
+func Convert_configbutler_ObjectChange_To_v1alpha1_ObjectChange(in *configbutler.ObjectChange, out *ObjectChange, s conversion.Scope) error {
+	return autoConvert_configbutler_ObjectChange_To_v1alpha1_ObjectChange(in, out, s)
+}
+
+func autoConvert_v1alpha1_ObjectFailure_To_configbutler_ObjectFailure(in *ObjectFailure, out *configbutler.ObjectFailure, s conversion.Scope) error {
+	*out = *(*configbutler.ObjectFailure)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_ObjectFailure_To_configbutler_ObjectFailure is an autogenerated conversion function.
+func Convert_v1alpha1_ObjectFailure_To_configbutler_ObjectFailure(in *ObjectFailure, out *configbutler.ObjectFailure, s conversion.Scope) error {
+	return autoConvert_v1alpha1_ObjectFailure_To_configbutler_ObjectFailure(in, out, s)
+}
+
+func autoConvert_configbutler_ObjectFailure_To_v1alpha1_ObjectFailure(in *configbutler.ObjectFailure, out *ObjectFailure, s conversion.Scope) error {
+	*out = *(*ObjectFailure)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_ObjectFailure_To_v1alpha1_ObjectFailure is an autogenerated conversion function.
+func Convert_configbutler_ObjectFailure_To_v1alpha1_ObjectFailure(in *configbutler.ObjectFailure, out *ObjectFailure, s conversion.Scope) error {
+	return autoConvert_configbutler_ObjectFailure_To_v1alpha1_ObjectFailure(in, out, s)
+}
+
 func autoConvert_v1alpha1_ObjectReference_To_configbutler_ObjectReference(in *ObjectReference, out *configbutler.ObjectReference, s conversion.Scope) error {
 	*out = *(*configbutler.ObjectReference)(unsafe.Pointer(in))
 	return nil
@@ -1902,6 +2712,26 @@ func Convert_configbutler_PendingCatalogSync_To_v1alpha1_PendingCatalogSync(in *
 	return autoConvert_configbutler_PendingCatalogSync_To_v1alpha1_PendingCatalogSync(in, out, s)
 }
 
+func autoConvert_v1alpha1_PendingEnvironmentRequest_To_configbutler_PendingEnvironmentRequest(in *PendingEnvironmentRequest, out *configbutler.PendingEnvironmentRequest, s conversion.Scope) error {
+	*out = *(*configbutler.PendingEnvironmentRequest)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PendingEnvironmentRequest_To_configbutler_PendingEnvironmentRequest is an autogenerated conversion function.
+func Convert_v1alpha1_PendingEnvironmentRequest_To_configbutler_PendingEnvironmentRequest(in *PendingEnvironmentRequest, out *configbutler.PendingEnvironmentRequest, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PendingEnvironmentRequest_To_configbutler_PendingEnvironmentRequest(in, out, s)
+}
+
+func autoConvert_configbutler_PendingEnvironmentRequest_To_v1alpha1_PendingEnvironmentRequest(in *configbutler.PendingEnvironmentRequest, out *PendingEnvironmentRequest, s conversion.Scope) error {
+	*out = *(*PendingEnvironmentRequest)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PendingEnvironmentRequest_To_v1alpha1_PendingEnvironmentRequest is an autogenerated conversion function.
+func Convert_configbutler_PendingEnvironmentRequest_To_v1alpha1_PendingEnvironmentRequest(in *configbutler.PendingEnvironmentRequest, out *PendingEnvironmentRequest, s conversion.Scope) error {
+	return autoConvert_configbutler_PendingEnvironmentRequest_To_v1alpha1_PendingEnvironmentRequest(in, out, s)
+}
+
 func autoConvert_v1alpha1_PendingSync_To_configbutler_PendingSync(in *PendingSync, out *configbutler.PendingSync, s conversion.Scope) error {
 	*out = *(*configbutler.PendingSync)(unsafe.Pointer(in))
 	return nil
@@ -1960,6 +2790,32 @@ func autoConvert_configbutler_PushPolicy_To_v1alpha1_PushPolicy(in *configbutler
 // Convert_configbutler_PushPolicy_To_v1alpha1_PushPolicy is an autogenerated conversion function.
 func Convert_configbutler_PushPolicy_To_v1alpha1_PushPolicy(in *configbutler.PushPolicy, out *PushPolicy, s conversion.Scope) error {
 	return autoConvert_configbutler_PushPolicy_To_v1alpha1_PushPolicy(in, out, s)
+}
+
+func autoConvert_v1alpha1_Rediscovery_To_configbutler_Rediscovery(in *Rediscovery, out *configbutler.Rediscovery, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_Rediscovery_To_configbutler_Rediscovery is an autogenerated conversion function.
+func Convert_v1alpha1_Rediscovery_To_configbutler_Rediscovery(in *Rediscovery, out *configbutler.Rediscovery, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Rediscovery_To_configbutler_Rediscovery(in, out, s)
+}
+
+func autoConvert_configbutler_Rediscovery_To_v1alpha1_Rediscovery(in *configbutler.Rediscovery, out *Rediscovery, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_Rediscovery_To_v1alpha1_Rediscovery is an autogenerated conversion function.
+func Convert_configbutler_Rediscovery_To_v1alpha1_Rediscovery(in *configbutler.Rediscovery, out *Rediscovery, s conversion.Scope) error {
+	return autoConvert_configbutler_Rediscovery_To_v1alpha1_Rediscovery(in, out, s)
 }
 
 func autoConvert_v1alpha1_Reminders_To_configbutler_Reminders(in *Reminders, out *configbutler.Reminders, s conversion.Scope) error {
@@ -2300,6 +3156,26 @@ func Convert_configbutler_SyncError_To_v1alpha1_SyncError(in *configbutler.SyncE
 	return autoConvert_configbutler_SyncError_To_v1alpha1_SyncError(in, out, s)
 }
 
+func autoConvert_v1alpha1_SyncPlan_To_configbutler_SyncPlan(in *SyncPlan, out *configbutler.SyncPlan, s conversion.Scope) error {
+	*out = *(*configbutler.SyncPlan)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncPlan_To_configbutler_SyncPlan is an autogenerated conversion function.
+func Convert_v1alpha1_SyncPlan_To_configbutler_SyncPlan(in *SyncPlan, out *configbutler.SyncPlan, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncPlan_To_configbutler_SyncPlan(in, out, s)
+}
+
+func autoConvert_configbutler_SyncPlan_To_v1alpha1_SyncPlan(in *configbutler.SyncPlan, out *SyncPlan, s conversion.Scope) error {
+	*out = *(*SyncPlan)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncPlan_To_v1alpha1_SyncPlan is an autogenerated conversion function.
+func Convert_configbutler_SyncPlan_To_v1alpha1_SyncPlan(in *configbutler.SyncPlan, out *SyncPlan, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncPlan_To_v1alpha1_SyncPlan(in, out, s)
+}
+
 func autoConvert_v1alpha1_SyncPolicy_To_configbutler_SyncPolicy(in *SyncPolicy, out *configbutler.SyncPolicy, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	if err := Convert_v1alpha1_SyncPolicySpec_To_configbutler_SyncPolicySpec(&in.Spec, &out.Spec, s); err != nil {
@@ -2434,6 +3310,78 @@ func Convert_configbutler_SyncRecord_To_v1alpha1_SyncRecord(in *configbutler.Syn
 	return autoConvert_configbutler_SyncRecord_To_v1alpha1_SyncRecord(in, out, s)
 }
 
+func autoConvert_v1alpha1_SyncRequest_To_configbutler_SyncRequest(in *SyncRequest, out *configbutler.SyncRequest, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SyncRequestSpec_To_configbutler_SyncRequestSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SyncRequestStatus_To_configbutler_SyncRequestStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SyncRequest_To_configbutler_SyncRequest is an autogenerated conversion function.
+func Convert_v1alpha1_SyncRequest_To_configbutler_SyncRequest(in *SyncRequest, out *configbutler.SyncRequest, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncRequest_To_configbutler_SyncRequest(in, out, s)
+}
+
+func autoConvert_configbutler_SyncRequest_To_v1alpha1_SyncRequest(in *configbutler.SyncRequest, out *SyncRequest, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_SyncRequestSpec_To_v1alpha1_SyncRequestSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_SyncRequestStatus_To_v1alpha1_SyncRequestStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_SyncRequest_To_v1alpha1_SyncRequest is an autogenerated conversion function.
+func Convert_configbutler_SyncRequest_To_v1alpha1_SyncRequest(in *configbutler.SyncRequest, out *SyncRequest, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncRequest_To_v1alpha1_SyncRequest(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncRequestSpec_To_configbutler_SyncRequestSpec(in *SyncRequestSpec, out *configbutler.SyncRequestSpec, s conversion.Scope) error {
+	*out = *(*configbutler.SyncRequestSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncRequestSpec_To_configbutler_SyncRequestSpec is an autogenerated conversion function.
+func Convert_v1alpha1_SyncRequestSpec_To_configbutler_SyncRequestSpec(in *SyncRequestSpec, out *configbutler.SyncRequestSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncRequestSpec_To_configbutler_SyncRequestSpec(in, out, s)
+}
+
+func autoConvert_configbutler_SyncRequestSpec_To_v1alpha1_SyncRequestSpec(in *configbutler.SyncRequestSpec, out *SyncRequestSpec, s conversion.Scope) error {
+	*out = *(*SyncRequestSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncRequestSpec_To_v1alpha1_SyncRequestSpec is an autogenerated conversion function.
+func Convert_configbutler_SyncRequestSpec_To_v1alpha1_SyncRequestSpec(in *configbutler.SyncRequestSpec, out *SyncRequestSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncRequestSpec_To_v1alpha1_SyncRequestSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncRequestStatus_To_configbutler_SyncRequestStatus(in *SyncRequestStatus, out *configbutler.SyncRequestStatus, s conversion.Scope) error {
+	*out = *(*configbutler.SyncRequestStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncRequestStatus_To_configbutler_SyncRequestStatus is an autogenerated conversion function.
+func Convert_v1alpha1_SyncRequestStatus_To_configbutler_SyncRequestStatus(in *SyncRequestStatus, out *configbutler.SyncRequestStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncRequestStatus_To_configbutler_SyncRequestStatus(in, out, s)
+}
+
+func autoConvert_configbutler_SyncRequestStatus_To_v1alpha1_SyncRequestStatus(in *configbutler.SyncRequestStatus, out *SyncRequestStatus, s conversion.Scope) error {
+	*out = *(*SyncRequestStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncRequestStatus_To_v1alpha1_SyncRequestStatus is an autogenerated conversion function.
+func Convert_configbutler_SyncRequestStatus_To_v1alpha1_SyncRequestStatus(in *configbutler.SyncRequestStatus, out *SyncRequestStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncRequestStatus_To_v1alpha1_SyncRequestStatus(in, out, s)
+}
+
 func autoConvert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(in *SyncStatus, out *configbutler.SyncStatus, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	if err := Convert_v1alpha1_SyncStatusSpec_To_configbutler_SyncStatusSpec(&in.Spec, &out.Spec, s); err != nil {
@@ -2526,6 +3474,52 @@ func autoConvert_configbutler_SyncSubject_To_v1alpha1_SyncSubject(in *configbutl
 // Convert_configbutler_SyncSubject_To_v1alpha1_SyncSubject is an autogenerated conversion function.
 func Convert_configbutler_SyncSubject_To_v1alpha1_SyncSubject(in *configbutler.SyncSubject, out *SyncSubject, s conversion.Scope) error {
 	return autoConvert_configbutler_SyncSubject_To_v1alpha1_SyncSubject(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncWindow_To_configbutler_SyncWindow(in *SyncWindow, out *configbutler.SyncWindow, s conversion.Scope) error {
+	*out = *(*configbutler.SyncWindow)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncWindow_To_configbutler_SyncWindow is an autogenerated conversion function.
+func Convert_v1alpha1_SyncWindow_To_configbutler_SyncWindow(in *SyncWindow, out *configbutler.SyncWindow, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncWindow_To_configbutler_SyncWindow(in, out, s)
+}
+
+func autoConvert_configbutler_SyncWindow_To_v1alpha1_SyncWindow(in *configbutler.SyncWindow, out *SyncWindow, s conversion.Scope) error {
+	*out = *(*SyncWindow)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncWindow_To_v1alpha1_SyncWindow is an autogenerated conversion function.
+func Convert_configbutler_SyncWindow_To_v1alpha1_SyncWindow(in *configbutler.SyncWindow, out *SyncWindow, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncWindow_To_v1alpha1_SyncWindow(in, out, s)
+}
+
+func autoConvert_v1alpha1_Undismissal_To_configbutler_Undismissal(in *Undismissal, out *configbutler.Undismissal, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_Undismissal_To_configbutler_Undismissal is an autogenerated conversion function.
+func Convert_v1alpha1_Undismissal_To_configbutler_Undismissal(in *Undismissal, out *configbutler.Undismissal, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Undismissal_To_configbutler_Undismissal(in, out, s)
+}
+
+func autoConvert_configbutler_Undismissal_To_v1alpha1_Undismissal(in *configbutler.Undismissal, out *Undismissal, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_RequestOutcome_To_v1alpha1_RequestOutcome(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_Undismissal_To_v1alpha1_Undismissal is an autogenerated conversion function.
+func Convert_configbutler_Undismissal_To_v1alpha1_Undismissal(in *configbutler.Undismissal, out *Undismissal, s conversion.Scope) error {
+	return autoConvert_configbutler_Undismissal_To_v1alpha1_Undismissal(in, out, s)
 }
 
 func autoConvert_v1alpha1_WatchRule_To_configbutler_WatchRule(in *WatchRule, out *configbutler.WatchRule, s conversion.Scope) error {
@@ -2622,6 +3616,46 @@ func Convert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus(in *config
 	return autoConvert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus(in, out, s)
 }
 
+func autoConvert_v1alpha1_WorkloadChange_To_configbutler_WorkloadChange(in *WorkloadChange, out *configbutler.WorkloadChange, s conversion.Scope) error {
+	*out = *(*configbutler.WorkloadChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_WorkloadChange_To_configbutler_WorkloadChange is an autogenerated conversion function.
+func Convert_v1alpha1_WorkloadChange_To_configbutler_WorkloadChange(in *WorkloadChange, out *configbutler.WorkloadChange, s conversion.Scope) error {
+	return autoConvert_v1alpha1_WorkloadChange_To_configbutler_WorkloadChange(in, out, s)
+}
+
+func autoConvert_configbutler_WorkloadChange_To_v1alpha1_WorkloadChange(in *configbutler.WorkloadChange, out *WorkloadChange, s conversion.Scope) error {
+	*out = *(*WorkloadChange)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_WorkloadChange_To_v1alpha1_WorkloadChange is an autogenerated conversion function.
+func Convert_configbutler_WorkloadChange_To_v1alpha1_WorkloadChange(in *configbutler.WorkloadChange, out *WorkloadChange, s conversion.Scope) error {
+	return autoConvert_configbutler_WorkloadChange_To_v1alpha1_WorkloadChange(in, out, s)
+}
+
+func autoConvert_v1alpha1_WorkloadConflict_To_configbutler_WorkloadConflict(in *WorkloadConflict, out *configbutler.WorkloadConflict, s conversion.Scope) error {
+	*out = *(*configbutler.WorkloadConflict)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_WorkloadConflict_To_configbutler_WorkloadConflict is an autogenerated conversion function.
+func Convert_v1alpha1_WorkloadConflict_To_configbutler_WorkloadConflict(in *WorkloadConflict, out *configbutler.WorkloadConflict, s conversion.Scope) error {
+	return autoConvert_v1alpha1_WorkloadConflict_To_configbutler_WorkloadConflict(in, out, s)
+}
+
+func autoConvert_configbutler_WorkloadConflict_To_v1alpha1_WorkloadConflict(in *configbutler.WorkloadConflict, out *WorkloadConflict, s conversion.Scope) error {
+	*out = *(*WorkloadConflict)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_WorkloadConflict_To_v1alpha1_WorkloadConflict is an autogenerated conversion function.
+func Convert_configbutler_WorkloadConflict_To_v1alpha1_WorkloadConflict(in *configbutler.WorkloadConflict, out *WorkloadConflict, s conversion.Scope) error {
+	return autoConvert_configbutler_WorkloadConflict_To_v1alpha1_WorkloadConflict(in, out, s)
+}
+
 func autoConvert_v1alpha1_WorkloadReference_To_configbutler_WorkloadReference(in *WorkloadReference, out *configbutler.WorkloadReference, s conversion.Scope) error {
 	*out = *(*configbutler.WorkloadReference)(unsafe.Pointer(in))
 	return nil
@@ -2640,4 +3674,24 @@ func autoConvert_configbutler_WorkloadReference_To_v1alpha1_WorkloadReference(in
 // Convert_configbutler_WorkloadReference_To_v1alpha1_WorkloadReference is an autogenerated conversion function.
 func Convert_configbutler_WorkloadReference_To_v1alpha1_WorkloadReference(in *configbutler.WorkloadReference, out *WorkloadReference, s conversion.Scope) error {
 	return autoConvert_configbutler_WorkloadReference_To_v1alpha1_WorkloadReference(in, out, s)
+}
+
+func autoConvert_v1alpha1_WorkloadsReady_To_configbutler_WorkloadsReady(in *WorkloadsReady, out *configbutler.WorkloadsReady, s conversion.Scope) error {
+	*out = *(*configbutler.WorkloadsReady)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_WorkloadsReady_To_configbutler_WorkloadsReady is an autogenerated conversion function.
+func Convert_v1alpha1_WorkloadsReady_To_configbutler_WorkloadsReady(in *WorkloadsReady, out *configbutler.WorkloadsReady, s conversion.Scope) error {
+	return autoConvert_v1alpha1_WorkloadsReady_To_configbutler_WorkloadsReady(in, out, s)
+}
+
+func autoConvert_configbutler_WorkloadsReady_To_v1alpha1_WorkloadsReady(in *configbutler.WorkloadsReady, out *WorkloadsReady, s conversion.Scope) error {
+	*out = *(*WorkloadsReady)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_WorkloadsReady_To_v1alpha1_WorkloadsReady is an autogenerated conversion function.
+func Convert_configbutler_WorkloadsReady_To_v1alpha1_WorkloadsReady(in *configbutler.WorkloadsReady, out *WorkloadsReady, s conversion.Scope) error {
+	return autoConvert_configbutler_WorkloadsReady_To_v1alpha1_WorkloadsReady(in, out, s)
 }

@@ -20,12 +20,15 @@ import (
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&AppCatalog{}, func(obj interface{}) { SetObjectDefaults_AppCatalog(obj.(*AppCatalog)) })
 	scheme.AddTypeDefaultingFunc(&AppCatalogList{}, func(obj interface{}) { SetObjectDefaults_AppCatalogList(obj.(*AppCatalogList)) })
+	scheme.AddTypeDefaultingFunc(&Environment{}, func(obj interface{}) { SetObjectDefaults_Environment(obj.(*Environment)) })
+	scheme.AddTypeDefaultingFunc(&EnvironmentList{}, func(obj interface{}) { SetObjectDefaults_EnvironmentList(obj.(*EnvironmentList)) })
 	scheme.AddTypeDefaultingFunc(&GitDestination{}, func(obj interface{}) { SetObjectDefaults_GitDestination(obj.(*GitDestination)) })
 	scheme.AddTypeDefaultingFunc(&GitDestinationList{}, func(obj interface{}) { SetObjectDefaults_GitDestinationList(obj.(*GitDestinationList)) })
 	scheme.AddTypeDefaultingFunc(&GitRepoConfig{}, func(obj interface{}) { SetObjectDefaults_GitRepoConfig(obj.(*GitRepoConfig)) })
 	scheme.AddTypeDefaultingFunc(&GitRepoConfigList{}, func(obj interface{}) { SetObjectDefaults_GitRepoConfigList(obj.(*GitRepoConfigList)) })
 	scheme.AddTypeDefaultingFunc(&SyncPolicy{}, func(obj interface{}) { SetObjectDefaults_SyncPolicy(obj.(*SyncPolicy)) })
 	scheme.AddTypeDefaultingFunc(&SyncPolicyList{}, func(obj interface{}) { SetObjectDefaults_SyncPolicyList(obj.(*SyncPolicyList)) })
+	scheme.AddTypeDefaultingFunc(&SyncRequest{}, func(obj interface{}) { SetObjectDefaults_SyncRequest(obj.(*SyncRequest)) })
 	return nil
 }
 
@@ -55,6 +58,58 @@ func SetObjectDefaults_AppCatalogList(in *AppCatalogList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_AppCatalog(a)
+	}
+}
+
+func SetObjectDefaults_Environment(in *Environment) {
+	if in.Spec.Type == "" {
+		in.Spec.Type = EnvironmentType(EnvironmentShared)
+	}
+	for i := range in.Spec.Patches {
+		a := &in.Spec.Patches[i]
+		if a.Type == "" {
+			a.Type = PatchType(PatchStrategicMerge)
+		}
+	}
+	if in.Spec.Adapt.Replicas == "" {
+		in.Spec.Adapt.Replicas = ReplicasPolicy(ReplicasOne)
+	}
+	if in.Spec.Adapt.CronJobs == "" {
+		in.Spec.Adapt.CronJobs = CronJobsPolicy(CronJobsSuspend)
+	}
+	if in.Spec.Adapt.LoadBalancers == "" {
+		in.Spec.Adapt.LoadBalancers = LoadBalancersPolicy(LoadBalancersClusterIP)
+	}
+	if in.Spec.Adapt.IngressHosts.Type == "" {
+		in.Spec.Adapt.IngressHosts.Type = IngressHostsType(IngressHostsOmit)
+	}
+	if in.Spec.HistoryLimit == nil {
+		var ptrVar1 int32 = 10
+		in.Spec.HistoryLimit = &ptrVar1
+	}
+	for i := range in.Spec.SyncWindows {
+		a := &in.Spec.SyncWindows[i]
+		if a.TimeZone == "" {
+			a.TimeZone = "UTC"
+		}
+	}
+	if in.Spec.DeletionPolicy == "" {
+		in.Spec.DeletionPolicy = DeletionPolicy(DeletionPolicyDelete)
+	}
+	for i := range in.Status.PendingRequests {
+		a := &in.Status.PendingRequests[i]
+		if a.Sync != nil {
+			if a.Sync.Action == "" {
+				a.Sync.Action = SyncAction(SyncActionAll)
+			}
+		}
+	}
+}
+
+func SetObjectDefaults_EnvironmentList(in *EnvironmentList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_Environment(a)
 	}
 }
 
@@ -149,5 +204,11 @@ func SetObjectDefaults_SyncPolicyList(in *SyncPolicyList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_SyncPolicy(a)
+	}
+}
+
+func SetObjectDefaults_SyncRequest(in *SyncRequest) {
+	if in.Spec.Action == "" {
+		in.Spec.Action = SyncAction(SyncActionAll)
 	}
 }

@@ -14,6 +14,11 @@ func (in AccessPolicy) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Adaptation) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Adaptation"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AppCatalog) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalog"
 }
@@ -41,6 +46,11 @@ func (in Archive) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in AttributionCounts) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AttributionCounts"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AutomatedBy) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AutomatedBy"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -119,6 +129,31 @@ func (in CommitSummary) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConflictChoice) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ConflictChoice"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConflictResolution) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ConflictResolution"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ConflictResolutionSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ConflictResolutionSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DependencyCount) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DependencyCount"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DependencyReference) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DependencyReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Dismissal) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Dismissal"
 }
@@ -126,6 +161,66 @@ func (in Dismissal) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Encryption) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Encryption"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Environment) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Environment"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EnvironmentDependency) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentDependency"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EnvironmentDependencyList) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentDependencyList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EnvironmentDependencyRecord) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentDependencyRecord"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EnvironmentDiff) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentDiff"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EnvironmentEdit) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentEdit"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EnvironmentList) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EnvironmentReference) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EnvironmentSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EnvironmentStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FieldChange) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.FieldChange"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in FieldConflict) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.FieldConflict"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -194,6 +289,11 @@ func (in IgnoreTarget) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in IngressHosts) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IngressHosts"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in MirrorSync) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.MirrorSync"
 }
@@ -224,6 +324,16 @@ func (in NamespacedRules) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ObjectChange) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectChange"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ObjectFailure) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectFailure"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ObjectReference) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectReference"
 }
@@ -249,6 +359,11 @@ func (in PendingCatalogSync) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PendingEnvironmentRequest) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingEnvironmentRequest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PendingSync) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingSync"
 }
@@ -261,6 +376,11 @@ func (in Progress) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PushPolicy) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PushPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Rediscovery) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Rediscovery"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -344,6 +464,11 @@ func (in SyncError) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncPlan) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPlan"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SyncPolicy) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicy"
 }
@@ -374,6 +499,21 @@ func (in SyncRecord) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncRequest) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncRequest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncRequestSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncRequestSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncRequestStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncRequestStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SyncStatus) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncStatus"
 }
@@ -391,6 +531,16 @@ func (in SyncStatusSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SyncSubject) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncSubject"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncWindow) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncWindow"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Undismissal) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Undismissal"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -414,6 +564,21 @@ func (in WatchRuleStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WorkloadChange) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadChange"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WorkloadConflict) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadConflict"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WorkloadReference) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WorkloadsReady) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadsReady"
 }

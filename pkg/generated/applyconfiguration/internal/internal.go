@@ -36,6 +36,25 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedRules
       default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Adaptation
+  map:
+    fields:
+    - name: cronJobs
+      type:
+        scalar: string
+      default: Suspend
+    - name: ingressHosts
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IngressHosts
+      default: {}
+    - name: loadBalancers
+      type:
+        scalar: string
+      default: ClusterIP
+    - name: replicas
+      type:
+        scalar: string
+      default: One
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AppCatalog
   map:
     fields:
@@ -171,6 +190,25 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference
     - name: type
+      type:
+        scalar: string
+      default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AutomatedBy
+  map:
+    fields:
+    - name: groups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: uid
+      type:
+        scalar: string
+    - name: username
       type:
         scalar: string
       default: ""
@@ -333,6 +371,55 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
       default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ConflictChoice
+  map:
+    fields:
+    - name: fields
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ConflictResolutionSpec
+  map:
+    fields:
+    - name: keep
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ConflictChoice
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
+    - name: take
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ConflictChoice
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DependencyCount
+  map:
+    fields:
+    - name: count
+      type:
+        scalar: numeric
+      default: 0
+    - name: type
+      type:
+        scalar: string
+      default: ""
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Encryption
   map:
     fields:
@@ -342,6 +429,251 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Environment
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentStatus
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentEdit
+  map:
+    fields:
+    - name: actor
+      type:
+        scalar: string
+      default: ""
+    - name: fields
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: generation
+      type:
+        scalar: numeric
+      default: 0
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    elementRelationship: atomic
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentSpec
+  map:
+    fields:
+    - name: adapt
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Adaptation
+      default: {}
+    - name: autoSync
+      type:
+        scalar: boolean
+    - name: baseEnvironmentRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentReference
+    - name: branchWorkloads
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadReference
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
+    - name: catalogRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectReference
+      default: {}
+    - name: createNamespace
+      type:
+        scalar: boolean
+    - name: deletionPolicy
+      type:
+        scalar: string
+      default: Delete
+    - name: historyLimit
+      type:
+        scalar: numeric
+      default: 10
+    - name: patches
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Patch
+          elementRelationship: atomic
+    - name: pinnedRevision
+      type:
+        scalar: numeric
+    - name: serviceAccountName
+      type:
+        scalar: string
+    - name: shadow
+      type:
+        scalar: boolean
+    - name: syncWindows
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncWindow
+          elementRelationship: associative
+          keys:
+          - name
+    - name: targetNamespace
+      type:
+        scalar: string
+      default: ""
+    - name: ttl
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: type
+      type:
+        scalar: string
+      default: Shared
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentStatus
+  map:
+    fields:
+    - name: activeSyncs
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: appliedCatalogSync
+      type:
+        scalar: string
+    - name: appliedRevision
+      type:
+        scalar: numeric
+    - name: automatedBy
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AutomatedBy
+    - name: changedDependencies
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DependencyCount
+          elementRelationship: associative
+          keys:
+          - type
+    - name: changedWorkloadCount
+      type:
+        scalar: numeric
+    - name: changedWorkloads
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadChange
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: conflicts
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadConflict
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
+    - name: dismissals
+      type:
+        scalar: numeric
+    - name: dismissedCatalogSync
+      type:
+        scalar: string
+    - name: expiresAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: history
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogRevision
+          elementRelationship: associative
+          keys:
+          - revision
+    - name: lastCatalogSyncedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastDependencySyncedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastError
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncError
+    - name: latestCatalogSync
+      type:
+        scalar: string
+    - name: latestDependencySync
+      type:
+        scalar: string
+    - name: latestRevision
+      type:
+        scalar: numeric
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: pendingEdits
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentEdit
+          elementRelationship: associative
+          keys:
+          - generation
+    - name: pendingRequests
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingEnvironmentRequest
+          elementRelationship: associative
+          keys:
+          - id
+    - name: workloadsReady
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadsReady
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.FieldConflict
+  map:
+    fields:
+    - name: field
+      type:
+        scalar: string
+      default: ""
+    - name: managers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestination
   map:
     fields:
@@ -523,6 +855,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IngressHosts
+  map:
+    fields:
+    - name: template
+      type:
+        scalar: string
+    - name: type
+      type:
+        scalar: string
+      default: Omit
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference
   map:
     fields:
@@ -601,6 +943,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingEnvironmentRequest
+  map:
+    fields:
+    - name: actor
+      type:
+        scalar: string
+      default: ""
+    - name: id
+      type:
+        scalar: string
+      default: ""
+    - name: resolve
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ConflictResolutionSpec
+    - name: sync
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncRequestSpec
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: type
+      type:
+        scalar: string
+      default: ""
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingSync
   map:
     fields:
@@ -743,6 +1109,20 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: pipelines
       type:
         scalar: boolean
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncError
+  map:
+    fields:
+    - name: at
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: message
+      type:
+        scalar: string
+      default: ""
+    - name: reason
+      type:
+        scalar: string
+      default: ""
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicy
   map:
     fields:
@@ -823,6 +1203,53 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: syncsWaiting
       type:
         scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncRequestSpec
+  map:
+    fields:
+    - name: action
+      type:
+        scalar: string
+      default: All
+    - name: expectedCatalogSync
+      type:
+        scalar: string
+    - name: expectedDependencySync
+      type:
+        scalar: string
+    - name: force
+      type:
+        scalar: boolean
+    - name: workloads
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadReference
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncWindow
+  map:
+    fields:
+    - name: duration
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: schedule
+      type:
+        scalar: string
+      default: ""
+    - name: timeZone
+      type:
+        scalar: string
+      default: UTC
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRule
   map:
     fields:
@@ -882,6 +1309,40 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadChange
+  map:
+    fields:
+    - name: changeType
+      type:
+        scalar: string
+      default: ""
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadConflict
+  map:
+    fields:
+    - name: fields
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.FieldConflict
+          elementRelationship: associative
+          keys:
+          - field
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadReference
   map:
     fields:
@@ -893,6 +1354,17 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadsReady
+  map:
+    fields:
+    - name: ready
+      type:
+        scalar: numeric
+      default: 0
+    - name: total
+      type:
+        scalar: numeric
+      default: 0
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
   map:
     fields:

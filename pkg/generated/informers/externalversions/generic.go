@@ -46,6 +46,10 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().CatalogWorkloads().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("clusterwatchrules"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().ClusterWatchRules().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("environments"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().Environments().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("environmentdependencies"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().EnvironmentDependencies().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("gitdestinations"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().GitDestinations().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("gitdestinationstatuses"):

@@ -25,6 +25,22 @@ type CatalogWorkloadNamespaceListerExpansion interface{}
 // ClusterWatchRuleLister.
 type ClusterWatchRuleListerExpansion interface{}
 
+// EnvironmentListerExpansion allows custom methods to be added to
+// EnvironmentLister.
+type EnvironmentListerExpansion interface{}
+
+// EnvironmentNamespaceListerExpansion allows custom methods to be added to
+// EnvironmentNamespaceLister.
+type EnvironmentNamespaceListerExpansion interface{}
+
+// EnvironmentDependencyListerExpansion allows custom methods to be added to
+// EnvironmentDependencyLister.
+type EnvironmentDependencyListerExpansion interface{}
+
+// EnvironmentDependencyNamespaceListerExpansion allows custom methods to be added to
+// EnvironmentDependencyNamespaceLister.
+type EnvironmentDependencyNamespaceListerExpansion interface{}
+
 // GitDestinationListerExpansion allows custom methods to be added to
 // GitDestinationLister.
 type GitDestinationListerExpansion interface{}

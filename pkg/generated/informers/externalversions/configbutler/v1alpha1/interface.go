@@ -17,6 +17,10 @@ type Interface interface {
 	CatalogWorkloads() TypedCatalogWorkloadInformer
 	// ClusterWatchRules returns a ClusterWatchRuleInformer.
 	ClusterWatchRules() TypedClusterWatchRuleInformer
+	// Environments returns a EnvironmentInformer.
+	Environments() TypedEnvironmentInformer
+	// EnvironmentDependencies returns a EnvironmentDependencyInformer.
+	EnvironmentDependencies() TypedEnvironmentDependencyInformer
 	// GitDestinations returns a GitDestinationInformer.
 	GitDestinations() TypedGitDestinationInformer
 	// GitDestinationStatuses returns a GitDestinationStatusInformer.
@@ -55,6 +59,16 @@ func (v *version) CatalogWorkloads() TypedCatalogWorkloadInformer {
 // ClusterWatchRules returns a TypedClusterWatchRuleInformer.
 func (v *version) ClusterWatchRules() TypedClusterWatchRuleInformer {
 	return &clusterWatchRuleInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// Environments returns a TypedEnvironmentInformer.
+func (v *version) Environments() TypedEnvironmentInformer {
+	return &environmentInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// EnvironmentDependencies returns a TypedEnvironmentDependencyInformer.
+func (v *version) EnvironmentDependencies() TypedEnvironmentDependencyInformer {
+	return &environmentDependencyInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
 
 // GitDestinations returns a TypedGitDestinationInformer.

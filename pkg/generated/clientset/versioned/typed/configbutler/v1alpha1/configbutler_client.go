@@ -18,6 +18,8 @@ type ConfigbutlerV1alpha1Interface interface {
 	AppCatalogsGetter
 	CatalogWorkloadsGetter
 	ClusterWatchRulesGetter
+	EnvironmentsGetter
+	EnvironmentDependenciesGetter
 	GitDestinationsGetter
 	GitDestinationStatusesGetter
 	GitRepoConfigsGetter
@@ -41,6 +43,14 @@ func (c *ConfigbutlerV1alpha1Client) CatalogWorkloads(namespace string) CatalogW
 
 func (c *ConfigbutlerV1alpha1Client) ClusterWatchRules() ClusterWatchRuleInterface {
 	return newClusterWatchRules(c)
+}
+
+func (c *ConfigbutlerV1alpha1Client) Environments(namespace string) EnvironmentInterface {
+	return newEnvironments(c, namespace)
+}
+
+func (c *ConfigbutlerV1alpha1Client) EnvironmentDependencies(namespace string) EnvironmentDependencyInterface {
+	return newEnvironmentDependencies(c, namespace)
 }
 
 func (c *ConfigbutlerV1alpha1Client) GitDestinations(namespace string) GitDestinationInterface {

@@ -11,6 +11,10 @@ type CatalogWorkloadExpansion interface{}
 
 type ClusterWatchRuleExpansion interface{}
 
+type EnvironmentExpansion interface{}
+
+type EnvironmentDependencyExpansion interface{}
+
 type GitDestinationExpansion interface{}
 
 type GitDestinationStatusExpansion interface{}

@@ -27,6 +27,14 @@ func (c *FakeConfigbutlerV1alpha1) ClusterWatchRules() v1alpha1.ClusterWatchRule
 	return newFakeClusterWatchRules(c)
 }
 
+func (c *FakeConfigbutlerV1alpha1) Environments(namespace string) v1alpha1.EnvironmentInterface {
+	return newFakeEnvironments(c, namespace)
+}
+
+func (c *FakeConfigbutlerV1alpha1) EnvironmentDependencies(namespace string) v1alpha1.EnvironmentDependencyInterface {
+	return newFakeEnvironmentDependencies(c, namespace)
+}
+
 func (c *FakeConfigbutlerV1alpha1) GitDestinations(namespace string) v1alpha1.GitDestinationInterface {
 	return newFakeGitDestinations(c, namespace)
 }

@@ -1,0 +1,221 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// EnvironmentStatus is what the server found out about an environment.
+type EnvironmentStatus struct {
+	// observedGeneration is the metadata.generation that this status is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions: Ready says whether the environment is what its spec wants and its workloads run; CatalogUpToDate,
+	// whether it holds what the catalog offers; DependenciesUpToDate, whether what its workloads refer to is as in the
+	// source; Syncing, that a sync is being done; Conflicted, that somebody has to decide about fields that were changed
+	// here and in the catalog; Held, that automatic syncs wait, and for what.
+	// +optional
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+	// latestCatalogSync is the SyncStatus of the newest revision that the catalog offers, in the catalog's namespace.
+	// +optional
+	LatestCatalogSync string `json:"latestCatalogSync,omitempty"`
+	// latestRevision is the number of that revision.
+	// +optional
+	LatestRevision int64 `json:"latestRevision,omitempty"`
+	// appliedCatalogSync is the SyncStatus of the revision that the environment holds, in the catalog's namespace.
+	// +optional
+	AppliedCatalogSync string `json:"appliedCatalogSync,omitempty"`
+	// appliedRevision is the number of that revision. 0 means that none has been applied yet.
+	// +optional
+	AppliedRevision int64 `json:"appliedRevision,omitempty"`
+	// lastCatalogSyncedAt is when workloads were last brought to what the catalog offers.
+	// +optional
+	LastCatalogSyncedAt *metav1.Time `json:"lastCatalogSyncedAt,omitempty"`
+	// changedWorkloadCount is the number of workloads in which the environment differs from what the catalog offers: what
+	// the action Catalog would bring.
+	// +optional
+	ChangedWorkloadCount int32 `json:"changedWorkloadCount,omitempty"`
+	// changedWorkloads are those workloads, at most 1000 of them.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	ChangedWorkloads []WorkloadChange `json:"changedWorkloads,omitempty"`
+	// latestDependencySync is the open SyncStatus, in this namespace, about what workloads refer to and what has changed
+	// in the source. Empty when nothing has, or the record was dismissed.
+	// +optional
+	LatestDependencySync string `json:"latestDependencySync,omitempty"`
+	// lastDependencySyncedAt is when what workloads refer to was last brought to what it is in the source.
+	// +optional
+	LastDependencySyncedAt *metav1.Time `json:"lastDependencySyncedAt,omitempty"`
+	// changedDependencies count what has changed by types: what the action Cluster would bring.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	ChangedDependencies []DependencyCount `json:"changedDependencies,omitempty"`
+	// dismissedCatalogSync is the latestCatalogSync that somebody has put aside. It is offered again when the catalog
+	// changes, or somebody asks for it.
+	// +optional
+	DismissedCatalogSync string `json:"dismissedCatalogSync,omitempty"`
+	// dismissals is how many prompts in a row have been put aside since the last sync.
+	// +optional
+	Dismissals int32 `json:"dismissals,omitempty"`
+	// activeSyncs are the SyncStatuses, in this namespace, of the runs that have begun and not come to an end, at most two:
+	// one of the type Environment and one of the type Dependency.
+	// +optional
+	// +listType=set
+	ActiveSyncs []string `json:"activeSyncs,omitempty"`
+	// conflicts are the workloads for which nothing was written, because fields were changed in the environment and in the
+	// catalog, until the subresource resolve says what to do. At most 100; the others come when these are resolved.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	Conflicts []WorkloadConflict `json:"conflicts,omitempty"`
+	// workloadsReady says whether what was applied came up. Absent until something was.
+	// +optional
+	WorkloadsReady *WorkloadsReady `json:"workloadsReady,omitempty"`
+	// lastError is what went wrong last. Absent when nothing did, or it was put right.
+	// +optional
+	LastError *SyncError `json:"lastError,omitempty"`
+	// automatedBy is the user who last turned autoSync on. Automatic syncs stop when that user may no longer do what they
+	// do, unless spec.serviceAccountName names an account. Absent while autoSync is off.
+	// +optional
+	AutomatedBy *AutomatedBy `json:"automatedBy,omitempty"`
+	// expiresAt is when the environment is deleted, by spec.ttl.
+	// +optional
+	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
+	// history are the catalog's revisions that can be gone back to, the one that was applied last first, each once.
+	// +optional
+	// +listType=map
+	// +listMapKey=revision
+	History []CatalogRevision `json:"history,omitempty"`
+	// pendingEdits are changes of the spec that have not been dealt with yet, and who made them.
+	// +optional
+	// +listType=map
+	// +listMapKey=generation
+	PendingEdits []EnvironmentEdit `json:"pendingEdits,omitempty"`
+	// pendingRequests are the requests, made at the subresources sync, resolve and rediscover, that have not been carried
+	// out yet.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	PendingRequests []PendingEnvironmentRequest `json:"pendingRequests,omitempty"`
+}
+
+// WorkloadChange is a workload in which an environment differs from what its catalog offers.
+type WorkloadChange struct {
+	// kind of the workload.
+	Kind WorkloadKind `json:"kind"`
+	// name of the workload.
+	Name string `json:"name"`
+	// changeType is Added (the environment lacks it), Changed or Removed (the catalog has it no longer).
+	ChangeType ChangeType `json:"changeType"`
+}
+
+// DependencyCount counts dependencies of a type that have changed in the source.
+type DependencyCount struct {
+	// type of the dependencies.
+	Type DependencyType `json:"type"`
+	// count is their number, at least 1.
+	Count int32 `json:"count"`
+}
+
+// WorkloadConflict is a workload that was changed in the environment and in the catalog, in the same fields.
+type WorkloadConflict struct {
+	// kind of the workload.
+	Kind WorkloadKind `json:"kind"`
+	// name of the workload.
+	Name string `json:"name"`
+	// fields are those that were changed on both sides. At most 100.
+	// +listType=map
+	// +listMapKey=field
+	Fields []FieldConflict `json:"fields"`
+}
+
+// FieldConflict is a field that was changed in the environment and in the catalog.
+type FieldConflict struct {
+	// field is a JSON pointer (RFC 6901). An item of a list is named by its key, as in
+	// /spec/template/spec/containers[name=web]/image.
+	Field string `json:"field"`
+	// managers are the field managers that changed it in the environment.
+	// +optional
+	// +listType=atomic
+	Managers []string `json:"managers,omitempty"`
+}
+
+// WorkloadsReady counts the workloads that an environment holds.
+type WorkloadsReady struct {
+	// ready is the number of workloads that run as they should.
+	Ready int32 `json:"ready"`
+	// total is the number of workloads.
+	Total int32 `json:"total"`
+}
+
+// AutomatedBy is the user who turned automatic syncs on, as authenticated then. They ask for that user's permissions.
+type AutomatedBy struct {
+	// username is the Kubernetes user.
+	Username string `json:"username"`
+	// uid of the user, where the identity provider gives one.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+	// groups of the user.
+	// +optional
+	// +listType=atomic
+	Groups []string `json:"groups,omitempty"`
+	// time is when it was turned on.
+	Time metav1.Time `json:"time"`
+}
+
+// EnvironmentEdit is a change of an environment's spec.
+type EnvironmentEdit struct {
+	// generation is the metadata.generation that the change has made.
+	Generation int64 `json:"generation"`
+	// actor is the user who made the change, as authenticated.
+	Actor string `json:"actor"`
+	// time is when it was made.
+	Time metav1.Time `json:"time"`
+	// fields are those of the spec that were changed, such as autoSync.
+	// +optional
+	// +listType=set
+	Fields []string `json:"fields,omitempty"`
+}
+
+// PendingEnvironmentRequest is a request about an environment that has not been carried out yet.
+type PendingEnvironmentRequest struct {
+	// id tells the request from others of the environment.
+	ID string `json:"id"`
+	// actor is the user who made it, as authenticated.
+	Actor string `json:"actor"`
+	// time is when it was made.
+	Time metav1.Time `json:"time"`
+	// type is the subresource it was made at: Sync, Resolve or Rediscover.
+	Type EnvironmentRequestType `json:"type"`
+	// sync is what a request of the type Sync asks for.
+	// +optional
+	Sync *SyncRequestSpec `json:"sync,omitempty"`
+	// resolve is what a request of the type Resolve asks for.
+	// +optional
+	Resolve *ConflictResolutionSpec `json:"resolve,omitempty"`
+}
+
+// EnvironmentRequestType is what a request asks for.
+//
+// +enum
+type EnvironmentRequestType string
+
+const (
+	// EnvironmentRequestSync asks for a sync.
+	EnvironmentRequestSync EnvironmentRequestType = "Sync"
+	// EnvironmentRequestResolve asks for conflicts to be resolved.
+	EnvironmentRequestResolve EnvironmentRequestType = "Resolve"
+	// EnvironmentRequestRediscover asks for dependencies to be found anew.
+	EnvironmentRequestRediscover EnvironmentRequestType = "Rediscover"
+)
