@@ -20,13 +20,15 @@ func appCatalogs() kind[*configbutler.AppCatalog, configbutler.AppCatalogSpec, c
 	type obj = *configbutler.AppCatalog
 	return kind[obj, configbutler.AppCatalogSpec, configbutler.AppCatalogStatus]{
 		plural: "appcatalogs", singular: "appcatalog", shortNames: []string{"cat"}, namespaced: true,
-		newObject:            func() obj { return &configbutler.AppCatalog{} },
-		newList:              func() runtime.Object { return &configbutler.AppCatalogList{} },
-		spec:                 func(o obj) *configbutler.AppCatalogSpec { return &o.Spec },
-		status:               func(o obj) *configbutler.AppCatalogStatus { return &o.Status },
-		validate:             validation.ValidateAppCatalog,
-		validateUpdate:       validation.ValidateAppCatalogUpdate,
-		validateStatusUpdate: validation.ValidateAppCatalogStatusUpdate,
+		newObject:             func() obj { return &configbutler.AppCatalog{} },
+		newList:               func() runtime.Object { return &configbutler.AppCatalogList{} },
+		spec:                  func(o obj) *configbutler.AppCatalogSpec { return &o.Spec },
+		status:                func(o obj) *configbutler.AppCatalogStatus { return &o.Status },
+		validate:              validation.ValidateAppCatalog,
+		validateUpdate:        validation.ValidateAppCatalogUpdate,
+		validateStatusUpdate:  validation.ValidateAppCatalogStatusUpdate,
+		validateStatusRequest: validation.ValidateAppCatalogStatusRequest,
+		edits:                 catalogEdits(),
 		columns: []column[obj]{
 			textColumn("Source", "The namespace whose workloads are followed.", func(o obj) string { return o.Spec.SourceNamespace }),
 			numberColumn("Workloads", "Workloads on offer, missing ones included.", func(o obj) int64 { return int64(len(o.Status.Workloads)) }),

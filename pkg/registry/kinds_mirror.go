@@ -58,14 +58,15 @@ func gitDestinations() kind[*configbutler.GitDestination, configbutler.GitDestin
 		ageColumn[obj]())
 	return kind[obj, configbutler.GitDestinationSpec, configbutler.GitDestinationState]{
 		plural: "gitdestinations", singular: "gitdestination", shortNames: []string{"gd"}, namespaced: true,
-		newObject:            func() obj { return &configbutler.GitDestination{} },
-		newList:              func() runtime.Object { return &configbutler.GitDestinationList{} },
-		spec:                 func(o obj) *configbutler.GitDestinationSpec { return &o.Spec },
-		status:               func(o obj) *configbutler.GitDestinationState { return &o.Status },
-		validate:             validation.ValidateGitDestination,
-		validateUpdate:       validation.ValidateGitDestinationUpdate,
-		validateStatusUpdate: validation.ValidateGitDestinationStateUpdate,
-		columns:              columns,
+		newObject:             func() obj { return &configbutler.GitDestination{} },
+		newList:               func() runtime.Object { return &configbutler.GitDestinationList{} },
+		spec:                  func(o obj) *configbutler.GitDestinationSpec { return &o.Spec },
+		status:                func(o obj) *configbutler.GitDestinationState { return &o.Status },
+		validate:              validation.ValidateGitDestination,
+		validateUpdate:        validation.ValidateGitDestinationUpdate,
+		validateStatusUpdate:  validation.ValidateGitDestinationStateUpdate,
+		validateStatusRequest: validation.ValidateGitDestinationStateRequest,
+		columns:               columns,
 	}
 }
 

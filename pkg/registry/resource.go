@@ -41,6 +41,11 @@ type kind[O object, S, T any] struct {
 	validate             func(O) field.ErrorList
 	validateUpdate       func(updated, old O) field.ErrorList
 	validateStatusUpdate func(updated, old O) field.ErrorList
+	// validateStatusRequest, if there is one, judges besides what the endpoint of the status is asked for, in which only
+	// the server's own ways to the status may do some things.
+	validateStatusRequest func(updated, old O) field.ErrorList
+	// edits, if there are any, keep who has changed the spec in the status.
+	edits *edits[T]
 
 	// columns follow NAME in the tables that kubectl get prints.
 	columns []column[O]
@@ -60,11 +65,17 @@ type resource struct {
 
 	// The rest is about kinds that users write; none of it is set for a record.
 	validateStatusUpdate func(obj, old runtime.Object) field.ErrorList
+	// validateStatusRequest admits everything, where the kind does not say otherwise.
+	validateStatusRequest func(obj, old runtime.Object) field.ErrorList
 	// clearStatus, keepStatus and keepSpec undo what a request may not set.
 	clearStatus func(obj runtime.Object)
 	keepStatus  func(obj, old runtime.Object)
 	keepSpec    func(obj, old runtime.Object)
 	specChanged func(obj, old runtime.Object) bool
+	// admitEdit says why no change of the spec can be noted in the status of obj, and noteEdit notes one. A kind that keeps
+	// no edits admits all of them and notes none.
+	admitEdit func(obj runtime.Object, actor string) error
+	noteEdit  func(obj runtime.Object, e edit)
 
 	columns []column[runtime.Object]
 }
@@ -87,6 +98,23 @@ func (k kind[O, S, T]) erase() resource {
 	}
 	r.validateStatusUpdate = func(obj, old runtime.Object) field.ErrorList {
 		return k.validateStatusUpdate(obj.(O), old.(O))
+	}
+	r.validateStatusRequest = func(obj, old runtime.Object) field.ErrorList {
+		if k.validateStatusRequest == nil {
+			return nil
+		}
+		return k.validateStatusRequest(obj.(O), old.(O))
+	}
+	r.admitEdit = func(obj runtime.Object, actor string) error {
+		if k.edits == nil {
+			return nil
+		}
+		return k.edits.admit(k.status(obj.(O)), actor)
+	}
+	r.noteEdit = func(obj runtime.Object, e edit) {
+		if k.edits != nil {
+			k.edits.note(k.status(obj.(O)), e)
+		}
 	}
 	r.clearStatus = func(obj runtime.Object) { *k.status(obj.(O)) = *new(T) }
 	r.keepStatus = func(obj, old runtime.Object) { *k.status(obj.(O)) = *k.status(old.(O)) }

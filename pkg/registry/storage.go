@@ -31,7 +31,7 @@ type Config struct {
 	Scheme *runtime.Scheme
 	// RESTOptions lead to the storage backend.
 	RESTOptions generic.RESTOptionsGetter
-	// Clock tells the ages in tables.
+	// Clock tells the ages in tables, and when specs are changed.
 	Clock clock.PassiveClock
 	// Validation says what the settings of the server admit.
 	Validation validation.Options
@@ -74,16 +74,19 @@ func (s *Storage) add(scheme *runtime.Scheme, r resource, store *genericregistry
 		return s.Records.add(r.newObject(), store)
 	}
 	s.Endpoints[r.plural] = &objectREST{Store: store, naming: naming{r.shortNames}}
-	s.Endpoints[r.plural+"/status"] = &statusREST{store: statusStore(scheme, r, store)}
+	status := statusStore(scheme, r, store)
+	status.UpdateStrategy = statusEndpointStrategy{statusStrategy{newStrategy(scheme, r)}}
+	s.Endpoints[r.plural+"/status"] = &statusREST{store: status}
 	return nil
 }
 
-// statusStore is the store of a kind as the status subresource changes it.
+// statusStore is the store of a kind for those in the server who change its status.
 func statusStore(scheme *runtime.Scheme, r resource, store *genericregistry.Store) *genericregistry.Store {
 	status := *store
 	strategy := statusStrategy{newStrategy(scheme, r)}
 	status.UpdateStrategy = strategy
 	status.ResetFieldsStrategy = strategy
+	status.BeginUpdate = nil
 	return &status
 }
 
@@ -101,9 +104,10 @@ func newStore(config Config, r resource) (*genericregistry.Store, error) {
 		strategy := recordStrategy{base}
 		store.CreateStrategy, store.UpdateStrategy, store.DeleteStrategy = strategy, strategy, strategy
 	} else {
-		strategy := objectStrategy{base}
+		strategy := objectStrategy{base, config.Clock}
 		store.CreateStrategy, store.UpdateStrategy, store.DeleteStrategy = strategy, strategy, strategy
 		store.ResetFieldsStrategy = strategy
+		store.BeginUpdate = strategy.beginUpdate
 	}
 	options := config.RESTOptions
 	if config.Recorder != nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -57,8 +58,12 @@ func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object
 	return nil
 }
 
-// objectStrategy rules the main endpoint of a kind that users write: they set the spec, and the status stays as it is.
-type objectStrategy struct{ strategy }
+// objectStrategy rules the main endpoint of a kind that users write: they set the spec, and the status stays as it is but
+// for what the kind keeps of edits.
+type objectStrategy struct {
+	strategy
+	clock clock.PassiveClock
+}
 
 var (
 	_ rest.RESTCreateStrategy  = objectStrategy{}
@@ -68,19 +73,20 @@ var (
 )
 
 // PrepareForCreate starts the generations at 1, without a status.
-func (s objectStrategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (s objectStrategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	s.resource.clearStatus(obj)
 	setGeneration(obj, 1)
+	s.noteEdit(ctx, obj)
 }
 
 // PrepareForUpdate keeps the status and counts the generations of the spec.
-func (s objectStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (s objectStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	s.resource.keepStatus(obj, old)
-	generation := generationOf(old)
+	setGeneration(obj, generationOf(old))
 	if s.resource.specChanged(obj, old) {
-		generation++
+		setGeneration(obj, generationOf(old)+1)
+		s.noteEdit(ctx, obj)
 	}
-	setGeneration(obj, generation)
 }
 
 // GetResetFields tells server-side apply that nobody owns the status through this endpoint.
@@ -88,7 +94,7 @@ func (objectStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetFields(fieldpath.MakePathOrDie("status"))
 }
 
-// statusStrategy rules the status subresource: the status changes and everything else stays as it is.
+// statusStrategy rules the ways to the status: the status changes and everything else stays as it is.
 type statusStrategy struct{ strategy }
 
 var (
@@ -127,6 +133,14 @@ func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 		fieldpath.MakePathOrDie("metadata", "finalizers"),
 		fieldpath.MakePathOrDie("metadata", "ownerReferences"),
 	)
+}
+
+// statusEndpointStrategy rules the status subresource, where requests come from outside.
+type statusEndpointStrategy struct{ statusStrategy }
+
+// ValidateUpdate judges the status, and what of it is only for the server to write.
+func (s statusEndpointStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	return append(s.statusStrategy.ValidateUpdate(ctx, obj, old), s.resource.validateStatusRequest(obj, old)...)
 }
 
 // recordStrategy rules a kind that only the server writes: everything in it is status, and nothing is taken back.

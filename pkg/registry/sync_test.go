@@ -196,22 +196,43 @@ func TestSyncDryRun(t *testing.T) {
 }
 
 func TestSyncsDoNotPileUp(t *testing.T) {
-	storage, full := newStorage(t), destination()
-	create(t, storage, "gitdestinations", full)
-	stored, err := storage.Endpoints["gitdestinations"].(rest.Getter).Get(in(t), "dest", &metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	full = stored.(*configbutler.GitDestination).DeepCopy()
-	for i := range 16 {
-		full.Status.PendingSyncs = append(full.Status.PendingSyncs, configbutler.PendingSync{ID: string(rune('a' + i))})
-	}
-	if _, err := update(t, storage, "gitdestinations/status", full); err != nil {
-		t.Fatal(err)
+	storage := newStorage(t)
+	create(t, storage, "gitdestinations", destination())
+	ctx, cancel := context.WithCancel(in(t))
+	told := make(chan error, 1)
+	go func() { told <- tell(ctx, storage) }()
+	for range 16 {
+		if _, err := syncOf(in(t), storage, configbutler.MirrorSyncSpec{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := syncOf(in(t), storage, configbutler.MirrorSyncSpec{}); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("a request too many: %v", err)
 	}
+	cancel()
+	if err := <-told; err != nil {
+		t.Error(err)
+	}
+}
+
+// tell says of each request that it has been carried out, and leaves it where it waits.
+func tell(ctx context.Context, storage *registry.Storage) error {
+	watched, err := storage.Endpoints["gitdestinations"].(rest.Watcher).Watch(ctx, &internalversion.ListOptions{})
+	if err != nil {
+		return err
+	}
+	defer watched.Stop()
+	for event := range watched.ResultChan() {
+		asked := event.Object.(*configbutler.GitDestination).Status.PendingSyncs
+		if len(asked) == 0 {
+			continue
+		}
+		done := configbutler.SyncProgress{ID: asked[len(asked)-1].ID, CompletionTime: new(metav1.NewTime(noon))}
+		if err := storage.Records.Write(context.WithoutCancel(ctx), syncRecord(done)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func TestSyncIsJudgedByAdmission(t *testing.T) {

@@ -15,6 +15,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
+// MaxPendingEdits is how many edits of one catalog may wait. Those that one user makes in a row are one.
+const MaxPendingEdits = 16
+
 const (
 	maxWorkloads    = 1000
 	maxHistoryLimit = 100
@@ -55,6 +58,13 @@ func ValidateAppCatalogStatusUpdate(catalog, old *configbutler.AppCatalog) field
 	errs = append(errs, validateHistory(status.History, status.Revision, statusPath.Child("history"))...)
 	errs = append(errs, validatePendingEdits(status.PendingEdits, statusPath.Child("pendingEdits"))...)
 	return append(errs, validatePendingCatalogSyncs(status.PendingSyncs, statusPath.Child("pendingSyncs"))...)
+}
+
+// ValidateAppCatalogStatusRequest checks what somebody asks for in a status, besides: edits and requests are recorded by
+// the server, with the user whom it has authenticated, and everybody else can only take them out.
+func ValidateAppCatalogStatusRequest(catalog, old *configbutler.AppCatalog) field.ErrorList {
+	errs := validateOnlyTakenOut(catalog.Status.PendingEdits, old.Status.PendingEdits, statusPath.Child("pendingEdits"))
+	return append(errs, validateOnlyTakenOut(catalog.Status.PendingSyncs, old.Status.PendingSyncs, statusPath.Child("pendingSyncs"))...)
 }
 
 // catalogName admits labels: records carry the name of their catalog in one, and in their own name before a dot.
@@ -179,6 +189,9 @@ func validateHistory(history []configbutler.CatalogRevision, newest int64, path 
 
 func validatePendingEdits(edits []configbutler.CatalogEdit, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	if len(edits) > MaxPendingEdits {
+		errs = append(errs, field.TooMany(path, len(edits), MaxPendingEdits))
+	}
 	for i, edit := range edits {
 		if slices.ContainsFunc(edits[:i], func(e configbutler.CatalogEdit) bool { return e.Generation == edit.Generation }) {
 			errs = append(errs, field.Duplicate(path.Index(i).Child("generation"), edit.Generation))

@@ -33,6 +33,12 @@ func ValidateGitDestinationStateUpdate(destination, old *configbutler.GitDestina
 	return append(errs, validatePendingSyncs(destination.Status.PendingSyncs, statusPath.Child("pendingSyncs"))...)
 }
 
+// ValidateGitDestinationStateRequest checks what somebody asks for in a status, besides: requests are recorded by the
+// server, and everybody else can only take them out.
+func ValidateGitDestinationStateRequest(destination, old *configbutler.GitDestination) field.ErrorList {
+	return validateOnlyTakenOut(destination.Status.PendingSyncs, old.Status.PendingSyncs, statusPath.Child("pendingSyncs"))
+}
+
 // destinationName admits names that are also label values, because records carry the name of their subject in a label.
 func destinationName(name string, prefix bool) []string {
 	errs := apivalidation.NameIsDNSSubdomain(name, prefix)

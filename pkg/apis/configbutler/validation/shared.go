@@ -6,6 +6,7 @@ package validation
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -24,6 +25,18 @@ var (
 func validateObserved(generation int64, conditions []metav1.Condition) field.ErrorList {
 	errs := apivalidation.ValidateNonnegativeField(generation, statusPath.Child("observedGeneration"))
 	return append(errs, metav1validation.ValidateConditions(conditions, statusPath.Child("conditions"))...)
+}
+
+// validateOnlyTakenOut checks that a list has nothing that was not in it before.
+func validateOnlyTakenOut[E any](entries, before []E, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, entry := range entries {
+		if !slices.ContainsFunc(before, func(b E) bool { return equality.Semantic.DeepEqual(b, entry) }) {
+			errs = append(errs, field.Forbidden(path.Index(i),
+				"only the server adds entries, and nobody changes them: they can stay as they are or be taken out"))
+		}
+	}
+	return errs
 }
 
 func validateSecretReference(reference configbutler.SecretReference, path *field.Path) field.ErrorList {
