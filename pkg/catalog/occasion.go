@@ -5,13 +5,12 @@ package catalog
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
 // occasion is why a catalog is brought up to date. It is recorded once, however often it is begun.
@@ -37,14 +36,11 @@ func occasionOf(batch intake.Batch) occasion {
 	return occasion{batch: batch.ID, gathered: true, detected: batch.FirstSeen, changes: batch.Changes}
 }
 
-// editBatch is what the batches of edits begin with.
-const editBatch = "generation-"
-
 // resumed is the occasion of a record that is gone on with.
 func resumed(record *v1alpha1.SyncStatus) occasion {
 	return occasion{
 		batch: record.Spec.Batch, actor: record.Status.Actor, detected: record.Status.DetectedAt.Time,
-		gathered: record.Status.AutoTriggered && !strings.HasPrefix(record.Spec.Batch, editBatch),
+		gathered: record.Status.AutoTriggered && !syncrecord.IsEdit(record.Spec.Batch),
 	}
 }
 
@@ -81,7 +77,7 @@ func occasionsOf(catalog *v1alpha1.AppCatalog, now time.Time) []occasion {
 // editOf is the occasion of the newest edit, which holds those before it. One that nobody is known to have made is recorded
 // without an actor.
 func editOf(catalog *v1alpha1.AppCatalog, now time.Time) occasion {
-	out := occasion{batch: fmt.Sprint(editBatch, catalog.Generation), detected: now, generation: catalog.Generation}
+	out := occasion{batch: syncrecord.EditBatch(catalog.Generation), detected: now, generation: catalog.Generation}
 	edits := slices.Clone(catalog.Status.PendingEdits)
 	slices.SortFunc(edits, func(a, b v1alpha1.CatalogEdit) int { return cmp.Compare(a.Generation, b.Generation) })
 	for _, edit := range edits {

@@ -153,6 +153,18 @@ func (e *TransitionError) Error() string {
 	return problem + ", only " + join(next)
 }
 
+// Ways says from which states a record can go where this one could not.
+func (e *TransitionError) Ways() string {
+	from := slices.DeleteFunc(States(e.Type), func(state v1alpha1.SyncState) bool {
+		_, ok := lives[e.Type][state].next[e.To]
+		return !ok
+	})
+	if len(from) == 0 {
+		return fmt.Sprintf("nothing leads to %s", e.To)
+	}
+	return fmt.Sprintf("%s follows %s", e.To, join(from))
+}
+
 // CheckTransition says why a record of a type cannot go from a state to another; with a *TransitionError if it cannot.
 func CheckTransition(of v1alpha1.SyncType, from, to v1alpha1.SyncState) error {
 	if _, ok := lives[of][from].next[to]; !ok {

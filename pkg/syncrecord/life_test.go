@@ -245,6 +245,15 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+	for i, ways := range map[int]string{
+		1: "Dismissed follows ManualIntervention",
+		2: "Retrying follows Failed or ManualIntervention",
+		3: "nothing leads to Pending",
+	} {
+		if refused := (*syncrecord.TransitionError)(nil); !errors.As(tests[i].err, &refused) || refused.Ways() != ways {
+			t.Errorf("%s: %v, want the ways: %s", tests[i].name, tests[i].err, ways)
+		}
+	}
 	var refused *syncrecord.TransitionError
 	if !errors.As(tests[0].err, &refused) || refused.From != autoApplied || refused.To != retrying {
 		t.Errorf("the error does not tell what was refused: %v", tests[0].err)

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -50,6 +51,15 @@ func suffix(spec v1alpha1.SyncStatusSpec, choice int) string {
 	}
 	return string(letters)
 }
+
+// editBatch is what the batches of edits begin with.
+const editBatch = "generation-"
+
+// EditBatch is the batch of an edit of the spec of a subject, by the generation that the edit has made.
+func EditBatch(generation int64) string { return fmt.Sprint(editBatch, generation) }
+
+// IsEdit says whether a batch is that of an edit.
+func IsEdit(batch string) bool { return strings.HasPrefix(batch, editBatch) }
 
 // Find returns the record of a batch, or nil and the name that it is to have. Get returns the record of a name, with the API's
 // NotFound when there is none. When get has missed a record that took the name a moment ago, the API refuses to write the

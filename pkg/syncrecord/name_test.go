@@ -171,3 +171,9 @@ func TestLabels(t *testing.T) {
 		}
 	}
 }
+
+func TestEditsAreTold(t *testing.T) {
+	if syncrecord.EditBatch(3) == syncrecord.EditBatch(13) || !syncrecord.IsEdit(syncrecord.EditBatch(3)) || syncrecord.IsEdit("b1") {
+		t.Errorf("the batch %s", syncrecord.EditBatch(3))
+	}
+}
