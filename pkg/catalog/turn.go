@@ -52,8 +52,11 @@ func (c *catalogs) turn(ctx context.Context, namespace string) error {
 	for _, catalog := range following {
 		errs = append(errs, c.keeper.report(ctx, catalog))
 	}
+	if err := errors.Join(errs...); err != nil {
+		return err // A batch that is due waits as long as the namespace does.
+	}
 	c.scheduleNext(namespace, following)
-	return errors.Join(errs...)
+	return nil
 }
 
 // resumeAll goes on with what was interrupted or has failed.
