@@ -19,7 +19,7 @@ import (
 
 func testNamespaceDeletion(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "doomed")
-	for _, manifest := range []string{repositoryIn(namespace), destinationIn(namespace), ruleIn(namespace)} {
+	for _, manifest := range []string{repositoryIn(namespace), destinationIn(namespace), ruleIn(namespace), catalogIn(namespace, namespace)} {
 		s.apply(t, manifest)
 	}
 	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=30s")

@@ -43,6 +43,8 @@ func testLifeOfEveryKind(t *testing.T, s *stage) {
 		{destinationIn(namespace), "gd", "dest", "NAME REPOSITORY BRANCH FOLDER READY REASON AGE", `{"spec":{"suspend":true}}`},
 		{ruleIn(namespace), "wr", "rule", "NAME DESTINATION TYPES READY REASON AGE", `{"spec":{"destinationRef":{"name":"other"}}}`},
 		{clusterRuleFor(namespace), "cwr", namespace, "NAME DESTINATION TYPES READY REASON AGE", `{"spec":{"destinationRef":{"name":"other"}}}`},
+		{catalogIn(namespace, namespace), "cat", "shop", "NAME SOURCE WORKLOADS REVISION LAST-SYNC READY STATE AGE", `{"spec":{"historyLimit":5}}`},
+		{policy, "syncpol", "default", "NAME BATCH-WINDOW RETENTION RECORDS SUSPENDED READY REASON AGE", `{"spec":{"batchWindow":"2s"}}`},
 	} {
 		t.Run(each.kind, func(t *testing.T) {
 			at := []string{each.kind, each.name, "-n", namespace}
@@ -101,6 +103,10 @@ func testExplain(t *testing.T, s *stage) {
 	contains(t, s.kubectl(t, "explain", "gds.status.lastCommit"), "sha\t<string>")
 	contains(t, s.kubectl(t, "explain", "watchrule.spec.rules.resources"), "resources <[]string>")
 	contains(t, s.kubectl(t, "explain", "cwr", "--recursive"), "namespaceSelector")
+	contains(t, s.kubectl(t, "explain", "cat.spec"), "sourceNamespace\t<string> -required-", "enum: Requester, Shared")
+	contains(t, s.kubectl(t, "explain", "cw.status.source"), "resourceVersion\t<string>")
+	contains(t, s.kubectl(t, "explain", "ss.status"), "state\t<string> -required-", "workloadNames\t<[]string>")
+	contains(t, s.kubectl(t, "explain", "syncpol.spec.retention"), "keepPerSubject\t<integer>")
 }
 
 func testFieldValidation(t *testing.T, s *stage) {
