@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
@@ -41,6 +40,7 @@ type catalogs struct {
 	reach      *reach
 	reader     *reader
 	keeper     *keeper
+	events     *events
 	// queue has the namespaces that are to be looked at.
 	queue workqueue.TypedRateLimitingInterface[string]
 	// replan asks for another look at what is to be watched.
@@ -71,8 +71,9 @@ func run(ctx context.Context, config Config, edge edge) error {
 	}
 	c.wanted.set(c.watches())
 	c.authors.Start(ctx, &group)
-	group.StartWithContext(ctx, func(ctx context.Context) { c.intake.Run(ctx, c.notices(ctx)) })
+	group.StartWithContext(ctx, func(ctx context.Context) { c.intake.Run(ctx, c.intakeNotices(ctx)) })
 	group.StartWithContext(ctx, c.streams.Run)
+	group.StartWithContext(ctx, c.measureUntil)
 	for range workers {
 		group.StartWithContext(ctx, c.work)
 	}
@@ -95,7 +96,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	if c.namespaces, err = source.NewNamespaces(edge.metadata); err != nil {
 		return nil, err
 	}
-	if c.intake, err = intake.Open(ctx, config.Store.Table(intake.TableName), intake.Config{Clock: config.Clock}); err != nil {
+	if c.intake, err = intake.Open(ctx, config.Store.Table(intake.TableName), intake.Config{Clock: config.Clock, Capacity: config.Capacity}); err != nil {
 		return nil, err
 	}
 	if c.authors == nil {
@@ -108,9 +109,10 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 		return exists
 	})
 	c.reader = &reader{client: edge.dynamic, lister: source.NewLister(edge.dynamic), types: c.catalogue.Snapshot}
+	c.events = newEvents(edge.events, func() bool { return c.policy().Suspend.CatalogNotices })
 	c.keeper = &keeper{
 		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, clock: config.Clock,
-		source: c.reach.of, trouble: c.trouble, taken: c.interests.taken,
+		source: c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events,
 	}
 	c.streams = source.NewStreams(edge.dynamic, (*watchHandler)(c))
 	return c, c.listen()
@@ -129,19 +131,4 @@ func (c *catalogs) prepare(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
 		return c.catalogue.Snapshot() != nil, nil
 	})
-}
-
-// notices are what becomes of what the intake tells.
-func (c *catalogs) notices(ctx context.Context) intake.Notices {
-	logger := klog.FromContext(ctx)
-	return intake.Notices{
-		Opened: c.queue.Add,
-		Filling: func(changes, capacity int) {
-			logger.Info("Changes of sources of catalogs come faster than they are recorded", "changes", changes, "capacity", capacity)
-		},
-		Overflowed: func(namespace string) {
-			logger.Info("A namespace is compared with its catalogs, because too much has changed in it", "namespace", namespace)
-		},
-		Blocked: func(error) {}, // The intake logs it, and goes on trying.
-	}
 }

@@ -18,6 +18,9 @@ import (
 // maxNamed is how many workloads the message of a condition names.
 const maxNamed = 20
 
+// deletedInSource begins what is said of workloads that have been deleted.
+const deletedInSource = "Not in the source any more, and kept until an editor takes them out: "
+
 // verdict is why something is not as it should be; the zero value says that it is.
 type verdict struct{ reason, message string }
 
@@ -80,7 +83,7 @@ func missingIn(catalog *v1alpha1.AppCatalog) verdict {
 	}
 	switch {
 	case len(deleted) > 0:
-		return verdict{v1alpha1.ReasonDeletedInSource, "Not in the source any more, and kept until an editor takes them out: " + list(deleted)}
+		return verdict{v1alpha1.ReasonDeletedInSource, deletedInSource + list(deleted)}
 	case len(never) > 0 && catalog.Status.Revision > 0:
 		return verdict{v1alpha1.ReasonNeverSeen, "Not in the source yet: " + list(never)}
 	}

@@ -13,10 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/configbutler/slipstream/pkg/announce"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/source"
@@ -62,6 +64,8 @@ type Config struct {
 	Hash func([]byte) string
 	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
 	AttributionMaxWait time.Duration
+	// Capacity is how many changed objects can wait to be recorded; 0: intake.DefaultCapacity.
+	Capacity int
 }
 
 // Controller runs the catalogs for as long as this process leads. It can be run again.
@@ -81,7 +85,14 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make clients for the source cluster: %w", err)
 	}
-	return run(ctx, c.Config, edge{discovery: clients.Discovery, dynamic: clients.Dynamic, metadata: clients.Metadata})
+	cluster, err := kubernetes.NewForConfig(c.Config.Cluster)
+	if err != nil {
+		return fmt.Errorf("make a client for Events: %w", err)
+	}
+	return run(ctx, c.Config, edge{
+		discovery: clients.Discovery, dynamic: clients.Dynamic, metadata: clients.Metadata,
+		events: announce.NewRecorder(ctx, cluster),
+	})
 }
 
 // edge is how the source cluster is reached.
@@ -91,6 +102,8 @@ type edge struct {
 	metadata  metadata.Interface
 	// authors find out who makes changes there; nil: by the facts of the configuration.
 	authors Authors
+	// events make Events there.
+	events announce.Recorder
 }
 
 var _ source.Discoverer = &discovery.DiscoveryClient{}

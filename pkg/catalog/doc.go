@@ -24,4 +24,10 @@
 //
 // An edit of the spec, like a request to read the source anew, has a record with an actor. What the source changed by itself
 // before is recorded first, in a batch that is closed early, so that it is not said to be the editor's work.
+//
+// # Telling
+//
+// People hear of a catalog by its conditions, its records and Events, and of all of them by metrics. Events are made after
+// what they tell of is written: a process that dies between the two leaves one out, and none is made twice. The SyncPolicy
+// stops Events, and nothing else.
 package catalog

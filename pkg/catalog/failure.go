@@ -60,9 +60,10 @@ func (k *keeper) fail(ctx context.Context, t *task, why *problem) error {
 	if err != nil {
 		return fmt.Errorf("record that %w: %w", why, err)
 	}
-	if err := k.write(ctx, record); err != nil {
+	if err := k.put(ctx, t.record, record); err != nil {
 		return err
 	}
+	countFailure(why)
 	return k.end(ctx, t, verdict{why.reason, why.Error()}, t.catalog.DeepCopy())
 }
 
@@ -108,7 +109,7 @@ func (k *keeper) move(ctx context.Context, of *v1alpha1.SyncStatus, to v1alpha1.
 	if err != nil {
 		return err
 	}
-	if err := k.write(ctx, moved); err != nil && !errors.Is(err, errGoing) {
+	if err := k.put(ctx, record, moved); err != nil && !errors.Is(err, errGoing) {
 		return err
 	}
 	return nil

@@ -26,12 +26,15 @@ func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
 
 // Changed takes an event up when it means something to a catalog, and its author is known.
 func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change source.Change) {
+	eventsReceived.Inc()
 	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: change.Object}
 	removed := change.Operation == source.Delete
-	if !h.interests.news(change.Object, removed) {
+	if means := h.interests.meaning(change.Object, removed); means != news {
+		eventsIgnored.WithLabelValues(string(means)).Inc()
 		h.authors.Observe(event)
 		return
 	}
+	eventsMapped.Inc()
 	event.Content = h.content(change)
 	// An error says that the watch is stopping; what takes its place has the namespace compared.
 	_ = h.authors.Submit(ctx, event, func(_ context.Context, author attribution.Author) {

@@ -97,11 +97,22 @@ func (i *interest) wants(object *unstructured.Unstructured) bool {
 	return ok && (i.holds.Has(workload) || i.rules.selection.Selects(object))
 }
 
-// news says whether an event means something to any catalog: the content of an object that it selects or holds is not what
-// it was. Most events change a status, or what catalogs ignore.
-func (i *interests) news(object *unstructured.Unstructured, removed bool) bool {
+// meaning is what an event means to catalogs, as metrics call it.
+type meaning string
+
+const (
+	// news is the content of an object that a catalog selects or holds, and that is not what it was.
+	news meaning = "news"
+	// unchanged is the same content: most events change a status, or what catalogs ignore.
+	unchanged meaning = "unchanged"
+	// notFollowed is an object that no catalog selects or holds.
+	notFollowed meaning = "not_followed"
+)
+
+// meaning says what an event means to those catalogs that it means most to.
+func (i *interests) meaning(object *unstructured.Unstructured, removed bool) meaning {
 	workload, _ := capture.ReferenceTo(object)
-	found := false
+	out := notFollowed
 	for _, of := range i.in(object.GetNamespace()) {
 		if !of.wants(object) {
 			continue
@@ -110,13 +121,17 @@ func (i *interests) news(object *unstructured.Unstructured, removed bool) bool {
 		if !removed {
 			content, err := capture.Capture(object, of.rules.ignored)
 			if err != nil {
-				return true // Who reads the object again will say why.
+				return news // Who reads the object again will say why.
 			}
 			hash = content.Hash
 		}
-		found = i.replace(of, workload, hash) || found
+		if i.replace(of, workload, hash) {
+			out = news
+		} else if out == notFollowed {
+			out = unchanged
+		}
 	}
-	return found
+	return out
 }
 
 // replace notes the content of an object, empty when it is gone, and says whether it was another.

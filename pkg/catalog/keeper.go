@@ -34,7 +34,8 @@ type keeper struct {
 	// trouble says what else keeps a catalog from being ready.
 	trouble func(catalog *v1alpha1.AppCatalog) verdict
 	// taken is told what a catalog knows of the source.
-	taken func(catalog *v1alpha1.AppCatalog, hashes map[reference]string)
+	taken  func(catalog *v1alpha1.AppCatalog, hashes map[reference]string)
+	events *events
 }
 
 // task is an occasion with all that is known when it is carried out.
@@ -45,6 +46,8 @@ type task struct {
 	// record is that of an earlier attempt, nil if there is none, which would have the name.
 	record *v1alpha1.SyncStatus
 	name   string
+	// told is the record as it has been written now.
+	told *v1alpha1.SyncStatus
 }
 
 // carryOut brings a catalog to what was seen of its source. A catalog that is going is left alone.
@@ -160,7 +163,26 @@ func (k *keeper) tell(ctx context.Context, t *task, next plan) (*v1alpha1.SyncSt
 	if err != nil {
 		return nil, err
 	}
-	return record, k.write(ctx, record)
+	if err := k.put(ctx, t.record, record); err != nil {
+		return nil, err
+	}
+	t.told = record
+	if t.record == nil && t.gathered {
+		recordSeconds.Observe(k.clock.Since(t.detected).Seconds())
+	}
+	return record, nil
+}
+
+// put writes a SyncStatus, and tells of the state that it comes to.
+func (k *keeper) put(ctx context.Context, before, after *v1alpha1.SyncStatus) error {
+	if err := k.write(ctx, after); err != nil {
+		return err
+	}
+	if before == nil || before.Status.State != after.Status.State {
+		recordsWritten.WithLabelValues(string(after.Status.State)).Inc()
+		k.events.recorded(after)
+	}
+	return nil
 }
 
 // write writes a record, unless its namespace is going.
@@ -191,6 +213,9 @@ func (k *keeper) end(ctx context.Context, t *task, trouble verdict, changed *v1a
 	if err := k.writeStatus(ctx, t.catalog, changed); err != nil {
 		return err
 	}
+	if t.told != nil && changed.Status.Revision > t.catalog.Status.Revision {
+		k.events.advanced(changed, t.told)
+	}
 	return k.sweep(ctx, t, changed)
 }
 
@@ -206,6 +231,7 @@ func (k *keeper) writeStatus(ctx context.Context, before, after *v1alpha1.AppCat
 	if err != nil {
 		return fmt.Errorf("write its status: %w", err)
 	}
+	k.events.written(before, after)
 	return nil
 }
 

@@ -61,6 +61,9 @@ type stage struct {
 	version int
 	stop    func()
 	authors *audit
+	events  *eventLog
+	// capacity is that of the intake, 0 for its own.
+	capacity int
 	// writing is held by who changes catalogs.
 	writing sync.Mutex
 }
@@ -75,7 +78,7 @@ func newStage(t testing.TB, objects ...runtime.Object) *stage {
 	s := &stage{
 		TB: t, api: newAPI(objects...), source: dynamicfake.NewSimpleDynamicClient(scheme.Scheme),
 		meta:  metadatafake.NewSimpleMetadataClient(metaScheme, namespace("production")),
-		clock: clocktesting.NewFakeClock(noon), life: &life{}, stop: func() {}, authors: &audit{},
+		clock: clocktesting.NewFakeClock(noon), life: &life{}, stop: func() {}, authors: &audit{}, events: &eventLog{},
 	}
 	s.kv = mortalKV{bolttest.NewKV(t), s.life}
 	s.api.PrependReactor("update", "appcatalogs", s.updateStatus)
@@ -153,10 +156,11 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 		Slipstream: s.api, Store: s.store(), Records: &records{s}, Clock: s.clock, DiscoveryRefresh: time.Hour,
 	}
 	s.source.ClearActions()
+	config.Capacity = s.capacity
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := run(ctx, config, edge{served{}, s.source, s.meta, s.authors}); err != nil && ctx.Err() == nil {
+		if err := run(ctx, config, edge{served{}, s.source, s.meta, s.authors, s.events}); err != nil && ctx.Err() == nil {
 			s.Error(err)
 		}
 	}()

@@ -27,6 +27,7 @@ func (c *catalogs) work(ctx context.Context) {
 			return
 		}
 		if err := c.turn(ctx, namespace); err != nil && ctx.Err() == nil {
+			countFailure(err)
 			klog.FromContext(ctx).Error(err, "Catalogs cannot be brought up to date, trying again", "source", namespace)
 			c.queue.AddRateLimited(namespace)
 		} else {

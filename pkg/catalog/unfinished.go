@@ -21,7 +21,7 @@ func (c *catalogs) followRecords() error {
 	if err := informer.SetTransform(withoutContent); err != nil {
 		return fmt.Errorf("follow the SyncStatuses: %w", err)
 	}
-	if err := informer.AddIndexers(cache.Indexers{byCatalog: catalogOf}); err != nil {
+	if err := informer.AddIndexers(cache.Indexers{byCatalog: catalogOf, byState: stateOf}); err != nil {
 		return fmt.Errorf("follow the SyncStatuses: %w", err)
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -1,0 +1,195 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	objectreference "k8s.io/client-go/tools/reference"
+
+	"github.com/configbutler/slipstream/pkg/announce"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// eventLog has the Events that were made, as lines.
+type eventLog struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+var _ announce.Recorder = &eventLog{}
+
+func (l *eventLog) Event(object runtime.Object, eventType, reason, message string) {
+	about, err := objectreference.GetReference(scheme.Scheme, object)
+	name := fmt.Sprint(err)
+	if err == nil {
+		name = fmt.Sprintf("%s/%s", about.Namespace, about.Name)
+		if about.Kind != "AppCatalog" || string(about.UID) != "uid-of-"+about.Name {
+			name = fmt.Sprintf("%+v", about)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, strings.Join([]string{name, eventType, reason, message}, " "))
+}
+
+func (l *eventLog) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lines)
+}
+
+// announces waits until the Events are those wanted, and gives others the time to come.
+func (s *stage) announces(want ...string) {
+	s.Helper()
+	s.eventually("the Events", func() error {
+		if got := s.events.all(); len(got) < len(want) {
+			return fmt.Errorf("%q", got)
+		}
+		return nil
+	})
+	s.windowPasses()
+	if got := s.events.all(); !slices.Equal(got, want) {
+		s.Fatalf("Events:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+const firstEvent = "teams/shop Normal Changed Revision 1: 2 workloads changed by eve"
+
+func TestEventsTellWhatChanges(t *testing.T) {
+	s := begunStage(t)
+	s.put("api", "shop/api:2")
+	s.reaches("shop", 2)
+	s.remove("worker")
+	s.reaches("shop", 3)
+	s.stop()
+	s.start(0)
+	s.watching()
+	s.windowPasses()
+	s.put("worker", "shop/worker:2")
+	s.reaches("shop", 4)
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
+	s.reaches("shop", 4)
+	s.put("api", "shop/api:3")
+	s.announces(firstEvent,
+		"teams/shop Normal Changed Revision 2: 1 workload changed",
+		"teams/shop Warning DeletedInSource Not in the source any more, and kept until an editor takes them out: Deployment worker",
+		"teams/shop Normal Changed Revision 3: 1 workload changed",
+		"teams/shop Normal Changed Revision 4: 1 workload changed",
+		"teams/shop Normal Previewed Preview: 1 workload changed")
+}
+
+func TestEventsTellOfFailuresOnce(t *testing.T) {
+	s := begunStage(t)
+	s.put("api", "shop/api:1", with([]any{map[string]any{
+		"name": "main", "image": "shop/api:1", "env": []any{map[string]any{"name": "TOKEN", "value": "hunter2"}},
+	}}, "spec", "template", "spec", "containers"))
+	s.reaches("shop", 2)
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
+	s.awaits(v1alpha1.SyncStateFailed)
+	s.stop()
+	s.start(0)
+	record := s.awaits(v1alpha1.SyncStateManualIntervention)
+	s.put("api", "shop/api:2", with(true, "spec", "paused"))
+	asked, err := syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), asked, "teams"); err != nil {
+		t.Fatal(err)
+	}
+	s.awaits(v1alpha1.SyncStateApplied)
+	s.windowPasses()
+	counts := map[string]int{}
+	for _, event := range s.events.all() {
+		counts[strings.Fields(event)[1]+" "+strings.Fields(event)[2]]++
+		if strings.Contains(event, "hunter2") {
+			t.Errorf("an Event has content: %s", event)
+		}
+	}
+	for _, once := range []string{"Warning PatchFailed", "Warning ManualIntervention", "Normal Recovered"} {
+		if counts[once] != 1 {
+			t.Errorf("%s: %d times in %q", once, counts[once], s.events.all())
+		}
+	}
+}
+
+func TestEventsTellWhenTheSourceIsGone(t *testing.T) {
+	s := newStage(t, appCatalog("shop", "api", "worker"), elsewhere(appCatalog("lost", "api")))
+	s.start(0)
+	s.reaches("shop", 1)
+	s.eventually("the other catalog has said that it has no source", func() error {
+		for _, event := range s.events.all() {
+			if event == "teams/lost Warning SourceNotFound There is no namespace nowhere" {
+				return nil
+			}
+		}
+		return fmt.Errorf("%q", s.events.all())
+	})
+}
+
+// elsewhere is a catalog of a namespace that there is not.
+func elsewhere(catalog *v1alpha1.AppCatalog) *v1alpha1.AppCatalog {
+	catalog.Spec.SourceNamespace = "nowhere"
+	return catalog
+}
+
+// suspendNotices has the SyncPolicy stop Events, or lets them go on.
+func (s *stage) suspendNotices(suspend bool) {
+	s.Helper()
+	policies := s.api.ConfigbutlerV1alpha1().SyncPolicies()
+	policy := &v1alpha1.SyncPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName},
+		Spec:       v1alpha1.SyncPolicySpec{Suspend: v1alpha1.SuspendedWork{CatalogNotices: suspend}},
+	}
+	_, err := policies.Create(s.Context(), policy, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = policies.Update(s.Context(), policy, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// TestNoticesAreStoppedWhileThePolicySaysSo changes a workload until the server, which goes on, has read the policy.
+func TestNoticesAreStoppedWhileThePolicySaysSo(t *testing.T) {
+	s := newStage(t, appCatalog("shop", "api", "worker"))
+	s.suspendNotices(true)
+	s.start(0)
+	s.reaches("shop", 1)
+	s.watching()
+	s.windowPasses()
+	if got := s.events.all(); len(got) > 0 {
+		t.Fatalf("Events were made: %q", got)
+	}
+	revision := int64(1)
+	change := func() (events int) {
+		before := len(s.events.all())
+		revision++
+		s.put("api", fmt.Sprintf("shop/api:%d", revision))
+		s.reaches("shop", revision)
+		s.windowPasses()
+		return len(s.events.all()) - before
+	}
+	for _, suspend := range []bool{false, true} {
+		s.suspendNotices(suspend)
+		for tries := 0; (change() == 0) != suspend; tries++ {
+			if tries == 20 {
+				t.Fatalf("Events are stopped: %v, want %v", !suspend, suspend)
+			}
+		}
+	}
+	if got := int64(len(s.told())); got != revision {
+		t.Errorf("%d of %d changes were recorded", got, revision)
+	}
+}

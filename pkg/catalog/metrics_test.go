@@ -1,0 +1,133 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// metered are the values of the metrics of catalogs, by their names and labels; of a histogram, how often it was observed.
+func metered(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		name, ours := strings.CutPrefix(family.GetName(), "slipstream_")
+		for _, metric := range family.GetMetric() {
+			key := name
+			for _, label := range metric.GetLabel() {
+				key += " " + label.GetValue()
+			}
+			if ours {
+				values[key] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return values
+}
+
+// grew expects by how much counters have grown.
+func grew(t *testing.T, before map[string]float64, want map[string]float64) {
+	t.Helper()
+	after := metered(t)
+	for name, by := range want {
+		if got := after[name] - before[name]; got != by {
+			t.Errorf("%s grew by %v, want %v", name, got, by)
+		}
+	}
+}
+
+// shows waits until gauges have values.
+func (s *stage) shows(t *testing.T, want map[string]float64) {
+	t.Helper()
+	s.eventually("the gauges are right", func() error {
+		now := metered(t)
+		for name, value := range want {
+			if got, there := now[name]; got != value || !there {
+				return fmt.Errorf("%s is %v, want %v", name, got, value)
+			}
+		}
+		return nil
+	})
+}
+
+func TestEventsAndRecordsAreCounted(t *testing.T) {
+	s := begunStage(t)
+	before := metered(t)
+	s.put("api", "shop/api:2")
+	s.put("api", "shop/api:3")
+	s.put("worker", "shop/worker:2")
+	s.put("api", "shop/api:3", with(int64(9), "status", "readyReplicas"))
+	s.put("untracked", "shop/untracked:1")
+	s.put("untracked", "shop/untracked:2")
+	s.arrived(3)
+	s.reaches("shop", 2)
+	s.windowPasses()
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
+	s.reaches("shop", 3)
+	grew(t, before, map[string]float64{
+		"catalog_events_received_total": 6, "catalog_events_mapped_total": 3,
+		"catalog_events_ignored_total unchanged": 1, "catalog_events_ignored_total not_followed": 2,
+		"catalog_intake_events_deduplicated_total": 1, "catalog_intake_batches_closed_total": 1,
+		"catalog_records_total AutoApplied": 1, "catalog_records_total Applied": 1,
+		"catalog_record_duration_seconds": 1,
+	})
+}
+
+func TestFailuresAreCounted(t *testing.T) {
+	before := metered(t)
+	s := failing(t)
+	s.awaits(v1alpha1.SyncStateManualIntervention)
+	s.shows(t, map[string]float64{"catalog_records_awaiting": 1, "catalogs False": 1, "catalogs True": 0})
+	grew(t, before, map[string]float64{
+		"catalog_failures_total PatchFailed": 5, "catalog_records_total Failed": 5, "catalog_records_total Retrying": 4,
+		"catalog_records_total ManualIntervention": 1,
+	})
+	before = metered(t)
+	broken := true
+	s.api.PrependReactor("get", "appcatalogs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if broken {
+			broken = false
+			return true, nil, errors.New("the API is away")
+		}
+		return false, nil, nil
+	})
+	s.put("api", "shop/api:2")
+	s.eventually("the failure is counted", func() error {
+		if now := metered(t)["catalog_failures_total Transient"]; now <= before["catalog_failures_total Transient"] {
+			return fmt.Errorf("%v", now)
+		}
+		return nil
+	})
+}
+
+func TestGaugesShowWhatThereIs(t *testing.T) {
+	s := newStage(t, appCatalog("shop", "api", "worker"), appCatalog("work", "worker"), elsewhere(appCatalog("lost", "api")))
+	s.start(0)
+	s.reaches("shop", 1)
+	s.reaches("work", 1)
+	s.remove("worker")
+	s.reaches("shop", 2)
+	s.reaches("work", 2)
+	s.shows(t, map[string]float64{
+		"catalogs True": 2, "catalogs False": 1, "catalogs Unknown": 0, "catalog_workloads_missing": 2,
+		"catalog_sources": 2, "catalog_sources_unreachable": 1, "catalog_records_awaiting": 0,
+	})
+	s.stop() // Who leads next tells.
+	s.shows(t, map[string]float64{
+		"catalogs True": 0, "catalogs False": 0, "catalog_workloads_missing": 0, "catalog_sources": 0, "catalog_sources_unreachable": 0,
+	})
+}

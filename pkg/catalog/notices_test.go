@@ -1,0 +1,151 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// crowd is a stage with a catalog of so many workloads, and room for changes of ten.
+func crowd(t *testing.T, workloads int) *stage {
+	t.Helper()
+	var names []string
+	for n := range workloads {
+		names = append(names, fmt.Sprintf("w%02d", n))
+	}
+	s := newStage(t, appCatalog("shop", names...))
+	s.capacity = 10
+	s.crowdChanges(workloads, 1)
+	return s
+}
+
+// crowdChanges gives the first workloads a version.
+func (s *stage) crowdChanges(workloads, version int) {
+	s.Helper()
+	for n := range workloads {
+		s.put(fmt.Sprintf("w%02d", n), fmt.Sprintf("shop/w:%d", version))
+	}
+}
+
+// warns waits until so many Events have been made for a reason, and gives more the time to come.
+func (s *stage) warns(reason string, times int) {
+	s.Helper()
+	count := func() (n int) {
+		for _, event := range s.events.all() {
+			if strings.HasPrefix(event, "teams/shop Warning "+reason+" ") && strings.Contains(event, "production") {
+				n++
+			}
+		}
+		return n
+	}
+	s.eventually(fmt.Sprintf("%d Events for %s", times, reason), func() error {
+		if n := count(); n < times {
+			return fmt.Errorf("%q", s.events.all())
+		}
+		return nil
+	})
+	s.windowPasses()
+	if n := count(); n != times {
+		s.Errorf("%d Events for %s, want %d: %q", n, reason, times, s.events.all())
+	}
+}
+
+func TestCatalogsAreToldThatTheIntakeFills(t *testing.T) {
+	s := crowd(t, 8)
+	s.start(0)
+	s.reaches("shop", 1)
+	s.watching()
+	s.windowPasses()
+	s.crowdChanges(6, 2)
+	s.reaches("shop", 2)
+	s.warns(reasonFilling, 0)
+	s.crowdChanges(8, 3)
+	s.arrived(14)
+	s.warns(reasonFilling, 1)
+	s.reaches("shop", 3)
+}
+
+func TestCatalogsAreToldOfAnOverflowNowAndThen(t *testing.T) {
+	s := crowd(t, 12)
+	s.start(0)
+	s.reaches("shop", 1)
+	s.watching()
+	s.windowPasses()
+	overflow := func(version int) {
+		t.Helper()
+		s.crowdChanges(12, version)
+		s.arrived(12 * int64(version-1))
+		s.reaches("shop", int64(version))
+		s.windowPasses()
+	}
+	overflow(2)
+	s.warns(reasonOverflowed, 1)
+	overflow(3)
+	s.warns(reasonOverflowed, 1)
+	s.clock.Step(noticePause)
+	overflow(4)
+	s.warns(reasonOverflowed, 2)
+	if got := s.syncStatuses(); got[len(got)-1].Status.WorkloadCount != 12 {
+		t.Errorf("the last record: %q", s.told())
+	}
+}
+
+func TestCatalogsAreToldThatTheirChangesAreNotKept(t *testing.T) {
+	s := crowd(t, 3)
+	store := &fullKV{KV: s.kv}
+	s.kv = store
+	s.start(0)
+	s.reaches("shop", 1)
+	s.watching()
+	s.windowPasses()
+	before := metered(t)["catalog_failures_total Transient"]
+	store.full.Store(true)
+	s.crowdChanges(3, 2)
+	s.arrived(3)
+	s.warns(reasonBlocked, 1)
+	store.full.Store(false)
+	s.reaches("shop", 2)
+	s.eventually("the catalog is told that it is over", func() error {
+		if got := s.events.all(); !slices.Contains(got, "teams/shop Normal ChangesKept Changes of production are kept again") {
+			return fmt.Errorf("%q", got)
+		}
+		return nil
+	})
+	if turns := metered(t)["catalog_failures_total Transient"] - before; turns == 0 || turns > 20 {
+		t.Errorf("the namespace was looked at %v times while its changes could not be kept", turns)
+	}
+}
+
+// fullKV has no room for transactions while it is full.
+type fullKV struct {
+	clientv3.KV
+	full atomic.Bool
+}
+
+func (kv *fullKV) Txn(ctx context.Context) clientv3.Txn { return &fullTxn{kv.KV.Txn(ctx), kv} }
+
+type fullTxn struct {
+	clientv3.Txn
+	kv *fullKV
+}
+
+func (x *fullTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	x.Txn = x.Txn.Then(ops...)
+	return x
+}
+
+func (x *fullTxn) Commit() (*clientv3.TxnResponse, error) {
+	if x.kv.full.Load() {
+		return nil, rpctypes.ErrNoSpace
+	}
+	return x.Txn.Commit()
+}
