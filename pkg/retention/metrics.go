@@ -8,6 +8,12 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
+// The results of sweeps.
+const (
+	success = "success"
+	failure = "failure"
+)
+
 var (
 	recordsGauge = metrics.NewGauge(&metrics.GaugeOpts{
 		Namespace: "slipstream", Name: "syncstatuses", StabilityLevel: metrics.ALPHA,
@@ -27,4 +33,9 @@ var (
 	}, []string{"result"})
 )
 
-func init() { legacyregistry.MustRegister(recordsGauge, expiredTotal, archivedTotal, sweeps) }
+func init() {
+	legacyregistry.MustRegister(recordsGauge, expiredTotal, archivedTotal, sweeps)
+	for _, result := range []string{success, failure} {
+		sweeps.WithLabelValues(result) // So that the first one is an increase.
+	}
+}

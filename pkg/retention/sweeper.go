@@ -68,10 +68,10 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	for {
 		switch err := s.once(ctx); {
 		case err == nil:
-			sweeps.WithLabelValues("success").Inc()
+			sweeps.WithLabelValues(success).Inc()
 			return nil
 		case !errors.Is(err, errChanged):
-			sweeps.WithLabelValues("failure").Inc()
+			sweeps.WithLabelValues(failure).Inc()
 			return err
 		}
 	}

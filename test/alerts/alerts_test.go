@@ -58,11 +58,7 @@ func TestAlertsFire(t *testing.T) {
 		pushes  = `slipstream_commit_batches_total `
 		refused = `slipstream_attribution_refusals_total{endpoint="audit",reason="unauthorized"} `
 	)
-	for _, test := range []struct {
-		name, alert string
-		series      []string
-		fires       bool
-	}{
+	expectAlerts(t, []alertCase{
 		{"audit went silent while objects change", "SlipstreamAuditSilent", []string{audit + stopped, misses + steady}, true},
 		{"audit went silent and admission tells", "SlipstreamAuditSilent", []string{audit + stopped, hits + steady}, true},
 		{"audit speaks", "SlipstreamAuditSilent", []string{audit + steady, hits + steady}, false},
@@ -76,7 +72,56 @@ func TestAlertsFire(t *testing.T) {
 		{"nothing waits", "SlipstreamPushFailing", []string{queue + "0+0x30", pushes + resting}, false},
 		{"a report is refused", "SlipstreamReportsRefused", []string{refused + steady}, true},
 		{"no report is refused", "SlipstreamReportsRefused", []string{refused + resting}, false},
-	} {
+	})
+}
+
+func TestAlertsOfCatalogsFire(t *testing.T) {
+	const (
+		waiting     = `slipstream_catalog_intake_objects `
+		capacity    = `slipstream_catalog_intake_capacity 10000+0x30`
+		blocked     = `slipstream_catalog_intake_blocked `
+		failures    = `slipstream_catalog_failures_total{reason="Transient"} `
+		patches     = `slipstream_catalog_failures_total{reason="PatchFailed"} `
+		applied     = `slipstream_catalog_records_total{state="AutoApplied"} `
+		awaiting    = `slipstream_catalog_records_awaiting `
+		unreachable = `slipstream_catalog_sources_unreachable `
+		swept       = `slipstream_retention_sweeps_total{result="success"} `
+		notSwept    = `slipstream_retention_sweeps_total{result="failure"} `
+	)
+	expectAlerts(t, []alertCase{
+		{"the intake is filling", "SlipstreamCatalogBacklog", []string{waiting + "7000+0x30", capacity}, true},
+		{"the intake has room", "SlipstreamCatalogBacklog", []string{waiting + "6999+0x30", capacity}, false},
+		{"no replica leads", "SlipstreamCatalogBacklog", []string{waiting + "0+0x30", `slipstream_catalog_intake_capacity 0+0x30`}, false},
+		{"a replica leads", "SlipstreamCatalogBacklog", []string{
+			`slipstream_catalog_intake_objects{pod="a"} 8000+0x30`, `slipstream_catalog_intake_capacity{pod="a"} 10000+0x30`,
+			`slipstream_catalog_intake_objects{pod="b"} 0+0x30`, `slipstream_catalog_intake_capacity{pod="b"} 10000+0x30`,
+		}, true},
+		{"the store is full", "SlipstreamCatalogChangesNotKept", []string{blocked + "1+0x30"}, true},
+		{"the store has room", "SlipstreamCatalogChangesNotKept", []string{blocked + "0+0x30"}, false},
+		{"the source cannot be read", "SlipstreamCatalogsFailing", []string{failures + "0+1x30", applied + resting}, true},
+		{"half fails", "SlipstreamCatalogsFailing", []string{failures + steady, applied + steady}, true},
+		{"some fails among much", "SlipstreamCatalogsFailing", []string{failures + "0+1x30", applied + steady}, false},
+		{"one patch does not fit", "SlipstreamCatalogsFailing", []string{patches + "0+0x14 1+1x4 5+0x11", applied + resting}, false},
+		{"a record waits for a person", "SlipstreamCatalogNeedsSomeone", []string{awaiting + "1+0x30"}, true},
+		{"no record waits for a person", "SlipstreamCatalogNeedsSomeone", []string{awaiting + "0+0x30"}, false},
+		{"a source is gone", "SlipstreamCatalogSourceUnreachable", []string{unreachable + "1+0x30"}, true},
+		{"all sources are there", "SlipstreamCatalogSourceUnreachable", []string{unreachable + "0+0x30"}, false},
+		{"records cannot be archived", "SlipstreamRetentionFailing", []string{notSwept + steady, swept + resting}, true},
+		{"a sweep is made after one that failed", "SlipstreamRetentionFailing", []string{notSwept + steady, swept + steady}, false},
+		{"sweeps are made", "SlipstreamRetentionFailing", []string{notSwept + "0+0x30", swept + steady}, false},
+	})
+}
+
+// alertCase says whether an alert fires with some series.
+type alertCase struct {
+	name, alert string
+	series      []string
+	fires       bool
+}
+
+func expectAlerts(t *testing.T, cases []alertCase) {
+	t.Helper()
+	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			rule, ok := rules(t)[test.alert]
 			if !ok {
