@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func (c *comparison) run(ctx context.Context) error {
 		}
 		listed[scope] = resourceVersion
 	}
-	held, err := c.orphans()
+	held, err := c.orphans(listed)
 	if err != nil {
 		return listError{err}
 	}
@@ -176,7 +177,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	}
 	return c.add(ctx, Change{
 		Destination: c.key, UID: c.uid, Path: r.path, Content: r.content, Sealing: r.sealing,
-		Operation: operation, Object: r.object, Time: time.Now().Truncate(time.Second),
+		Operation: operation, Object: r.object, ResourceVersion: object.GetResourceVersion(), Time: time.Now().Truncate(time.Second),
 		Author: c.worker.services.author(attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
 	})
 }
@@ -210,7 +211,7 @@ func (c *comparison) looksAt(o Object) bool {
 
 // orphans gathers the files that no listed object maps to and returns those that are kept
 // because the destination does not prune.
-func (c *comparison) orphans() (held []managedFile, err error) {
+func (c *comparison) orphans(listed map[source.Watch]string) (held []managedFile, err error) {
 	t := c.seed.resource
 	folder, err := manifest.Folder{Group: t.Group, Version: t.Version, Resource: t.Resource}.Path()
 	if err != nil {
@@ -222,6 +223,7 @@ func (c *comparison) orphans() (held []managedFile, err error) {
 		case live || !c.looksAt(file.object) || !c.plan.selection.removable(t, file.object.Namespace, c.worker.services.namespaces):
 		case c.plan.prunes():
 			removal := c.removal(file)
+			removal.ResourceVersion = cmp.Or(listed[source.Watch{Resource: t}], listed[source.Watch{Resource: t, Namespace: file.object.Namespace}])
 			removal.Author = c.worker.services.author(attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.unstructured()})
 			c.changes = append(c.changes, removal)
 		default:

@@ -69,6 +69,8 @@ type Config struct {
 	AuditExpected bool
 	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
 	AttributionMaxWait time.Duration
+	// Landings are told which commits hold the objects that somebody cares for; nil: nobody is.
+	Landings Landings
 	// Dial opens connections to repositories.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -174,7 +176,7 @@ func newMirror(config Config) (*mirror, error) {
 	m.streams = source.NewStreams(clients.Dynamic, (*watchHandler)(m))
 	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config)}
 	m.services = &branchServices{
-		pushes: &pushLog{table: config.Store.Table("pushes")}, lister: source.NewLister(clients.Dynamic),
+		pushes: &pushLog{table: config.Store.Table("pushes")}, landings: config.Landings, lister: source.NewLister(clients.Dynamic),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
 		remote: m.remote, signer: m.repositories.signer, running: m.running, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
 		writes: m.writes, author: m.router.authors.joiner.Find,
@@ -283,6 +285,9 @@ func (m *mirror) prepare(ctx context.Context) error {
 func (m *mirror) recover(ctx context.Context) error {
 	last, err := m.services.pushes.last(ctx)
 	if err != nil {
+		return err
+	}
+	if err := m.services.resumeLandings(ctx); err != nil {
 		return err
 	}
 	outbox, err := OpenOutbox(ctx, m.config.Store.Table("outbox"), last, func(row Row) {

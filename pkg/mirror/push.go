@@ -16,6 +16,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/landing"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -62,6 +63,8 @@ type pushed struct {
 	commits          int
 	written, removed int
 	bytes            int
+	// landings are what the push brings of objects that somebody cares for.
+	landings []landing.Landing
 	// authors counts the changes by the signal that told who made them.
 	authors v1alpha1.AttributionCounts
 	// files is how many more files there are of each type.
@@ -220,6 +223,7 @@ func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 	}
 	if staged {
 		sum.add(hash, subjectOf(commit), changes)
+		sum.landings = append(sum.landings, w.landings(m, hash, commit, g, changes, seed)...)
 	}
 	return nil
 }
@@ -272,7 +276,8 @@ func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
 // push sends what is staged, after noting it, and removes the rows once the remote has
 // accepted it. After an error the rows are still there.
 func (w *worker) push(ctx context.Context, members []member, batches []*batch) error {
-	note := pushNote{Through: map[types.UID]uint64{}}
+	note := &pushNote{Through: map[types.UID]uint64{}}
+	var landings []landing.Landing
 	for _, b := range batches {
 		if b.pushed.commits > 0 {
 			note.Tip = b.pushed.last
@@ -281,11 +286,12 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 			note.Through[b.uid] = b.rows[n-1].Sequence
 		}
 		note.Compares = append(note.Compares, b.compared()...)
+		landings = append(landings, b.pushed.landings...)
 	}
 	failpoint.Reach("commits-staged")
 	sent := !note.Tip.IsZero()
 	if sent {
-		err := w.lease.during(ctx, func(ctx context.Context) error { return w.send(ctx, note) })
+		err := w.lease.during(ctx, func(ctx context.Context) error { return w.send(ctx, note, landings) })
 		for _, m := range members {
 			m.record.leased(w.lease.holder)
 		}
@@ -299,6 +305,9 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 			b.record.pushed(b.pushed)
 			b.record.owned(w.ownership(b.member))
 			count(b.pushed)
+		}
+		if err := w.landed(ctx, *note); err != nil {
+			return err // the push is found again, and told of then
 		}
 	}
 	for _, b := range batches {
@@ -316,11 +325,14 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 
 // send pushes what is staged, so that a process that dies meanwhile can be followed by one
 // that finds out whether the remote has accepted it.
-func (w *worker) send(ctx context.Context, note pushNote) error {
+func (w *worker) send(ctx context.Context, note *pushNote, landings []landing.Landing) error {
 	w.compared = slices.DeleteFunc(w.compared, func(scope comparedScope) bool { return time.Since(scope.Time) > compareLag })
 	note.Base, note.Compared = w.branch.Tip(), w.compared
 	before := w.doubts[max(0, len(w.doubts)-keptDoubts+1):]
-	noted := append(slices.Clone(before), note)
+	if err := w.noteLandings(ctx, note, landings); err != nil {
+		return err
+	}
+	noted := append(slices.Clone(before), *note)
 	if err := w.services.pushes.write(ctx, w.key, noted); err != nil {
 		return err
 	}
@@ -337,7 +349,7 @@ func (w *worker) send(ctx context.Context, note pushNote) error {
 		failpoint.Reach("pushed")
 		commitBatches.Inc()
 	}
-	return err
+	return w.refused(ctx, *note, err)
 }
 
 // count adds what a remote has accepted to the metrics.

@@ -38,6 +38,8 @@ type pushNote struct {
 	Tip gitrepo.Hash `json:"tip"`
 	// Through is the last sequence that the push carries of each destination.
 	Through map[types.UID]uint64 `json:"through"`
+	// Lands says that somebody has noted what the push brings, and is to be told when it has landed.
+	Lands bool `json:"lands,omitempty"`
 	// Compares is what the push brings to the state of a list; Compared is what pushes shortly
 	// before have brought to one. Rows of older changes may be left.
 	Compares []comparedScope `json:"compares,omitempty"`

@@ -202,7 +202,7 @@ func (w *worker) recoverPushes(ctx context.Context) error {
 	return nil
 }
 
-// recoverPush removes the rows of a push if it landed.
+// recoverPush tells of a push if it landed, and removes its rows.
 func (w *worker) recoverPush(ctx context.Context, note pushNote) error {
 	landed := false
 	err := w.patiently(ctx, "look for a push", func(ctx context.Context) (err error) {
@@ -210,6 +210,9 @@ func (w *worker) recoverPush(ctx context.Context, note pushNote) error {
 		return err
 	})
 	if err != nil || !landed {
+		return err
+	}
+	if err := w.landed(ctx, note); err != nil {
 		return err
 	}
 	w.supersede(note.Compares)

@@ -24,11 +24,13 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/keyring"
+	"github.com/configbutler/slipstream/pkg/landing"
 	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -90,6 +92,8 @@ type stage struct {
 	earlier map[types.UID]v1alpha1.GitDestinationRecord
 	// secrets are those of the cluster that the server runs in.
 	secrets *fake.Clientset
+	// interest is whose commits somebody cares for; nil: nobody does.
+	interest *landing.Interest
 
 	// The rest is of the process that runs.
 	*mirror
@@ -146,6 +150,11 @@ func (s *stage) start() {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
 		},
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
+	}
+	if s.interest != nil {
+		log := landing.New(store.Table(landing.TableName), clock.RealClock{}, 0)
+		log.Follow(*s.interest)
+		m.services.landings = log
 	}
 	s.life.begin(cancel)
 	if err := m.recover(ctx); err != nil {

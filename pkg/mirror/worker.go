@@ -42,8 +42,10 @@ const (
 
 // branchServices is what a worker needs of the rest of the mirror.
 type branchServices struct {
-	outbox   *Outbox
-	pushes   *pushLog
+	outbox *Outbox
+	pushes *pushLog
+	// landings are told what pushes bring; nil: nobody is.
+	landings Landings
 	lister   lister
 	identity Identity
 	limits   Limits

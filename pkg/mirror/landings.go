@@ -1,0 +1,93 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/landing"
+)
+
+// Landings take note of which commits hold the objects that somebody cares for.
+type Landings interface {
+	// Resume takes over what an earlier process has left.
+	Resume(ctx context.Context) error
+	// Wants says whether somebody cares for an object.
+	Wants(object landing.Object) bool
+	// Pushing notes what a push will have brought if the remote accepts it.
+	Pushing(ctx context.Context, tip string, landings []landing.Landing) error
+	// Landed says that the remote has accepted it, at least once.
+	Landed(ctx context.Context, tip string) error
+	// Withdraw says that the remote has refused it.
+	Withdraw(ctx context.Context, tip string) error
+}
+
+var _ Landings = &landing.Log{}
+
+// resumeLandings takes over what an earlier process has left.
+func (s *branchServices) resumeLandings(ctx context.Context) error {
+	if s.landings == nil {
+		return nil
+	}
+	return s.landings.Resume(ctx)
+}
+
+// landings are what a commit of changes, which are those of the group that change anything, brings of the objects that
+// somebody cares for. Of what a sweep removes no change of an object is known, so it brings nothing.
+func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []Change, seed bool) []landing.Landing {
+	if w.services.landings == nil {
+		return nil
+	}
+	var landings []landing.Landing
+	for _, change := range changes {
+		object := landing.Object{GroupResource: change.Object.resource().GroupResource(), Namespace: change.Object.Namespace, Name: change.Object.Name}
+		if change.ResourceVersion == "" || !w.services.landings.Wants(object) {
+			continue
+		}
+		next := landing.Landing{
+			Object: object, Last: change.ResourceVersion,
+			Commit: landing.Commit{
+				Destination: m.key, SHA: hash.String(), Time: commit.Committer.When.Truncate(time.Second), Message: subjectOf(commit), URL: commitURL(m.plan, hash),
+			},
+			Created: change.Operation == v1alpha1.OperationCreate, Removed: change.Operation == v1alpha1.OperationDelete,
+		}
+		if !seed {
+			first := slices.IndexFunc(g.changes, func(other Change) bool { return other.Path == change.Path })
+			next.First = g.changes[first].ResourceVersion
+		}
+		landings = append(landings, next)
+	}
+	return landings
+}
+
+// noteLandings makes durable what a push is going to bring.
+func (w *worker) noteLandings(ctx context.Context, note *pushNote, landings []landing.Landing) error {
+	if note.Lands = len(landings) > 0; !note.Lands {
+		return nil
+	}
+	return w.services.landings.Pushing(ctx, note.Tip.String(), landings)
+}
+
+// landed tells that a push has landed.
+func (w *worker) landed(ctx context.Context, note pushNote) error {
+	if !note.Lands || w.services.landings == nil {
+		return nil
+	}
+	return w.services.landings.Landed(ctx, note.Tip.String())
+}
+
+// refused tells that a push will not land, if that is how it has ended. One before it, made within the same second of the
+// same changes, may have had the same tip and still be in doubt. What is not withdrawn grows old.
+func (w *worker) refused(ctx context.Context, note pushNote, err error) error {
+	same := func(doubt pushNote) bool { return doubt.Tip == note.Tip }
+	if !note.Lands || !errors.Is(err, gitrepo.ErrMoved) || slices.ContainsFunc(w.doubts, same) {
+		return err
+	}
+	return errors.Join(err, w.services.landings.Withdraw(ctx, note.Tip.String()))
+}

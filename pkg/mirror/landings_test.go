@@ -1,0 +1,212 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/landing"
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+// caredFor lets somebody care for the ConfigMaps of namespace shop.
+func caredFor(s *stage) {
+	s.interest = &landing.Interest{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"shop"}}
+}
+
+// landings are what is known of an object, the oldest first.
+func (s *stage) landings(o Object) []landing.Landing {
+	s.t.Helper()
+	log := landing.New(workstore.New(s.kv, "/test").Table(landing.TableName), clock.RealClock{}, 0)
+	found, err := log.Of(s.t.Context(), landing.Object{GroupResource: o.resource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	slices.SortFunc(found, func(a, b landing.Landing) int { return landing.Compare(a.Last, b.Last) })
+	return found
+}
+
+// landed expects that of an object exactly the commits are known by which the branch has changed its file.
+func (s *stage) landed(o Object) {
+	s.t.Helper()
+	var got []string
+	for _, one := range s.landings(o) {
+		got = append(got, one.Commit.SHA)
+	}
+	want := strings.Fields(s.mustRun("log", "--reverse", "--format=%H", "main", "--", "clusters/a/core/v1/configmaps/"+o.Namespace+"/"+o.Name+".yaml"))
+	if !slices.Equal(got, want) {
+		s.t.Errorf("of %s the commits %v are known, and the branch has %v", o, got, want)
+	}
+}
+
+func TestCommitsAreKnownByWhatTheyHold(t *testing.T) {
+	s := newStage(t, caredFor, perChange, func(s *stage) {
+		s.in.repositories[0].Spec.WebURLTemplate = "https://git.example.com/{sha}"
+	})
+	s.idle()
+	var versions []string
+	change := func(value string) {
+		s.cluster.put(configMap("a"), value)
+		versions = append(versions, s.cluster.get(configMap("a")).GetResourceVersion())
+		s.mirrored()
+	}
+	change("1")
+	change("2")
+	s.cluster.put(configMap("a"), "2") // a change that is none
+	s.cluster.remove(configMap("a"))
+	s.mirrored()
+	s.idle()
+	s.landed(configMap("a"))
+	found := s.landings(configMap("a"))
+	if len(found) != 3 || !found[0].Created || found[1].Created || found[1].Removed || !found[2].Removed {
+		t.Fatalf("known is %+v", found)
+	}
+	for i, version := range versions {
+		if found[i].First != version || found[i].Last != version {
+			t.Errorf("commit %d holds %s to %s, want %s", i, found[i].First, found[i].Last, version)
+		}
+	}
+	commit := found[1].Commit
+	when, err := time.Parse(time.RFC3339, s.mustRun("log", "-1", "--format=%cI", commit.SHA))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if commit.Destination.String() != "shop/main" || !commit.Time.Equal(when) || commit.URL != "https://git.example.com/"+commit.SHA ||
+		commit.Message != s.mustRun("log", "-1", "--format=%s", commit.SHA) {
+		t.Errorf("the commit is %+v", commit)
+	}
+}
+
+// A commit holds all changes that became one file in it, and a comparison what it found.
+func TestCommitsOfSeveralChanges(t *testing.T) {
+	s := newStage(t, caredFor, func(s *stage) { s.in.destinations[0].Spec.Granularity = v1alpha1.GranularityBatch })
+	s.cluster.put(configMap("b"), "1")
+	s.mirrored()
+	s.idle()
+	s.git.guard(down)
+	var first, last string
+	for i := range 5 {
+		s.cluster.put(configMap("a"), fmt.Sprint(i))
+		last = s.cluster.get(configMap("a")).GetResourceVersion()
+		if i == 0 {
+			first = last
+		}
+	}
+	s.waitPending("main", 5)
+	s.git.guard(nil)
+	s.mirrored()
+	s.idle()
+	s.landed(configMap("a"))
+	if found := s.landings(configMap("a")); len(found) != 1 || found[0].First != first || found[0].Last != last || !found[0].Created {
+		t.Errorf("known is %+v, want %s to %s", found, first, last)
+	}
+	s.stop()
+	s.cluster.put(configMap("a"), "while stopped")
+	s.cluster.remove(configMap("b"))
+	s.start()
+	s.mirrored()
+	s.idle()
+	for _, name := range []string{"a", "b"} {
+		s.landed(configMap(name))
+		found := s.landings(configMap(name))
+		if seed := found[len(found)-1]; seed.First != "" || landing.Compare(seed.Last, last) <= 0 || seed.Removed != (name == "b") {
+			t.Errorf("of %s is known %+v", name, seed)
+		}
+	}
+}
+
+// Commits are known at least once, whatever becomes of the process, the remote's answers or the store.
+func TestCommitsAreKnownAfterFaults(t *testing.T) {
+	faults := map[string]func(*stage){
+		"an answer is lost": func(s *stage) {
+			s.git.loseAnswers.Store(1)
+			s.burst("lost", 20)
+		},
+		"a push lands late": func(s *stage) {
+			s.git.guard(down)
+			s.burst("late", 20)
+			<-s.git.landLate()
+		},
+		"a push lands late, and the process has died": func(s *stage) {
+			s.git.guard(down)
+			s.burst("late", 20)
+			<-s.git.landLate()
+			s.stop()
+			s.start()
+		},
+		"others push": func(s *stage) {
+			other := s.otherWriter()
+			for i := range 5 {
+				s.burst(fmt.Sprint("beside theirs ", i), 5)
+				if err := other.edit("theirs", other.write("README.md", fmt.Sprint(i))); err != nil {
+					s.t.Error(err)
+				}
+			}
+		},
+		"what landed cannot be noted": func(s *stage) {
+			s.kv.failAt("put "+landing.TableName, bolt.ErrDiskFull)
+			s.burst("full", 20)
+			s.waitReady("main", v1alpha1.ReasonPushFailed)
+			s.kv.failAt("", nil)
+		},
+		"it is noted that it has landed, but not forgotten": func(s *stage) {
+			s.kv.failAt("delete "+landing.TableName, bolt.ErrDiskFull)
+			s.burst("full", 20)
+			s.waitReady("main", v1alpha1.ReasonPushFailed)
+			s.kv.failAt("", nil)
+		},
+	}
+	for _, moment := range []string{
+		"before put landings", "after put landings", "after put pushes", "before push", "after push",
+		"before delete landings", "after delete landings", "before delete outbox",
+	} {
+		faults["death "+moment] = func(s *stage) {
+			died := s.life.arm(moment, 1)
+			s.burst("killed", 20)
+			<-died
+			s.stop()
+			s.start()
+		}
+	}
+	for name, strike := range faults {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, caredFor, perChange)
+			s.burst("before", 10)
+			s.mirrored()
+			s.idle()
+			strike(s)
+			s.mirrored()
+			s.burst("after", 10)
+			s.mirrored()
+			s.idle()
+			for i := range 10 {
+				s.landed(configMap(fmt.Sprint(i)))
+			}
+		})
+	}
+}
+
+// What nobody cares for costs nothing.
+func TestNobodyCaresForCommits(t *testing.T) {
+	s := newStage(t, perChange, func(s *stage) {
+		s.interest = &landing.Interest{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"dev"}}
+	})
+	s.burst("unwatched", 20)
+	s.mirrored()
+	s.idle()
+	for _, moment := range []string{"before put landings", "before delete landings"} {
+		if n := s.life.times(moment); n > 0 {
+			t.Errorf("%s: %d times", moment, n)
+		}
+	}
+}
