@@ -54,8 +54,8 @@ func (o *recordingOptions) GetRESTOptions(resource schema.GroupResource, example
 	return options, nil
 }
 
-// recordingStorage tells who has made each change that it stores, when a request for a kind itself made it: none of
-// a subresource, which changes the status only, and none that comes from within the process without a request.
+// recordingStorage tells who has made each change that it stores, when a request made it: none of a subresource that
+// changes the status only, and none that comes from within the process without a request.
 //
 // It is the one place that every write reaches and no dry run does, each object of a deletecollection for itself.
 //
@@ -85,18 +85,25 @@ func (s *recordingStorage) GuaranteedUpdate(
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cachedExistingObject runtime.Object,
 ) error {
 	var before string
+	var generation int64
 	noting := func(existing runtime.Object, response storage.ResponseMeta) (runtime.Object, *uint64, error) {
-		before = resourceVersionOf(existing)
+		before, generation = resourceVersionOf(existing), generationOf(existing)
 		return tryUpdate(existing, response)
 	}
 	err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, noting, cachedExistingObject)
 	if err != nil {
 		return err
 	}
-	if resourceVersionOf(destination) != before {
+	if resourceVersionOf(destination) != before && (!bySubresource(ctx) || generationOf(destination) != generation) {
 		s.record(ctx, destination, before, false)
 	}
 	return nil
+}
+
+// bySubresource says whether a request is for a subresource.
+func bySubresource(ctx context.Context) bool {
+	request, found := genericapirequest.RequestInfoFrom(ctx)
+	return found && request.Subresource != ""
 }
 
 // Delete tells of what it has deleted.
@@ -117,7 +124,7 @@ func (s *recordingStorage) Delete(
 func (s *recordingStorage) record(ctx context.Context, obj runtime.Object, before string, gone bool) {
 	actor, ok := actorOf(ctx)
 	request, found := genericapirequest.RequestInfoFrom(ctx)
-	if !ok || !found || request.Subresource != "" {
+	if !ok || !found {
 		return
 	}
 	object, err := meta.Accessor(obj)

@@ -57,10 +57,11 @@ type recorded struct {
 	recorder *recorder
 }
 
-func newRecorded(t *testing.T) *recorded {
+func newRecorded(t *testing.T, change ...func(*registry.Config)) *recorded {
 	t.Helper()
 	r := &recorder{}
-	return &recorded{T: t, storage: newStorage(t, func(c *registry.Config) { c.Recorder = r }), recorder: r}
+	change = append(change, func(c *registry.Config) { c.Recorder = r })
+	return &recorded{T: t, storage: newStorage(t, change...), recorder: r}
 }
 
 // begun is when the requests of these tests arrive.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -22,8 +23,8 @@ import (
 )
 
 const (
-	// requestPatience is how long an answer waits for what comes of a request. The aggregator cuts requests off after 34 s.
-	requestPatience = 10 * time.Second
+	// defaultPatience is how long an answer waits for what comes of a request. The aggregator cuts requests off after 34 s.
+	defaultPatience = 10 * time.Second
 	// requestRetrySeconds is when a client should try again that was sent away because too many requests wait.
 	requestRetrySeconds = 10
 )
@@ -78,6 +79,23 @@ func (r *requestREST[R]) Create(
 	return request, nil
 }
 
+// requester is the authenticated user who makes a request; what its body says is no matter.
+func requester(ctx context.Context) (string, error) {
+	actor, ok := actorOf(ctx)
+	if !ok {
+		return "", apierrors.NewUnauthorized("who makes the request is recorded, and nobody is authenticated")
+	}
+	return actor.Username, nil
+}
+
+// invalid is what is wrong with a request of a kind, nil when nothing is.
+func invalid(kind, name string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(configbutler.Kind(kind), name, errs)
+}
+
 // refused is a Conflict: the object in the path is not in a state in which a request can be carried out.
 func refused(resource, name, reason string) error {
 	return apierrors.NewConflict(configbutler.Resource(resource), name, errors.New(reason))
@@ -112,12 +130,17 @@ func change[O object](
 	return typed[O](obj)
 }
 
-// await shows the object called name to seen, as it is and as often as it changes, until seen has seen enough or the object
-// is deleted, but not for long: what is waited for happens all the same.
-func await[O object](ctx context.Context, store rest.Watcher, name string, seen func(O) (enough bool)) {
-	ctx, cancel := context.WithTimeout(ctx, requestPatience)
+// await shows the object called name to seen, as often as it changes after the resourceVersion since, until seen has seen
+// enough, the object is deleted or patience ends: what is waited for happens all the same. Without since, it begins with how
+// the object is, or was a moment ago.
+func await[O object](
+	ctx context.Context, patience time.Duration, store rest.Watcher, name, since string, seen func(O) (enough bool),
+) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	watched, err := store.Watch(ctx, &internalversion.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name)})
+	watched, err := store.Watch(ctx, &internalversion.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name), ResourceVersion: since,
+	})
 	if err != nil {
 		return
 	}

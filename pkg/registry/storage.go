@@ -4,7 +4,9 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
@@ -37,6 +39,8 @@ type Config struct {
 	Validation validation.Options
 	// Recorder takes in who has made each change. Optional.
 	Recorder Recorder
+	// Patience is how long an answer waits for what comes of a request; 10 s by default.
+	Patience time.Duration
 	// RecordAdmission is asked before a record is created, which no request asks for. Optional.
 	RecordAdmission admission.MutationInterface
 }
@@ -58,13 +62,32 @@ func NewStorage(config Config) (*Storage, error) {
 		}
 		stores[r.plural] = store
 	}
-	sync := &mirrorSync{
+	storage.addRequests(config, stores)
+	return storage, nil
+}
+
+// addRequests makes the subresources that take requests.
+func (s *Storage) addRequests(config Config, stores map[string]*genericregistry.Store) {
+	patience := cmp.Or(config.Patience, defaultPatience)
+	mirror := &mirrorSync{
 		destinations: statusStore(config.Scheme, gitDestinations().erase(), stores["gitdestinations"]),
 		records:      stores["gitdestinationstatuses"],
 		clock:        config.Clock,
+		patience:     patience,
 	}
-	storage.Endpoints["gitdestinations/sync"] = sync.endpoint()
-	return storage, nil
+	catalogs := &catalogRequests{
+		catalogs: stores["appcatalogs"],
+		statuses: statusStore(config.Scheme, appCatalogs().erase(), stores["appcatalogs"]),
+		records:  stores["syncstatuses"],
+		clock:    config.Clock,
+		patience: patience,
+	}
+	records := &recordRequests{records: stores["syncstatuses"], catalogs: stores["appcatalogs"], clock: config.Clock}
+	s.Endpoints["gitdestinations/sync"] = mirror.endpoint()
+	s.Endpoints["appcatalogs/sync"] = catalogs.sync()
+	s.Endpoints["appcatalogs/rollback"] = catalogs.rollback()
+	s.Endpoints["syncstatuses/dismiss"] = records.dismiss()
+	s.Endpoints["syncstatuses/retry"] = records.retry()
 }
 
 // add makes the endpoints of one kind.

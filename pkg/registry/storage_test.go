@@ -20,14 +20,14 @@ import (
 func TestEveryKindIsServed(t *testing.T) {
 	storage := newStorage(t)
 	want := []string{
-		"appcatalogs", "appcatalogs/status",
+		"appcatalogs", "appcatalogs/rollback", "appcatalogs/status", "appcatalogs/sync",
 		"catalogworkloads",
 		"clusterwatchrules", "clusterwatchrules/status",
 		"gitdestinations", "gitdestinations/status", "gitdestinations/sync",
 		"gitdestinationstatuses",
 		"gitrepoconfigs", "gitrepoconfigs/status",
 		"syncpolicies", "syncpolicies/status",
-		"syncstatuses",
+		"syncstatuses", "syncstatuses/dismiss", "syncstatuses/retry",
 		"watchrules", "watchrules/status",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(storage.Endpoints))); diff != "" {

@@ -27,6 +27,7 @@ type mirrorSync struct {
 	// destinations changes the status of GitDestinations, records reads GitDestinationStatuses.
 	destinations, records *genericregistry.Store
 	clock                 clock.PassiveClock
+	patience              time.Duration
 }
 
 func (s *mirrorSync) endpoint() *requestREST[*configbutler.MirrorSync] {
@@ -38,9 +39,8 @@ func (s *mirrorSync) endpoint() *requestREST[*configbutler.MirrorSync] {
 
 // judge says why a request cannot be accepted.
 func (s *mirrorSync) judge(ctx context.Context, name string, request *configbutler.MirrorSync) error {
-	kind := configbutler.Kind("MirrorSync")
-	if errs := validation.ValidateMirrorSync(request, name); len(errs) > 0 {
-		return apierrors.NewInvalid(kind, name, errs)
+	if err := invalid("MirrorSync", name, validation.ValidateMirrorSync(request, name)); err != nil {
+		return err
 	}
 	if _, err := read[*configbutler.GitDestination](ctx, s.destinations, name); err != nil {
 		return err
@@ -49,10 +49,7 @@ func (s *mirrorSync) judge(ctx context.Context, name string, request *configbutl
 	if err != nil {
 		return err
 	}
-	if errs := validation.ValidateMirrorSyncTypes(request, selected); len(errs) > 0 {
-		return apierrors.NewInvalid(kind, name, errs)
-	}
-	return nil
+	return invalid("MirrorSync", name, validation.ValidateMirrorSyncTypes(request, selected))
 }
 
 // selected are the types that the rules of the destination select, as the replica that leads has found.
@@ -101,7 +98,7 @@ func (s *mirrorSync) carryOut(ctx context.Context, name string, request *configb
 // answer waits a while for what is found, and says it.
 func (s *mirrorSync) answer(ctx context.Context, name, id string, answer *configbutler.MirrorSyncStatus) {
 	answer.Message = later("accepted", name, id)
-	await(ctx, s.records, name, func(record *configbutler.GitDestinationStatus) bool {
+	await(ctx, s.patience, s.records, name, "", func(record *configbutler.GitDestinationStatus) bool {
 		i := slices.IndexFunc(record.Status.Syncs, func(sync configbutler.SyncProgress) bool { return sync.ID == id })
 		if i < 0 {
 			return false

@@ -7,7 +7,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -99,11 +98,9 @@ func lead(ctx context.Context, storage *registry.Storage) error {
 }
 
 func TestSyncDoesNotWaitForLong(t *testing.T) {
-	storage := newStorage(t)
+	storage := newStorage(t, impatient) // nobody leads
 	create(t, storage, "gitdestinations", destination())
-	ctx, cancel := context.WithTimeout(in(t), 100*time.Millisecond) // nobody leads
-	defer cancel()
-	answer, err := syncOf(ctx, storage, configbutler.MirrorSyncSpec{Full: true})
+	answer, err := syncOf(in(t), storage, configbutler.MirrorSyncSpec{Full: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,11 +193,8 @@ func TestSyncDryRun(t *testing.T) {
 }
 
 func TestSyncsDoNotPileUp(t *testing.T) {
-	storage := newStorage(t)
+	storage := newStorage(t, impatient)
 	create(t, storage, "gitdestinations", destination())
-	ctx, cancel := context.WithCancel(in(t))
-	told := make(chan error, 1)
-	go func() { told <- tell(ctx, storage) }()
 	for range 16 {
 		if _, err := syncOf(in(t), storage, configbutler.MirrorSyncSpec{}); err != nil {
 			t.Fatal(err)
@@ -209,30 +203,6 @@ func TestSyncsDoNotPileUp(t *testing.T) {
 	if _, err := syncOf(in(t), storage, configbutler.MirrorSyncSpec{}); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("a request too many: %v", err)
 	}
-	cancel()
-	if err := <-told; err != nil {
-		t.Error(err)
-	}
-}
-
-// tell says of each request that it has been carried out, and leaves it where it waits.
-func tell(ctx context.Context, storage *registry.Storage) error {
-	watched, err := storage.Endpoints["gitdestinations"].(rest.Watcher).Watch(ctx, &internalversion.ListOptions{})
-	if err != nil {
-		return err
-	}
-	defer watched.Stop()
-	for event := range watched.ResultChan() {
-		asked := event.Object.(*configbutler.GitDestination).Status.PendingSyncs
-		if len(asked) == 0 {
-			continue
-		}
-		done := configbutler.SyncProgress{ID: asked[len(asked)-1].ID, CompletionTime: new(metav1.NewTime(noon))}
-		if err := storage.Records.Write(context.WithoutCancel(ctx), syncRecord(done)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func TestSyncIsJudgedByAdmission(t *testing.T) {

@@ -1,0 +1,77 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// catalogRequests are the subresources of AppCatalogs that take requests.
+type catalogRequests struct {
+	// catalogs changes the spec of AppCatalogs, statuses their status, and records reads SyncStatuses.
+	catalogs, statuses, records *genericregistry.Store
+	clock                       clock.PassiveClock
+	patience                    time.Duration
+}
+
+// tell says in an answer what has been recorded as the batch of a catalog, and whether anything has.
+func (c *catalogRequests) tell(
+	ctx context.Context, catalog *configbutler.AppCatalog, batch string, answer *configbutler.RequestOutcome,
+) (told bool) {
+	spec := v1alpha1.SyncStatusSpec{
+		Type: v1alpha1.SyncTypeCatalog, Batch: batch,
+		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: catalog.Name, UID: catalog.UID},
+	}
+	record, _, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) {
+		stored, err := read[*configbutler.SyncStatus](ctx, c.records, name)
+		if err != nil {
+			return nil, err
+		}
+		return versioned(stored)
+	})
+	if err != nil || record == nil {
+		return false // What has been asked for is recorded all the same.
+	}
+	answer.SyncStatuses = []string{record.Name}
+	answer.Message += fmt.Sprintf("; SyncStatus %s: %s", record.Name, syncrecord.Sentence(record))
+	return true
+}
+
+// heldBack says why changes of the source of a catalog wait, and how they would not; it is empty when they do not.
+func heldBack(catalog *configbutler.AppCatalog, now time.Time) string {
+	switch spec := &catalog.Spec; {
+	case catalog.DeletionTimestamp != nil:
+		return "it is being deleted"
+	case spec.PauseUntil != nil && spec.PauseUntil.After(now):
+		return fmt.Sprintf("changes of the source wait until %s, which is its spec.pauseUntil; to end that: %s",
+			spec.PauseUntil.UTC().Format(time.RFC3339), clearing(catalog, "pauseUntil"))
+	case spec.PinnedRevision != nil:
+		return fmt.Sprintf("changes of the source wait, because its spec.pinnedRevision is %d; to go forward: %s",
+			*spec.PinnedRevision, clearing(catalog, "pinnedRevision"))
+	}
+	return ""
+}
+
+// clearing is the command that takes a field out of a catalog's spec.
+func clearing(catalog *configbutler.AppCatalog, field string) string {
+	return fmt.Sprintf(`kubectl patch appcatalog %s -n %s --type=merge -p '{"spec":{"%s":null}}'`, catalog.Name, catalog.Namespace, field)
+}
+
+// versioned is a record as packages outside the API know it. It shares what it can with the one that is given.
+func versioned(record *configbutler.SyncStatus) (*v1alpha1.SyncStatus, error) {
+	out := &v1alpha1.SyncStatus{}
+	if err := v1alpha1.Convert_configbutler_SyncStatus_To_v1alpha1_SyncStatus(record, out, nil); err != nil {
+		return nil, fmt.Errorf("converting SyncStatus %s/%s: %w", record.Namespace, record.Name, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,92 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+)
+
+// sync is the subresource sync of an AppCatalog. It notes the request in the status of the catalog, where the replica that
+// leads finds it, now or when one leads again, and waits a while until that one has read the source.
+func (c *catalogRequests) sync() *requestREST[*configbutler.CatalogSync] {
+	return &requestREST[*configbutler.CatalogSync]{
+		newRequest: func() *configbutler.CatalogSync { return &configbutler.CatalogSync{} },
+		judge: func(_ context.Context, name string, request *configbutler.CatalogSync) error {
+			return invalid("CatalogSync", name, validation.ValidateCatalogSync(request, name))
+		},
+		carryOut: c.carryOutSync,
+	}
+}
+
+func (c *catalogRequests) carryOutSync(ctx context.Context, name string, request *configbutler.CatalogSync, dryRun []string) error {
+	actor, err := requester(ctx)
+	if err != nil {
+		return err
+	}
+	pending := configbutler.PendingCatalogSync{
+		ID: string(uuid.NewUUID()), Actor: actor, Time: metav1.NewTime(c.clock.Now().Truncate(time.Second)),
+	}
+	catalog, err := change(ctx, c.statuses, name, dryRun, func(catalog *configbutler.AppCatalog) error {
+		return c.note(catalog, pending)
+	})
+	if err != nil {
+		return err
+	}
+	request.Status = configbutler.RequestOutcome{
+		Accepted: true, Message: fmt.Sprintf("Would read the namespace %s anew (dry run)", catalog.Spec.SourceNamespace),
+	}
+	if !dryrun.IsDryRun(dryRun) {
+		c.answerSync(ctx, catalog, pending.ID, &request.Status)
+	}
+	return nil
+}
+
+// note adds a request to those that wait for a catalog. While changes of the source wait there is nothing to read it for.
+func (c *catalogRequests) note(catalog *configbutler.AppCatalog, request configbutler.PendingCatalogSync) error {
+	if why := heldBack(catalog, c.clock.Now()); why != "" {
+		return refused("appcatalogs", catalog.Name, why)
+	}
+	if n := len(catalog.Status.PendingSyncs); n >= validation.MaxPendingSyncs {
+		return apierrors.NewTooManyRequests(fmt.Sprintf("%d requests wait for this catalog; its conditions say why", n), requestRetrySeconds)
+	}
+	catalog.Status.PendingSyncs = append(catalog.Status.PendingSyncs, request)
+	return nil
+}
+
+// answerSync waits a while until a request is over, and says what has come of it.
+func (c *catalogRequests) answerSync(ctx context.Context, catalog *configbutler.AppCatalog, id string, answer *configbutler.RequestOutcome) {
+	var over *configbutler.AppCatalog
+	await(ctx, c.patience, c.statuses, catalog.Name, catalog.ResourceVersion, func(now *configbutler.AppCatalog) bool {
+		if slices.ContainsFunc(now.Status.PendingSyncs, func(p configbutler.PendingCatalogSync) bool { return p.ID == id }) {
+			return false
+		}
+		over = now
+		return true
+	})
+	if over == nil {
+		answer.Message = fmt.Sprintf("The request is accepted; until it has been carried out, status.pendingSyncs of AppCatalog %s has it under the id %s",
+			catalog.Name, id)
+		return
+	}
+	answer.Message = fmt.Sprintf("The namespace %s has been read", catalog.Spec.SourceNamespace)
+	if c.tell(ctx, catalog, id, answer) {
+		return
+	}
+	if why := heldBack(over, c.clock.Now()); why != "" {
+		answer.Message = "Nothing is recorded: meanwhile " + why
+		return
+	}
+	answer.Message += ": nothing had changed"
+}

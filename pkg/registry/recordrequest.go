@@ -1,0 +1,157 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// recordRequests are the subresources of SyncStatuses that take requests. They are what a user can say of a record, and
+// change nothing but its state and what comes with that.
+type recordRequests struct {
+	// records changes SyncStatuses, catalogs reads AppCatalogs.
+	records, catalogs *genericregistry.Store
+	clock             clock.PassiveClock
+}
+
+// dismiss is the subresource dismiss.
+func (r *recordRequests) dismiss() *requestREST[*configbutler.Dismissal] {
+	return &requestREST[*configbutler.Dismissal]{
+		newRequest: func() *configbutler.Dismissal { return &configbutler.Dismissal{} },
+		judge: func(_ context.Context, name string, request *configbutler.Dismissal) error {
+			return invalid("Dismissal", name, validation.ValidateDismissal(request, name))
+		},
+		carryOut: r.carryOutDismissal,
+	}
+}
+
+func (r *recordRequests) carryOutDismissal(ctx context.Context, name string, request *configbutler.Dismissal, dryRun []string) error {
+	record, already, err := r.move(ctx, name, v1alpha1.SyncStateDismissed, dryRun, nil)
+	if err != nil {
+		return err
+	}
+	message := "Dismissed; nothing else has changed"
+	switch {
+	case already:
+		message = fmt.Sprintf("%s has dismissed it already", record.Status.ResolvedBy)
+	case dryrun.IsDryRun(dryRun):
+		message = "Would be dismissed (dry run)"
+	}
+	request.Status = answerAbout(record, message)
+	return nil
+}
+
+// retry is the subresource retry.
+func (r *recordRequests) retry() *requestREST[*configbutler.Retry] {
+	return &requestREST[*configbutler.Retry]{
+		newRequest: func() *configbutler.Retry { return &configbutler.Retry{} },
+		judge: func(_ context.Context, name string, request *configbutler.Retry) error {
+			return invalid("Retry", name, validation.ValidateRetry(request, name))
+		},
+		carryOut: r.carryOutRetry,
+	}
+}
+
+func (r *recordRequests) carryOutRetry(ctx context.Context, name string, request *configbutler.Retry, dryRun []string) error {
+	held := ""
+	record, already, err := r.move(ctx, name, v1alpha1.SyncStateRetrying, dryRun, func(record *v1alpha1.SyncStatus) (err error) {
+		held, err = r.canBeTried(ctx, record)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	message := fmt.Sprintf("Attempt %d is under way; status.state says what comes of it", record.Status.Attempts)
+	switch {
+	case dryrun.IsDryRun(dryRun):
+		message = fmt.Sprintf("Attempt %d would be made (dry run)", record.Status.Attempts)
+	case held != "":
+		message = fmt.Sprintf("Attempt %d is made as soon as it can be: %s", record.Status.Attempts, held)
+	case already:
+		message = fmt.Sprintf("Attempt %d is under way already", record.Status.Attempts)
+	}
+	request.Status = answerAbout(record, message)
+	return nil
+}
+
+// canBeTried says whether there is anything left to try, and what it waits for. When two sides have changed a field, another
+// attempt would end as the last one did.
+func (r *recordRequests) canBeTried(ctx context.Context, record *v1alpha1.SyncStatus) (held string, err error) {
+	if record.Status.State == v1alpha1.SyncStateConflicted {
+		return "", refused("syncstatuses", record.Name, "it is Conflicted: somebody has to decide about the fields first, which tries it again")
+	}
+	subject := record.Spec.Subject
+	if subject.Kind != v1alpha1.SubjectAppCatalog {
+		return "", nil
+	}
+	catalog, err := read[*configbutler.AppCatalog](ctx, r.catalogs, subject.Name)
+	if apierrors.IsNotFound(err) || err == nil && catalog.UID != subject.UID {
+		return "", refused("syncstatuses", record.Name, fmt.Sprintf("the AppCatalog %s that it is about is gone; it can be dismissed", subject.Name))
+	}
+	if err != nil {
+		return "", err
+	}
+	return heldBack(catalog, r.clock.Now()), nil
+}
+
+// move brings a record to a state at the word of the user, unless check refuses it as it is stored. A record that is in the
+// state already stays as it is.
+func (r *recordRequests) move(
+	ctx context.Context, name string, to v1alpha1.SyncState, dryRun []string, check func(*v1alpha1.SyncStatus) error,
+) (moved *v1alpha1.SyncStatus, already bool, err error) {
+	by, err := requester(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	stored, err := change(ctx, r.records, name, dryRun, func(stored *configbutler.SyncStatus) error {
+		record, err := versioned(stored)
+		if err != nil {
+			return err
+		}
+		if check != nil {
+			if err := check(record); err != nil {
+				return err
+			}
+		}
+		if already = record.Status.State == to; already {
+			return nil
+		}
+		moved, err := syncrecord.Move(record, syncrecord.Step{To: to, By: by, At: r.clock.Now()})
+		if err != nil {
+			return unmoved(record, err)
+		}
+		return v1alpha1.Convert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(moved, stored, nil)
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	moved, err = versioned(stored)
+	return moved, already, err
+}
+
+// unmoved says from which states a record can go where it could not.
+func unmoved(record *v1alpha1.SyncStatus, err error) error {
+	wrong := (*syncrecord.TransitionError)(nil)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	return refused("syncstatuses", record.Name, wrong.Error()+"; "+wrong.Ways())
+}
+
+// answerAbout is the answer to a request about a record.
+func answerAbout(record *v1alpha1.SyncStatus, message string) configbutler.RequestOutcome {
+	return configbutler.RequestOutcome{Accepted: true, Message: message, SyncStatuses: []string{record.Name}}
+}
