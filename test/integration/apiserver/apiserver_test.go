@@ -69,6 +69,7 @@ func TestAPI(t *testing.T) {
 		{"a watch sees an object leave its selector", testSelectors},
 		{"a token that continues no list is refused", testForeignToken},
 		{"RBAC rules every verb", testRBAC},
+		{"the documented roles allow what they say", testRoles},
 		{"a rule needs the rights of its author", testCallerRights},
 		{"a catalog needs the rights of its author", testCatalogRights},
 		{"an edit is noted with its author", testEdits},

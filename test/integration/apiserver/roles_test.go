@@ -1,0 +1,135 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+const documentedRoles = "../../../artifacts/examples/roles.yaml"
+
+// Verbs that the roles are told apart by.
+var (
+	reading  = []string{"get", "list", "watch"}
+	creating = []string{"create"}
+	deleting = []string{"delete", "deletecollection"}
+	writing  = slices.Concat(creating, []string{"update", "patch"}, deleting)
+)
+
+// rights are what a role allows besides reading, by resource.
+type rights map[string][]string
+
+// documented are the roles in the whole cluster. None of them writes a status or a record.
+func documented() map[string]rights {
+	edit := rights{
+		"gitdestinations": writing, "watchrules": writing, "appcatalogs": writing,
+		"gitdestinations/sync": creating, "appcatalogs/sync": creating, "appcatalogs/rollback": creating,
+		"syncstatuses/dismiss": creating, "syncstatuses/retry": creating,
+	}
+	admin := maps.Clone(edit)
+	maps.Copy(admin, rights{
+		"gitrepoconfigs": writing, "clusterwatchrules": writing, "syncpolicies": writing,
+		"gitdestinationstatuses": deleting, "catalogworkloads": deleting, "syncstatuses": deleting,
+	})
+	return map[string]rights{"slipstream-view": {}, "slipstream-support": {}, "slipstream-edit": edit, "slipstream-admin": admin}
+}
+
+func testRoles(t *testing.T, s *stage) {
+	s.kubectl(t, "apply", "-f", documentedRoles)
+	a := s.asking(t)
+	for role, more := range documented() {
+		s.bind(t, a, role)
+		for _, resource := range a.resources {
+			want := slices.Clone(more[resource])
+			if !strings.Contains(resource, "/") {
+				want = append(want, reading...)
+			}
+			a.expect(t, role, resource, want)
+		}
+	}
+	for role, resource := range map[string]string{"view": "syncstatuses", "edit": "appcatalogs", "admin": "gitrepoconfigs"} {
+		s.bind(t, a, role)
+		a.expect(t, role, resource, slices.Concat(reading, documented()["slipstream-"+role][resource]))
+	}
+}
+
+// bind binds a role to a user of its name, in the whole cluster, and waits until the cluster knows.
+func (s *stage) bind(t *testing.T, a *asker, role string) {
+	t.Helper()
+	s.kubectl(t, "create", "clusterrolebinding", "test-"+role, "--clusterrole="+role, "--user="+role)
+	eventually(t, "the binding of "+role, func(ctx context.Context) error {
+		allowed, err := a.allowed(ctx, role, "list", "syncstatuses")
+		if err == nil && !allowed {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+}
+
+// asker asks the cluster what users may do.
+type asker struct {
+	client kubernetes.Interface
+	// resources are those that are served, subresources included.
+	resources []string
+}
+
+func (s *stage) asking(t *testing.T) *asker {
+	t.Helper()
+	config, err := s.Admin().RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1 // as fast as it answers
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, err := client.Discovery().ServerResourcesForGroupVersion("configbutler.ai/v1alpha1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &asker{client: client}
+	for _, each := range served.APIResources {
+		a.resources = append(a.resources, each.Name)
+	}
+	return a
+}
+
+// expect compares the verbs that a user of the name of a role may use.
+func (a *asker) expect(t *testing.T, role, resource string, want []string) {
+	t.Helper()
+	for _, verb := range slices.Concat(reading, writing) {
+		allowed, err := a.allowed(t.Context(), role, verb, resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if allowed != slices.Contains(want, verb) {
+			t.Errorf("%s may %s %s: %v", role, verb, resource, allowed)
+		}
+	}
+}
+
+func (a *asker) allowed(ctx context.Context, user, verb, resource string) (bool, error) {
+	resource, subresource, _ := strings.Cut(resource, "/")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: "configbutler.ai", Version: "v1alpha1", Resource: resource, Subresource: subresource, Verb: verb, Namespace: "default",
+		},
+	}}
+	answer, err := a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}
