@@ -238,3 +238,15 @@ func (j *Joiner) Waiting(object Object) bool {
 	defer j.mutex.Unlock()
 	return j.occupied[object] != nil
 }
+
+// WaitingIn says whether an event of any object in the namespace has been submitted and not been delivered.
+func (j *Joiner) WaitingIn(namespace string) bool {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	for object := range j.occupied {
+		if object.Namespace == namespace {
+			return true
+		}
+	}
+	return false
+}

@@ -18,7 +18,11 @@ import (
 )
 
 // audit knows who made each state of an object: whom its uid names, which is no part of the content.
-type audit struct{ asked atomic.Int64 }
+type audit struct {
+	asked atomic.Int64
+	// thinks says that it does not know yet.
+	thinks atomic.Bool
+}
 
 var _ Authors = &audit{}
 
@@ -33,6 +37,8 @@ func (a *audit) Submit(ctx context.Context, event attribution.Event, deliver fun
 	a.asked.Add(1)
 	return nil
 }
+
+func (a *audit) WaitingIn(string) bool { return a.thinks.Load() }
 
 func by(author string) func(*unstructured.Unstructured) {
 	return with(author, "metadata", "uid")
@@ -53,6 +59,25 @@ func TestRecordsSayWhoChangedTheSource(t *testing.T) {
 	if got := s.ofRevision(2).Status.ChangedBy; !slices.Equal(got, want) {
 		t.Errorf("changed by %+v, want %+v", got, want)
 	}
+}
+
+// TestAuthorsAreWaitedFor has an author who is not known when the window ends, and then one who never is.
+func TestAuthorsAreWaitedFor(t *testing.T) {
+	s := begunStage(t)
+	s.authors.thinks.Store(true)
+	s.put("api", "shop/api:2", by("alice"))
+	s.arrived(1)
+	s.pass(40)
+	s.tells(first)
+	s.authors.thinks.Store(false)
+	s.reaches("shop", 2)
+
+	s.authors.thinks.Store(true)
+	s.put("api", "shop/api:3", by("bob"))
+	s.arrived(2)
+	s.reaches("shop", 3)
+	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
+	s.reaches("shop", 4)
 }
 
 func TestAuthorsAsRecordsNameThem(t *testing.T) {

@@ -40,6 +40,8 @@ type Authors interface {
 	Observe(event attribution.Event)
 	// Submit calls deliver with the author of an event.
 	Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error
+	// WaitingIn says whether an event of an object of the namespace has not been delivered yet.
+	WaitingIn(namespace string) bool
 }
 
 var _ Authors = &attribution.Joiner{}

@@ -154,6 +154,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	s.authors.asked.Store(0)
 	config := Config{
 		Slipstream: s.api, Store: s.store(), Records: &records{s}, Clock: s.clock, DiscoveryRefresh: time.Hour,
+		AttributionMaxWait: 20 * time.Second,
 	}
 	s.source.ClearActions()
 	config.Capacity = s.capacity
@@ -217,7 +218,12 @@ func (s *stage) arrived(changes int64) {
 // windowPasses lets so much time pass that nothing is on its way any more.
 func (s *stage) windowPasses() {
 	s.Helper()
-	for range 90 {
+	s.pass(90)
+}
+
+func (s *stage) pass(seconds int) {
+	s.Helper()
+	for range seconds {
 		s.clock.Step(time.Second)
 		<-time.After(2 * time.Millisecond)
 	}

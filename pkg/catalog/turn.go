@@ -43,11 +43,14 @@ func (c *catalogs) turn(ctx context.Context, namespace string) error {
 	following := c.following(namespace)
 	c.endPauses(namespace, following)
 	err := c.resumeAll(ctx, namespace, following)
-	if err == nil {
-		err = c.recordBatch(ctx, namespace, following)
-	}
-	if err == nil {
-		err = c.answerAll(ctx, namespace, following)
+	switch {
+	case err != nil:
+	case c.unexplained(namespace, following):
+		c.queue.AddAfter(namespace, explainInterval)
+	default:
+		if err = c.recordBatch(ctx, namespace, following); err == nil {
+			err = c.answerAll(ctx, namespace, following)
+		}
 	}
 	errs := []error{err}
 	for _, catalog := range following {
