@@ -74,7 +74,7 @@ func (s *Sweeper) open(to *v1alpha1.Archive) (*archive, error) {
 		return nil, fmt.Errorf("spec.retention.archive.type of the SyncPolicy is %s, and records can be archived in a %s only",
 			to.Type, v1alpha1.ArchiveFile)
 	case s.Folder == "":
-		return nil, errors.New("spec.retention.archive of the SyncPolicy wants files, and this server has no folder for them")
+		return nil, errors.New("spec.retention.archive of the SyncPolicy wants files, and this server has no folder for them: it was started without --archive-dir")
 	}
 	return openArchive(s.Folder)
 }

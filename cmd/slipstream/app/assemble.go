@@ -6,10 +6,8 @@ package app
 import (
 	"context"
 	"fmt"
-	"net/netip"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
@@ -19,11 +17,7 @@ import (
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
-	"github.com/configbutler/slipstream/pkg/egress"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/loop"
-	"github.com/configbutler/slipstream/pkg/mirror"
-	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
 // assemble makes the server with its loop, on open stores. ctx must outlive the server.
@@ -67,58 +61,16 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	runner, err := newMirror(opts, config, server, store, reports, stores.identity)
+	controllers := controllers{opts: opts, cluster: config.Generic.ClientConfig, server: server, store: store, reports: reports}
+	runners, err := controllers.all(stores.identity)
 	if err != nil {
 		return nil, err
 	}
-	controllers, err := loop.New(lease, runner, keeper)
+	running, err := loop.New(lease, append(runners, keeper)...)
 	if err != nil {
 		return nil, err
 	}
-	return server, server.AddLoop(controllers)
-}
-
-// mirrorName is what the mirror calls itself in commits.
-const mirrorName = "slipstream"
-
-// newMirror is the mirror of the cluster that config leads to.
-func newMirror(
-	opts *options.Options, config *apiserver.Config, server *apiserver.Server, store *workstore.Store, reports *reports, instance string,
-) (*mirror.Controller, error) {
-	loopback := rest.CopyConfig(server.Generic.LoopbackClientConfig)
-	loopback.QPS = -1 // the server protects itself
-	slipstream, err := versioned.NewForConfig(rest.AddUserAgent(loopback, "mirror"))
-	if err != nil {
-		return nil, fmt.Errorf("making a client for the mirror: %w", err)
-	}
-	policy, err := egress.NewPolicy(opts.Git.AllowDestinations, addressesOf(config.Generic.ClientConfig)...)
-	if err != nil {
-		return nil, fmt.Errorf("--allow-destinations: %w", err)
-	}
-	return &mirror.Controller{Config: mirror.Config{
-		Slipstream: slipstream, Cluster: config.Generic.ClientConfig, Store: store, Records: server.Records,
-		Identity: mirror.Identity{
-			Namespace: opts.Namespace, Name: mirrorName, Instance: instance,
-			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
-		},
-		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
-		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext,
-		Facts: reports.log, Hash: reports.hash, AttributionMaxWait: opts.Attribution.MaxWait, AuditExpected: opts.Attribution.AuditClientCAFile != "",
-	}}, nil
-}
-
-// addressesOf returns the address of the API server that config leads to, if it has one; a name is not resolved,
-// since it would mean another address tomorrow.
-func addressesOf(config *rest.Config) []netip.Addr {
-	host, _, err := rest.DefaultServerURL(config.Host, config.APIPath, schema.GroupVersion{}, true)
-	if err != nil {
-		return nil
-	}
-	address, err := netip.ParseAddr(host.Hostname())
-	if err != nil {
-		return nil
-	}
-	return []netip.Addr{address}
+	return server, server.AddLoop(running)
 }
 
 // newLease is the Lease of opts in the cluster that config leads to.

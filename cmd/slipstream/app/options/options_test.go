@@ -67,6 +67,10 @@ func TestValidate(t *testing.T) {
 			wants: []string{`--data-dir="data" must be an absolute path`},
 		},
 		{
+			name: "a relative folder of the archive", arguments: []string{"--archive-dir=archive"},
+			wants: []string{`--archive-dir="archive" must be an absolute path`},
+		},
+		{
 			name: "files that nobody compacts", arguments: []string{"--etcd-compaction-interval=0"},
 			wants: []string{"--etcd-compaction-interval=0s must be at least 1s with --storage-backend=bbolt"},
 		},

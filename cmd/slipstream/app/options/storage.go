@@ -35,6 +35,8 @@ const (
 	// workCompactionInterval is more than anybody who follows the working state falls behind. Its history is many times as
 	// large as what it holds, since every change that is mirrored is written to it and removed from it again.
 	workCompactionInterval = 15 * time.Second
+	// archiveFolder is the folder of the archive in the data directory.
+	archiveFolder = "archive"
 	// defaultDataDir is where a persistent volume is mounted.
 	defaultDataDir = "/var/lib/slipstream"
 )
@@ -45,6 +47,8 @@ type StorageOptions struct {
 	Backend string
 	// DataDir holds the files of BackendBolt. It is created with mode 0700.
 	DataDir string
+	// ArchiveDir is where records are archived; with BackendBolt a folder of DataDir if it is empty.
+	ArchiveDir string
 	// Etcd is upstream's, for the connection of BackendEtcd3 and for encryption and caching of both.
 	Etcd *genericoptions.EtcdOptions
 }
@@ -58,6 +62,9 @@ func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Backend, "storage-backend", o.Backend,
 		"Where objects are kept: bbolt, in files of --data-dir, for one replica; or etcd3, in --etcd-servers, for several.")
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir, "Folder of the files of --storage-backend=bbolt. Created when it is missing.")
+	flags.StringVar(&o.ArchiveDir, "archive-dir", o.ArchiveDir,
+		"Folder of the files that records of syncs are archived in before they go, when the SyncPolicy asks for files. Created when it is missing, "+
+			"in a folder that is there. Defaults to the folder "+archiveFolder+" in --data-dir; with --storage-backend=etcd3 there is none by default.")
 	upstream := pflag.NewFlagSet("etcd", pflag.ContinueOnError)
 	o.Etcd.AddFlags(upstream)
 	upstream.Lookup("encryption-provider-config").Usage = "File with the Kubernetes EncryptionConfiguration under which everything is sealed that is stored. " +
@@ -73,6 +80,14 @@ func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 }
 
 func (o *StorageOptions) validate() []error {
+	errs := o.validateBackend()
+	if o.ArchiveDir != "" && !filepath.IsAbs(o.ArchiveDir) {
+		errs = append(errs, fmt.Errorf("--archive-dir=%q must be an absolute path", o.ArchiveDir))
+	}
+	return errs
+}
+
+func (o *StorageOptions) validateBackend() []error {
 	switch o.Backend {
 	case BackendBolt:
 		return o.validateBolt()
@@ -80,6 +95,14 @@ func (o *StorageOptions) validate() []error {
 		return o.Etcd.Validate()
 	}
 	return []error{fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", o.Backend)}
+}
+
+// ArchiveFolder is where records are archived; empty: this server has no place for them.
+func (o *StorageOptions) ArchiveFolder() string {
+	if o.ArchiveDir == "" && o.Backend == BackendBolt {
+		return filepath.Join(o.DataDir, archiveFolder)
+	}
+	return o.ArchiveDir
 }
 
 // complete makes the watch cache keep what a client may resume from for as long as the store does.

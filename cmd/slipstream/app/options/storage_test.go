@@ -17,3 +17,19 @@ func TestWorkingStateIsCompactedSooner(t *testing.T) {
 		}
 	}
 }
+
+func TestArchiveFolder(t *testing.T) {
+	for name, test := range map[string]struct {
+		arguments []string
+		want      string
+	}{
+		"in the data directory": {[]string{"--data-dir=/data"}, "/data/archive"},
+		"one of its own":        {[]string{"--data-dir=/data", "--archive-dir=/archive"}, "/archive"},
+		"none beside etcd":      {[]string{"--storage-backend=etcd3"}, ""},
+		"one beside etcd":       {[]string{"--storage-backend=etcd3", "--archive-dir=/archive"}, "/archive"},
+	} {
+		if got := parse(t, test.arguments...).Storage.ArchiveFolder(); got != test.want {
+			t.Errorf("%s: records are archived in %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"fmt"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/apiserver"
+	"github.com/configbutler/slipstream/pkg/catalog"
+	"github.com/configbutler/slipstream/pkg/egress"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/loop"
+	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/retention"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+// controllers is what the controllers of the loop are made of.
+type controllers struct {
+	opts    *options.Options
+	cluster *rest.Config
+	server  *apiserver.Server
+	store   *workstore.Store
+	reports *reports
+}
+
+// all are the controllers of this process, whose identity tells it from every other that may lead.
+func (c *controllers) all(identity string) ([]loop.Runner, error) {
+	mirror, err := c.mirror(identity)
+	if err != nil {
+		return nil, err
+	}
+	catalog, err := c.catalog()
+	if err != nil {
+		return nil, err
+	}
+	retention, err := c.retention()
+	return []loop.Runner{mirror, catalog, retention}, err
+}
+
+// slipstream is how a controller reaches the objects of this server.
+func (c *controllers) slipstream(controller string) (versioned.Interface, error) {
+	loopback := rest.CopyConfig(c.server.Generic.LoopbackClientConfig)
+	loopback.QPS = -1 // the server protects itself
+	client, err := versioned.NewForConfig(rest.AddUserAgent(loopback, controller))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the controller %s: %w", controller, err)
+	}
+	return client, nil
+}
+
+// mirrorName is what the mirror calls itself in commits.
+const mirrorName = "slipstream"
+
+// mirror writes what rules select to Git.
+func (c *controllers) mirror(identity string) (*mirror.Controller, error) {
+	slipstream, err := c.slipstream("mirror")
+	if err != nil {
+		return nil, err
+	}
+	opts := c.opts
+	policy, err := egress.NewPolicy(opts.Git.AllowDestinations, addressesOf(c.cluster)...)
+	if err != nil {
+		return nil, fmt.Errorf("--allow-destinations: %w", err)
+	}
+	return &mirror.Controller{Config: mirror.Config{
+		Slipstream: slipstream, Cluster: c.cluster, Store: c.store, Records: c.server.Records,
+		Identity: mirror.Identity{
+			Namespace: opts.Namespace, Name: mirrorName, Instance: identity,
+			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
+		},
+		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
+		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext,
+		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait, AuditExpected: opts.Attribution.AuditClientCAFile != "",
+	}}, nil
+}
+
+// addressesOf returns the address of the API server that config leads to, if it has one; a name is not resolved,
+// since it would mean another address tomorrow.
+func addressesOf(config *rest.Config) []netip.Addr {
+	host, _, err := rest.DefaultServerURL(config.Host, config.APIPath, schema.GroupVersion{}, true)
+	if err != nil {
+		return nil
+	}
+	address, err := netip.ParseAddr(host.Hostname())
+	if err != nil {
+		return nil
+	}
+	return []netip.Addr{address}
+}
+
+// catalog follows the sources of catalogs.
+func (c *controllers) catalog() (*catalog.Controller, error) {
+	slipstream, err := c.slipstream("catalog")
+	if err != nil {
+		return nil, err
+	}
+	return &catalog.Controller{Config: catalog.Config{
+		Slipstream: slipstream, Cluster: c.cluster, Store: c.store, Records: c.server.Records, DiscoveryRefresh: c.opts.Mirror.DiscoveryRefresh,
+		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: c.opts.Attribution.MaxWait,
+	}}, nil
+}
+
+// retention removes records whose time is over.
+func (c *controllers) retention() (*retention.Sweeper, error) {
+	slipstream, err := c.slipstream("retention")
+	if err != nil {
+		return nil, err
+	}
+	return retention.New(retention.Config{
+		Client: slipstream, Folder: c.opts.Storage.ArchiveFolder(), Period: retention.DefaultPeriod, Clock: clock.RealClock{},
+	}), nil
+}
