@@ -1,0 +1,162 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirrortest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
+)
+
+// Wire carries connections to an address until it is cut.
+type Wire struct {
+	net.Listener
+	target string
+
+	mu   sync.Mutex
+	open map[net.Conn]struct{}
+	cut  bool
+}
+
+func newWire(t testing.TB, target string) *Wire {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Wire{Listener: listener, target: target, open: map[net.Conn]struct{}{}}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go w.carry(t.Context(), connection)
+		}
+	}()
+	return w
+}
+
+func (w *Wire) carry(ctx context.Context, from net.Conn) {
+	defer func() { _ = from.Close() }()
+	to, err := (&net.Dialer{}).DialContext(ctx, "tcp", w.target)
+	if err != nil || !w.hold(from) {
+		return
+	}
+	defer func() { _ = to.Close() }()
+	go func() {
+		_, _ = io.Copy(to, from)
+		_ = to.Close()
+	}()
+	_, _ = io.Copy(from, to)
+}
+
+func (w *Wire) hold(connection net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.cut {
+		w.open[connection] = struct{}{}
+	}
+	return !w.cut
+}
+
+// Sever cuts the wire, or joins it again.
+func (w *Wire) Sever(cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = cut
+	for connection := range w.open {
+		_ = connection.Close()
+	}
+	clear(w.open)
+}
+
+// NewWiredStage starts a cluster whose server reaches kube-apiserver over a wire.
+func NewWiredStage(t testing.TB, options devcluster.Options) (*Stage, *Wire) {
+	t.Helper()
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := programs.Product(t.Context(), root, "cmd/slipstream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The server is started to find out where kube-apiserver is, and again with another way to it.
+	dir := t.TempDir()
+	arguments := filepath.Join(dir, "arguments")
+	options.ServerProgram = filepath.Join(dir, "slipstream")
+	write(t, options.ServerProgram, fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" $(cat %s)\n", server, arguments))
+	write(t, arguments, "")
+	s := NewStage(t, options)
+	kubeconfig, w := wired(t, s.Admin())
+	write(t, arguments, "--kubeconfig="+kubeconfig)
+	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s, w
+}
+
+// wired is a user's kubeconfig with a wire on the way.
+func wired(t testing.TB, user devcluster.Kubeconfig) (kubeconfig string, w *Wire) {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(string(user))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		target, err := url.Parse(cluster.Server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = newWire(t, target.Host)
+		cluster.Server = "https://" + w.Addr().String()
+	}
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig, w
+}
+
+func write(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ForgetHistory makes etcd forget all but the present.
+func (s *Stage) ForgetHistory(t testing.TB) {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.EtcdURL()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	present, err := client.Get(t.Context(), "/", clientv3.WithCountOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Compact(t.Context(), present.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+		t.Fatal(err)
+	}
+}
