@@ -199,9 +199,7 @@ func TestPreviewsChangeNothing(t *testing.T) {
 
 func TestPausesEndWithOneRecord(t *testing.T) {
 	s := begunStage(t)
-	until := metav1.NewTime(s.clock.Now().Add(10 * time.Minute)).Rfc3339Copy()
-	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = &until })
-	s.reaches("shop", 1)
+	until := s.pause("shop", "eve")
 	s.put("api", "shop/api:2")
 	s.windowPasses()
 	s.put("worker", "shop/worker:2")
@@ -216,6 +214,20 @@ func TestPausesEndWithOneRecord(t *testing.T) {
 	}
 	s.windowPasses()
 	s.tells(first, "shop 2 AutoApplied Changed api Changed worker (2)")
+}
+
+// pause keeps a catalog as it is for ten minutes.
+func (s *stage) pause(name, actor string) (until metav1.Time) {
+	s.Helper()
+	until = metav1.NewTime(s.clock.Now().Add(10 * time.Minute)).Rfc3339Copy()
+	s.edit(name, actor, func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = &until })
+	s.eventually("the catalog is paused", func() error {
+		if catalog := s.catalog(name); edited(catalog) {
+			return fmt.Errorf("%+v", catalog.Status)
+		}
+		return nil
+	})
+	return until
 }
 
 func TestChangesWaitWhileACatalogIsPinned(t *testing.T) {

@@ -41,6 +41,7 @@ type catalogs struct {
 	reader     *reader
 	keeper     *keeper
 	events     *events
+	gone       gone
 	// queue has the namespaces that are to be looked at.
 	queue workqueue.TypedRateLimitingInterface[string]
 	// replan asks for another look at what is to be watched.
@@ -67,6 +68,9 @@ func run(ctx context.Context, config Config, edge edge) error {
 	group.StartWithContext(ctx, c.catalogue.Run)
 	group.StartWithContext(ctx, c.namespaces.Run)
 	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	if err := c.dropForgotten(ctx); err != nil {
 		return err
 	}
 	c.wanted.set(c.watches())
@@ -112,7 +116,8 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	c.events = newEvents(edge.events, func() bool { return c.policy().Suspend.CatalogNotices })
 	c.keeper = &keeper{
 		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, clock: config.Clock,
-		source: c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events,
+		revisions: &revisions{config.Store.Table(revisionsTable)},
+		source:    c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events,
 	}
 	c.streams = source.NewStreams(edge.dynamic, (*watchHandler)(c))
 	return c, c.listen()

@@ -29,12 +29,12 @@ func (v verdict) ok() bool { return v.reason == "" }
 // waits says why changes of the source wait; the zero value says that they do not.
 func waits(spec *v1alpha1.AppCatalogSpec, now time.Time) verdict {
 	switch {
-	case spec.PauseUntil != nil && spec.PauseUntil.After(now):
-		return verdict{v1alpha1.ReasonPauseUntil,
-			"Changes of the source wait until " + spec.PauseUntil.UTC().Format(time.RFC3339)}
 	case spec.PinnedRevision != nil:
 		return verdict{v1alpha1.ReasonPinned,
 			fmt.Sprintf("Changes of the source wait: spec.pinnedRevision is %d", *spec.PinnedRevision)}
+	case spec.PauseUntil != nil && spec.PauseUntil.After(now):
+		return verdict{v1alpha1.ReasonPauseUntil,
+			"Changes of the source wait until " + spec.PauseUntil.UTC().Format(time.RFC3339)}
 	}
 	return verdict{}
 }
@@ -47,7 +47,10 @@ func setConditions(catalog *v1alpha1.AppCatalog, source, trouble verdict, now ti
 	if paused.ok() && catalog.Spec.PreviewOnly {
 		paused = verdict{v1alpha1.ReasonPreviewOnly, "Changes of the source are recorded and not taken over"}
 	}
-	set.flag(v1alpha1.ConditionPaused, paused)
+	// Whether the catalog was pinned says how an edit is taken over, so that stays until it has been.
+	if !edited(catalog) || meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionPaused) == nil {
+		set.flag(v1alpha1.ConditionPaused, paused)
+	}
 	set.flag(v1alpha1.ConditionWorkloadsMissing, missingIn(catalog))
 	set.good(v1alpha1.ConditionSourceReachable, source, "The source is followed")
 	set.ready(readiness(catalog, source, trouble))

@@ -14,7 +14,14 @@ import (
 // TestDeathBetweenWrites ends the process at each of its writes in turn, and starts it again.
 func TestDeathBetweenWrites(t *testing.T) {
 	for name, story := range map[string]story{
-		"a batch": {change: changeBoth, want: "shop 2 AutoApplied Changed api Removed worker (2)", revision: 2, writes: 5},
+		"a batch": {change: changeBoth, want: "shop 2 AutoApplied Changed api Removed worker (2)", revision: 2, writes: 6},
+		"a batch after which an old revision goes": {
+			before: func(s *stage) {
+				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(1)) })
+				s.reaches("shop", 1)
+			},
+			change: changeBoth, want: "shop 2 AutoApplied Changed api Removed worker (2)", revision: 2, writes: 7,
+		},
 		"a preview": {
 			before: func(s *stage) {
 				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = true })
@@ -29,7 +36,17 @@ func TestDeathBetweenWrites(t *testing.T) {
 					catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
 				})
 			},
-			want: "shop 2 Applied by adam Changed api Removed worker (2)", revision: 2, writes: 5,
+			want: "shop 2 Applied by adam Changed api Removed worker (2)", revision: 2, writes: 6,
+		},
+		"a rollback": {
+			before: func(s *stage) {
+				s.put("api", "shop/api:2")
+				s.reaches("shop", 2)
+				s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(2)) })
+			},
+			change: func(s *stage) { s.edit("shop", "adam", pin(1)) },
+			past:   "shop 2 AutoApplied Changed api (1)",
+			want:   "shop 3 Applied by adam Changed api (1)", revision: 3, writes: 4,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,8 +60,9 @@ func TestDeathBetweenWrites(t *testing.T) {
 // story is what happens while no process runs, and what the next one makes of it.
 type story struct {
 	before, change func(*stage)
-	want           string
-	revision       int64
+	// past is recorded before.
+	past, want string
+	revision   int64
 	// writes are what is written at least, the end of the batch included.
 	writes int
 }
@@ -65,6 +83,9 @@ func (y story) dies(t *testing.T, last int) {
 	s.stop()
 	y.change(s)
 	want := []string{first, y.want}
+	if y.past != "" {
+		want = slices.Insert(want, 1, y.past)
+	}
 	ended := s.start(last)
 	s.eventually(fmt.Sprintf("the process dies at write %d", last), func() error {
 		select {

@@ -64,7 +64,9 @@ func (k *keeper) fail(ctx context.Context, t *task, why *problem) error {
 		return err
 	}
 	countFailure(why)
-	return k.end(ctx, t, verdict{why.reason, why.Error()}, t.catalog.DeepCopy())
+	changed := t.catalog.DeepCopy()
+	answer(changed, t.occasion)
+	return k.end(ctx, t, verdict{why.reason, why.Error()}, changed)
 }
 
 // resume goes on with a record as far as its time has come, and says when it comes if it has not; 0 if there is none.
@@ -78,7 +80,7 @@ func (c *catalogs) resume(
 		at, left := syncrecord.NextAttempt(record, c.policy().Retry)
 		wait := at.Sub(c.config.Clock.Now())
 		switch {
-		case !left:
+		case !left, record.Status.Error.Reason == v1alpha1.ReasonRevisionNotKept:
 			return 0, c.keeper.move(ctx, record, v1alpha1.SyncStateManualIntervention)
 		case wait > 0:
 			return wait, nil

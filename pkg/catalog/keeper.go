@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,9 +27,10 @@ var errGoing = errors.New("the catalog is being deleted")
 
 // keeper brings catalogs up to date. What it is asked for it can be asked for again, also after it has done a part.
 type keeper struct {
-	api     typed.ConfigbutlerV1alpha1Interface
-	records Records
-	clock   clock.PassiveClock
+	api       typed.ConfigbutlerV1alpha1Interface
+	records   Records
+	clock     clock.PassiveClock
+	revisions *revisions
 	// source says how the namespace can be read.
 	source func(namespace string) verdict
 	// trouble says what else keeps a catalog from being ready.
@@ -107,10 +109,10 @@ func (k *keeper) held(ctx context.Context, catalog *v1alpha1.AppCatalog) (map[re
 
 // perform does what is left to do. A problem is recorded.
 func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
-	if t.answered(t.catalog) || over(t.record, t.catalog) || !begunToApply(t.record) && !waits(&t.catalog.Spec, k.clock.Now()).ok() {
+	if t.answered(t.catalog) || over(t.record, t.catalog) || t.waits(t.catalog, t.record, k.clock.Now()) {
 		return k.close(ctx, t, nil)
 	}
-	next, err := k.plan(t, seen)
+	next, err := k.plan(ctx, t, seen)
 	if err == nil {
 		err = k.commit(ctx, t, next)
 	}
@@ -123,7 +125,10 @@ func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
 	return err
 }
 
-func (k *keeper) plan(t *task, seen sight) (plan, error) {
+func (k *keeper) plan(ctx context.Context, t *task, seen sight) (plan, error) {
+	if t.rollsBack(t.catalog, t.record) {
+		return k.rollBack(ctx, t)
+	}
 	rules, err := readRules(&t.catalog.Spec)
 	if err != nil {
 		return plan{}, err
@@ -147,11 +152,22 @@ func (k *keeper) commit(ctx context.Context, t *task, next plan) error {
 			return err
 		}
 	}
-	return k.close(ctx, t, func(catalog *v1alpha1.AppCatalog) {
-		if record != nil && record.Status.Revision > catalog.Status.Revision {
-			advance(catalog, next.entries, record.Name, k.clock.Now())
-		}
-	})
+	if record == nil || record.Status.Revision <= t.catalog.Status.Revision {
+		return k.close(ctx, t, nil)
+	}
+	if err := k.revisions.keep(ctx, t.catalog, record.Status.Revision, next.entries, t.after(next)); err != nil {
+		return err
+	}
+	return k.close(ctx, t, func(catalog *v1alpha1.AppCatalog) { advance(catalog, next.entries, record.Name, k.clock.Now()) })
+}
+
+// after are the CatalogWorkloads when a plan has been written.
+func (t *task) after(next plan) map[reference]*v1alpha1.CatalogWorkload {
+	out := maps.Clone(t.held)
+	for _, record := range next.writes {
+		out[reference{Kind: record.Status.Kind, Name: record.Status.Name}] = record
+	}
+	return out
 }
 
 // tell writes the record of a plan. It returns nil when there is nothing to tell, and never was.
@@ -203,12 +219,12 @@ func (k *keeper) close(ctx context.Context, t *task, change func(*v1alpha1.AppCa
 	if change != nil {
 		change(changed)
 	}
+	answer(changed, t.occasion)
 	return k.end(ctx, t, k.trouble(changed), changed)
 }
 
-// end writes the status with which an occasion ends.
+// end writes the status with which an occasion that is answered ends.
 func (k *keeper) end(ctx context.Context, t *task, trouble verdict, changed *v1alpha1.AppCatalog) error {
-	answer(changed, t.occasion)
 	setConditions(changed, k.source(changed.Spec.SourceNamespace), trouble, k.clock.Now())
 	if err := k.writeStatus(ctx, t.catalog, changed); err != nil {
 		return err
@@ -216,7 +232,13 @@ func (k *keeper) end(ctx context.Context, t *task, trouble verdict, changed *v1a
 	if t.told != nil && changed.Status.Revision > t.catalog.Status.Revision {
 		k.events.advanced(changed, t.told)
 	}
-	return k.sweep(ctx, t, changed)
+	if err := k.sweep(ctx, t, changed); err != nil {
+		return err
+	}
+	if t.generation == 0 && equality.Semantic.DeepEqual(t.catalog.Status.History, changed.Status.History) {
+		return nil
+	}
+	return k.revisions.prune(ctx, changed)
 }
 
 // writeStatus writes the status of a catalog if it has changed. A Conflict says that what was planned with is out of date.

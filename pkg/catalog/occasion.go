@@ -44,6 +44,18 @@ func resumed(record *v1alpha1.SyncStatus) occasion {
 	}
 }
 
+// waits says whether an occasion, with its record if it has one, changes nothing for now. To pin a catalog is no change of
+// its source, and waits for nothing; and what the source has changed is told with the edit that takes a pin away.
+func (o occasion) waits(catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncStatus, now time.Time) bool {
+	switch {
+	case begunToApply(record), o.rollsBack(catalog, record):
+		return false
+	case o.gathered && unpinned(catalog):
+		return true
+	}
+	return !waits(&catalog.Spec, now).ok()
+}
+
 // edited says whether the spec has changed since it was last taken over.
 func edited(catalog *v1alpha1.AppCatalog) bool {
 	return catalog.Generation != catalog.Status.ObservedGeneration

@@ -123,10 +123,31 @@ func (l *life) begin(last int, end func()) {
 	l.writes, l.last, l.end = 0, last, end
 }
 
-// mortalKV counts the end of batches, which are deletions.
+// mortalKV counts the end of batches, which are deletions, and what is written of revisions.
 type mortalKV struct {
 	clientv3.KV
 	life *life
+}
+
+func (kv mortalKV) Txn(ctx context.Context) clientv3.Txn { return mortalTxn{kv.KV.Txn(ctx), kv.life} }
+
+type mortalTxn struct {
+	clientv3.Txn
+	life *life
+}
+
+func (txn mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	if !strings.HasPrefix(string(ops[0].KeyBytes()), "/test/"+revisionsTable+"/") {
+		return txn.Txn.Then(ops...)
+	}
+	return mortalTxn{txn.Txn.Then(ops...), txn.life}
+}
+
+func (txn mortalTxn) Commit() (*clientv3.TxnResponse, error) {
+	if err := txn.life.write(); err != nil {
+		return nil, err
+	}
+	return txn.Txn.Commit()
 }
 
 func (kv mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
@@ -356,16 +377,22 @@ func (s *stage) tells(want ...string) {
 	}
 }
 
-// images are those that a catalog offers, by workload.
-func (s *stage) images(catalog string) map[string]string {
+// workloads are the CatalogWorkloads.
+func (s *stage) workloads() []v1alpha1.CatalogWorkload {
 	s.Helper()
 	list, err := s.api.Tracker().List(v1alpha1.SchemeGroupVersion.WithResource("catalogworkloads"),
 		v1alpha1.SchemeGroupVersion.WithKind("CatalogWorkload"), "teams")
 	if err != nil {
 		s.Fatal(err)
 	}
+	return list.(*v1alpha1.CatalogWorkloadList).Items
+}
+
+// images are those that a catalog offers, by workload.
+func (s *stage) images(catalog string) map[string]string {
+	s.Helper()
 	out := map[string]string{}
-	for _, record := range list.(*v1alpha1.CatalogWorkloadList).Items {
+	for _, record := range s.workloads() {
 		offered := record.Status.Rendered
 		if offered == nil {
 			offered = record.Status.Manifest

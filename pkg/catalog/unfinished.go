@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
 // byCatalog is the index of SyncStatuses by the uid of the catalog that they are about.
@@ -86,11 +87,17 @@ func failed(record *v1alpha1.SyncStatus) bool {
 	return false
 }
 
+// outdated says whether another edit has been taken over since the one that a record is about.
+func outdated(record *v1alpha1.SyncStatus, catalog *v1alpha1.AppCatalog) bool {
+	batch := record.Spec.Batch
+	return syncrecord.IsEdit(batch) && batch != syncrecord.EditBatch(catalog.Status.ObservedGeneration)
+}
+
 // trouble is why a catalog does not offer what its spec wants: what failed last and is not settled.
 func (c *catalogs) trouble(catalog *v1alpha1.AppCatalog) verdict {
 	out := verdict{}
 	for _, record := range c.unfinished(catalog) {
-		if failed(record) && record.Status.Error != nil {
+		if failed(record) && record.Status.Error != nil && !outdated(record, catalog) {
 			out = verdict{record.Status.Error.Reason, record.Status.Error.Message}
 		}
 	}

@@ -153,6 +153,8 @@ const (
 	ReasonSelectorInvalid = "SelectorInvalid"
 	// ReasonRecordRefused says that the API refuses what is to be recorded, such as a workload with too long a name.
 	ReasonRecordRefused = "RecordRefused"
+	// ReasonRevisionNotKept says that what a catalog offered with the revision that its spec pins is not known any more.
+	ReasonRevisionNotKept = "RevisionNotKept"
 	// ReasonPauseUntil says that the spec's pauseUntil has not passed.
 	ReasonPauseUntil = "PauseUntil"
 	// ReasonPinned says that the spec pins a revision.

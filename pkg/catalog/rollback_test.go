@@ -1,0 +1,231 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// pin is what a user edits who goes to a revision, 0 to none.
+func pin(revision int64) func(*v1alpha1.AppCatalog) {
+	return func(catalog *v1alpha1.AppCatalog) {
+		if catalog.Spec.PinnedRevision = &revision; revision == 0 {
+			catalog.Spec.PinnedRevision = nil
+		}
+	}
+}
+
+// grownStage has had three revisions: the second changed api, the third has taken worker out and patched api.
+func grownStage(t *testing.T) (s *stage, records []string) {
+	t.Helper()
+	s = begunStage(t)
+	s.put("api", "shop/api:2")
+	s.reaches("shop", 2)
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
+		catalog.Spec.Workloads = catalog.Spec.Workloads[:1]
+		catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+	})
+	s.reaches("shop", 3)
+	return s, []string{first, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Changed api Removed worker (2)"}
+}
+
+// offers expects the images that a catalog offers.
+func (s *stage) offers(want map[string]string) {
+	s.Helper()
+	if got := s.images("shop"); !maps.Equal(got, want) {
+		s.Errorf("the catalog offers %v, want %v", got, want)
+	}
+}
+
+func TestRollbacksOfferWhatWasThere(t *testing.T) {
+	s, records := grownStage(t)
+	s.edit("shop", "bob", pin(1))
+	s.reaches("shop", 4)
+	s.offers(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+	records = append(records, "shop 4 Applied by bob Changed api Added worker (2)")
+	s.tells(records...)
+
+	// Neither the source nor another edit changes what is pinned, also over a restart.
+	s.put("api", "shop/api:3")
+	s.edit("shop", "carol", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
+	s.windowPasses()
+	s.stop()
+	s.start(0)
+	s.watching()
+	s.windowPasses()
+	s.offers(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+	s.tells(records...)
+
+	s.edit("shop", "dave", pin(3))
+	s.reaches("shop", 5)
+	s.offers(map[string]string{"api": "patched"})
+	if held := s.workload("api"); held.Manifest == nil || !strings.Contains(string(held.Manifest.Raw), "shop/api:2") {
+		t.Errorf("it was captured as %+v", held.Manifest)
+	}
+
+	s.put("api", "shop/api:4")
+	s.edit("shop", "erin", pin(0))
+	s.reaches("shop", 6)
+	s.windowPasses()
+	s.offers(map[string]string{"api": "shop/api:4"})
+	s.tells(append(records, "shop 5 Applied by dave Changed api Removed worker (2)", "shop 6 Applied by erin Changed api (1)")...)
+	if status := s.catalog("shop").Status; status.Revision != 6 || len(status.History) != 6 {
+		t.Errorf("the status is %+v", status)
+	}
+}
+
+func TestPauseDoesNotHoldARollbackBack(t *testing.T) {
+	s, records := grownStage(t)
+	s.pause("shop", "eve")
+	s.edit("shop", "bob", pin(2))
+	s.reaches("shop", 4)
+	s.tells(append(records, "shop 4 Applied by bob Changed api Added worker (2)")...)
+}
+
+func TestRevisionsThatAreNotKeptCannotBeGoneBackTo(t *testing.T) {
+	s, records := grownStage(t)
+	if err := s.revisions().drop(t.Context(), "uid-of-shop"); err != nil {
+		t.Fatal(err)
+	}
+	s.edit("shop", "adam", pin(1))
+	record := s.awaits(v1alpha1.SyncStateManualIntervention)
+	if why := record.Status.Error; why.Reason != v1alpha1.ReasonRevisionNotKept || !strings.Contains(why.Message, "revision 1") ||
+		record.Status.Attempts != 1 {
+		t.Errorf("the record is %+v, %+v", record.Status, why)
+	}
+	s.offers(map[string]string{"api": "patched"})
+	ready := meta.FindStatusCondition(s.catalog("shop").Status.Conditions, v1alpha1.ConditionReady)
+	if s.catalog("shop").Status.Revision != 3 || ready.Reason != v1alpha1.ReasonRevisionNotKept {
+		t.Errorf("revision %d, %+v", s.catalog("shop").Status.Revision, ready)
+	}
+
+	s.edit("shop", "bob", pin(0))
+	s.reaches("shop", 3)
+	s.put("api", "shop/api:3", with(true, "spec", "paused"))
+	s.reaches("shop", 4)
+	if got := s.told(); len(got) != len(records)+2 {
+		t.Errorf("records %q", got)
+	}
+	if !meta.IsStatusConditionTrue(s.catalog("shop").Status.Conditions, v1alpha1.ConditionReady) {
+		t.Errorf("the conditions are %+v", s.catalog("shop").Status.Conditions)
+	}
+}
+
+// TestRevisionsCostWhatHasChanged counts the manifests that are kept.
+func TestRevisionsCostWhatHasChanged(t *testing.T) {
+	var names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprintf("w%d", i))
+	}
+	s := newStage(t, appCatalog("shop", names...))
+	for _, name := range names {
+		s.put(name, "shop/"+name+":1")
+	}
+	s.start(0)
+	s.reaches("shop", 1)
+	s.watching()
+	s.windowPasses()
+	if n := s.kept("manifest/"); n != 100 {
+		t.Errorf("%d manifests are kept of 100 workloads", n)
+	}
+	for i := range 3 {
+		s.put("w7", fmt.Sprintf("shop/w7:%d", i+2))
+		s.reaches("shop", int64(i+2))
+	}
+	if n := s.kept("manifest/"); n != 103 {
+		t.Errorf("%d manifests are kept after three changes", n)
+	}
+	s.edit("shop", "adam", pin(1))
+	s.reaches("shop", 5)
+	if n := s.kept("manifest/"); n != 103 {
+		t.Errorf("%d manifests are kept after a rollback", n)
+	}
+}
+
+func TestRevisionsGoWithTheHistory(t *testing.T) {
+	s, _ := grownStage(t)
+	s.edit("shop", "bob", pin(1))
+	s.reaches("shop", 4)
+	s.edit("shop", "bob", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(1)) })
+	s.reaches("shop", 4)
+	s.eventually("what cannot be gone back to is removed", func() error {
+		// Of revision 3, the patched manifest; the others are those of 1.
+		if heads, manifests := s.kept("head/"), s.kept("manifest/"); heads != 2 || manifests != 2 {
+			return fmt.Errorf("%d heads and %d manifests are kept", heads, manifests)
+		}
+		return nil
+	})
+	if history := s.catalog("shop").Status.History; len(history) != 1 || history[0].Revision != 4 {
+		t.Errorf("the history is %+v", history)
+	}
+	// What is pinned is kept although it is not in the history any more.
+	s.edit("shop", "bob", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
+	s.reaches("shop", 4)
+	s.offers(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+}
+
+func TestRevisionsGoWithTheCatalog(t *testing.T) {
+	for name, deleted := range map[string]func(s *stage){
+		"while it is followed": func(s *stage) { s.deleteCatalog("shop") },
+		"while nobody looks":   func(s *stage) { s.stop(); s.deleteCatalog("shop"); s.start(0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "worker"))
+			s.start(0)
+			s.reaches("shop", 1)
+			s.reaches("work", 1)
+			if n := s.kept(""); n != 6 {
+				t.Fatalf("%d rows are kept of two catalogs", n)
+			}
+			deleted(s)
+			s.eventually("nothing is kept of it", func() error {
+				if n := s.kept(""); n != 3 {
+					return fmt.Errorf("%d rows are kept of one catalog", n)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// revisions are those of the stage's store.
+func (s *stage) revisions() *revisions { return &revisions{s.store().Table(revisionsTable)} }
+
+// kept counts the rows whose key has a prefix.
+func (s *stage) kept(prefix string) int64 {
+	s.Helper()
+	n, err := s.revisions().table.Count(s.Context(), prefix)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+func (s *stage) deleteCatalog(name string) {
+	s.Helper()
+	if err := s.api.Tracker().Delete(catalogKind, "teams", name); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// workload is what the catalog shop holds of a Deployment.
+func (s *stage) workload(name string) *v1alpha1.CatalogWorkloadRecord {
+	s.Helper()
+	all := s.workloads()
+	at := slices.IndexFunc(all, func(r v1alpha1.CatalogWorkload) bool {
+		return r.Status.Name == name && r.Labels[v1alpha1.LabelCatalog] == "shop"
+	})
+	if at < 0 {
+		s.Fatalf("shop does not hold %s", name)
+	}
+	return &all[at].Status
+}
