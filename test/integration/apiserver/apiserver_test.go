@@ -73,6 +73,8 @@ func TestAPI(t *testing.T) {
 		{"a rule needs the rights of its author", testCallerRights},
 		{"a catalog needs the rights of its author", testCatalogRights},
 		{"an edit is noted with its author", testEdits},
+		{"requests have defaults", testRequests},
+		{"each request is a right of its own", testRequestRights},
 		{"a namespace with our objects is deleted", testNamespaceDeletion},
 		{"a record goes with its owner", testGarbageCollection},
 		{"a restart keeps objects and revisions", testRestart},

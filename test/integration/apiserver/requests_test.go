@@ -1,0 +1,89 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+// request creates a request at a subresource of an object, with plain kubectl, which sends no content type with it.
+func request(ctx context.Context, as devcluster.Kubectl, namespace, object, subresource, body, query string) (string, error) {
+	path := fmt.Sprintf("/apis/configbutler.ai/v1alpha1/namespaces/%s/%s/%s%s", namespace, object, subresource, query)
+	return as.Feed(ctx, body, "create", "--raw", path, "-f", "-")
+}
+
+// Every action has defaults for all that can be asked of it, but for a rollback, which needs a revision.
+func testRequests(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "requests")
+	s.apply(t, catalogIn(namespace, namespace))
+	for _, body := range []string{"", "{}", " \n", `{"metadata":{"namespace":"requests","name":"shop"}}`} {
+		out, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", body, "?dryRun=All")
+		if err != nil || !strings.Contains(out, `"accepted":true,"message":"Would read the namespace requests anew (dry run)"`) {
+			t.Errorf("sync with the body %q: %v: %s", body, err, out)
+		}
+	}
+	for _, each := range []struct{ object, subresource, body, want string }{
+		{"appcatalogs/shop", "sync", `{"metadata":{"name":"other"}}`, "metadata.name: Invalid value: \"other\": must be shop"},
+		{"appcatalogs/shop", "sync", `{"metadata":{"namespace":"default"}}`, "does not match the namespace sent on the request"},
+		{"appcatalogs/shop", "sync", `{"spec":{}}`, `unknown field "spec"`},
+		{"appcatalogs/shop", "rollback", "", "spec.revision: Required value: name the revision to go to"},
+		{"appcatalogs/shop", "rollback", "{}", "spec.revision: Required value: name the revision to go to"},
+		{"appcatalogs/shop", "rollback", `{"spec":{"revision":7}}`, "spec.revision: "},
+		{"appcatalogs/none", "sync", "", "NotFound"},
+		{"appcatalogs/none", "rollback", `{"spec":{"revision":1}}`, "NotFound"},
+		{"syncstatuses/none", "dismiss", "", "NotFound"},
+		{"syncstatuses/none", "dismiss", "{}", "NotFound"},
+		{"syncstatuses/none", "retry", "", "NotFound"},
+		{"syncstatuses/none", "retry", "{}", "NotFound"},
+	} {
+		out, err := request(t.Context(), s.admin, namespace, each.object, each.subresource, each.body, "?fieldValidation=Strict")
+		if err == nil || !strings.Contains(err.Error(), each.want) {
+			t.Errorf("%s of %s with the body %q: %v: %s, want %s", each.subresource, each.object, each.body, err, out, each.want)
+		}
+	}
+	if out, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", "", ""); err != nil || !strings.Contains(out, `"accepted":true`) {
+		t.Errorf("sync: %v: %s", err, out)
+	}
+}
+
+// Who may look may not touch, and who may do one thing may not do another.
+func testRequestRights(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "request-rights")
+	s.apply(t, catalogIn(namespace, namespace))
+	rita := s.ordinary(t, "rita")
+	s.grant(t, "rita", namespace, "looks", "get,list,watch", "appcatalogs.configbutler.ai,syncstatuses.configbutler.ai")
+	actions := []struct{ resource, object, subresource, answer string }{
+		{"appcatalogs", "shop", "sync", `"accepted":true`},
+		{"appcatalogs", "shop", "rollback", "spec.revision: Required value"},
+		{"syncstatuses", "none", "dismiss", "NotFound"},
+		{"syncstatuses", "none", "retry", "NotFound"},
+	}
+	ask := func(ctx context.Context, resource, object, subresource string) string {
+		out, err := request(ctx, rita, namespace, resource+"/"+object, subresource, "", "?dryRun=All")
+		return fmt.Sprint(out, err)
+	}
+	for i, granted := range actions {
+		role := granted.resource + "-" + granted.subresource
+		s.kubectl(t, "create", "role", role, "-n", namespace, "--verb=create",
+			"--resource="+granted.resource+".configbutler.ai/"+granted.subresource)
+		s.kubectl(t, "create", "rolebinding", role, "-n", namespace, "--role="+role, "--user=rita")
+		eventually(t, "rita has the right to "+role, func(ctx context.Context) error {
+			if said := ask(ctx, granted.resource, granted.object, granted.subresource); !strings.Contains(said, granted.answer) {
+				return fmt.Errorf("%s, want %s", said, granted.answer)
+			}
+			return nil
+		})
+		for _, other := range actions[i+1:] {
+			want := fmt.Sprintf(`cannot create resource "%s/%s"`, other.resource, other.subresource)
+			if said := ask(t.Context(), other.resource, other.object, other.subresource); !strings.Contains(said, want) {
+				t.Errorf("rita asks for %s of %s: %s, want %s", other.subresource, other.resource, said, want)
+			}
+		}
+	}
+}
