@@ -58,6 +58,8 @@ type Change struct {
 	UID             types.UID
 	ResourceVersion string
 	Removed         bool
+	// FirstResourceVersion is that of the first event.
+	FirstResourceVersion string
 	// First and Last are when the first and the last event came.
 	First, Last time.Time
 	// Events counts them. One that is told twice counts once.
@@ -80,6 +82,9 @@ func (c *Change) merge(event Event, now time.Time) bool {
 		return false
 	case order > 0:
 		c.UID, c.ResourceVersion, c.Removed = event.UID, event.ResourceVersion, event.Removed
+	}
+	if c.Events == 0 {
+		c.FirstResourceVersion = event.ResourceVersion
 	}
 	c.Last = now
 	c.Events++

@@ -29,6 +29,7 @@ type changeRow struct {
 	UID             types.UID      `json:"uid,omitempty"`
 	ResourceVersion string         `json:"resourceVersion,omitempty"`
 	Removed         bool           `json:"removed,omitempty"`
+	FirstVersion    string         `json:"firstResourceVersion,omitempty"`
 	First           time.Time      `json:"first"`
 	Last            time.Time      `json:"last"`
 	Events          int            `json:"events"`
@@ -48,7 +49,7 @@ func (b *batch) encodeHead() workstore.Row {
 }
 
 func (b *batch) encodeChange(c *Change) workstore.Row {
-	value, _ := json.Marshal(changeRow{c.UID, c.ResourceVersion, c.Removed, c.First, c.Last, c.Events, c.Authors})
+	value, _ := json.Marshal(changeRow{c.UID, c.ResourceVersion, c.Removed, c.FirstResourceVersion, c.First, c.Last, c.Events, c.Authors})
 	return workstore.Row{Key: b.changesStart() + c.Group + "/" + c.Kind + "/" + c.Name, Value: value}
 }
 
@@ -97,6 +98,6 @@ func (b *batch) restore(object *Object, value []byte) error {
 	if err := json.Unmarshal(value, &row); err != nil {
 		return fmt.Errorf("decode it: %w", err)
 	}
-	b.changes[*object] = &Change{*object, row.UID, row.ResourceVersion, row.Removed, row.First, row.Last, row.Events, row.Authors}
+	b.changes[*object] = &Change{*object, row.UID, row.ResourceVersion, row.Removed, row.FirstVersion, row.First, row.Last, row.Events, row.Authors}
 	return nil
 }

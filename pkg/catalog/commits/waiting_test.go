@@ -1,0 +1,147 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commits_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/commits"
+	"github.com/configbutler/slipstream/pkg/landing"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// stage is a table that outlives processes, and the clock.
+type stage struct {
+	testing.TB
+	table *workstore.Table
+	clock *clocktesting.FakeClock
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	return &stage{t, workstore.New(bolttest.NewKV(t), "/test").Table(commits.TableName), clocktesting.NewFakeClock(noon)}
+}
+
+func span(name, after, to string) commits.Span {
+	return commits.Span{After: after, To: to, Object: landing.Object{
+		GroupResource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Namespace: "production", Name: name,
+	}}
+}
+
+// expect has a record wait whose change was seen now.
+func (s *stage) expect(namespace, name string, spans ...commits.Span) []commits.Span {
+	s.Helper()
+	record := &v1alpha1.SyncStatus{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name},
+		Spec:       v1alpha1.SyncStatusSpec{Batch: "batch of " + name}, Status: v1alpha1.SyncRecord{DetectedAt: metav1.NewTime(s.clock.Now())},
+	}
+	out, err := commits.NewWaiting(s.table, s.clock).Expect(s.Context(), namespace, record, spans)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return out
+}
+
+// waits expects the records of a namespace that wait.
+func (s *stage) waits(namespace string, want ...string) {
+	s.Helper()
+	var got []string
+	for entry, err := range commits.NewWaiting(s.table, s.clock).In(s.Context(), namespace) {
+		if err != nil {
+			s.Fatal(err)
+		}
+		if entry.Record.Namespace != "teams" || entry.Batch != "batch of "+entry.Record.Name {
+			s.Errorf("waiting is %+v", entry)
+		}
+		got = append(got, fmt.Sprint(entry.Record.Name, " ", len(entry.Spans)))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Errorf("those that wait:\n%s", diff)
+	}
+}
+
+func TestRecordsWait(t *testing.T) {
+	s := newStage(t)
+	s.expect("production", "b", span("api", "1", "2"))
+	s.clock.Step(time.Second)
+	s.expect("production", "a", span("api", "2", "3"), span("web", "2", "3"))
+	s.expect("production", "c")
+	s.expect("produce", "d", span("api", "1", "2"))
+	s.waits("production", "b 1", "a 2")
+	s.waits("prod")
+}
+
+// A record that is written again, after a death in the middle of its work, tells of what it told of before.
+func TestSpansBeginWhereTheyBegan(t *testing.T) {
+	s := newStage(t)
+	s.expect("production", "a", span("api", "1", "2"), span("web", "1", "2"))
+	got := s.expect("production", "a", span("api", "2", "4"), span("db", "3", "4"))
+	if diff := cmp.Diff([]commits.Span{span("api", "1", "4"), span("web", "1", "2"), span("db", "3", "4")}, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := s.expect("production", "a"); len(got) != 3 {
+		t.Errorf("the second time it waits for %+v", got)
+	}
+	s.waits("production", "a 3")
+}
+
+func TestRecordsDoNotWaitForGood(t *testing.T) {
+	s := newStage(t)
+	s.expect("production", "old", span("api", "1", "2"))
+	s.clock.Step(landing.MaxAge + time.Second)
+	s.waits("production")
+	s.expect("production", "young", span("api", "1", "2"))
+	s.waits("production", "young 1")
+	if n, err := s.table.Count(t.Context(), ""); err != nil || n != 1 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
+func TestTheNewestRecordsWait(t *testing.T) {
+	s := newStage(t)
+	for i := range commits.MaxWaiting + 2 {
+		s.clock.Step(time.Second)
+		s.expect("production", fmt.Sprint(i), span("api", "1", "2"))
+	}
+	n, first := 0, ""
+	for entry, err := range commits.NewWaiting(s.table, s.clock).In(t.Context(), "production") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; first == "" {
+			first = entry.Record.Name
+		}
+	}
+	if n != commits.MaxWaiting || first != "2" {
+		t.Errorf("%d wait, the first is %s", n, first)
+	}
+}
+
+func TestRowsThatCannotBeReadAreInNobodysWay(t *testing.T) {
+	s := newStage(t)
+	for _, key := range []string{"production/x", "production/zz/teams/x", "production/0000000000000001/teams/x"} {
+		if err := s.table.Put(t.Context(), workstore.Row{Key: key, Value: []byte("?")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.waits("production")
+	s.expect("production", "a", span("api", "1", "2"))
+	s.waits("production", "a 1")
+}
