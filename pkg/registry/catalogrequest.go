@@ -24,27 +24,32 @@ type catalogRequests struct {
 	patience                    time.Duration
 }
 
-// tell says in an answer what has been recorded as the batch of a catalog, and whether anything has.
-func (c *catalogRequests) tell(
-	ctx context.Context, catalog *configbutler.AppCatalog, batch string, answer *configbutler.RequestOutcome,
-) (told bool) {
+// recordOf finds the SyncStatus of a batch of a catalog. When there is none, or it cannot be read, it returns nil: what has
+// been asked for happens all the same.
+func (c *catalogRequests) recordOf(ctx context.Context, catalog *configbutler.AppCatalog, batch string) *v1alpha1.SyncStatus {
 	spec := v1alpha1.SyncStatusSpec{
 		Type: v1alpha1.SyncTypeCatalog, Batch: batch,
 		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: catalog.Name, UID: catalog.UID},
 	}
-	record, _, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) {
-		stored, err := read[*configbutler.SyncStatus](ctx, c.records, name)
-		if err != nil {
-			return nil, err
-		}
-		return versioned(stored)
-	})
-	if err != nil || record == nil {
-		return false // What has been asked for is recorded all the same.
+	record, _, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return c.recordCalled(ctx, name) })
+	if err != nil {
+		return nil
 	}
+	return record
+}
+
+func (c *catalogRequests) recordCalled(ctx context.Context, name string) (*v1alpha1.SyncStatus, error) {
+	stored, err := read[*configbutler.SyncStatus](ctx, c.records, name)
+	if err != nil {
+		return nil, err
+	}
+	return versioned(stored)
+}
+
+// tell adds to an answer what a record says.
+func tell(answer *configbutler.RequestOutcome, record *v1alpha1.SyncStatus) {
 	answer.SyncStatuses = []string{record.Name}
 	answer.Message += fmt.Sprintf("; SyncStatus %s: %s", record.Name, syncrecord.Sentence(record))
-	return true
 }
 
 // heldBack says why changes of the source of a catalog wait, and how they would not; it is empty when they do not.
@@ -52,12 +57,12 @@ func heldBack(catalog *configbutler.AppCatalog, now time.Time) string {
 	switch spec := &catalog.Spec; {
 	case catalog.DeletionTimestamp != nil:
 		return "it is being deleted"
-	case spec.PauseUntil != nil && spec.PauseUntil.After(now):
-		return fmt.Sprintf("changes of the source wait until %s, which is its spec.pauseUntil; to end that: %s",
-			spec.PauseUntil.UTC().Format(time.RFC3339), clearing(catalog, "pauseUntil"))
 	case spec.PinnedRevision != nil:
 		return fmt.Sprintf("changes of the source wait, because its spec.pinnedRevision is %d; to go forward: %s",
 			*spec.PinnedRevision, clearing(catalog, "pinnedRevision"))
+	case spec.PauseUntil != nil && spec.PauseUntil.After(now):
+		return fmt.Sprintf("changes of the source wait until %s, which is its spec.pauseUntil; to end that: %s",
+			spec.PauseUntil.UTC().Format(time.RFC3339), clearing(catalog, "pauseUntil"))
 	}
 	return ""
 }

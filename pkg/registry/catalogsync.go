@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 )
 
@@ -81,12 +82,29 @@ func (c *catalogRequests) answerSync(ctx context.Context, catalog *configbutler.
 		return
 	}
 	answer.Message = fmt.Sprintf("The namespace %s has been read", catalog.Spec.SourceNamespace)
-	if c.tell(ctx, catalog, id, answer) {
-		return
-	}
-	if why := heldBack(over, c.clock.Now()); why != "" {
+	why := heldBack(over, c.clock.Now())
+	switch record := c.foundBy(ctx, catalog, over, id); {
+	case record != nil:
+		tell(answer, record)
+	case why != "":
 		answer.Message = "Nothing is recorded: meanwhile " + why
-		return
+	default:
+		answer.Message += ": nothing had changed that is not recorded already"
 	}
-	answer.Message += ": nothing had changed"
+}
+
+// foundBy is the record of what a request has found; or else of the batch that was closed early because of it, from which
+// the catalog has its newest revision. It returns nil when there is neither.
+func (c *catalogRequests) foundBy(ctx context.Context, before, after *configbutler.AppCatalog, id string) *v1alpha1.SyncStatus {
+	if record := c.recordOf(ctx, before, id); record != nil {
+		return record
+	}
+	if after.Status.Revision <= before.Status.Revision {
+		return nil
+	}
+	record, err := c.recordCalled(ctx, after.Status.LatestSync)
+	if err != nil {
+		return nil // It may have been deleted.
+	}
+	return record
 }

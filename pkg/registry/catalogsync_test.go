@@ -21,13 +21,20 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
-// read is what the controller does with a request: it records what has changed, if anything has, and drops the request.
-func read(ctx context.Context, storage *registry.Storage, changed int32, meanwhile func(*configbutler.AppCatalog)) error {
+// read is what the controller does with a request: it records what has changed, if anything has, as a batch of the request
+// or of before, and drops the request.
+func read(
+	ctx context.Context, storage *registry.Storage, changed int32, before string, meanwhile func(*configbutler.AppCatalog),
+) error {
 	asked := func(catalog *configbutler.AppCatalog) bool { return len(catalog.Status.PendingSyncs) > 0 }
 	return follow(ctx, storage, asked, func(catalog *configbutler.AppCatalog) error {
 		request := catalog.Status.PendingSyncs[0]
 		if changed > 0 {
-			record, err := newRecord(catalog, request.ID, syncrecord.Step{To: v1alpha1.SyncStateApplied, By: request.Actor, At: noon})
+			batch, step := request.ID, syncrecord.Step{To: v1alpha1.SyncStateApplied, By: request.Actor, At: noon}
+			if before != "" {
+				batch, step = before, syncrecord.Step{To: v1alpha1.SyncStateAutoApplied, At: noon}
+			}
+			record, err := newRecord(catalog, batch, step)
 			if err != nil {
 				return err
 			}
@@ -35,30 +42,38 @@ func read(ctx context.Context, storage *registry.Storage, changed int32, meanwhi
 			if err := storage.Records.Write(ctx, record); err != nil {
 				return err
 			}
+			catalog.Status.LatestSync = record.Name
 		}
 		if err := editCatalog(ctx, storage, "appcatalogs", meanwhile); err != nil {
 			return err
 		}
-		return editCatalog(ctx, storage, "appcatalogs/status", func(c *configbutler.AppCatalog) { c.Status.PendingSyncs = nil })
+		return editCatalog(ctx, storage, "appcatalogs/status", func(c *configbutler.AppCatalog) {
+			c.Status.PendingSyncs = nil
+			if changed > 0 {
+				c.Status.Revision, c.Status.LatestSync = c.Status.Revision+1, catalog.Status.LatestSync
+			}
+		})
 	})
 }
 
 func TestCatalogSyncIsAnswered(t *testing.T) {
 	asIs := func(*configbutler.AppCatalog) {}
 	tests := map[string]struct {
-		changed   int32
-		meanwhile func(*configbutler.AppCatalog)
-		want      string
+		changed      int32
+		before, want string
 	}{
-		"something has changed": {changed: 2, meanwhile: asIs, want: "The namespace production has been read; SyncStatus %s: 2 workloads changed by jane"},
-		"nothing has":           {meanwhile: asIs, want: "The namespace production has been read: nothing had changed"},
+		"something has changed": {changed: 2, want: "The namespace production has been read; SyncStatus %s: 2 workloads changed by jane"},
+		"something had begun to be gathered": {
+			changed: 1, before: "b1", want: "The namespace production has been read; SyncStatus %s: 1 workload changed",
+		},
+		"nothing has": {want: "The namespace production has been read: nothing had changed that is not recorded already"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			storage := newStorage(t)
 			catalog := newCatalog(t, storage, asIs)
 			done := make(chan error, 1)
-			go func() { done <- read(in(t), storage, tt.changed, tt.meanwhile) }()
+			go func() { done <- read(in(t), storage, tt.changed, tt.before, asIs) }()
 			answer, err := ask(as(t, "jane"), storage, "appcatalogs/sync", "shop", &configbutler.CatalogSync{})
 			if err != nil {
 				t.Fatal(err)
@@ -184,7 +199,7 @@ func TestCatalogSyncThatComesToNothing(t *testing.T) {
 	newCatalog(t, storage, func(*configbutler.AppCatalog) {})
 	done := make(chan error, 1)
 	go func() {
-		done <- read(in(t), storage, 0, func(catalog *configbutler.AppCatalog) {
+		done <- read(in(t), storage, 0, "", func(catalog *configbutler.AppCatalog) {
 			catalog.Spec.PauseUntil = new(metav1.NewTime(noon.Add(time.Hour)))
 		})
 	}()

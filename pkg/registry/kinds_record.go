@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
@@ -51,11 +50,11 @@ func syncStatuses() kind[*configbutler.SyncStatus, struct{}, configbutler.SyncRe
 
 // recordSentence is what everybody shows of a record.
 func recordSentence(o *configbutler.SyncStatus) string {
-	var record v1alpha1.SyncStatus
-	if err := v1alpha1.Convert_configbutler_SyncStatus_To_v1alpha1_SyncStatus(o, &record, nil); err != nil {
+	record, err := versioned(o)
+	if err != nil {
 		return string(o.Status.State) // what is stored has been converted before
 	}
-	return syncrecord.Sentence(&record)
+	return syncrecord.Sentence(record)
 }
 
 // changedNames are the names of what changed, in order, each once.

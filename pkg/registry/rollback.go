@@ -57,7 +57,9 @@ func (c *catalogRequests) carryOutRollback(ctx context.Context, name string, req
 		answer.Message = fmt.Sprintf("AppCatalog %s goes from revision %d to what it was at revision %d, and changes of the source wait",
 			name, catalog.Status.Revision, to)
 		c.awaitEdit(ctx, catalog)
-		c.tell(ctx, catalog, syncrecord.EditBatch(catalog.Generation), answer)
+		if record := c.recordOf(ctx, catalog, syncrecord.EditBatch(catalog.Generation)); record != nil {
+			tell(answer, record)
+		}
 	}
 	if !dryrun.IsDryRun(dryRun) {
 		answer.Message += "; to go forward again: " + clearing(catalog, "pinnedRevision")
