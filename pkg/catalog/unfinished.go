@@ -36,12 +36,15 @@ func (c *catalogs) followRecords() error {
 
 // withoutContent leaves out what may be large.
 func withoutContent(object any) (any, error) {
-	if record, ok := object.(*v1alpha1.SyncStatus); ok {
-		record.ManagedFields = nil
-		status := &record.Status
-		status.ResourceSummaries, status.WorkloadNames, status.ChangedBy, status.Commits = nil, nil, nil, nil
+	record, ok := object.(*v1alpha1.SyncStatus)
+	if !ok {
+		return object, nil
 	}
-	return object, nil
+	trimmed := *record
+	trimmed.ManagedFields = nil
+	status := &trimmed.Status
+	status.ResourceSummaries, status.WorkloadNames, status.ChangedBy, status.Commits = nil, nil, nil, nil
+	return &trimmed, nil
 }
 
 // catalogOf is the catalog of a record.
