@@ -55,6 +55,7 @@ func (k *keeper) fail(ctx context.Context, t *task, why *problem) error {
 		record, err = syncrecord.Move(record, step)
 	default:
 		// It has been written that it is applied, and the catalog could not follow: only trying again is left.
+		k.obstacles.set(t.catalog.UID, verdict{why.reason, why.Error()})
 		return why
 	}
 	if err != nil {

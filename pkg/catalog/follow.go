@@ -75,6 +75,7 @@ func (c *catalogs) catalogGone(object any) {
 		c.interests.forget(catalog.UID)
 		c.events.conditions.Forget(catalog)
 		c.gone.add(catalog)
+		c.keeper.obstacles.set(catalog.UID, verdict{})
 		c.queue.Add(catalog.Spec.SourceNamespace)
 		c.plan()
 	}

@@ -31,6 +31,7 @@ type keeper struct {
 	records   Records
 	clock     clock.PassiveClock
 	revisions *revisions
+	obstacles obstacles
 	// source says how the namespace can be read.
 	source func(namespace string) verdict
 	// trouble says what else keeps a catalog from being ready.
@@ -120,6 +121,7 @@ func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
 		return k.fail(ctx, t, why)
 	}
 	if err == nil {
+		k.obstacles.set(t.catalog.UID, verdict{})
 		k.taken(t.catalog, next.hashes)
 	}
 	return err
@@ -135,7 +137,7 @@ func (k *keeper) plan(ctx context.Context, t *task, seen sight) (plan, error) {
 	}
 	return newPlan(situation{
 		catalog: t.catalog, rules: rules, held: t.held, seen: seen, now: k.clock.Now(),
-		sourceOnly: t.gathered && (edited(t.catalog) || stalled(t.catalog)),
+		sourceOnly: t.gathered && (edited(t.catalog) || stalled(t.catalog) && k.obstacles.get(t.catalog.UID).ok()),
 		begun:      begunToApply(t.record),
 		preview:    t.catalog.Spec.PreviewOnly && !begunToApply(t.record),
 	})

@@ -45,31 +45,28 @@ func (c *catalogs) turn(ctx context.Context, namespace string) error {
 		return err
 	}
 	c.endPauses(namespace, following)
-	err := c.resumeAll(ctx, namespace, following)
-	switch {
-	case err != nil:
-	case c.unexplained(namespace, following):
-		c.queue.AddAfter(namespace, explainInterval)
-	default:
-		if err = c.recordBatch(ctx, namespace, following); err == nil {
-			err = c.answerAll(ctx, namespace, following)
-		}
-	}
+	able, err := c.resumeAll(ctx, namespace, following)
 	errs := []error{err}
+	if c.unexplained(namespace, able) {
+		c.queue.AddAfter(namespace, explainInterval)
+	} else {
+		able, err = c.recordBatch(ctx, namespace, able)
+		errs = append(errs, err, c.answerAll(ctx, namespace, able))
+	}
 	for _, catalog := range following {
 		errs = append(errs, c.keeper.report(ctx, catalog))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err // A batch that is due waits as long as the namespace does.
-	}
-	c.scheduleNext(namespace, following)
-	return nil
+	err = errors.Join(errs...)
+	c.scheduleNext(namespace, following, err != nil)
+	return err
 }
 
-// resumeAll goes on with what was interrupted or has failed.
-func (c *catalogs) resumeAll(ctx context.Context, namespace string, following []*v1alpha1.AppCatalog) error {
-	var errs []error
-	for _, catalog := range following {
+// resumeAll goes on with what was interrupted or has failed. It returns the catalogs that can go on to what comes next.
+func (c *catalogs) resumeAll(
+	ctx context.Context, namespace string, following []*v1alpha1.AppCatalog,
+) (able []*v1alpha1.AppCatalog, err error) {
+	return each(following, func(catalog *v1alpha1.AppCatalog) error {
+		var errs []error
 		for _, record := range c.unfinished(catalog) {
 			again, err := c.resume(ctx, catalog, record)
 			if again > 0 {
@@ -77,33 +74,45 @@ func (c *catalogs) resumeAll(ctx context.Context, namespace string, following []
 			}
 			errs = append(errs, err)
 		}
-	}
-	return errors.Join(errs...)
+		return errors.Join(errs...)
+	})
 }
 
 // recordBatch brings the catalogs of a namespace to what its oldest batch has found changed, if its time has come or
-// somebody waits for what comes after it.
-func (c *catalogs) recordBatch(ctx context.Context, namespace string, following []*v1alpha1.AppCatalog) error {
+// somebody waits for what comes after it. It returns the catalogs that can go on to what comes next.
+func (c *catalogs) recordBatch(
+	ctx context.Context, namespace string, catalogs []*v1alpha1.AppCatalog,
+) (able []*v1alpha1.AppCatalog, err error) {
 	due, some := c.intake.Due(namespace, c.window())
-	if !some || due > 0 && !anyAsked(following) {
-		return nil
+	if !some || due > 0 && !anyAsked(catalogs) {
+		return catalogs, nil
 	}
 	batch, some, err := c.intake.Close(ctx, namespace)
 	if err != nil || !some {
-		return err
+		return nil, err
 	}
-	if len(following) > 0 {
-		seen, err := c.reader.changed(ctx, batch, wantedBy(following))
+	var failed error
+	if len(catalogs) > 0 {
+		seen, err := c.reader.changed(ctx, batch, wantedBy(catalogs))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		var errs []error
-		for _, catalog := range following {
-			errs = append(errs, c.keeper.carryOut(ctx, catalog, occasionOf(batch), seen))
+		able, err = each(catalogs, func(catalog *v1alpha1.AppCatalog) error {
+			return c.keeper.carryOut(ctx, catalog, occasionOf(batch), seen)
+		})
+		if err != nil && c.queue.NumRequeues(namespace) == 0 {
+			return able, err // What fails for the first time may well pass.
 		}
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
+		failed = err
+	}
+	return able, errors.Join(failed, c.endBatch(ctx, batch, len(able)))
+}
+
+// endBatch ends a batch that some catalogs have been brought up to date with. The others do not keep the next batch from
+// them: that one compares everything, and finds what they have missed.
+func (c *catalogs) endBatch(ctx context.Context, batch intake.Batch, with int) error {
+	if with < len(c.following(batch.Namespace)) {
+		c.intake.Resync(batch.Namespace, intake.Missed)
 	}
 	return c.intake.Done(ctx, batch)
 }
@@ -161,9 +170,10 @@ func (c *catalogs) endPauses(namespace string, following []*v1alpha1.AppCatalog)
 	}
 }
 
-// scheduleNext has the namespace looked at again when its next batch is due, or a pause is over.
-func (c *catalogs) scheduleNext(namespace string, following []*v1alpha1.AppCatalog) {
-	if due, some := c.intake.Due(namespace, c.window()); some {
+// scheduleNext has the namespace looked at again when its next batch is due, or a pause is over. After a failure, one that is
+// due already waits as long as the namespace does.
+func (c *catalogs) scheduleNext(namespace string, following []*v1alpha1.AppCatalog, failed bool) {
+	if due, some := c.intake.Due(namespace, c.window()); some && (due > 0 || !failed) {
 		c.queue.AddAfter(namespace, due)
 	}
 	for _, catalog := range following {

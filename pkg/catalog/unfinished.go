@@ -98,7 +98,7 @@ func outdated(record *v1alpha1.SyncStatus, catalog *v1alpha1.AppCatalog) bool {
 
 // trouble is why a catalog does not offer what its spec wants: what failed last and is not settled.
 func (c *catalogs) trouble(catalog *v1alpha1.AppCatalog) verdict {
-	out := verdict{}
+	out := c.keeper.obstacles.get(catalog.UID)
 	for _, record := range c.unfinished(catalog) {
 		if failed(record) && record.Status.Error != nil && !outdated(record, catalog) {
 			out = verdict{record.Status.Error.Reason, record.Status.Error.Message}

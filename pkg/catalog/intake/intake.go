@@ -25,6 +25,8 @@ type ResyncReason string
 const (
 	// Overflow says that there were more changes than there is room for.
 	Overflow ResyncReason = "overflow"
+	// Missed says that a catalog could not be brought up to date with a batch.
+	Missed ResyncReason = "missed"
 	// Relisted says that a watch has begun, or begun again: what happened before is not known.
 	Relisted ResyncReason = "relisted"
 	// Requested says that somebody asked for it.

@@ -37,7 +37,7 @@ var (
 
 func init() {
 	legacyregistry.MustRegister(objectsGauge, capacityGauge, resyncs, blockedGauge, deduplicated, batchesClosed)
-	for _, reason := range []ResyncReason{Overflow, Relisted, Requested, Unreadable} {
+	for _, reason := range []ResyncReason{Missed, Overflow, Relisted, Requested, Unreadable} {
 		resyncs.WithLabelValues(string(reason)) // So that the first one is an increase.
 	}
 }

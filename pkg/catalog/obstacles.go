@@ -1,0 +1,55 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// obstacles are why catalogs cannot become what their records say that they are already. No record can say it: one that
+// tells of a change does not fail any more. A server that starts finds them again.
+type obstacles struct {
+	mu sync.Mutex
+	of map[types.UID]verdict
+}
+
+// set notes the obstacle of a catalog; the zero value says that there is none.
+func (o *obstacles) set(uid types.UID, why verdict) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case why.ok():
+		delete(o.of, uid)
+	case o.of == nil:
+		o.of = map[types.UID]verdict{uid: why}
+	default:
+		o.of[uid] = why
+	}
+}
+
+func (o *obstacles) get(uid types.UID) verdict {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.of[uid]
+}
+
+// each does something with each catalog, and returns those that nothing went wrong with: no catalog waits for another.
+func each(
+	catalogs []*v1alpha1.AppCatalog, do func(*v1alpha1.AppCatalog) error,
+) (able []*v1alpha1.AppCatalog, err error) {
+	var errs []error
+	for _, catalog := range catalogs {
+		err := do(catalog)
+		if err == nil {
+			able = append(able, catalog)
+		}
+		errs = append(errs, err)
+	}
+	return able, errors.Join(errs...)
+}

@@ -1,0 +1,104 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// twoCatalogs is a stage whose catalogs shop and work have their first revisions.
+func twoCatalogs(t *testing.T, shop *v1alpha1.AppCatalog, changes ...func(*stage)) *stage {
+	t.Helper()
+	s := newStage(t, shop, appCatalog("work", "worker", "api"))
+	for _, change := range changes {
+		change(s)
+	}
+	s.start(0)
+	s.reaches("shop", 1)
+	s.reaches("work", 1)
+	s.watching()
+	s.windowPasses()
+	return s
+}
+
+// TestPatchesThatComeNotToFitStopTheirCatalogOnly has a process die when it has recorded what does not fit any more then.
+func TestPatchesThatComeNotToFitStopTheirCatalogOnly(t *testing.T) {
+	paused := with(true, "spec", "paused")
+	shop := appCatalog("shop", "api")
+	shop.Spec.Patches = []v1alpha1.Patch{unfit}
+	s := twoCatalogs(t, shop, func(s *stage) { s.put("api", "shop/api:1", paused) })
+	s.stop()
+	s.put("api", "shop/api:2", paused)
+	ended := s.start(2)
+	s.eventually("the process dies", func() error {
+		select {
+		case <-ended:
+			return nil
+		default:
+			return errors.New("it lives")
+		}
+	})
+	s.stop()
+	s.put("api", "shop/api:3")
+	s.start(0)
+	s.reaches("work", 2)
+	s.put("worker", "shop/worker:2")
+	s.reaches("work", 3)
+	if got := s.images("work"); !maps.Equal(got, map[string]string{"api": "shop/api:3", "worker": "shop/worker:2"}) {
+		t.Errorf("the other catalog offers %v", got)
+	}
+	s.offers(map[string]string{"api": "shop/api:1"})
+	s.eventually("the catalog says why it does not go on", func() error {
+		ready := meta.FindStatusCondition(s.catalog("shop").Status.Conditions, v1alpha1.ConditionReady)
+		if ready.Reason != v1alpha1.ReasonPatchFailed || !strings.Contains(ready.Message, "patches[0]") {
+			return fmt.Errorf("%+v", ready)
+		}
+		return nil
+	})
+	s.put("api", "shop/api:4", paused)
+	s.reaches("shop", 2)
+	s.offers(map[string]string{"api": "shop/api:4"})
+	s.eventually("the catalog is ready", func() error {
+		if conditions := s.catalog("shop").Status.Conditions; !meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady) {
+			return fmt.Errorf("%+v", conditions)
+		}
+		return nil
+	})
+}
+
+// TestCatalogsThatCannotBeReadStopNoOther has the records of one catalog out of reach for some batches.
+func TestCatalogsThatCannotBeReadStopNoOther(t *testing.T) {
+	broken := &atomic.Bool{}
+	s := twoCatalogs(t, appCatalog("shop", "api"), func(s *stage) {
+		s.api.PrependReactor("list", "catalogworkloads", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			selector := action.(clienttesting.ListAction).GetListRestrictions().Labels.String()
+			if broken.Load() && strings.Contains(selector, "shop") {
+				return true, nil, errors.New("a row cannot be read")
+			}
+			return false, nil, nil
+		})
+	})
+	broken.Store(true)
+	for i := range 3 {
+		s.put("api", fmt.Sprintf("shop/api:%d", i+2))
+		s.reaches("work", int64(i+2))
+	}
+	s.edit("work", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[1:] })
+	s.reaches("work", 5)
+	s.offers(map[string]string{"api": "shop/api:1"})
+	broken.Store(false)
+	s.reaches("shop", 2)
+	s.offers(map[string]string{"api": "shop/api:4"})
+}
