@@ -74,6 +74,7 @@ func TestAPI(t *testing.T) {
 		{"a catalog needs the rights of its author", testCatalogRights},
 		{"an edit is noted with its author", testEdits},
 		{"requests have defaults", testRequests},
+		{"what a user says of a record stays", testRecordRequests},
 		{"each request is a right of its own", testRequestRights},
 		{"a namespace with our objects is deleted", testNamespaceDeletion},
 		{"a record goes with its owner", testGarbageCollection},

@@ -52,6 +52,37 @@ func testRequests(t *testing.T, s *stage) {
 	}
 }
 
+// What a user says of a record stays, and is said once.
+func testRecordRequests(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "record-requests")
+	s.kubectl(t, "create", "deployment", "web", "-n", namespace, "--image=shop/web:1")
+	s.apply(t, catalogIn(namespace, namespace))
+	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=60s")
+	record := "syncstatuses/" + s.jsonpath(t, "{.status.latestSync}", "cat", "shop", "-n", namespace)
+	const nothingFollows = "cannot become Retrying: nothing follows Dismissed; Retrying follows Failed or ManualIntervention"
+	for _, each := range []struct{ subresource, body, query, want string }{
+		{"dismiss", "", "?dryRun=All", "Would be dismissed (dry run)"},
+		{"dismiss", "", "", "Dismissed; nothing else has changed"},
+		{"dismiss", "{}", "", " has dismissed it already"},
+		{"retry", "", "", nothingFollows},
+		{"retry", "{}", "", nothingFollows},
+	} {
+		out, err := request(t.Context(), s.admin, namespace, record, each.subresource, each.body, each.query)
+		if said := fmt.Sprint(out, err); !strings.Contains(said, each.want) {
+			t.Errorf("%s%s with the body %q: %s, want %s", each.subresource, each.query, each.body, said, each.want)
+		}
+	}
+	contains(t, s.kubectl(t, "get", "ss", "-n", namespace), "Dismissed by ")
+	out, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "rollback", `{"spec":{"revision":1}}`, "")
+	if want := "AppCatalog shop goes from revision 1 to what it was at revision 1"; err != nil || !strings.Contains(out, want) {
+		t.Errorf("rollback: %v: %s, want %s", err, out, want)
+	}
+	_, err = request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", "", "")
+	if err == nil || !strings.Contains(err.Error(), "its spec.pinnedRevision is 1; to go forward: kubectl patch") {
+		t.Errorf("sync of a pinned catalog: %v", err)
+	}
+}
+
 // Who may look may not touch, and who may do one thing may not do another.
 func testRequestRights(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "request-rights")
