@@ -75,6 +75,7 @@ func TestAPI(t *testing.T) {
 		{"an edit is noted with its author", testEdits},
 		{"requests have defaults", testRequests},
 		{"what a user says of a record stays", testRecordRequests},
+		{"what failed is tried again", testRetry},
 		{"each request is a right of its own", testRequestRights},
 		{"a namespace with our objects is deleted", testNamespaceDeletion},
 		{"a record goes with its owner", testGarbageCollection},

@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -81,6 +82,43 @@ func testRecordRequests(t *testing.T, s *stage) {
 	if err == nil || !strings.Contains(err.Error(), "its spec.pinnedRevision is 1; to go forward: kubectl patch") {
 		t.Errorf("sync of a pinned catalog: %v", err)
 	}
+}
+
+// With one attempt in the policy, what fails is tried again at a user's word and never without.
+func testRetry(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "retries")
+	s.apply(t, strings.Replace(policy, "batchWindow: 1s", "batchWindow: 1s, retry: {maxAttempts: 1}", 1))
+	t.Cleanup(func() { _, _ = s.admin.Run(context.WithoutCancel(t.Context()), "delete", "syncpolicy", "default") })
+	s.kubectl(t, "create", "deployment", "web", "-n", namespace, "--image=shop/web:1")
+	const misfit = `, patches: [{target: {kind: Deployment}, type: JSON6902, patch: '[{"op": "remove", "path": "/spec/nothing"}]'}]}`
+	s.apply(t, strings.Replace(catalogIn(namespace, namespace), "name: web}]}", "name: web}]"+misfit, 1))
+	records := []string{"ss", "-l", "configbutler.ai/catalog=shop", "-n", namespace}
+	becomes := func(state string, attempts int) {
+		for _, want := range []string{fmt.Sprint("attempts}=", attempts), "state}=" + state} {
+			s.kubectl(t, append([]string{"wait", "--for=jsonpath={.status." + want, "--timeout=60s"}, records...)...)
+		}
+	}
+	eventually(t, "a record", func(ctx context.Context) error {
+		out, err := s.admin.Run(ctx, append([]string{"get", "-o", "name"}, records...)...)
+		if err == nil && out == "" {
+			err = errors.New("there is none")
+		}
+		return err
+	})
+	becomes("ManualIntervention", 1)
+	record := "syncstatuses/" + s.jsonpath(t, "{.items[0].metadata.name}", records...)
+	retry := func(attempt int) {
+		out, err := request(t.Context(), s.admin, namespace, record, "retry", "", "")
+		if want := fmt.Sprintf("Attempt %d is under way", attempt); err != nil || !strings.Contains(out, want) {
+			t.Errorf("retry: %v: %s, want %s", err, out, want)
+		}
+	}
+	retry(2)
+	becomes("ManualIntervention", 2)
+	s.kubectl(t, "patch", "cat", "shop", "-n", namespace, "--type=merge", "-p", `{"spec":{"patches":null}}`)
+	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=60s")
+	retry(3)
+	s.kubectl(t, "wait", "--for=jsonpath={.status.state}=Applied", record, "-n", namespace, "--timeout=60s")
 }
 
 // Who may look may not touch, and who may do one thing may not do another.
