@@ -41,6 +41,7 @@ type catalogs struct {
 	reader     *reader
 	keeper     *keeper
 	events     *events
+	unseen     *unseen
 	gone       gone
 	// queue has the namespaces that are to be looked at.
 	queue workqueue.TypedRateLimitingInterface[string]
@@ -90,7 +91,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
 	c := &catalogs{
 		config: config, informers: externalversions.NewSharedInformerFactory(config.Slipstream, 0),
-		interests: newInterests(), authors: edge.authors, replan: make(chan struct{}, 1),
+		interests: newInterests(), unseen: newUnseen(), authors: edge.authors, replan: make(chan struct{}, 1),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: config.Clock}),
 	}
 	var err error
@@ -115,7 +116,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	c.reader = &reader{client: edge.dynamic, lister: source.NewLister(edge.dynamic), types: c.catalogue.Snapshot}
 	c.events = newEvents(edge.events, func() bool { return c.policy().Suspend.CatalogNotices })
 	c.keeper = &keeper{
-		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, clock: config.Clock,
+		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, unseen: c.unseen, clock: config.Clock,
 		revisions: &revisions{config.Store.Table(revisionsTable)},
 		source:    c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events,
 	}

@@ -74,6 +74,7 @@ func (c *catalogs) catalogGone(object any) {
 	if catalog, ok := object.(*v1alpha1.AppCatalog); ok {
 		c.interests.forget(catalog.UID)
 		c.events.conditions.Forget(catalog)
+		c.unseen.forget(catalog.UID)
 		c.gone.add(catalog)
 		c.keeper.obstacles.set(catalog.UID, verdict{})
 		c.queue.Add(catalog.Spec.SourceNamespace)

@@ -29,6 +29,7 @@ var errGoing = errors.New("the catalog is being deleted")
 type keeper struct {
 	api       typed.ConfigbutlerV1alpha1Interface
 	records   Records
+	unseen    *unseen
 	clock     clock.PassiveClock
 	revisions *revisions
 	obstacles obstacles
@@ -196,6 +197,7 @@ func (k *keeper) put(ctx context.Context, before, after *v1alpha1.SyncStatus) er
 	if err := k.write(ctx, after); err != nil {
 		return err
 	}
+	k.unseen.wrote(after)
 	if before == nil || before.Status.State != after.Status.State {
 		recordsWritten.WithLabelValues(string(after.Status.State)).Inc()
 		k.events.recorded(after)

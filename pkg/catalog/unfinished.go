@@ -26,7 +26,7 @@ func (c *catalogs) followRecords() error {
 		return fmt.Errorf("follow the SyncStatuses: %w", err)
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: c.recordChanged, UpdateFunc: func(_, after any) { c.recordChanged(after) },
+		AddFunc: c.recordChanged, UpdateFunc: func(_, after any) { c.recordChanged(after) }, DeleteFunc: c.recordGone,
 	})
 	if err != nil {
 		return fmt.Errorf("follow the SyncStatuses: %w", err)
@@ -66,19 +66,40 @@ func (c *catalogs) recordChanged(object any) {
 	}
 }
 
-// unfinished are the records of a catalog that the server has to go on with, or somebody else, the oldest first. Those of
-// them that tell of a revision which the catalog does not show were interrupted.
-func (c *catalogs) unfinished(catalog *v1alpha1.AppCatalog) []*v1alpha1.SyncStatus {
+func (c *catalogs) recordGone(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	if record, ok := object.(*v1alpha1.SyncStatus); ok {
+		c.unseen.gone(record)
+	}
+}
+
+// records are those of a catalog that the cache has.
+func (c *catalogs) records(catalog *v1alpha1.AppCatalog) []*v1alpha1.SyncStatus {
 	// The index is there since before the informer was started.
 	objects, _ := c.informers.Configbutler().V1alpha1().SyncStatuses().Informer().GetIndexer().ByIndex(byCatalog, string(catalog.UID))
 	var out []*v1alpha1.SyncStatus
 	for _, object := range objects {
-		if record, ok := object.(*v1alpha1.SyncStatus); ok && (failed(record) || begunToApply(record) && !over(record, catalog)) {
+		if record, ok := object.(*v1alpha1.SyncStatus); ok {
 			out = append(out, record)
 		}
 	}
-	slices.SortFunc(out, func(a, b *v1alpha1.SyncStatus) int { return a.Status.DetectedAt.Compare(b.Status.DetectedAt.Time) })
 	return out
+}
+
+// unfinished are the records of a catalog that the server has to go on with, or somebody else, the oldest first. Those of
+// them that tell of a revision which the catalog does not show were interrupted.
+func (c *catalogs) unfinished(catalog *v1alpha1.AppCatalog) []*v1alpha1.SyncStatus {
+	out := slices.DeleteFunc(c.records(catalog), func(record *v1alpha1.SyncStatus) bool {
+		return !failed(record) && (!begunToApply(record) || over(record, catalog))
+	})
+	slices.SortFunc(out, compareDetection)
+	return out
+}
+
+func compareDetection(a, b *v1alpha1.SyncStatus) int {
+	return a.Status.DetectedAt.Compare(b.Status.DetectedAt.Time)
 }
 
 // failed says whether what a record tells of could not be done yet.
@@ -99,7 +120,9 @@ func outdated(record *v1alpha1.SyncStatus, catalog *v1alpha1.AppCatalog) bool {
 // trouble is why a catalog does not offer what its spec wants: what failed last and is not settled.
 func (c *catalogs) trouble(catalog *v1alpha1.AppCatalog) verdict {
 	out := c.keeper.obstacles.get(catalog.UID)
-	for _, record := range c.unfinished(catalog) {
+	records := c.unseen.over(c.records(catalog), catalog.UID)
+	slices.SortFunc(records, compareDetection)
+	for _, record := range records {
 		if failed(record) && record.Status.Error != nil && !outdated(record, catalog) {
 			out = verdict{record.Status.Error.Reason, record.Status.Error.Message}
 		}
