@@ -140,7 +140,7 @@ func enter(record *v1alpha1.SyncStatus, step Step) {
 	case v1alpha1.SyncStateRetrying:
 		status.Attempts++
 	case v1alpha1.SyncStateInProgress:
-		status.Progress = nil
+		status.Progress, status.Failures, status.Warnings = nil, nil, nil
 	case v1alpha1.SyncStateAutoApplied, v1alpha1.SyncStateApplied, v1alpha1.SyncStateCompleted:
 		status.Error = nil
 	default:

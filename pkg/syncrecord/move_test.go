@@ -120,12 +120,16 @@ func TestManualInterventionSaysWhatBlocks(t *testing.T) {
 func TestARunThatIsTriedAgainCountsFromTheStart(t *testing.T) {
 	record := in(environment, retrying, true)
 	record.Status.Progress = &v1alpha1.Progress{Done: 3, Total: 10}
+	record.Status.Failures, record.Status.Warnings = []v1alpha1.ObjectFailure{{Name: "app-config"}}, []string{"not copied"}
 	moved, err := syncrecord.Move(record, stepTo(inProgress, "", later))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if moved.Status.Progress != nil {
 		t.Errorf("the progress of the last attempt is left: %v", moved.Status.Progress)
+	}
+	if moved.Status.Failures != nil || moved.Status.Warnings != nil {
+		t.Errorf("failures of the last attempt are left: %v, %v", moved.Status.Failures, moved.Status.Warnings)
 	}
 }
 

@@ -4169,7 +4169,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectFailure(ref common.ReferenceCal
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "message is a sentence for people, at most 1024 characters. It never holds the content of a Secret.",
+							Description: "message is a sentence for people, at most 512 bytes. It never holds the content of a Secret.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5998,7 +5998,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "failures are the objects that could not be dealt with, while others were, in the last attempt; at most 1000.",
+							Description: "failures are the objects that could not be dealt with, while others were, in the last attempt; at most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -159,3 +159,34 @@ func TestAnEmptyListOfWhatIsIgnoredStaysEmpty(t *testing.T) {
 		}
 	}
 }
+
+// A window of one's own, or a workload of a branch, comes and goes without those of others.
+func TestPartsOfEnvironmentsAreAppliedSideBySide(t *testing.T) {
+	environments := fake.NewClientset().ConfigbutlerV1alpha1().Environments("team-a")
+	ctx := context.Background()
+	var got *v1alpha1.Environment
+	for _, step := range []struct {
+		manager string
+		spec    *applyv1alpha1.EnvironmentSpecApplyConfiguration
+	}{
+		{"jane", applyv1alpha1.EnvironmentSpec().WithSyncWindows(window("nightly"), window("noon")).WithBranchWorkloads(workload(v1alpha1.WorkloadJob, "api"))},
+		{"joe", applyv1alpha1.EnvironmentSpec().WithSyncWindows(window("freeze")).WithBranchWorkloads(workload(v1alpha1.WorkloadDeployment, "api"))},
+		{"jane", applyv1alpha1.EnvironmentSpec().WithSyncWindows(window("noon"))},
+	} {
+		var err error
+		object := applyv1alpha1.Environment("alice", "team-a").WithSpec(step.spec)
+		if got, err = environments.Apply(ctx, object, metav1.ApplyOptions{FieldManager: step.manager}); err != nil {
+			t.Fatalf("applying as %s: %v", step.manager, err)
+		}
+	}
+	if diff := cmp.Diff([]v1alpha1.SyncWindow{{Name: "noon"}, {Name: "freeze"}}, got.Spec.SyncWindows); diff != "" {
+		t.Errorf("wrong windows (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "api"}}, got.Spec.BranchWorkloads); diff != "" {
+		t.Errorf("wrong workloads (-want +got):\n%s", diff)
+	}
+}
+
+func window(name string) *applyv1alpha1.SyncWindowApplyConfiguration {
+	return applyv1alpha1.SyncWindow().WithName(name)
+}

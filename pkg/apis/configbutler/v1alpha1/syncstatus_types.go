@@ -162,7 +162,7 @@ type SyncRecord struct {
 	// error is what went wrong last. Absent when nothing did, or it was put right.
 	// +optional
 	Error *SyncError `json:"error,omitempty"`
-	// failures are the objects that could not be dealt with, while others were, in the last attempt; at most 1000.
+	// failures are the objects that could not be dealt with, while others were, in the last attempt; at most 100.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -289,7 +289,7 @@ type ObjectFailure struct {
 	Name string `json:"name"`
 	// reason is a word for programs, such as SourceMissing.
 	Reason string `json:"reason"`
-	// message is a sentence for people, at most 1024 characters. It never holds the content of a Secret.
+	// message is a sentence for people, at most 512 bytes. It never holds the content of a Secret.
 	Message string `json:"message"`
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// MaxPendingEdits is how many edits of one catalog may wait. Those that one user makes in a row are one.
+// MaxPendingEdits is how many edits of one catalog or environment may wait. Those that one user makes in a row are one.
 const MaxPendingEdits = 16
 
 const (
@@ -41,7 +41,7 @@ func ValidateAppCatalogUpdate(catalog, old *configbutler.AppCatalog) field.Error
 		errs = append(errs, field.Forbidden(specPath.Child("sourceNamespace"),
 			fmt.Sprintf("must stay %s, because the catalog's revisions are of that namespace; make another catalog", old.Spec.SourceNamespace)))
 	}
-	errs = append(errs, validatePin(catalog.Spec.PinnedRevision, old, specPath.Child("pinnedRevision"))...)
+	errs = append(errs, validatePin(catalog.Spec.PinnedRevision, old.Spec.PinnedRevision, old.Status.History, specPath.Child("pinnedRevision"))...)
 	return append(errs, validateAppCatalogSpec(catalog)...)
 }
 
@@ -96,8 +96,16 @@ func validateSourceNamespace(namespace string, path *field.Path) field.ErrorList
 	return invalidUnless(apivalidation.ValidateNamespaceName(namespace, false), namespace, path)
 }
 
-// validateWorkloads checks workloads that a catalog names. Each has a record, whose name is made of both names.
+// validateWorkloads checks workloads of a catalog. Each has a record, whose name is made of both names.
 func validateWorkloads(catalog string, workloads []configbutler.WorkloadReference, path *field.Path) field.ErrorList {
+	errs := validateWorkloadReferences(workloads, path)
+	for i, workload := range workloads {
+		errs = append(errs, validateRecordName(catalog, workload, path.Index(i).Child("name"))...)
+	}
+	return errs
+}
+
+func validateWorkloadReferences(workloads []configbutler.WorkloadReference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(workloads) > maxWorkloads {
 		errs = append(errs, field.TooMany(path, len(workloads), maxWorkloads))
@@ -106,7 +114,6 @@ func validateWorkloads(catalog string, workloads []configbutler.WorkloadReferenc
 	for i, workload := range workloads {
 		path := path.Index(i)
 		errs = append(errs, validateWorkload(workload.Kind, workload.Name, path)...)
-		errs = append(errs, validateRecordName(catalog, workload, path.Child("name"))...)
 		if seen[workload] {
 			errs = append(errs, field.Duplicate(path, workload))
 		}
@@ -134,11 +141,11 @@ func validateWorkload(kind configbutler.WorkloadKind, name string, path *field.P
 }
 
 // validatePin checks that a revision can be gone back to. One that stays pinned needs no history any more.
-func validatePin(pinned *int64, catalog *configbutler.AppCatalog, path *field.Path) field.ErrorList {
-	if before := catalog.Spec.PinnedRevision; pinned == nil || before != nil && *before == *pinned {
+func validatePin(pinned, before *int64, history []configbutler.CatalogRevision, path *field.Path) field.ErrorList {
+	if pinned == nil || before != nil && *before == *pinned {
 		return nil
 	}
-	return validateInHistory(*pinned, catalog.Status.History, path)
+	return validateInHistory(*pinned, history, path)
 }
 
 // validateInHistory checks that a revision is one of those that can be gone back to.

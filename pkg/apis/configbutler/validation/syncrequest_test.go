@@ -28,6 +28,25 @@ func TestRequestsAreForTheObjectInTheirPath(t *testing.T) {
 		"retry": func(given string) field.ErrorList {
 			return validation.ValidateRetry(&configbutler.Retry{ObjectMeta: meta(given)}, "shop")
 		},
+		"sync of an environment": func(given string) field.ErrorList {
+			request := &configbutler.SyncRequest{ObjectMeta: meta(given), Spec: configbutler.SyncRequestSpec{Action: configbutler.SyncActionAll}}
+			return validation.ValidateSyncRequest(request, "shop")
+		},
+		"undismiss": func(given string) field.ErrorList {
+			return validation.ValidateUndismissal(&configbutler.Undismissal{ObjectMeta: meta(given)}, "shop")
+		},
+		"rediscover": func(given string) field.ErrorList {
+			return validation.ValidateRediscovery(&configbutler.Rediscovery{ObjectMeta: meta(given)}, "shop")
+		},
+		"resolve": func(given string) field.ErrorList {
+			choice := configbutler.ConflictChoice{Kind: configbutler.WorkloadJob, Name: "a"}
+			request := &configbutler.ConflictResolution{
+				ObjectMeta: meta(given), Spec: configbutler.ConflictResolutionSpec{Keep: []configbutler.ConflictChoice{choice}},
+			}
+			return validation.ValidateConflictResolution(request, "shop", []configbutler.WorkloadConflict{
+				{Kind: choice.Kind, Name: choice.Name, Fields: []configbutler.FieldConflict{{Field: "/spec/suspend"}}},
+			})
+		},
 	}
 	for name, validate := range requests {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
+const (
+	// MaxFailures is how many objects that failed a record lists, and how many warnings.
+	MaxFailures = 100
+	// MaxFailureBytes is how long the message about an object that failed may be.
+	MaxFailureBytes = 512
+)
+
 // ValidateSyncStatus checks a new record.
 func ValidateSyncStatus(record *configbutler.SyncStatus) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&record.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
@@ -108,6 +115,11 @@ func validateSyncRecord(status *configbutler.SyncRecord, path *field.Path) field
 		errs = append(errs, field.TooMany(path.Child("workloadNames"), n, syncrecord.MaxListed))
 	}
 	errs = append(errs, validateSummaries(status.ResourceSummaries, path.Child("resourceSummaries"))...)
+	errs = append(errs, apivalidation.ValidateNonnegativeField(status.FromRevision, path.Child("fromRevision"))...)
+	errs = append(errs, validateFailures(status.Failures, path.Child("failures"))...)
+	if n := len(status.Warnings); n > MaxFailures {
+		errs = append(errs, field.TooMany(path.Child("warnings"), n, MaxFailures))
+	}
 	errs = append(errs, validateAuthors(status.ChangedBy, path.Child("changedBy"))...)
 	errs = append(errs, validateCommits(status.Commits, path.Child("commits"))...)
 	return append(errs, validateProgress(status.Progress, path.Child("progress"))...)
@@ -132,6 +144,28 @@ func validateSummaries(summaries []configbutler.ResourceSummary, path *field.Pat
 			errs = append(errs, field.Duplicate(path, fmt.Sprintf("%s %s/%s", summary.Type, summary.Namespace, summary.Name)))
 		}
 		seen[summary] = true
+	}
+	return errs
+}
+
+func validateFailures(failures []configbutler.ObjectFailure, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if n := len(failures); n > MaxFailures {
+		errs = append(errs, field.TooMany(path, n, MaxFailures))
+	}
+	seen := make(map[string]bool, len(failures))
+	for i, failure := range failures {
+		path, object := path.Index(i), fmt.Sprintf("%s %s/%s", failure.Type, failure.Namespace, failure.Name)
+		if failure.Reason == "" || failure.Message == "" {
+			errs = append(errs, field.Required(path, "must have a reason and a message"))
+		}
+		if len(failure.Message) > MaxFailureBytes {
+			errs = append(errs, field.TooLong(path.Child("message"), "", MaxFailureBytes))
+		}
+		if seen[object] {
+			errs = append(errs, field.Duplicate(path, object))
+		}
+		seen[object] = true
 	}
 	return errs
 }

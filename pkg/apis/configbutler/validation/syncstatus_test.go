@@ -5,6 +5,7 @@ package validation_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,36 @@ func TestSyncStatus(t *testing.T) {
 		{
 			name: "never seen", do: func(r rec) { r.Status.DetectedAt = metav1.Time{} },
 			path: "status.detectedAt", says: "the time of the first change",
+		},
+		{name: "a run that failed in part", do: func(r rec) {
+			r.Status.Failures, r.Status.Warnings, r.Status.FromRevision = failures(validation.MaxFailures), make([]string, validation.MaxFailures), 41
+		}},
+		{
+			name: "too many failures", do: func(r rec) { r.Status.Failures = failures(validation.MaxFailures + 1) },
+			path: "status.failures", says: "at most 100",
+		},
+		{
+			name: "a failure twice", do: func(r rec) { r.Status.Failures = slices.Concat(failures(1), failures(1)) },
+			path: "status.failures[1]", says: "ConfigMap production/x0",
+		},
+		{
+			name: "a failure without a reason", do: func(r rec) { r.Status.Failures = failures(1); r.Status.Failures[0].Reason = "" },
+			path: "status.failures[0]", says: "a reason and a message",
+		},
+		{
+			name: "a failure that is a story", do: func(r rec) {
+				r.Status.Failures = failures(1)
+				r.Status.Failures[0].Message = strings.Repeat("a", validation.MaxFailureBytes+1)
+			},
+			path: "status.failures[0].message", says: "512 bytes",
+		},
+		{
+			name: "too many warnings", do: func(r rec) { r.Status.Warnings = make([]string, validation.MaxFailures+1) },
+			path: "status.warnings", says: "at most 100",
+		},
+		{
+			name: "from a negative revision", do: func(r rec) { r.Status.FromRevision = -1 },
+			path: "status.fromRevision", says: "greater than or equal to 0",
 		},
 		{
 			name: "an unknown action", do: func(r rec) { r.Status.Action = "Some" },
@@ -224,6 +255,16 @@ func internal(t *testing.T, record *v1alpha1.SyncStatus) *configbutler.SyncStatu
 	out := &configbutler.SyncStatus{}
 	if err := v1alpha1.Convert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(record, out, nil); err != nil {
 		t.Fatal(err)
+	}
+	return out
+}
+
+func failures(count int) []configbutler.ObjectFailure {
+	out := make([]configbutler.ObjectFailure, count)
+	for i := range out {
+		out[i] = configbutler.ObjectFailure{
+			Type: "ConfigMap", Namespace: "production", Name: fmt.Sprint("x", i), Reason: "SourceMissing", Message: "does not exist",
+		}
 	}
 	return out
 }

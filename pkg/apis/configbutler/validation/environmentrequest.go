@@ -1,0 +1,140 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+)
+
+// ValidateSyncRequest checks a request to sync the environment called name.
+func ValidateSyncRequest(request *configbutler.SyncRequest, name string) field.ErrorList {
+	return append(validateNameInPath(request.Name, name), validateSyncRequestSpec(&request.Spec, specPath)...)
+}
+
+// ValidateUndismissal checks a request to offer the environment called name again what was put aside.
+func ValidateUndismissal(request *configbutler.Undismissal, name string) field.ErrorList {
+	return validateNameInPath(request.Name, name)
+}
+
+// ValidateRediscovery checks a request to find anew what the workloads of the environment called name refer to.
+func ValidateRediscovery(request *configbutler.Rediscovery, name string) field.ErrorList {
+	return validateNameInPath(request.Name, name)
+}
+
+// ValidateConflictResolution checks decisions about the conflicts that the environment called name has.
+func ValidateConflictResolution(request *configbutler.ConflictResolution, name string, conflicts []configbutler.WorkloadConflict) field.ErrorList {
+	errs := validateNameInPath(request.Name, name)
+	if len(request.Spec.Keep)+len(request.Spec.Take) == 0 {
+		return append(errs, field.Required(specPath, "name fields to keep, fields to take, or both"))
+	}
+	if problems := validateChoiceLists(&request.Spec, specPath); len(problems) > 0 {
+		return append(errs, problems...)
+	}
+	decisions := decisions{conflicts: conflicts, made: map[decision]bool{}}
+	errs = append(errs, decisions.add(request.Spec.Keep, specPath.Child("keep"))...)
+	return append(errs, decisions.add(request.Spec.Take, specPath.Child("take"))...)
+}
+
+func validateSyncRequestSpec(spec *configbutler.SyncRequestSpec, path *field.Path) field.ErrorList {
+	errs := validateOneOf(spec.Action, path.Child("action"),
+		configbutler.SyncActionCatalog, configbutler.SyncActionCluster, configbutler.SyncActionAll)
+	const unless = "must be absent when action is %s, which does not bring it"
+	if spec.Action == configbutler.SyncActionCluster && spec.ExpectedCatalogSync != "" {
+		errs = append(errs, field.Forbidden(path.Child("expectedCatalogSync"), fmt.Sprintf(unless, spec.Action)))
+	}
+	if spec.Action == configbutler.SyncActionCatalog && spec.ExpectedDependencySync != "" {
+		errs = append(errs, field.Forbidden(path.Child("expectedDependencySync"), fmt.Sprintf(unless, spec.Action)))
+	}
+	return append(errs, validateWorkloadReferences(spec.Workloads, path.Child("workloads"))...)
+}
+
+// validateChoiceLists checks what can be seen without the conflicts.
+func validateChoiceLists(spec *configbutler.ConflictResolutionSpec, path *field.Path) field.ErrorList {
+	return append(validateChoices(spec.Keep, path.Child("keep")), validateChoices(spec.Take, path.Child("take"))...)
+}
+
+func validateChoices(choices []configbutler.ConflictChoice, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if n := len(choices); n > MaxConflicts {
+		errs = append(errs, field.TooMany(path, n, MaxConflicts))
+	}
+	workloads := make([]configbutler.WorkloadReference, len(choices))
+	for i, choice := range choices {
+		workloads[i] = configbutler.WorkloadReference{Kind: choice.Kind, Name: choice.Name}
+		errs = append(errs, validateUnique(choice.Fields, path.Index(i).Child("fields"))...)
+	}
+	return append(errs, validateWorkloadReferences(workloads, path)...)
+}
+
+// decision is about a field of a workload.
+type decision struct {
+	workload configbutler.WorkloadReference
+	field    string
+}
+
+// decisions are those made about conflicts.
+type decisions struct {
+	conflicts []configbutler.WorkloadConflict
+	made      map[decision]bool
+}
+
+// add makes decisions about conflicts that there are and that nobody has decided about.
+func (d decisions) add(choices []configbutler.ConflictChoice, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, choice := range choices {
+		path := path.Index(i)
+		workload := configbutler.WorkloadReference{Kind: choice.Kind, Name: choice.Name}
+		open := d.fieldsOf(workload)
+		if len(open) == 0 {
+			errs = append(errs, d.unknown(workload, path))
+			continue
+		}
+		fields := choice.Fields
+		if len(fields) == 0 {
+			fields = open
+		}
+		for _, name := range fields {
+			made := decision{workload: workload, field: name}
+			switch {
+			case !slices.Contains(open, name):
+				errs = append(errs, field.NotSupported(path.Child("fields"), name, open))
+			case d.made[made]:
+				errs = append(errs, field.Duplicate(path.Child("fields"), name))
+			}
+			d.made[made] = true
+		}
+	}
+	return errs
+}
+
+// fieldsOf are the fields of a workload that there are conflicts about.
+func (d decisions) fieldsOf(workload configbutler.WorkloadReference) []string {
+	var fields []string
+	for _, conflict := range d.conflicts {
+		if conflict.Kind == workload.Kind && conflict.Name == workload.Name {
+			for _, f := range conflict.Fields {
+				fields = append(fields, f.Field)
+			}
+		}
+	}
+	return fields
+}
+
+// unknown says that a workload has no conflicts, and which have.
+func (d decisions) unknown(workload configbutler.WorkloadReference, path *field.Path) *field.Error {
+	name := fmt.Sprintf("%s/%s", workload.Kind, workload.Name)
+	if len(d.conflicts) == 0 {
+		return field.Invalid(path, name, "has no conflict: the environment's status.conflicts is empty")
+	}
+	known := make([]string, len(d.conflicts))
+	for i, conflict := range d.conflicts {
+		known[i] = fmt.Sprintf("%s/%s", conflict.Kind, conflict.Name)
+	}
+	return field.NotSupported(path, name, known)
+}
