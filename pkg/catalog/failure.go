@@ -90,6 +90,10 @@ func (c *catalogs) resume(
 			return 0, err
 		}
 	}
+	now := c.config.Clock.Now()
+	if !begunToApply(record) && (asked(catalog, now) || resumed(record).waits(catalog, record, now)) {
+		return 0, nil // After what has been asked for since; after what keeps the catalog as it is.
+	}
 	seen, err := c.reader.everything(ctx, catalog.Spec.SourceNamespace, wantedBy([]*v1alpha1.AppCatalog{catalog}))
 	if err != nil {
 		return 0, err

@@ -111,8 +111,11 @@ func (k *keeper) held(ctx context.Context, catalog *v1alpha1.AppCatalog) (map[re
 
 // perform does what is left to do. A problem is recorded.
 func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
-	if t.answered(t.catalog) || over(t.record, t.catalog) || t.waits(t.catalog, t.record, k.clock.Now()) {
+	switch {
+	case t.answered(t.catalog), over(t.record, t.catalog):
 		return k.close(ctx, t, nil)
+	case t.waits(t.catalog, t.record, k.clock.Now()):
+		return k.wait(ctx, t, seen)
 	}
 	next, err := k.plan(ctx, t, seen)
 	if err == nil {
@@ -138,7 +141,7 @@ func (k *keeper) plan(ctx context.Context, t *task, seen sight) (plan, error) {
 	}
 	return newPlan(situation{
 		catalog: t.catalog, rules: rules, held: t.held, seen: seen, now: k.clock.Now(),
-		sourceOnly: t.gathered && (edited(t.catalog) || stalled(t.catalog) && k.obstacles.get(t.catalog.UID).ok()),
+		sourceOnly: t.gathered && (unanswered(t.catalog) || stalled(t.catalog) && k.obstacles.get(t.catalog.UID).ok()),
 		begun:      begunToApply(t.record),
 		preview:    t.catalog.Spec.PreviewOnly && !begunToApply(t.record),
 	})

@@ -29,6 +29,8 @@ type occasion struct {
 	generation int64
 	// request is the ID of a request to read the source anew.
 	request string
+	// later says that the edit waits for the end of a pause.
+	later bool
 }
 
 // occasionOf is that of a batch.
@@ -62,8 +64,8 @@ func edited(catalog *v1alpha1.AppCatalog) bool {
 }
 
 // asked says whether somebody waits for a catalog.
-func asked(catalog *v1alpha1.AppCatalog) bool {
-	return edited(catalog) || len(catalog.Status.PendingSyncs) > 0
+func asked(catalog *v1alpha1.AppCatalog, now time.Time) bool {
+	return len(occasionsOf(catalog, now)) > 0
 }
 
 // answered says whether what was asked for has been done: who asks again has read the catalog before.
@@ -71,13 +73,13 @@ func (o occasion) answered(catalog *v1alpha1.AppCatalog) bool {
 	if o.request != "" {
 		return !slices.ContainsFunc(catalog.Status.PendingSyncs, func(p v1alpha1.PendingCatalogSync) bool { return p.ID == o.request })
 	}
-	return o.generation > 0 && o.generation <= catalog.Status.ObservedGeneration
+	return o.generation > 0 && o.generation <= catalog.Status.ObservedGeneration && !awaits(catalog, o.generation)
 }
 
 // occasionsOf are what people have asked for: a change of the spec, and then to read the source anew.
 func occasionsOf(catalog *v1alpha1.AppCatalog, now time.Time) []occasion {
 	var out []occasion
-	if edited(catalog) {
+	if edited(catalog) || unanswered(catalog) && waits(&catalog.Spec, now).ok() {
 		out = append(out, editOf(catalog, now))
 	}
 	for _, request := range catalog.Status.PendingSyncs {

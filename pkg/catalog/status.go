@@ -37,7 +37,7 @@ func answer(catalog *v1alpha1.AppCatalog, o occasion) {
 		status.ObservedGeneration = o.generation
 		status.History = status.History[:min(len(status.History), historyLimit(catalog))]
 		status.PendingEdits = slices.DeleteFunc(slices.Clone(status.PendingEdits), func(edit v1alpha1.CatalogEdit) bool {
-			return edit.Generation <= o.generation
+			return !o.later && edit.Generation <= o.generation
 		})
 	}
 	if o.request != "" {

@@ -84,7 +84,7 @@ func (c *catalogs) recordBatch(
 	ctx context.Context, namespace string, catalogs []*v1alpha1.AppCatalog,
 ) (able []*v1alpha1.AppCatalog, err error) {
 	due, some := c.intake.Due(namespace, c.window())
-	if !some || due > 0 && !anyAsked(catalogs) {
+	if !some || due > 0 && !c.anyAsked(catalogs) {
 		return catalogs, nil
 	}
 	batch, some, err := c.intake.Close(ctx, namespace)
@@ -137,13 +137,14 @@ func wantedBy(following []*v1alpha1.AppCatalog) func(*unstructured.Unstructured)
 	}
 }
 
-func anyAsked(following []*v1alpha1.AppCatalog) bool {
-	return slices.ContainsFunc(following, asked)
+func (c *catalogs) anyAsked(following []*v1alpha1.AppCatalog) bool {
+	now := c.config.Clock.Now()
+	return slices.ContainsFunc(following, func(catalog *v1alpha1.AppCatalog) bool { return asked(catalog, now) })
 }
 
 // answerAll does what people have asked for of the catalogs of a namespace.
 func (c *catalogs) answerAll(ctx context.Context, namespace string, following []*v1alpha1.AppCatalog) error {
-	if !anyAsked(following) {
+	if !c.anyAsked(following) {
 		return nil
 	}
 	seen, err := c.reader.everything(ctx, namespace, wantedBy(following))

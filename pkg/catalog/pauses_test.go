@@ -1,0 +1,62 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+func TestEditsMadeDuringAPauseKeepTheirActor(t *testing.T) {
+	s := begunStage(t)
+	s.pause("shop", "eve")
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
+		catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", imagePatch)}
+	})
+	s.reaches("shop", 1)
+	s.put("api", "shop/api:2")
+	s.windowPasses()
+	s.stop()
+	s.start(0)
+	s.watching()
+	s.windowPasses()
+	s.tells(first)
+	s.offers(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+	if pending := s.catalog("shop").Status.PendingEdits; len(pending) == 0 || pending[len(pending)-1].Actor != "adam" {
+		t.Errorf("edits that wait: %+v", pending)
+	}
+	s.reaches("shop", 3)
+	s.windowPasses()
+	// In the order in which they were made and found.
+	s.tells(first, "shop 3 Applied by adam Changed worker (1)", "shop 2 AutoApplied Changed api (1)")
+	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
+		t.Errorf("edits still wait: %+v", pending)
+	}
+}
+
+// TestPausesAreNoEditsThatWait has one made longer, while the source gets what its catalog selects.
+func TestPausesAreNoEditsThatWait(t *testing.T) {
+	s := begunStage(t)
+	s.pause("shop", "eve")
+	s.put("api", "shop/api:2")
+	s.pause("shop", "adam")
+	if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
+		t.Errorf("edits that wait: %+v", pending)
+	}
+	s.reaches("shop", 2)
+	s.windowPasses()
+	s.tells(first, "shop 2 AutoApplied Changed api (1)")
+}
+
+func TestEditsMadeDuringAPauseThatDoNotFitFailAtItsEnd(t *testing.T) {
+	s := begunStage(t)
+	s.pause("shop", "eve")
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
+	s.windowPasses()
+	s.tells(first)
+	if record := s.awaits(v1alpha1.SyncStateFailed); record.Status.Error.Reason != v1alpha1.ReasonPatchFailed {
+		t.Errorf("the record is %+v", record.Status)
+	}
+}
