@@ -23,6 +23,10 @@ func runnable() []string {
 		"docs/kinds/watchrule.md",
 		"docs/kinds/clusterwatchrule.md",
 		"docs/kinds/gitdestinationstatus.md",
+		"docs/kinds/syncpolicy.md",
+		"docs/kinds/appcatalog.md",
+		"docs/kinds/catalogworkload.md",
+		"docs/kinds/syncstatus.md",
 		"docs/secrets.md",
 		"docs/permissions.md",
 		"docs/attribution.md",
@@ -90,6 +94,7 @@ func TestManifests(t *testing.T) {
 		}
 	}
 	kubectl("create", "namespace", "shop")
+	kubectl("create", "namespace", "teams")
 	kubectl("create", "secret", "generic", "shop-git", "-n", "shop", "--from-literal=username=u", "--from-literal=password=p")
 	for _, manifest := range inOrder(manifests(t, root)) {
 		content := ownServer(cluster).Replace(readFile(t, filepath.Join(root, manifest)))

@@ -185,6 +185,7 @@ func missing(lines []string, printed string) error {
 var (
 	hash   = regexp.MustCompile(`\b[0-9a-f]{7,40}\b`)
 	age    = regexp.MustCompile(`\b([0-9]+[smhd])+\b`)
+	suffix = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 	port   = regexp.MustCompile(`127\.0\.0\.1:[0-9]+`)
 	blanks = regexp.MustCompile(`\s+`)
 )
@@ -193,14 +194,15 @@ var (
 func normal(line string) string {
 	line = hash.ReplaceAllString(line, "HASH")
 	line = age.ReplaceAllString(line, "AGE")
+	line = suffix.ReplaceAllString(line, "-SUFFIX")
 	line = port.ReplaceAllString(line, "HOST")
 	return strings.TrimSpace(blanks.ReplaceAllString(line, " "))
 }
 
 func TestMissing(t *testing.T) {
-	printed := "NAME   COMMIT    AGE\nshop   416d600   1m3s\n"
-	if err := missing([]string{"NAME  COMMIT  AGE", "", "shop  77ab01c  9s"}, printed); err != nil {
-		t.Errorf("lines that differ by hash, age and width are not found: %v", err)
+	printed := "NAME   COMMIT    AGE\nshop-x7k2p   416d600   1m3s\n"
+	if err := missing([]string{"NAME  COMMIT  AGE", "", "shop-b4d9q  77ab01c  9s"}, printed); err != nil {
+		t.Errorf("lines that differ by suffix, hash, age and width are not found: %v", err)
 	}
 	if err := missing([]string{"cart  77ab01c  9s"}, printed); err == nil {
 		t.Error("a line that is not printed is found")
