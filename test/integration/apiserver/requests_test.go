@@ -7,9 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
@@ -74,14 +79,34 @@ func testRecordRequests(t *testing.T, s *stage) {
 		}
 	}
 	contains(t, s.kubectl(t, "get", "ss", "-n", namespace), "Dismissed by ")
+	synced(t, s, namespace)
 	out, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "rollback", `{"spec":{"revision":1}}`, "")
-	if want := "AppCatalog shop goes from revision 1 to what it was at revision 1"; err != nil || !strings.Contains(out, want) {
+	if want := "AppCatalog shop goes from revision 2 to what it was at revision 1"; err != nil || !strings.Contains(out, want) {
 		t.Errorf("rollback: %v: %s, want %s", err, out, want)
 	}
 	_, err = request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", "", "")
 	if err == nil || !strings.Contains(err.Error(), "its spec.pinnedRevision is 1; to go forward: kubectl patch") {
 		t.Errorf("sync of a pinned catalog: %v", err)
 	}
+}
+
+// synced has a catalog read a source that has changed. Nobody who asks is told that it has not.
+func synced(t *testing.T, s *stage, namespace string) {
+	t.Helper()
+	s.kubectl(t, "set", "image", "deployment/web", "*=shop/web:2", "-n", namespace)
+	out, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", "", "")
+	told, waits := strings.Contains(out, "1 workload changed"), strings.Contains(out, "The request is accepted")
+	if err != nil || !told && !waits {
+		t.Errorf("sync: %v: %s", err, out)
+	}
+	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=2", "cat/shop", "-n", namespace, "--timeout=60s")
+	eventually(t, "the source is as it was", func(ctx context.Context) error {
+		out, err := request(ctx, s.admin, namespace, "appcatalogs/shop", "sync", "", "")
+		if err == nil && !strings.Contains(out, "The namespace "+namespace+" has been read: nothing had changed that is not recorded already") {
+			err = errors.New(out)
+		}
+		return err
+	})
 }
 
 // With one attempt in the policy, what fails is tried again at a user's word and never without.
@@ -117,7 +142,22 @@ func testRetry(t *testing.T, s *stage) {
 	becomes("ManualIntervention", 2)
 	s.kubectl(t, "patch", "cat", "shop", "-n", namespace, "--type=merge", "-p", `{"spec":{"patches":null}}`)
 	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=60s")
-	retry(3)
+	config, err := s.Admin().RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimPrefix(record, "syncstatuses/")
+	answer, err := client.ConfigbutlerV1alpha1().SyncStatuses(namespace).Retry(t.Context(), name, &v1alpha1.Retry{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !answer.Status.Accepted || !slices.Equal(answer.Status.SyncStatuses, []string{name}) || answer.Namespace != namespace {
+		t.Errorf("answer in %s: %+v", answer.Namespace, answer.Status)
+	}
 	s.kubectl(t, "wait", "--for=jsonpath={.status.state}=Applied", record, "-n", namespace, "--timeout=60s")
 }
 
