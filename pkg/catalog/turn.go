@@ -154,7 +154,7 @@ func (c *catalogs) answerAll(ctx context.Context, namespace string, following []
 	var errs []error
 	for _, catalog := range following {
 		for _, o := range occasionsOf(catalog, c.config.Clock.Now()) {
-			errs = append(errs, c.keeper.carryOut(ctx, catalog, o, seen))
+			errs = append(errs, c.answer(ctx, catalog, o, seen))
 		}
 	}
 	return errors.Join(errs...)
