@@ -74,6 +74,9 @@ func run(ctx context.Context, config Config, edge edge) error {
 	if err := c.dropForgotten(ctx); err != nil {
 		return err
 	}
+	if err := c.seed(ctx); err != nil {
+		return err
+	}
 	c.wanted.set(c.watches())
 	c.authors.Start(ctx, &group)
 	group.StartWithContext(ctx, func(ctx context.Context) { c.intake.Run(ctx, c.intakeNotices(ctx)) })

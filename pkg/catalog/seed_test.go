@@ -1,0 +1,28 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// TestWhoDoesNotCountIsNotNamed has a workload scaled when nothing has been compared since the process has begun, and then
+// changed by somebody.
+func TestWhoDoesNotCountIsNotNamed(t *testing.T) {
+	s := begunStage(t)
+	s.stop()
+	s.start(0)
+	s.watching()
+	s.put("api", "shop/api:1", by("autoscaler"), with(int64(9), "spec", "replicas"))
+	s.put("api", "shop/api:2", by("alice"))
+	s.arrived(1)
+	s.reaches("shop", 2)
+	want := []v1alpha1.SourceAuthor{{Username: "alice", Signal: v1alpha1.SignalAudit, Workloads: 1}}
+	if got := s.ofRevision(2).Status.ChangedBy; !slices.Equal(got, want) {
+		t.Errorf("changed by %+v, want %+v", got, want)
+	}
+}
