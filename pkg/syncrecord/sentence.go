@@ -5,20 +5,17 @@ package syncrecord
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/sentence"
 )
 
 // Sentence says on one line how things are with a record. Everybody who shows a record shows this.
 func Sentence(record *v1alpha1.SyncStatus) string {
-	sentence := stateSentence(record)
 	if record.Status.Preview {
-		return "Preview: " + sentence
+		return "Preview: " + stateSentence(record)
 	}
-	return sentence
+	return stateSentence(record)
 }
 
 func stateSentence(record *v1alpha1.SyncStatus) string {
@@ -58,7 +55,7 @@ func stateSentence(record *v1alpha1.SyncStatus) string {
 // changes says what changed: workloads, or else objects by their types.
 func changes(record *v1alpha1.SyncStatus) string {
 	if n := record.Status.WorkloadCount; n > 0 {
-		return count(int(n), "workload") + " changed"
+		return sentence.Count(int(n), "workload") + " changed"
 	}
 	numbers := map[string]int{}
 	for _, summary := range record.Status.ResourceSummaries {
@@ -67,29 +64,11 @@ func changes(record *v1alpha1.SyncStatus) string {
 	if len(numbers) == 0 {
 		return "Changed"
 	}
-	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(numbers)) {
-		parts = append(parts, count(numbers[kind], kind))
-	}
-	sentence := strings.Join(parts, ", ") + " changed"
+	changed := sentence.Counts(numbers) + " changed"
 	if len(record.Status.ResourceSummaries) >= MaxListed {
-		return "At least " + sentence
+		return "At least " + changed
 	}
-	return sentence
-}
-
-// count is a number of things, as in 2 ConfigMaps or 1 Ingress.
-func count(n int, noun string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(noun, "s"):
-		noun += "es"
-	case strings.HasSuffix(noun, "y"):
-		noun = strings.TrimSuffix(noun, "y") + "ies"
-	default:
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return changed
 }
 
 // withError adds what went wrong, on the same line.
@@ -97,5 +76,5 @@ func withError(state string, problem *v1alpha1.SyncError) string {
 	if problem == nil {
 		return state
 	}
-	return state + ": " + strings.Join(strings.Fields(problem.Message), " ")
+	return sentence.With(state, problem.Message)
 }

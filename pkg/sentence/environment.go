@@ -1,0 +1,127 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sentence
+
+import (
+	"fmt"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// Environment says how things are with an environment: what is being done, or else what keeps it from being done, or else
+// what is offered, or else that nothing is.
+func Environment(e *v1alpha1.Environment) string {
+	status := &e.Status
+	switch {
+	case e.DeletionTimestamp != nil:
+		return "Deleting"
+	case status.ObservedGeneration == 0:
+		return "Not looked at yet"
+	case holds(status, v1alpha1.ConditionSyncing):
+		return "Syncing"
+	case e.Generation != status.ObservedGeneration:
+		return takingOver(status.PendingEdits)
+	}
+	if sentence := trouble(status); sentence != "" {
+		return sentence
+	}
+	return pinned(offer(e), e.Spec.PinnedRevision)
+}
+
+// takingOver says that a change of the spec has not been dealt with yet.
+func takingOver(edits []v1alpha1.EnvironmentEdit) string {
+	if len(edits) == 0 {
+		return "Taking over a change of the spec"
+	}
+	return "Taking over a change by " + edits[len(edits)-1].Actor
+}
+
+// trouble says what keeps an environment from being up to date, the worst first. Empty when nothing does.
+func trouble(status *v1alpha1.EnvironmentStatus) string {
+	switch {
+	case len(status.Conflicts) > 0:
+		return "Conflict: " + Count(conflictingFields(status.Conflicts), "field")
+	case holds(status, v1alpha1.ConditionStalled):
+		return With("Stalled", messageOf(status, v1alpha1.ConditionStalled))
+	case status.LastError != nil:
+		return With("Failed", status.LastError.Message)
+	case holds(status, v1alpha1.ConditionHeld):
+		return With("Held", messageOf(status, v1alpha1.ConditionHeld))
+	}
+	return ""
+}
+
+func conflictingFields(conflicts []v1alpha1.WorkloadConflict) int {
+	fields := 0
+	for _, conflict := range conflicts {
+		fields += len(conflict.Fields)
+	}
+	return fields
+}
+
+// offer says what has changed in the source and can be taken.
+func offer(e *v1alpha1.Environment) string {
+	status := &e.Status
+	workloads, dependencies := changedWorkloads(status), changedDependencies(status)
+	dismissed := status.DismissedCatalogSync != "" && status.DismissedCatalogSync == status.LatestCatalogSync
+	switch {
+	case status.AppliedRevision == 0:
+		return "Not synced yet"
+	case dismissed && workloads != "" && dependencies == "":
+		return "Dismissed: " + workloads + " changed"
+	case dismissed:
+		workloads = ""
+	}
+	switch {
+	case workloads != "" && dependencies != "":
+		return workloads + ", " + dependencies + " changed"
+	case workloads+dependencies != "":
+		return workloads + dependencies + " changed"
+	}
+	return synced(status.WorkloadsReady)
+}
+
+func changedWorkloads(status *v1alpha1.EnvironmentStatus) string {
+	if status.ChangedWorkloadCount == 0 {
+		return ""
+	}
+	return Count(int(status.ChangedWorkloadCount), "workload")
+}
+
+func changedDependencies(status *v1alpha1.EnvironmentStatus) string {
+	numbers := map[string]int{}
+	for _, changed := range status.ChangedDependencies {
+		numbers[string(changed.Type)] = int(changed.Count)
+	}
+	return Counts(numbers)
+}
+
+// synced says that an environment holds what it should, which is not to say that it runs.
+func synced(ready *v1alpha1.WorkloadsReady) string {
+	if ready == nil || ready.Ready == ready.Total {
+		return "Synced"
+	}
+	return fmt.Sprintf("Synced, %d of %s not ready", ready.Total-ready.Ready, Count(int(ready.Total), "workload"))
+}
+
+// pinned says that an environment stays at a revision, if it does.
+func pinned(sentence string, revision *int64) string {
+	if revision == nil {
+		return sentence
+	}
+	return fmt.Sprintf("%s, pinned at r%d", sentence, *revision)
+}
+
+func holds(status *v1alpha1.EnvironmentStatus, condition string) bool {
+	return apimeta.IsStatusConditionTrue(status.Conditions, condition)
+}
+
+func messageOf(status *v1alpha1.EnvironmentStatus, condition string) string {
+	if found := apimeta.FindStatusCondition(status.Conditions, condition); found != nil {
+		return found.Message
+	}
+	return ""
+}

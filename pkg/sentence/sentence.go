@@ -1,0 +1,49 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sentence answers how things are, on one line, in the words that a person would use. Tables, the plugin, the page
+// and notifications show the same ones.
+package sentence
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Count is a number of things, as in 2 ConfigMaps or 1 Ingress.
+func Count(n int, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "s"):
+		noun += "es"
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// Counts are numbers of things, in the order of what they are called, as in 2 ConfigMaps, 1 Secret.
+func Counts(numbers map[string]int) string {
+	var counts []string
+	for _, noun := range slices.Sorted(maps.Keys(numbers)) {
+		counts = append(counts, Count(numbers[noun], noun))
+	}
+	return strings.Join(counts, ", ")
+}
+
+// With adds what it is about to a state, if that is known, as in Failed: the namespace production does not exist.
+func With(state, message string) string {
+	if message = Line(message); message == "" {
+		return state
+	}
+	return state + ": " + message
+}
+
+// Line is a text on one line.
+func Line(text string) string {
+	return strings.Join(strings.Fields(text), " ")
+}
