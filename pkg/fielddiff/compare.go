@@ -56,18 +56,15 @@ var kept = fieldpath.NewSet(
 // Compare returns what differs, sorted by path, less what the API server keeps for itself: names, uid, resourceVersion and
 // the like. The names may differ, so that an object can be compared with its copy in another namespace.
 func (s *Schemas) Compare(ctx context.Context, before, after *unstructured.Unstructured) ([]Difference, error) {
-	if b, a := before.GroupVersionKind(), after.GroupVersionKind(); b != a {
-		return nil, fmt.Errorf("compare a %s with a %s: they are of different types", b, a)
-	}
-	typedBefore, typedAfter, err := s.typed(ctx, before, after)
+	both, err := s.Typed(ctx, before, after)
 	if err != nil {
 		return nil, err
 	}
-	comparison, err := typedBefore.Compare(typedAfter)
+	comparison, err := both[0].Compare(both[1])
 	if err != nil {
 		return nil, errShape(before)
 	}
-	owners := owners{before: managersOf(before), after: managersOf(after)}
+	owners := owners{before: ManagersOf(before), after: ManagersOf(after)}
 	out := slices.Concat(
 		owners.differences(Added, comparison.Added), owners.differences(Removed, comparison.Removed), owners.differences(Changed, comparison.Modified))
 	return sorted(out), nil
@@ -101,7 +98,7 @@ func (o owners) differences(change Change, fields *fieldpath.Set) []Difference {
 		}
 		path := fieldpointer.Of(p)
 		out = append(out, Difference{
-			Path: path, Whole: path[:wholeLength(fields, p)], Change: change, Before: o.before.of(p), After: o.after.of(p),
+			Path: path, Whole: path[:wholeLength(fields, p)], Change: change, Before: o.before.Of(p), After: o.after.Of(p),
 		})
 	}
 	return out

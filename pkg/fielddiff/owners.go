@@ -11,20 +11,20 @@ import (
 )
 
 // owners are the managers of two objects' fields.
-type owners struct{ before, after managers }
+type owners struct{ before, after Managers }
 
-// managers are what each entry of managedFields says.
-type managers []manager
+// Managers are the field managers of an object: what each entry of its managedFields says.
+type Managers []manager
 
 type manager struct {
 	name   string
 	fields *fieldpath.Set
 }
 
-// managersOf reads managedFields. An entry that cannot be read tells of nothing; one of another version of the type is
+// ManagersOf reads managedFields. An entry that cannot be read tells of nothing; one of another version of the type is
 // taken by its paths, which versions mostly share.
-func managersOf(object *unstructured.Unstructured) managers {
-	var out managers
+func ManagersOf(object *unstructured.Unstructured) Managers {
+	var out Managers
 	for _, entry := range object.GetManagedFields() {
 		fields := fieldpath.NewSet()
 		if entry.FieldsV1 != nil && fields.FromJSON(entry.FieldsV1.GetRawReader()) == nil {
@@ -34,8 +34,8 @@ func managersOf(object *unstructured.Unstructured) managers {
 	return out
 }
 
-// of returns the managers that own a field or something in it.
-func (m managers) of(p fieldpath.Path) []string {
+// Of returns the managers that own a field or something in it, sorted.
+func (m Managers) Of(p fieldpath.Path) []string {
 	var names []string
 	for _, one := range m {
 		if owns(one.fields, p) {
@@ -44,6 +44,17 @@ func (m managers) of(p fieldpath.Path) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Fields returns what a manager owns.
+func (m Managers) Fields(name string) *fieldpath.Set {
+	owned := fieldpath.NewSet()
+	for _, one := range m {
+		if one.name == name {
+			owned = owned.Union(one.fields)
+		}
+	}
+	return owned
 }
 
 func owns(fields *fieldpath.Set, p fieldpath.Path) bool {

@@ -35,37 +35,46 @@ func NewSchemas(client openapi.ClientWithContext, passive clock.PassiveClock) *S
 	return s
 }
 
-// typed returns two objects of one type with the schema that both fit.
-func (s *Schemas) typed(ctx context.Context, before, after *unstructured.Unstructured) (b, a *typed.TypedValue, err error) {
-	if b, a, err = pair(s.builtIn, before, after); err == nil {
-		return b, a, nil
+// Typed returns objects of one type with the schema that all of them fit.
+func (s *Schemas) Typed(ctx context.Context, objects ...*unstructured.Unstructured) ([]*typed.TypedValue, error) {
+	gvk := objects[0].GroupVersionKind()
+	for _, object := range objects[1:] {
+		if other := object.GroupVersionKind(); other != gvk {
+			return nil, fmt.Errorf("compare a %s with a %s: they are of different types", gvk, other)
+		}
 	}
-	gvk := before.GroupVersionKind()
+	all, err := each(s.builtIn, objects)
+	if err == nil {
+		return all, nil
+	}
 	var tried managedfields.TypeConverter
 	for _, find := range s.cluster.finders() {
 		found, err := find(ctx, gvk.GroupVersion())
 		if err != nil {
-			return nil, nil, fmt.Errorf("read the schema of %s of %s: %w", gvk.Kind, gvk.GroupVersion(), err)
+			return nil, fmt.Errorf("read the schema of %s of %s: %w", gvk.Kind, gvk.GroupVersion(), err)
 		}
 		if found == nil || found == tried {
 			continue
 		}
-		if b, a, err = pair(found, before, after); err == nil {
-			return b, a, nil
+		if all, err = each(found, objects); err == nil {
+			return all, nil
 		}
 		tried = found
 	}
-	if b, a, err = pair(s.deduced, before, after); err != nil {
-		return nil, nil, errShape(before)
+	if all, err = each(s.deduced, objects); err != nil {
+		return nil, errShape(objects[0])
 	}
-	return b, a, nil
+	return all, nil
 }
 
-// pair types two objects. Lists may have two items of one key: API servers let them pass with a warning.
-func pair(converter managedfields.TypeConverter, before, after *unstructured.Unstructured) (b, a *typed.TypedValue, err error) {
-	if b, err = converter.ObjectToTyped(before, typed.AllowDuplicates); err != nil {
-		return nil, nil, err
+// each types objects. Lists may have two items of one key: API servers let them pass with a warning.
+func each(converter managedfields.TypeConverter, objects []*unstructured.Unstructured) ([]*typed.TypedValue, error) {
+	all := make([]*typed.TypedValue, len(objects))
+	for i, object := range objects {
+		var err error
+		if all[i], err = converter.ObjectToTyped(object, typed.AllowDuplicates); err != nil {
+			return nil, err
+		}
 	}
-	a, err = converter.ObjectToTyped(after, typed.AllowDuplicates)
-	return b, a, err
+	return all, nil
 }
