@@ -80,6 +80,7 @@ func run(ctx context.Context, config Config, edge edge) error {
 	c.wanted.set(c.watches())
 	c.authors.Start(ctx, &group)
 	group.StartWithContext(ctx, func(ctx context.Context) { c.intake.Run(ctx, c.intakeNotices(ctx)) })
+	group.StartWithContext(ctx, func(ctx context.Context) { c.keeper.naming.run(ctx, c.queue.Add) })
 	group.StartWithContext(ctx, c.streams.Run)
 	group.StartWithContext(ctx, c.measureUntil)
 	for range workers {
@@ -121,7 +122,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	c.keeper = &keeper{
 		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, unseen: c.unseen, clock: config.Clock,
 		revisions: &revisions{config.Store.Table(revisionsTable)},
-		source:    c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events,
+		source:    c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events, naming: newNaming(config),
 	}
 	c.streams = source.NewStreams(edge.dynamic, (*watchHandler)(c))
 	return c, c.listen()

@@ -21,6 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/announce"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/landing"
 	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -54,6 +55,8 @@ type Config struct {
 	Cluster *rest.Config
 	// Store keeps what must outlive the process.
 	Store *workstore.Store
+	// Landings know which commits of mirrored branches hold an object; nil: nothing is mirrored.
+	Landings *landing.Log
 	// Records writes CatalogWorkloads and SyncStatuses.
 	Records Records
 	// Clock says when windows end; nil: the real one.

@@ -30,4 +30,10 @@
 // People hear of a catalog by its conditions, its records and Events, and of all of them by metrics. Events are made after
 // what they tell of is written: a process that dies between the two leaves one out, and none is made twice. The SyncPolicy
 // stops Events, and nothing else.
+//
+// # Commits
+//
+// Where a mirror runs in the same process, a record names the commits that hold what the source has changed (pkg/landing,
+// pkg/catalog/commits): those that have landed when it is written, and the others when they land, whatever has become of
+// the record since. What an edit changes is in no commit of the source.
 package catalog

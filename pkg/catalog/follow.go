@@ -112,6 +112,7 @@ func (c *catalogs) watchUntil(ctx context.Context) {
 		watches := c.watches()
 		c.wanted.set(watches)
 		c.reach.retain(watches)
+		c.keeper.naming.follow(c.sources())
 		if c.streams.Set(ctx, watches) != nil {
 			return // ctx has ended.
 		}
@@ -123,14 +124,17 @@ func (c *catalogs) watchUntil(ctx context.Context) {
 	}
 }
 
+// sources are the namespaces that catalogs follow.
+func (c *catalogs) sources() []string {
+	namespaces := c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ListIndexFuncValues(bySource)
+	return slices.DeleteFunc(namespaces, func(namespace string) bool { return len(c.following(namespace)) == 0 })
+}
+
 // watches are those of each type of workloads in each namespace that a catalog follows.
 func (c *catalogs) watches() []source.Watch {
 	types, _ := capture.Types(c.catalogue.Snapshot())
 	var out []source.Watch
-	for _, namespace := range c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ListIndexFuncValues(bySource) {
-		if len(c.following(namespace)) == 0 {
-			continue
-		}
+	for _, namespace := range c.sources() {
 		for _, resource := range types {
 			out = append(out, source.Watch{Resource: resource, Namespace: namespace})
 		}

@@ -40,6 +40,7 @@ type keeper struct {
 	// taken is told what a catalog knows of the source.
 	taken  func(catalog *v1alpha1.AppCatalog, hashes map[reference]string)
 	events *events
+	naming *naming
 }
 
 // task is an occasion with all that is known when it is carried out.
@@ -183,6 +184,9 @@ func (k *keeper) tell(ctx context.Context, t *task, next plan) (*v1alpha1.SyncSt
 	}
 	record, err := applied(t.catalog, t.occasion, next, t.record, t.name, k.clock.Now())
 	if err != nil {
+		return nil, err
+	}
+	if err := k.naming.name(ctx, t, next, record); err != nil {
 		return nil, err
 	}
 	if err := k.put(ctx, t.record, record); err != nil {

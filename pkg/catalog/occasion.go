@@ -25,6 +25,8 @@ type occasion struct {
 	gathered bool
 	// changes are what is known of who changed the source.
 	changes []intake.Change
+	// resync says that there may have been others.
+	resync bool
 	// generation is that of the spec that is taken over, 0 when that is another occasion.
 	generation int64
 	// request is the ID of a request to read the source anew.
@@ -35,7 +37,7 @@ type occasion struct {
 
 // occasionOf is that of a batch.
 func occasionOf(batch intake.Batch) occasion {
-	return occasion{batch: batch.ID, gathered: true, detected: batch.FirstSeen, changes: batch.Changes}
+	return occasion{batch: batch.ID, gathered: true, detected: batch.FirstSeen, changes: batch.Changes, resync: batch.Resync}
 }
 
 // resumed is the occasion of a record that is gone on with.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/catalog/commits"
 )
 
 // situation is all that a plan depends on.
@@ -46,6 +47,8 @@ type plan struct {
 	hashes map[reference]string
 	// preview says that nothing is taken over.
 	preview bool
+	// spans are what the source has made of what the changes tell of.
+	spans []commits.Span
 }
 
 // step is what becomes of one workload.
@@ -86,6 +89,9 @@ func (p *plan) add(s *situation, workload reference, next step) {
 		p.changes = append(p.changes, v1alpha1.ResourceSummary{
 			Type: string(workload.Kind), Namespace: s.catalog.Spec.SourceNamespace, Name: workload.Name, ChangeType: next.change,
 		})
+		if span, ok := s.span(workload, next); ok {
+			p.spans = append(p.spans, span)
+		}
 	}
 	if next.hash != "" {
 		p.hashes[workload] = next.hash

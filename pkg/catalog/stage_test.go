@@ -32,6 +32,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	"github.com/configbutler/slipstream/pkg/landing"
 	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -64,6 +65,9 @@ type stage struct {
 	events  *eventLog
 	// capacity is that of the intake, 0 for its own.
 	capacity int
+	// log is what a mirror tells of its commits in the same process, where mirrored says that there is one.
+	log      *landing.Log
+	mirrored bool
 	// writing is held by who changes catalogs.
 	writing sync.Mutex
 }
@@ -176,6 +180,10 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	config := Config{
 		Slipstream: s.api, Store: s.store(), Records: &records{s}, Clock: s.clock, DiscoveryRefresh: time.Hour,
 		AttributionMaxWait: 20 * time.Second,
+	}
+	if s.mirrored {
+		s.log = landing.New(s.store().Table(landing.TableName), s.clock, 0)
+		config.Landings = s.log
 	}
 	s.source.ClearActions()
 	config.Capacity = s.capacity

@@ -46,7 +46,7 @@ func (c *catalogs) turn(ctx context.Context, namespace string) error {
 	}
 	c.endPauses(namespace, following)
 	able, err := c.resumeAll(ctx, namespace, following)
-	errs := []error{err}
+	errs := []error{err, c.keeper.nameLanded(ctx, namespace)}
 	if c.unexplained(namespace, able) {
 		c.queue.AddAfter(namespace, explainInterval)
 	} else {

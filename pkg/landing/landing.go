@@ -4,6 +4,7 @@
 package landing
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +84,13 @@ func (l Landing) kept() Landing {
 		l.Commit.Message = strings.ToValidUTF8(l.Commit.Message[:maxMessage], "")
 	}
 	return l
+}
+
+// Compare orders landings by the last changes that they hold, and landings of the same change by their commits.
+func (l Landing) Compare(other Landing) int {
+	a, b := l.Commit, other.Commit
+	return cmp.Or(Compare(l.Last, other.Last), a.Time.Compare(b.Time),
+		strings.Compare(a.Destination.String(), b.Destination.String()), strings.Compare(a.SHA, b.SHA))
 }
 
 // Compare orders resourceVersions. Those that have no order are equal.

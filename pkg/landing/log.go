@@ -25,6 +25,8 @@ type Log struct {
 
 	mu       sync.Mutex
 	interest Interest
+	// followed says that somebody has said so in this process. Before, what nobody is known to care for may be cared for.
+	followed bool
 	// unsaved says that the store does not have the interest, untrimmed that it may have too many rows.
 	unsaved, untrimmed bool
 	// added counts what has landed since the table was trimmed.
@@ -65,10 +67,10 @@ func (l *Log) Follow(interest Interest) {
 	interest = interest.with(Interest{})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.interest.equals(interest) {
+	if l.followed && l.interest.equals(interest) {
 		return
 	}
-	l.interest, l.unsaved, l.untrimmed = interest, true, true
+	l.interest, l.followed, l.unsaved, l.untrimmed = interest, true, true, true
 	l.stir()
 }
 

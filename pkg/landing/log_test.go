@@ -296,6 +296,23 @@ func numbers(from, to int) (out []string) {
 	return out
 }
 
+// What is kept of an earlier process stays until somebody says what counts now.
+func TestNothingGoesBeforeSomebodyCares(t *testing.T) {
+	s := newStage(t)
+	log := s.open(0)
+	s.must(log.Pushing(t.Context(), "tip", []landing.Landing{commit(web("shop"), "a", "1")}))
+	s.must(log.Landed(t.Context(), "tip"))
+	s.must(s.table().Put(t.Context(), workstore.Row{Key: "pushes/x/0", Value: []byte("?")}))
+	s.run(log)
+	s.eventually("it is trimmed", func() error {
+		if rows := s.rows(); rows > 1 {
+			return fmt.Errorf("%d rows", rows)
+		}
+		return nil
+	})
+	s.knows(log, web("shop"), "a")
+}
+
 func TestMessagesAreCut(t *testing.T) {
 	s := newStage(t)
 	log := s.open(0)

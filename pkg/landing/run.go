@@ -76,7 +76,7 @@ func (l *Log) news() []Object {
 // tend saves what is not saved, and trims the table when there is cause, or it is due.
 func (l *Log) tend(ctx context.Context, due bool) error {
 	l.mu.Lock()
-	interest, unsaved, untrimmed := l.interest, l.unsaved, l.untrimmed
+	interest, followed, unsaved, untrimmed := l.interest, l.followed, l.unsaved, l.untrimmed
 	l.unsaved, l.untrimmed = false, false
 	if untrimmed || due {
 		l.added = 0
@@ -91,7 +91,7 @@ func (l *Log) tend(ctx context.Context, due bool) error {
 	if !untrimmed && !due {
 		return nil
 	}
-	if err := l.trim(ctx, interest); err != nil {
+	if err := l.trim(ctx, func(o Object) bool { return !followed || interest.includes(o) }); err != nil {
 		l.again(false, true)
 		return err
 	}
@@ -106,14 +106,14 @@ func (l *Log) again(unsaved, untrimmed bool) {
 }
 
 // trim removes what is too old or too much, and what nobody cares for. A row that cannot be read goes as well.
-func (l *Log) trim(ctx context.Context, interest Interest) error {
+func (l *Log) trim(ctx context.Context, wanted func(Object) bool) error {
 	oldest := l.clock.Now().Add(-MaxAge)
 	pushes, err := l.oldPushes(ctx, oldest)
 	if err != nil {
 		return err
 	}
 	landings, err := l.oldLandings(ctx, func(row objectRow) bool {
-		return !row.At.Before(oldest) && interest.includes(row.Landing.Object)
+		return !row.At.Before(oldest) && wanted(row.Landing.Object)
 	})
 	if err != nil {
 		return err

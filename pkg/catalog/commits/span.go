@@ -32,27 +32,19 @@ func (s Span) Held(landings []landing.Landing) []landing.Landing {
 			held = append(held, s.changed(of)...)
 		}
 	}
-	slices.SortStableFunc(held, func(a, b landing.Landing) int { return compare(b, a) })
+	slices.SortFunc(held, func(a, b landing.Landing) int { return b.Compare(a) })
 	return held
 }
 
 // byDestination divides landings, the oldest first.
 func byDestination(landings []landing.Landing) map[types.NamespacedName][]landing.Landing {
 	sorted := slices.Clone(landings)
-	slices.SortFunc(sorted, compare)
+	slices.SortFunc(sorted, landing.Landing.Compare)
 	out := map[types.NamespacedName][]landing.Landing{}
 	for _, one := range sorted {
 		out[one.Commit.Destination] = append(out[one.Commit.Destination], one)
 	}
 	return out
-}
-
-// compare orders landings by the changes that they hold.
-func compare(a, b landing.Landing) int {
-	if order := landing.Compare(a.Last, b.Last); order != 0 {
-		return order
-	}
-	return a.Commit.Time.Compare(b.Commit.Time)
 }
 
 // gone are the landings up to that of the removal; none while that has not landed.

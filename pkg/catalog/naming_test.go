@@ -1,0 +1,259 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/landing"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// mirroredStage is begunStage with a mirror in the same process.
+func mirroredStage(t *testing.T) *stage {
+	t.Helper()
+	s := newStage(t, appCatalog("shop", "api", "worker"))
+	s.mirrored = true
+	s.start(0)
+	s.reaches("shop", 1)
+	s.watching()
+	s.windowPasses()
+	return s
+}
+
+// lands has a commit for a destination land that holds a workload as it is now.
+func (s *stage) lands(commit, destination, name string, change ...func(*landing.Landing)) {
+	s.Helper()
+	version := strconv.Itoa(s.version)
+	one := landing.Landing{
+		Object: landing.Object{GroupResource: deployments.GroupResource(), Namespace: "production", Name: name},
+		First:  version, Last: version, Commit: landing.Commit{
+			Destination: types.NamespacedName{Namespace: "ops", Name: destination}, SHA: commit, Time: noon,
+			Message: "[UPDATE] " + name, URL: "https://git.example.com/" + commit,
+		},
+	}
+	for _, change := range change {
+		change(&one)
+	}
+	if err := cmp.Or(s.log.Pushing(s.Context(), commit, []landing.Landing{one}), s.log.Landed(s.Context(), commit)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// removes is what a commit does that removes a file.
+func removes(one *landing.Landing) { one.Removed = true }
+
+// found is what a comparison finds.
+func found(one *landing.Landing) { one.First = "" }
+
+// named are the commits of a revision's record.
+func (s *stage) named(revision int64) string {
+	s.Helper()
+	for _, record := range s.syncStatuses() {
+		if record.Status.Revision == revision {
+			var out []string
+			for _, commit := range record.Status.Commits {
+				out = append(out, commit.SHA)
+			}
+			return strings.Join(out, " ")
+		}
+	}
+	return ""
+}
+
+// names waits until the record of a revision names commits.
+func (s *stage) names(revision int64, want string) {
+	s.Helper()
+	s.eventually(fmt.Sprintf("record %d names %q", revision, want), func() error {
+		if got := s.named(revision); got != want {
+			return fmt.Errorf("it names %q", got)
+		}
+		return nil
+	})
+}
+
+func TestRecordsNameCommits(t *testing.T) {
+	s := mirroredStage(t)
+	var want []string
+	for i := range 20 {
+		s.put("api", fmt.Sprint("shop/api:", i+2))
+		s.lands(fmt.Sprint("c", i), "main", "api")
+		want = append([]string{fmt.Sprint("c", i)}, want...)
+	}
+	s.put("worker", "shop/worker:2")
+	s.lands("w", "main", "worker")
+	s.lands("other", "main", "other")
+	s.arrived(21)
+	s.reaches("shop", 2)
+	s.names(2, "w "+strings.Join(want, " "))
+	if got := s.named(1); got != "" {
+		t.Errorf("the record before names %s", got)
+	}
+	commit := s.syncStatuses()[1].Status.Commits[1]
+	if commit.Message != "[UPDATE] api" || commit.URL != "https://git.example.com/c19" || !commit.Time.Equal(&metav1.Time{Time: noon}) ||
+		commit.DestinationRef != (v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "main"}) {
+		t.Errorf("it names %+v", commit)
+	}
+	s.put("api", "shop/api:last")
+	s.lands("last", "main", "api")
+	s.reaches("shop", 3)
+	s.names(3, "last")
+	s.names(2, "w "+strings.Join(want, " "))
+}
+
+func TestRecordsNameCommitsThatLandLater(t *testing.T) {
+	s := mirroredStage(t)
+	s.put("api", "shop/api:2")
+	version := s.version
+	s.reaches("shop", 2)
+	s.names(2, "")
+	s.put("api", "shop/api:2", with(int64(9), "status", "readyReplicas"))
+	s.version = version
+	s.lands("a", "main", "api")
+	s.names(2, "a")
+
+	record := s.syncStatuses()[1]
+	dismissed, err := syncrecord.Move(&record, syncrecord.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&records{s}).Write(t.Context(), dismissed); err != nil {
+		t.Fatal(err)
+	}
+	s.lands("b", "more", "api")
+	s.names(2, "b a")
+	if status := s.syncStatuses()[1].Status; status.State != v1alpha1.SyncStateDismissed || status.ResolvedBy != "dana" {
+		t.Errorf("the record is %s by %s", status.State, status.ResolvedBy)
+	}
+	s.lands("late", "rest", "api", func(one *landing.Landing) { one.First = ""; one.Last = strconv.Itoa(version + 1) })
+	s.names(2, "late b a")
+}
+
+func TestRecordsNameOnlyTheCommitsOfWhatTheyTell(t *testing.T) {
+	s := mirroredStage(t)
+	for i := range 3 {
+		s.put("api", "shop/api:1", with(int64(5+i), "spec", "replicas"))
+		s.lands(fmt.Sprint("scaled", i), "main", "api")
+	}
+	s.windowPasses()
+	s.put("api", "shop/api:2")
+	s.lands("image", "main", "api")
+	s.arrived(1)
+	s.reaches("shop", 2)
+	s.names(2, "image")
+	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) {
+		catalog.Spec.Patches = []v1alpha1.Patch{patching("api", imagePatch)}
+	})
+	s.reaches("shop", 3)
+	s.remove("worker")
+	s.version++
+	s.lands("gone", "main", "worker", removes)
+	s.reaches("shop", 4)
+	s.names(4, "gone")
+	s.names(3, "")
+}
+
+func TestRecordsNameTheNewestCommits(t *testing.T) {
+	s := mirroredStage(t)
+	const changes = syncrecord.MaxCommits + 7
+	for i := range changes {
+		s.put("api", fmt.Sprint("shop/api:", i+2))
+		s.lands(fmt.Sprint(i), "main", "api")
+	}
+	s.reaches("shop", 2)
+	s.eventually("the last commit is named", func() error {
+		if named := strings.Fields(s.named(2)); len(named) != syncrecord.MaxCommits || named[0] != fmt.Sprint(changes-1) {
+			return fmt.Errorf("%d commits: %v", len(named), named)
+		}
+		return nil
+	})
+}
+
+// What lands while no catalog is followed is named as well, in records of before and of after.
+func TestCommitsOfWhenNobodyWatched(t *testing.T) {
+	s := mirroredStage(t)
+	s.put("api", "shop/api:2")
+	s.reaches("shop", 2)
+	s.stop()
+	s.lands("a", "main", "api")
+	s.put("api", "shop/api:3")
+	s.lands("b", "main", "api")
+	s.put("worker", "shop/worker:2")
+	s.lands("w", "main", "worker", found)
+	s.start(0)
+	s.reaches("shop", 3)
+	s.names(2, "a")
+	s.names(3, "w b")
+}
+
+// TestDeathBeforeCommitsAreNamed ends the process at each of its writes in turn, and starts it again. Some commits have
+// landed before, others land after.
+func TestDeathBeforeCommitsAreNamed(t *testing.T) {
+	for last := range 6 {
+		s := mirroredStage(t)
+		s.stop()
+		s.put("api", "shop/api:2")
+		version := s.version
+		s.lands("a", "main", "api")
+		s.remove("worker")
+		s.version++
+		ended := s.start(last + 1)
+		s.eventually(fmt.Sprintf("the process dies at write %d, or has no more", last+1), func() error {
+			select {
+			case <-ended:
+				return nil
+			default:
+			}
+			if s.catalog("shop").Status.Revision == 2 && s.named(2) == "a" {
+				return nil
+			}
+			return fmt.Errorf("records: %q", s.told())
+		})
+		s.stop()
+		s.lands("gone", "main", "worker", removes)
+		s.start(0)
+		s.reaches("shop", 2)
+		s.names(2, "gone a")
+		s.version = version
+		s.lands("b", "more", "api")
+		s.eventually(fmt.Sprintf("all are named after a death at write %d", last+1), func() error {
+			got := strings.Fields(s.named(2))
+			if slices.Sort(got); !slices.Equal(got, []string{"a", "b", "gone"}) {
+				return fmt.Errorf("%v are", got)
+			}
+			return nil
+		})
+		s.stop()
+	}
+}
+
+func TestAMirrorIsAskedForSourcesOnly(t *testing.T) {
+	s := mirroredStage(t)
+	wants := func(resource, namespace string) bool {
+		gr := deployments.GroupResource()
+		gr.Resource = resource
+		return s.log.Wants(landing.Object{GroupResource: gr, Namespace: namespace, Name: "api"})
+	}
+	if !wants("deployments", "production") || wants("deployments", "staging") || wants("secrets", "production") {
+		t.Error("it is asked for something else")
+	}
+	if err := s.api.Tracker().Delete(catalogKind, "teams", "shop"); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("nothing is asked for", func() error {
+		if wants("deployments", "production") {
+			return fmt.Errorf("it is")
+		}
+		return nil
+	})
+}
