@@ -4,7 +4,6 @@
 package attribution
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -34,27 +33,6 @@ const (
 	refusals       = "slipstream_attribution_refusals_total"
 	contradictions = "slipstream_enrich_contradictions_total"
 )
-
-// counted adds up a counter of the server over its labels.
-func (s *stage) counted(ctx context.Context, counter string) (sum float64, err error) {
-	out, err := s.Administrator.Run(ctx, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
-	if err != nil {
-		return 0, err
-	}
-	lines := bufio.NewScanner(strings.NewReader(out))
-	lines.Buffer(nil, len(out)+1)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if name, _, _ = strings.Cut(name, "{"); name == counter {
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return 0, fmt.Errorf("reading %s: %w", counter, err)
-			}
-			sum += n
-		}
-	}
-	return sum, lines.Err()
-}
 
 // caller is somebody who tells the server, without the aggregator or through it, who has made a change.
 type caller struct {
@@ -164,13 +142,13 @@ func wantStatus(t *testing.T, got int, want []int) {
 // counts fails the test unless something makes a counter of the server go up.
 func (s *stage) counts(t *testing.T, counter string, something func()) {
 	t.Helper()
-	before, err := s.counted(t.Context(), counter)
+	before, err := s.Counted(t.Context(), counter)
 	if err != nil {
 		t.Fatal(err)
 	}
 	something()
 	mirrortest.Eventually(t, counter+" goes up", func(ctx context.Context) error {
-		after, err := s.counted(ctx, counter)
+		after, err := s.Counted(ctx, counter)
 		if err == nil && after <= before {
 			err = fmt.Errorf("%v as before", after)
 		}

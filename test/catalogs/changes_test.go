@@ -1,0 +1,51 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogs
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// longWindow, the default, is many times as long as a catalog takes to be made and as 24 requests take.
+const longWindow = 30 * time.Second
+
+// oneWindow has two people change production within seconds, and the controllers of the cluster write to it.
+func (s *stage) oneWindow(t *testing.T) {
+	c := s.newScene(t, "window")
+	s.gather(t, longWindow)
+	c.newCatalog(t, "shop")
+
+	for i := range 20 {
+		c.setImage(t, s.ann, "api", fmt.Sprintf("shop/api:%d", i+2))
+	}
+	c.setImage(t, s.bob, "worker", "shop/worker:2")
+	c.setImage(t, s.bob, "untracked", "shop/untracked:2")
+	c.change(t, s.bob, "api", `{"spec":{"replicas":3}}`, "scale")
+	c.change(t, s.bob, "api", `{"status":{"observedGeneration":1}}`, "status")
+	c.change(t, s.bob, "api", `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"99"}}}`)
+
+	record := c.recorded(t, "shop", 2)
+	status := &record.Status
+	automatic(t, record, "api", "worker")
+	if status.Revision != 2 {
+		t.Errorf("revision %d", status.Revision)
+	}
+	want := []v1alpha1.SourceAuthor{
+		{Username: "ann", Signal: v1alpha1.SignalAudit, Workloads: 1}, {Username: "bob", Signal: v1alpha1.SignalAudit, Workloads: 1},
+	}
+	if !slices.Equal(status.ChangedBy, want) {
+		t.Errorf("changed by %+v, want %+v", status.ChangedBy, want)
+	}
+	c.offers(t, "shop", map[string]string{"api": "shop/api:21", "worker": "shop/worker:2"})
+	c.reads(t, map[string]string{"STATE": "2 workloads changed", "CHANGED": "api,worker", "BY": "ann,bob"}, "ss", record.Name)
+	c.reads(t, map[string]string{"REVISION": "2", "WORKLOADS": "2", "STATE": "Up to date"}, "cat", "shop")
+
+	s.gather(t, shortWindow)
+	c.onlyTheNext(t, "shop", 2)
+}

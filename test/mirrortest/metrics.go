@@ -1,0 +1,36 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirrortest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+// Counted is the value of a counter of the server with all its labels, or the sum over them of one without.
+func (s *Stage) Counted(ctx context.Context, counter string) (sum float64, err error) {
+	out, err := s.Administrator.Run(ctx, "get", "--raw", "/metrics", "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
+	if err != nil {
+		return 0, err
+	}
+	lines := bufio.NewScanner(strings.NewReader(out))
+	lines.Buffer(nil, len(out)+1)
+	for lines.Scan() {
+		series, value, _ := strings.Cut(lines.Text(), " ")
+		if series != counter && !strings.HasPrefix(series, counter+"{") {
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, fmt.Errorf("reading %s: %w", counter, err)
+		}
+		sum += n
+	}
+	return sum, lines.Err()
+}
