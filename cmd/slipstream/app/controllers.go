@@ -16,6 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog"
 	"github.com/configbutler/slipstream/pkg/egress"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/landing"
 	"github.com/configbutler/slipstream/pkg/loop"
 	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/retention"
@@ -33,11 +34,12 @@ type controllers struct {
 
 // all are the controllers of this process, whose identity tells it from every other that may lead.
 func (c *controllers) all(identity string) ([]loop.Runner, error) {
-	mirror, err := c.mirror(identity)
+	landings := landing.New(c.store.Table(landing.TableName), clock.RealClock{}, landing.DefaultCapacity)
+	mirror, err := c.mirror(identity, landings)
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := c.catalog()
+	catalog, err := c.catalog(landings)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +61,8 @@ func (c *controllers) slipstream(controller string) (versioned.Interface, error)
 // mirrorName is what the mirror calls itself in commits.
 const mirrorName = "slipstream"
 
-// mirror writes what rules select to Git.
-func (c *controllers) mirror(identity string) (*mirror.Controller, error) {
+// mirror writes what rules select to Git, and tells in which commits.
+func (c *controllers) mirror(identity string, landings *landing.Log) (*mirror.Controller, error) {
 	slipstream, err := c.slipstream("mirror")
 	if err != nil {
 		return nil, err
@@ -77,7 +79,7 @@ func (c *controllers) mirror(identity string) (*mirror.Controller, error) {
 			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
-		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext,
+		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, Landings: landings,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait, AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil
 }
@@ -97,7 +99,7 @@ func addressesOf(config *rest.Config) []netip.Addr {
 }
 
 // catalog follows the sources of catalogs.
-func (c *controllers) catalog() (*catalog.Controller, error) {
+func (c *controllers) catalog(landings *landing.Log) (*catalog.Controller, error) {
 	slipstream, err := c.slipstream("catalog")
 	if err != nil {
 		return nil, err
@@ -105,6 +107,7 @@ func (c *controllers) catalog() (*catalog.Controller, error) {
 	return &catalog.Controller{Config: catalog.Config{
 		Slipstream: slipstream, Cluster: c.cluster, Store: c.store, Records: c.server.Records, DiscoveryRefresh: c.opts.Mirror.DiscoveryRefresh,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: c.opts.Attribution.MaxWait,
+		Landings: landings,
 	}}, nil
 }
 
