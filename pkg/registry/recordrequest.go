@@ -99,7 +99,7 @@ func (r *recordRequests) canBeTried(ctx context.Context, record *v1alpha1.SyncSt
 	}
 	catalog, err := read[*configbutler.AppCatalog](ctx, r.catalogs, subject.Name)
 	if apierrors.IsNotFound(err) || err == nil && catalog.UID != subject.UID {
-		return "", refused("syncstatuses", record.Name, fmt.Sprintf("the AppCatalog %s that it is about is gone; it can be dismissed", subject.Name))
+		return "", refused("syncstatuses", record.Name, fmt.Sprintf("the AppCatalog %s that it is about is gone, so nothing is left to try", subject.Name))
 	}
 	if err != nil {
 		return "", err

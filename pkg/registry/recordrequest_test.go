@@ -185,7 +185,7 @@ func TestRetryForNothing(t *testing.T) {
 			newCatalog(t, storage, func(*configbutler.AppCatalog) {})
 		}
 		_, err := retryOf(as(t, "jane"), storage, record.Name)
-		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the AppCatalog shop that it is about is gone; it can be dismissed") {
+		if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "the AppCatalog shop that it is about is gone, so nothing is left to try") {
 			t.Errorf("another of its name: %v: %v", another, err)
 		}
 		if !another {
