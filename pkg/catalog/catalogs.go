@@ -113,7 +113,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 			Controller: controllerName, MaxWait: config.AttributionMaxWait, Facts: config.Facts, Wanted: c.wanted.has,
 		})
 	}
-	c.reach = newReach(func(namespace string) bool {
+	c.reach = newReach(config.Namespace, func(namespace string) bool {
 		_, exists := c.namespaces.Get(namespace)
 		return exists
 	})

@@ -53,6 +53,8 @@ type Config struct {
 	Slipstream versioned.Interface
 	// Cluster reaches the API server of the sources, with the server's own rights.
 	Cluster *rest.Config
+	// Namespace is the server's own, which no catalog follows; empty: it has none.
+	Namespace string
 	// Store keeps what must outlive the process.
 	Store *workstore.Store
 	// Landings know which commits of mirrored branches hold an object; nil: nothing is mirrored.

@@ -127,7 +127,9 @@ func (c *catalogs) watchUntil(ctx context.Context) {
 // sources are the namespaces that catalogs follow.
 func (c *catalogs) sources() []string {
 	namespaces := c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ListIndexFuncValues(bySource)
-	return slices.DeleteFunc(namespaces, func(namespace string) bool { return len(c.following(namespace)) == 0 })
+	return slices.DeleteFunc(namespaces, func(namespace string) bool {
+		return len(c.following(namespace)) == 0 || c.reach.refuses(namespace)
+	})
 }
 
 // watches are those of each type of workloads in each namespace that a catalog follows.

@@ -113,7 +113,7 @@ func (k *keeper) held(ctx context.Context, catalog *v1alpha1.AppCatalog) (map[re
 // perform does what is left to do. A problem is recorded.
 func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
 	switch {
-	case t.answered(t.catalog), over(t.record, t.catalog):
+	case t.answered(t.catalog), over(t.record, t.catalog), k.refuses(t.catalog):
 		return k.close(ctx, t, nil)
 	case t.waits(t.catalog, t.record, k.clock.Now()):
 		return k.wait(ctx, t, seen)
@@ -130,6 +130,11 @@ func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
 		k.taken(t.catalog, next.hashes)
 	}
 	return err
+}
+
+// refuses says whether a catalog is of a source that is not followed. Its condition says so.
+func (k *keeper) refuses(catalog *v1alpha1.AppCatalog) bool {
+	return k.source(catalog.Spec.SourceNamespace).reason == v1alpha1.ReasonSourceIsServer
 }
 
 func (k *keeper) plan(ctx context.Context, t *task, seen sight) (plan, error) {

@@ -11,9 +11,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
 )
@@ -64,7 +65,7 @@ type step struct {
 }
 
 // newPlan says what a catalog becomes in a situation. It changes nothing and asks nobody. It fails with a *problem when a
-// patch does not fit, and then there is no plan for any of the workloads: a revision is taken over as a whole.
+// patch does not fit, or too much is selected, and then there is no plan for any of the workloads: a revision is taken over as a whole.
 func newPlan(s situation) (plan, error) {
 	out := plan{hashes: map[reference]string{}, preview: s.preview}
 	offered := s.offered()
@@ -74,6 +75,10 @@ func newPlan(s situation) (plan, error) {
 			return plan{}, err
 		}
 		out.add(&s, workload, next)
+	}
+	if n := len(out.entries); n > validation.MaxWorkloads {
+		return plan{}, &problem{v1alpha1.ReasonRecordRefused, fmt.Errorf(
+			"%d workloads are selected, and a catalog holds %d at most; select fewer in spec.workloadSelector", n, validation.MaxWorkloads)}
 	}
 	return out, nil
 }
@@ -160,10 +165,10 @@ func (s *situation) step(workload reference, entry *v1alpha1.CatalogEntry) (step
 func (s *situation) present(
 	workload reference, entry *v1alpha1.CatalogEntry, object *unstructured.Unstructured, content capture.Manifest,
 ) (step, error) {
-	if name := v1alpha1.CatalogWorkloadName(s.catalog.Name, workload.Kind, workload.Name); len(name) > validation.DNS1123SubdomainMaxLength {
+	if name := v1alpha1.CatalogWorkloadName(s.catalog.Name, workload.Kind, workload.Name); len(name) > utilvalidation.DNS1123SubdomainMaxLength {
 		return step{}, &problem{v1alpha1.ReasonRecordRefused, fmt.Errorf(
 			"%s %q is selected, and the name of its record, %s, would be longer than %d characters; a shorter name of the catalog makes room",
-			workload.Kind, workload.Name, name, validation.DNS1123SubdomainMaxLength)}
+			workload.Kind, workload.Name, name, utilvalidation.DNS1123SubdomainMaxLength)}
 	}
 	rendered, err := content.Patched(s.rules.patches)
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 
 // reach knows whether sources can be read.
 type reach struct {
+	// own is the server's own namespace, which is nobody's source.
+	own string
 	// exists says whether there is a namespace.
 	exists func(namespace string) bool
 
@@ -24,8 +26,8 @@ type reach struct {
 	failures map[source.Watch]error
 }
 
-func newReach(exists func(namespace string) bool) *reach {
-	return &reach{exists: exists, failures: map[source.Watch]error{}}
+func newReach(own string, exists func(namespace string) bool) *reach {
+	return &reach{own: own, exists: exists, failures: map[source.Watch]error{}}
 }
 
 // update notes how a watch is.
@@ -46,8 +48,15 @@ func (r *reach) retain(running []source.Watch) {
 	maps.DeleteFunc(r.failures, func(watch source.Watch, _ error) bool { return !slices.Contains(running, watch) })
 }
 
+// refuses says whether a namespace is not followed, whoever asks for it.
+func (r *reach) refuses(namespace string) bool { return r.own != "" && namespace == r.own }
+
 // of says how a namespace can be read.
 func (r *reach) of(namespace string) verdict {
+	if r.refuses(namespace) {
+		return verdict{v1alpha1.ReasonSourceIsServer, fmt.Sprintf(
+			"%s is the namespace of this server, and what keeps it going is nothing to be copied; make a catalog of another namespace", namespace)}
+	}
 	if !r.exists(namespace) {
 		return verdict{v1alpha1.ReasonSourceNotFound, fmt.Sprintf("There is no namespace %s", namespace)}
 	}

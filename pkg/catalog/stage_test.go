@@ -179,7 +179,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	s.authors.asked.Store(0)
 	config := Config{
 		Slipstream: s.api, Store: s.store(), Records: &records{s}, Clock: s.clock, DiscoveryRefresh: time.Hour,
-		AttributionMaxWait: 20 * time.Second,
+		AttributionMaxWait: 20 * time.Second, Namespace: "slipstream-system",
 	}
 	if s.mirrored {
 		s.log = landing.New(s.store().Table(landing.TableName), s.clock, 0)

@@ -106,7 +106,7 @@ func (c *controllers) catalog(landings *landing.Log) (*catalog.Controller, error
 	}
 	return &catalog.Controller{Config: catalog.Config{
 		Slipstream: slipstream, Cluster: c.cluster, Store: c.store, Records: c.server.Records, DiscoveryRefresh: c.opts.Mirror.DiscoveryRefresh,
-		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: c.opts.Attribution.MaxWait,
+		Namespace: c.opts.Namespace, Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: c.opts.Attribution.MaxWait,
 		Landings: landings,
 	}}, nil
 }

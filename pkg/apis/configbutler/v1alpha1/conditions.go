@@ -141,6 +141,8 @@ const (
 	ReasonSourceNotFound = "SourceNotFound"
 	// ReasonSourceUnreachable says that the source cannot be listed or watched now; it is tried again.
 	ReasonSourceUnreachable = "SourceUnreachable"
+	// ReasonSourceIsServer says that the source is the namespace of this server.
+	ReasonSourceIsServer = "SourceIsServer"
 	// ReasonSourceIsTarget says that the source is the target of an environment.
 	ReasonSourceIsTarget = "SourceIsTarget"
 	// ReasonDeletedInSource says that workloads of the catalog have been deleted in the source; the message names them.

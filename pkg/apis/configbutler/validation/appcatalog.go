@@ -18,10 +18,10 @@ import (
 // MaxPendingEdits is how many edits of one catalog or environment may wait. Those that one user makes in a row are one.
 const MaxPendingEdits = 16
 
-const (
-	maxWorkloads    = 1000
-	maxHistoryLimit = 100
-)
+// MaxWorkloads is how many workloads a catalog holds. They are all listed in its status, which etcd takes up to 1.5 MiB of.
+const MaxWorkloads = 1000
+
+const maxHistoryLimit = 100
 
 // ValidateAppCatalog checks a new AppCatalog.
 func ValidateAppCatalog(catalog *configbutler.AppCatalog) field.ErrorList {
@@ -107,8 +107,8 @@ func validateWorkloads(catalog string, workloads []configbutler.WorkloadReferenc
 
 func validateWorkloadReferences(workloads []configbutler.WorkloadReference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if len(workloads) > maxWorkloads {
-		errs = append(errs, field.TooMany(path, len(workloads), maxWorkloads))
+	if len(workloads) > MaxWorkloads {
+		errs = append(errs, field.TooMany(path, len(workloads), MaxWorkloads))
 	}
 	seen := make(map[configbutler.WorkloadReference]bool, len(workloads))
 	for i, workload := range workloads {

@@ -1,0 +1,163 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// reason waits for the reason of the condition SourceReachable of the catalog shop.
+func (s *stage) reason(want string) {
+	s.Helper()
+	s.eventually("the condition SourceReachable", func() error {
+		catalog := s.catalog("shop")
+		reachable := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionSourceReachable)
+		if reachable == nil || reachable.Reason != want || edited(catalog) {
+			return fmt.Errorf("generation %d: %+v", catalog.Status.ObservedGeneration, reachable)
+		}
+		return nil
+	})
+}
+
+func TestSourcesThatDoNotExist(t *testing.T) {
+	shop := appCatalog("shop", "api")
+	shop.Spec.SourceNamespace = "staging"
+	s := newStage(t, shop)
+	s.start(0)
+	s.reason(v1alpha1.ReasonSourceNotFound)
+	s.windowPasses()
+	s.tells()
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	if err := s.meta.Tracker().Create(namespaces, namespace("staging"), ""); err != nil {
+		t.Fatal(err)
+	}
+	s.reason(v1alpha1.ReasonSucceeded)
+	s.putIn("staging")
+	s.reaches("shop", 1)
+	s.tells("shop 1 AutoApplied Added api (1)")
+}
+
+func TestTheServersOwnNamespaceIsNoSource(t *testing.T) {
+	shop := appCatalog("shop", "api")
+	shop.Spec.SourceNamespace = "slipstream-system"
+	s := newStage(t, shop)
+	s.putIn("slipstream-system")
+	s.start(0)
+	s.reason(v1alpha1.ReasonSourceIsServer)
+	s.windowPasses()
+	s.tells()
+	if !stalled(s.catalog("shop")) {
+		t.Errorf("the conditions are %+v", s.catalog("shop").Status.Conditions)
+	}
+	for _, action := range s.source.Actions() {
+		if action.GetVerb() == "watch" {
+			t.Errorf("it is watched: %v", action)
+		}
+	}
+}
+
+// putIn has a Deployment api in another namespace than production.
+func (s *stage) putIn(namespace string) {
+	s.Helper()
+	object := deployment("api", "shop/api:1")
+	object.SetNamespace(namespace)
+	if err := s.source.Tracker().Create(deployments, object, namespace); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// ofSize has annotations of so many KiB.
+func ofSize(kibibytes int, letter string) func(*unstructured.Unstructured) {
+	return annotated("example.com/note", strings.Repeat(letter, kibibytes<<10))
+}
+
+// padding is a patch that adds so many KiB.
+func padding(kibibytes int) v1alpha1.Patch {
+	return patching("api", fmt.Sprintf(`{"metadata":{"annotations":{"example.com/pad":%q}}}`, strings.Repeat("p", kibibytes<<10)))
+}
+
+// TestLargeWorkloadsTravelAsHashes has workloads of which more than a record holds is to be captured, or to be offered.
+func TestLargeWorkloadsTravelAsHashes(t *testing.T) {
+	for name, test := range map[string]struct {
+		source  int
+		patches []v1alpha1.Patch
+	}{
+		"of more than 1 MiB":             {source: 1200},
+		"of a little too much":           {source: 513},
+		"with a patch that is too large": {source: 500, patches: []v1alpha1.Patch{padding(20)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shop := appCatalog("shop", "api", "worker")
+			shop.Spec.Patches = test.patches
+			s := newStage(t, shop)
+			s.put("api", "shop/api:1", ofSize(test.source, "a"))
+			s.start(0)
+			s.reaches("shop", 1)
+			s.watching()
+			s.windowPasses()
+			s.tells(first)
+			before := s.workload("api")
+			if before.Manifest != nil || before.Rendered != nil || before.Hash == "" || before.Source.Hash == "" {
+				t.Errorf("the record has the hash %q and manifests: %t", before.Hash, before.Manifest != nil)
+			}
+			s.put("api", "shop/api:1", ofSize(test.source, "b"))
+			s.reaches("shop", 2)
+			s.stop()
+			s.start(0)
+			s.watching()
+			s.windowPasses()
+			s.tells(first, "shop 2 AutoApplied Changed api (1)")
+			if s.workload("api").Hash == before.Hash {
+				t.Error("the hash is the same")
+			}
+
+			s.edit("shop", "adam", pin(1))
+			why := s.awaits(v1alpha1.SyncStateManualIntervention).Status.Error
+			if why.Reason != v1alpha1.ReasonRevisionNotKept || !strings.Contains(why.Message, `Deployment "api"`) ||
+				!strings.Contains(why.Message, "524288 bytes") {
+				t.Errorf("the failure is %+v", why)
+			}
+			if revision := s.catalog("shop").Status.Revision; revision != 2 {
+				t.Errorf("revision %d", revision)
+			}
+		})
+	}
+}
+
+// TestLargeWorkloadsThatStayAreNoObstacleToRollbacks goes back to a revision in which a large workload was the same.
+func TestLargeWorkloadsThatStayAreNoObstacleToRollbacks(t *testing.T) {
+	s := newStage(t, appCatalog("shop", "api", "worker"))
+	s.put("api", "shop/api:1", ofSize(600, "a"))
+	s.start(0)
+	s.reaches("shop", 1)
+	s.watching()
+	s.put("worker", "shop/worker:2")
+	s.reaches("shop", 2)
+	s.edit("shop", "adam", pin(1))
+	s.reaches("shop", 3)
+	s.offers(map[string]string{"worker": "shop/worker:1"})
+	s.tells(first, "shop 2 AutoApplied Changed worker (1)", "shop 3 Applied by adam Changed worker (1)")
+}
+
+func TestPlansWithTooManyWorkloads(t *testing.T) {
+	w := newWorld(t)
+	w.catalog.Spec.WorkloadSelector = &metav1.LabelSelector{}
+	for i := range 1000 {
+		w.put(fmt.Sprintf("w%d", i), "shop/w:1")
+	}
+	_, err := newPlan(w.situation(t))
+	why := problemIn(err)
+	if why == nil || why.reason != v1alpha1.ReasonRecordRefused || !strings.Contains(err.Error(), "1002 workloads are selected") {
+		t.Errorf("got %v", err)
+	}
+}
