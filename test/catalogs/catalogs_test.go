@@ -21,6 +21,7 @@ func TestCatalogs(t *testing.T) {
 		{"previews change nothing", (*stage).previewed},
 		{"catalogs of one namespace have records of their own", (*stage).together},
 		{"a catalog goes in the middle of a batch", (*stage).deleted},
+		{"records name the commits that hold a change", (*stage).committed},
 		{"a restart records nothing but what has changed", (*stage).restarted},
 		{"a watch that has expired records nothing but what has changed", (*stage).expired},
 	} {
