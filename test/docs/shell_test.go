@@ -21,8 +21,8 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// deadline is more than any block takes on a busy machine.
-const deadline = 2 * time.Minute
+// deadline is more than any block takes on a busy machine: one of them compiles the programs.
+const deadline = 10 * time.Minute
 
 // reader is somebody who types the commands of the documentation into one shell, in a
 // folder that looks like a clone of the repository.
