@@ -30,7 +30,7 @@ func (c *comparison) contests() []contest {
 		}
 	}
 	for _, p := range c.theirs() {
-		if c.wish.Removed.Has(p) || c.dropped(p) != nil {
+		if c.wish.Removed.Has(p) {
 			fields.Insert(p)
 		}
 	}

@@ -17,15 +17,14 @@ type settlement struct {
 	Result
 	// omitted are desired fields that are not applied; carried are live fields of ours that are, although not desired.
 	omitted, carried *fieldpath.Set
-	// removed are fields that go; held and released are items that are not wanted any more and of which something survives,
-	// or does not.
-	removed, held, released *fieldpath.Set
+	// removed are fields that go, released items that are not wanted any more and of which nothing survives.
+	removed, released *fieldpath.Set
 }
 
 func (c *comparison) settle(judge judge) (Result, error) {
 	s := settlement{
 		omitted: fieldpath.NewSet(), carried: fieldpath.NewSet(),
-		removed: fieldpath.NewSet(), held: fieldpath.NewSet(), released: fieldpath.NewSet(),
+		removed: fieldpath.NewSet(), released: fieldpath.NewSet(),
 	}
 	for _, at := range c.contests() {
 		s.add(c, at, judge(c, at))
@@ -54,9 +53,6 @@ func (s *settlement) add(c *comparison, at contest, v verdict) {
 		s.Survives = append(s.Survives, c.field(at.whole(v)))
 		if isDesired {
 			s.omitted.Insert(at.path)
-		}
-		if at.dropped != nil {
-			s.held.Insert(at.dropped)
 		}
 	case overwritten:
 		s.Overwritten = append(s.Overwritten, c.field(at.whole(v)))
@@ -91,7 +87,7 @@ func (s *settlement) settleItems(c *comparison) {
 		}
 		// Who owns nothing but keys keeps an item from going, and has nothing of it.
 		s.removed.Insert(item)
-		if !c.isMereKey(p) && (s.held.Has(item) || !s.released.Has(item)) {
+		if !c.isMereKey(p) && !s.released.Has(item) {
 			s.carry(c, item)
 			whole.Insert(item)
 		}

@@ -114,6 +114,14 @@ func TestOthersThanEditors(t *testing.T) {
 			t.Errorf("%q", lines)
 		}
 	})
+	t.Run("what a webhook makes of a field that both apply is applied again", func(t *testing.T) {
+		s := newServer(t, base)
+		s.apply("flux", object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: dev, labels: {tier: front}}}"))
+		live := patched(t, s.live(), "{metadata: {labels: {tier: mutated}}}")
+		if lines := said(branch(t, live, "{metadata: {labels: {tier: back}}}")); lines != nil {
+			t.Errorf("%q", lines)
+		}
+	})
 	t.Run("what has no owner is nobody's change", func(t *testing.T) {
 		live := patched(t, newServer(t, base).live(), web("imagePullPolicy: Always"))
 		if lines := said(branch(t, live, web("imagePullPolicy: Never"))); lines != nil {
@@ -124,6 +132,12 @@ func TestOthersThanEditors(t *testing.T) {
 		live := patched(t, newServer(t, base).live(), web("args: null"))
 		result := branch(t, live, web("image: web:2"))
 		if lines := said(result); lines != nil || !strings.Contains(textOf(t, result.Apply), "serve") {
+			t.Errorf("%q", lines)
+		}
+	})
+	t.Run("what the server did not store can be added to", func(t *testing.T) {
+		live := patched(t, newServer(t, base).live(), proxy("$patch: delete"))
+		if lines := said(branch(t, live, proxy("env: [{name: NEW, value: x}]"))); lines != nil {
 			t.Errorf("%q", lines)
 		}
 	})
@@ -145,6 +159,65 @@ func TestOthersThanEditors(t *testing.T) {
 			t.Errorf("want -, got +:\n%s", diff)
 		}
 	})
+}
+
+// TestWhatIsKeptIsGivenUp has a container that another applier holds, and that the catalog drops and takes up again.
+func TestWhatIsKeptIsGivenUp(t *testing.T) {
+	base := object(t, deployment)
+	s := newServer(t, base)
+	s.apply("jane", object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: dev}, spec: {template: {spec: {containers: [{name: proxy, image: proxy:1}]}}}}"))
+	dropped := patched(t, base, proxy("$patch: delete"))
+	v := threeway.Versions{Base: base, Live: s.live(), Desired: dropped}
+	kept, err := merger().Branch(t.Context(), v, threeway.Resolution{Keep: paths(t, "/containers[name=proxy]/image")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.carryOut(kept)
+	checkLive(t, s.live(), "proxy:1 UPSTREAM", "")
+	v = threeway.Versions{Base: dropped, Live: s.live(), Desired: patched(t, base, proxy("image: proxy:2"))}
+	again, err := merger().Branch(t.Context(), v, threeway.Resolution{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"conflict /containers[name=proxy]/image [jane]"}, said(again)); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
+// TestPatchesThatRemove has a patch that took a container out before somebody put it back.
+func TestPatchesThatRemove(t *testing.T) {
+	unpatched := object(t, deployment)
+	desired := patched(t, unpatched, proxy("$patch: delete"))
+	s := newServer(t, desired)
+	s.update("jane", patched(t, s.live(), proxy("image: proxy:jane")))
+	v := threeway.Versions{Base: desired, Live: s.live(), Desired: desired, Unpatched: unpatched}
+	result, err := merger().Branch(t.Context(), v, threeway.Resolution{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"overwritten /containers[name=proxy] [jane]", "remove /containers[name=proxy] [jane]"}
+	if diff := cmp.Diff(want, said(result)); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	s.carryOut(result)
+	checkLive(t, s.live(), "", "proxy")
+}
+
+// TestNothingIsLeftOfAnItem has a variable of which jane owns no more than that it is there, when it is to go.
+func TestNothingIsLeftOfAnItem(t *testing.T) {
+	base := object(t, deployment)
+	s := newServer(t, base)
+	s.update("jane", patched(t, s.live(), web("env: [{name: NEW, value: jane}]")))
+	wanted := patched(t, base, web("env: [{name: NEW, value: ours}]"))
+	for _, v := range []threeway.Versions{{Base: base, Desired: wanted}, {Base: wanted, Desired: base}} {
+		v.Live = s.live()
+		result, err := merger().Branch(t.Context(), v, threeway.Resolution{Take: paths(t, "/containers[name=web]/env")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.carryOut(result)
+	}
+	checkLive(t, s.live(), "MODE", "NEW")
 }
 
 func textOf(t *testing.T, o *unstructured.Unstructured) string {

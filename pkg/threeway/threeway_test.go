@@ -236,7 +236,9 @@ func TestBranch(t *testing.T) {
 		"a container goes that others use": {edit: proxy("env: [{name: DEBUG, value: x}]"), wish: proxy("$patch: delete"), want: []string{"conflict " + proxyAt + "/env[name=DEBUG] [jane]"}},
 		"a container goes, and is kept":    {edit: proxy("env: [{name: DEBUG, value: x}]"), wish: proxy("$patch: delete"), keep: proxyAt, want: []string{"survives " + proxyAt + "/env[name=DEBUG] [jane]"}, live: "DEBUG proxy:1 UPSTREAM"},
 		"a container goes, and is let go":  {edit: proxy("env: [{name: DEBUG, value: x}]"), wish: proxy("$patch: delete"), take: proxyAt, want: []string{"overwritten " + proxyAt + "/env[name=DEBUG] [jane]", "remove " + proxyAt + " [jane]"}, gone: "proxy"},
-		"a container was removed":          {edit: proxy("$patch: delete"), wish: web("image: web:2"), want: []string{"survives " + proxyAt}, live: "web:2", gone: "proxy"},
+		"a container goes, and is kept for a field": {edit: proxy("image: proxy:jane, env: [{name: DEBUG, value: x}]"), wish: proxy("$patch: delete"), keep: proxyAt + "/image", take: proxyAt,
+			want: []string{"survives " + proxyAt + "/env[name=DEBUG] [jane]", "survives " + proxyAt + "/image [jane]"}, live: "proxy:jane UPSTREAM DEBUG"},
+		"a container was removed": {edit: proxy("$patch: delete"), wish: web("image: web:2"), want: []string{"survives " + proxyAt}, live: "web:2", gone: "proxy"},
 		"a container was removed, and changes": {edit: proxy("$patch: delete"), wish: proxy("env: [{name: NEW, value: x}]"), want: []string{
 			"conflict " + proxyAt + "/env[name=NEW]"}},
 		"a container was removed, and comes back":  {edit: proxy("$patch: delete"), wish: proxy("env: [{name: NEW, value: x}]"), take: proxyAt + "/env", want: []string{"overwritten " + proxyAt}, live: "proxy:1 UPSTREAM NEW"},
@@ -245,10 +247,11 @@ func TestBranch(t *testing.T) {
 		"a value becomes a reference":              {edit: web("env: [{name: MODE, value: null, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]"), wish: web("image: web:2"), want: []string{"survives " + webAt + "/env[name=MODE]/value", "survives " + webAt + "/env[name=MODE]/valueFrom/fieldRef [jane]"}, live: "spec.nodeName"},
 		"a value becomes a reference, and changes": {edit: web("env: [{name: MODE, value: null, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]"), wish: web("env: [{name: MODE, value: test}]"), want: []string{"conflict " + webAt + "/env[name=MODE]/value"}},
 
-		"a patch wins over an edit":   {edit: web("image: web:jane"), wish: web("image: web:2"), declared: web("image: web:branch"), want: []string{"overwritten " + webAt + "/image [jane]"}, live: "web:branch"},
-		"a patch removes a container": {edit: proxy("image: proxy:jane"), declared: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt + "/image [jane]", "remove " + proxyAt + " [jane]"}, gone: "proxy"},
-		"a patch of what was removed": {edit: proxy("$patch: delete"), declared: proxy("image: proxy:branch"), want: []string{"overwritten " + proxyAt}, live: "proxy:branch UPSTREAM"},
-		"a patch beside an edit":      {edit: web("env: [{name: DEBUG, value: x}]"), wish: web("image: web:2"), declared: web("image: web:branch"), want: []string{"survives " + webAt + "/env[name=DEBUG] [jane]"}, live: "web:branch DEBUG"},
+		"a patch wins over an edit":       {edit: web("image: web:jane"), wish: web("image: web:2"), declared: web("image: web:branch"), want: []string{"overwritten " + webAt + "/image [jane]"}, live: "web:branch"},
+		"a patch removes a container":     {edit: proxy("image: proxy:jane"), declared: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt + "/image [jane]", "remove " + proxyAt + " [jane]"}, gone: "proxy"},
+		"a patch removes what others use": {edit: proxy("env: [{name: DEBUG, value: x}]"), declared: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt + "/env[name=DEBUG] [jane]", "remove " + proxyAt + " [jane]"}, gone: "proxy DEBUG"},
+		"a patch of what was removed":     {edit: proxy("$patch: delete"), declared: proxy("image: proxy:branch"), want: []string{"overwritten " + proxyAt}, live: "proxy:branch UPSTREAM"},
+		"a patch beside an edit":          {edit: web("env: [{name: DEBUG, value: x}]"), wish: web("image: web:2"), declared: web("image: web:branch"), want: []string{"survives " + webAt + "/env[name=DEBUG] [jane]"}, live: "web:branch DEBUG"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

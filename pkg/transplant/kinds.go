@@ -87,7 +87,7 @@ func (t Target) pods(spec map[string]any, source string) {
 func (t Target) rename(term map[string]any, source string) {
 	namespaces := listOf(term["namespaces"])
 	for i, namespace := range namespaces {
-		if namespace == source && source != "" {
+		if namespace == source {
 			namespaces[i] = t.Namespace
 		}
 	}

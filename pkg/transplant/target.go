@@ -76,7 +76,7 @@ func (t Target) metadata(object, content *unstructured.Unstructured) map[string]
 func (t Target) labels(object, content *unstructured.Unstructured) map[string]string {
 	used := SelectorKeys(content).Union(t.Selected)
 	kept := content.GetLabels()
-	maps.DeleteFunc(kept, func(key, value string) bool { return t.Marks.has(key, value) && !used.Has(key) })
+	maps.DeleteFunc(kept, t.Marks.has)
 	labels := map[string]string{}
 	maps.Copy(labels, kept)
 	for key, value := range object.GetLabels() {

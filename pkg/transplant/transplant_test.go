@@ -156,7 +156,7 @@ func TestObjectsWithoutASpec(t *testing.T) {
 		"autoscaling/v2 HorizontalPodAutoscaler",
 	} {
 		version, kind, _ := strings.Cut(kind, " ")
-		copied, _ := copyOf(t, target, object(t, "{apiVersion: "+version+", kind: "+kind+", metadata: {name: a}}"))
+		copied, _ := copyOf(t, target, object(t, "{apiVersion: "+version+", kind: "+kind+", metadata: {name: a}, status: {x: 1}}"))
 		if copied.GetNamespace() != "shop-preview" || len(copied.Object) != 3 {
 			t.Errorf("%v", copied.Object)
 		}
