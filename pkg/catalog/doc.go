@@ -15,8 +15,9 @@
 //  1. The SyncStatus, whose name follows from the batch: it is written over, not twice. While its revision is ahead of that of
 //     the status, it is to be gone on with before anything else; afterwards its batch is over.
 //  2. CatalogWorkloads, the content. They may be one revision ahead of the status, for that SyncStatus.
-//  3. The status of the catalog.
-//  4. CatalogWorkloads that nothing refers to any more go, and the batch is done.
+//  3. The revision, among those that can be gone back to.
+//  4. The status of the catalog.
+//  5. CatalogWorkloads and revisions that nothing refers to any more go, and the batch is done.
 //
 // A preview changes no status: what was seen last is in the CatalogWorkloads.
 //
@@ -24,6 +25,12 @@
 //
 // An edit of the spec, like a request to read the source anew, has a record with an actor. What the source changed by itself
 // before is recorded first, in a batch that is closed early, so that it is not said to be the editor's work.
+//
+// # Going back
+//
+// What was offered with each revision of the history is in the table revisions of the work store. A pin brings a catalog to one
+// of them, as it was captured and rendered then, and keeps it there whatever the source and the rest of the spec become.
+// Taking the pin away is an edit that takes both over.
 //
 // # Telling
 //

@@ -120,3 +120,62 @@ func TestLooksAtWhatChangedFindWhatLooksAtAllDo(t *testing.T) {
 		}
 	}
 }
+
+// TestRollbacksAreTheSameAfterAnyInterruption changes catalogs and sources at random, goes back to a revision, and interrupts
+// what writes it.
+func TestRollbacksAreTheSameAfterAnyInterruption(t *testing.T) {
+	for seed := range int64(300) {
+		random := rand.New(rand.NewSource(seed))
+		w := newWorld(t)
+		history := []map[reference]*v1alpha1.CatalogWorkloadRecord{w.offered()}
+		for range 8 {
+			for range random.Intn(4) {
+				w.happen(random)
+			}
+			if w.commit(t, w.plan(t)); int64(len(history)) < w.catalog.Status.Revision {
+				history = append(history, w.offered())
+			}
+			to := random.Intn(len(history))
+			back := func() plan {
+				out, err := newRollback(w.situation(t), int64(to+1), history[to])
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out
+			}
+			whole := back()
+			interrupted := whole
+			interrupted.writes = whole.writes[:random.Intn(len(whole.writes)+1)]
+			w.write(interrupted)
+			again := back()
+			if diff := cmp.Diff(whole.entries, again.entries); diff != "" || !slices.Equal(whole.changes, again.changes) {
+				t.Fatalf("seed %d: %s, and after an interruption %s", seed, whole, again)
+			}
+			if w.commit(t, again); len(again.changes) > 0 {
+				history = append(history, w.offered())
+			}
+			for workload, then := range history[to] {
+				now := w.offered()[workload]
+				if now == nil || now.Hash != then.Hash || now.Missing != then.Missing || contentHash(now) != contentHash(then) {
+					t.Fatalf("seed %d: of revision %d, %v is %+v, and was %+v", seed, to+1, workload, now, then)
+				}
+			}
+			if len(w.offered()) != len(history[to]) {
+				t.Fatalf("seed %d: %d workloads are offered, and were %d", seed, len(w.offered()), len(history[to]))
+			}
+		}
+	}
+}
+
+// offered is what the catalog offers, as its revision is kept.
+func (w *world) offered() map[reference]*v1alpha1.CatalogWorkloadRecord {
+	out := map[reference]*v1alpha1.CatalogWorkloadRecord{}
+	for _, entry := range w.catalog.Status.Workloads {
+		out[referenceTo(entry)] = w.held[referenceTo(entry)].Status.DeepCopy()
+	}
+	return out
+}
+
+func contentHash(record *v1alpha1.CatalogWorkloadRecord) string {
+	return contentOf(&v1alpha1.CatalogWorkload{Status: *record}).Hash
+}

@@ -453,7 +453,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 					},
 					"pauseUntil": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pauseUntil keeps the catalog as it is until that time. Then one record says what changed meanwhile. A time that has passed means no pause.",
+							Description: "pauseUntil keeps the catalog as it is until that time. Then one record says what the source has changed meanwhile, and another one what editors have. Only a rollback does not wait. A time that has passed means no pause.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1109,7 +1109,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CatalogWorkloadRecord(ref common.Refe
 					},
 					"source": {
 						SchemaProps: spec.SchemaProps{
-							Description: "source is what was last seen in the source. It is ahead of the manifest while the catalog is paused, pinned, or only previews.",
+							Description: "source is what was last seen in the source. It is ahead of the manifest while the catalog is pinned, or only previews.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SourceObservation{}.OpenAPIModelName()),
 						},

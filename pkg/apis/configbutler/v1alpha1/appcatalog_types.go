@@ -62,8 +62,8 @@ type AppCatalogSpec struct {
 	// +optional
 	// +listType=atomic
 	Ignore []IgnoreRule `json:"ignore,omitzero"`
-	// pauseUntil keeps the catalog as it is until that time. Then one record says what changed meanwhile. A time that has
-	// passed means no pause.
+	// pauseUntil keeps the catalog as it is until that time. Then one record says what the source has changed meanwhile, and
+	// another one what editors have. Only a rollback does not wait. A time that has passed means no pause.
 	// +optional
 	PauseUntil *metav1.Time `json:"pauseUntil,omitempty"`
 	// previewOnly records changes of the source without taking them over. Defaults to false.

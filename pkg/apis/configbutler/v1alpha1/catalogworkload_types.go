@@ -59,8 +59,7 @@ type CatalogWorkloadRecord struct {
 	// it, and when manifest is absent.
 	// +optional
 	Rendered *runtime.RawExtension `json:"rendered,omitempty"`
-	// source is what was last seen in the source. It is ahead of the manifest while the catalog is paused, pinned, or only
-	// previews.
+	// source is what was last seen in the source. It is ahead of the manifest while the catalog is pinned, or only previews.
 	// +optional
 	Source SourceObservation `json:"source,omitempty"`
 	// missing says that the source does not have the workload. It stays in the catalog, as it was last seen, until an

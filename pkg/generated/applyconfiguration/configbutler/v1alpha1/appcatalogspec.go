@@ -30,8 +30,8 @@ type AppCatalogSpecApplyConfiguration struct {
 	// ignore names fields that never count as a change and are not offered. A list that is given replaces the
 	// default, which is /spec/replicas of every workload; an empty list lets every field count.
 	Ignore []IgnoreRuleApplyConfiguration `json:"ignore,omitempty"`
-	// pauseUntil keeps the catalog as it is until that time. Then one record says what changed meanwhile. A time that has
-	// passed means no pause.
+	// pauseUntil keeps the catalog as it is until that time. Then one record says what the source has changed meanwhile, and
+	// another one what editors have. Only a rollback does not wait. A time that has passed means no pause.
 	PauseUntil *metav1.Time `json:"pauseUntil,omitempty"`
 	// previewOnly records changes of the source without taking them over. Defaults to false.
 	PreviewOnly *bool `json:"previewOnly,omitempty"`
