@@ -340,3 +340,17 @@ func checkSettled(t testing.TB, m threeway.Merger, s server, v threeway.Versions
 		t.Errorf("applied again:\n%s", diff)
 	}
 }
+
+// BenchmarkBranch merges a Deployment of two containers that a developer and the catalog have changed.
+func BenchmarkBranch(b *testing.B) {
+	base := object(b, deployment)
+	s := newServer(b, base)
+	s.update("jane", patched(b, s.live(), web("env: [{name: DEBUG, value: x}]")))
+	v := threeway.Versions{Base: base, Live: s.live(), Desired: patched(b, base, web("image: web:2"))}
+	m := merger()
+	for b.Loop() {
+		if result, err := m.Branch(b.Context(), v, threeway.Resolution{}); err != nil || len(result.Survives) != 1 {
+			b.Fatalf("%v %v", result, err)
+		}
+	}
+}
