@@ -5882,7 +5882,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "commits hold the change, where a GitDestination mirrors the source.",
+							Description: "commits hold the change, where a GitDestination mirrors the source: the newest 100, the newest first. Those that a remote takes later are added then, for 7 days.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -124,7 +124,8 @@ type SyncRecord struct {
 	// +optional
 	// +listType=atomic
 	ChangedBy []SourceAuthor `json:"changedBy,omitempty"`
-	// commits hold the change, where a GitDestination mirrors the source.
+	// commits hold the change, where a GitDestination mirrors the source: the newest 100, the newest first. Those that a
+	// remote takes later are added then, for 7 days.
 	// +optional
 	// +listType=atomic
 	Commits []MirroredCommit `json:"commits,omitempty"`

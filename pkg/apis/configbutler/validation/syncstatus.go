@@ -183,6 +183,9 @@ func validateAuthors(authors []configbutler.SourceAuthor, path *field.Path) fiel
 
 func validateCommits(commits []configbutler.MirroredCommit, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	if n := len(commits); n > syncrecord.MaxCommits {
+		errs = append(errs, field.TooMany(path, n, syncrecord.MaxCommits))
+	}
 	for i, commit := range commits {
 		path := path.Index(i)
 		if commit.SHA == "" {

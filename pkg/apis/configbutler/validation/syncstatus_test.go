@@ -120,6 +120,14 @@ func TestSyncStatus(t *testing.T) {
 			path: "status.resourceSummaries", says: "at most 1000",
 		},
 		{
+			name: "too many commits", do: func(r rec) {
+				for range syncrecord.MaxCommits {
+					r.Status.Commits = append(r.Status.Commits, r.Status.Commits[0])
+				}
+			},
+			path: "status.commits", says: "at most 100",
+		},
+		{
 			name: "an object twice", do: func(r rec) {
 				r.Status.ResourceSummaries[1] = r.Status.ResourceSummaries[0]
 				r.Status.ResourceSummaries[1].ChangeType = configbutler.ChangeAdded
