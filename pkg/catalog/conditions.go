@@ -43,6 +43,7 @@ func waits(spec *v1alpha1.AppCatalogSpec, now time.Time) verdict {
 // trouble why the spec could not be followed.
 func setConditions(catalog *v1alpha1.AppCatalog, source, trouble verdict, now time.Time) {
 	set := conditionSet{&catalog.Status, now}
+	source = asTold(source, catalog)
 	paused := waits(&catalog.Spec, now)
 	if paused.ok() && catalog.Spec.PreviewOnly {
 		paused = verdict{v1alpha1.ReasonPreviewOnly, "Changes of the source are recorded and not taken over"}
@@ -54,6 +55,18 @@ func setConditions(catalog *v1alpha1.AppCatalog, source, trouble verdict, now ti
 	set.flag(v1alpha1.ConditionWorkloadsMissing, missingIn(catalog))
 	set.good(v1alpha1.ConditionSourceReachable, source, "The source is followed")
 	set.ready(readiness(catalog, source, trouble))
+}
+
+// asTold is how the source can be read, or what is told of it already while its watches are opened, as after a restart.
+func asTold(source verdict, catalog *v1alpha1.AppCatalog) verdict {
+	told := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionSourceReachable)
+	switch {
+	case source.reason != v1alpha1.ReasonProgressing || told == nil:
+		return source
+	case told.Status == metav1.ConditionTrue:
+		return verdict{}
+	}
+	return verdict{told.Reason, told.Message}
 }
 
 // readiness says why a catalog does not offer what its spec wants.

@@ -38,6 +38,25 @@ func TestConditions(t *testing.T) {
 		"out of reach": {source: verdict{v1alpha1.ReasonSourceUnreachable, ""}, want: map[string]string{
 			v1alpha1.ConditionReady: "False SourceUnreachable", v1alpha1.ConditionSourceReachable: "False SourceUnreachable",
 		}},
+		"new, and not watched yet": {
+			change: func(catalog *v1alpha1.AppCatalog) { catalog.Status = v1alpha1.AppCatalogStatus{} },
+			source: verdict{v1alpha1.ReasonProgressing, ""}, want: map[string]string{
+				v1alpha1.ConditionReady: "False Progressing", v1alpha1.ConditionReconciling: "True Progressing",
+				v1alpha1.ConditionSourceReachable: "False Progressing",
+			},
+		},
+		"not watched again yet": {
+			change: func(catalog *v1alpha1.AppCatalog) { setConditions(catalog, verdict{}, verdict{}, noon) },
+			source: verdict{v1alpha1.ReasonProgressing, ""},
+		},
+		"not watched again yet, and out of reach before": {
+			change: func(catalog *v1alpha1.AppCatalog) {
+				setConditions(catalog, verdict{v1alpha1.ReasonSourceUnreachable, ""}, verdict{}, noon)
+			},
+			source: verdict{v1alpha1.ReasonProgressing, ""}, want: map[string]string{
+				v1alpha1.ConditionReady: "False SourceUnreachable", v1alpha1.ConditionSourceReachable: "False SourceUnreachable",
+			},
+		},
 		"unfit": {trouble: verdict{v1alpha1.ReasonPatchFailed, ""}, want: map[string]string{
 			v1alpha1.ConditionReady: "False PatchFailed", v1alpha1.ConditionStalled: "True PatchFailed",
 		}},

@@ -105,7 +105,7 @@ func newlyMissing(before, after *v1alpha1.AppCatalog) (names []string) {
 func troublesOf(conditions []metav1.Condition, before announce.Troubles) announce.Troubles {
 	now := announce.Troubles{}
 	source := meta.FindStatusCondition(conditions, v1alpha1.ConditionSourceReachable)
-	if source != nil && source.Status == metav1.ConditionFalse {
+	if source != nil && source.Status == metav1.ConditionFalse && source.Reason != v1alpha1.ReasonProgressing {
 		now[source.Type] = source.Reason
 	}
 	switch ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); {

@@ -35,7 +35,9 @@ func (c *catalogs) listen() error {
 	if err := c.followRecords(); err != nil {
 		return err
 	}
-	api.SyncPolicies().Informer()
+	if err := c.followPolicy(); err != nil {
+		return err
+	}
 	c.catalogue.Subscribe(func(*source.Snapshot) { c.plan() })
 	c.namespaces.Subscribe(func(change source.NamespaceChange) {
 		if change.Before == nil {
@@ -45,6 +47,25 @@ func (c *catalogs) listen() error {
 		}
 	})
 	return nil
+}
+
+// followPolicy has all sources looked at when the settings change: a shorter window may be over already.
+func (c *catalogs) followPolicy() error {
+	_, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { c.lookAtAll() },
+		UpdateFunc: func(any, any) { c.lookAtAll() },
+		DeleteFunc: func(any) { c.lookAtAll() },
+	})
+	if err != nil {
+		return fmt.Errorf("follow the SyncPolicy: %w", err)
+	}
+	return nil
+}
+
+func (c *catalogs) lookAtAll() {
+	for _, namespace := range c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ListIndexFuncValues(bySource) {
+		c.queue.Add(namespace)
+	}
 }
 
 func sourceOf(object any) ([]string, error) {

@@ -59,7 +59,7 @@ func (c *catalogs) count() numbers {
 			continue
 		}
 		out.sources++
-		if !c.reach.of(namespace).ok() {
+		if reach := c.reach.of(namespace); !reach.ok() && reach.reason != v1alpha1.ReasonProgressing {
 			out.unreachable++
 		}
 		for _, catalog := range following {

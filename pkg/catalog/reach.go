@@ -4,8 +4,8 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +13,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/source"
 )
+
+// errOpening says that a watch has never been open yet, and has not failed.
+var errOpening = errors.New("it is being opened")
 
 // reach knows whether sources can be read.
 type reach struct {
@@ -22,36 +25,42 @@ type reach struct {
 	exists func(namespace string) bool
 
 	mu sync.Mutex
-	// failures are why watches are not open.
-	failures map[source.Watch]error
+	// watches are those that there are, with why they are not open.
+	watches map[source.Watch]error
 }
 
 func newReach(own string, exists func(namespace string) bool) *reach {
-	return &reach{own: own, exists: exists, failures: map[source.Watch]error{}}
+	return &reach{own: own, exists: exists, watches: map[source.Watch]error{}}
 }
 
 // update notes how a watch is.
 func (r *reach) update(watch source.Watch, failure error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if failure == nil {
-		delete(r.failures, watch)
-		return
+	if _, wanted := r.watches[watch]; wanted {
+		r.watches[watch] = failure
 	}
-	r.failures[watch] = failure
 }
 
-// retain drops what is known of all watches but those given.
+// retain says which watches there are from now on.
 func (r *reach) retain(running []source.Watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.failures, func(watch source.Watch, _ error) bool { return !slices.Contains(running, watch) })
+	before := r.watches
+	r.watches = make(map[source.Watch]error, len(running))
+	for _, watch := range running {
+		failure, known := before[watch]
+		if !known {
+			failure = errOpening
+		}
+		r.watches[watch] = failure
+	}
 }
 
 // refuses says whether a namespace is not followed, whoever asks for it.
 func (r *reach) refuses(namespace string) bool { return r.own != "" && namespace == r.own }
 
-// of says how a namespace can be read.
+// of says how a namespace can be read. It is followed from when all of its watches have been opened.
 func (r *reach) of(namespace string) verdict {
 	if r.refuses(namespace) {
 		return verdict{v1alpha1.ReasonSourceIsServer, fmt.Sprintf(
@@ -63,14 +72,24 @@ func (r *reach) of(namespace string) verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var failures []string
-	for watch, failure := range r.failures {
-		if watch.Namespace == namespace {
+	open, all := 0, 0
+	for watch, failure := range r.watches {
+		switch {
+		case watch.Namespace != namespace:
+			continue
+		case failure == nil:
+			open++
+		case !errors.Is(failure, errOpening):
 			failures = append(failures, fmt.Sprintf("%s: %v", watch, failure))
 		}
+		all++
 	}
-	if len(failures) == 0 {
-		return verdict{}
+	switch {
+	case len(failures) > 0:
+		slices.Sort(failures)
+		return verdict{v1alpha1.ReasonSourceUnreachable, "Some of the source cannot be followed: " + strings.Join(failures, "; ")}
+	case open < all || all == 0:
+		return verdict{v1alpha1.ReasonProgressing, "The source is not followed yet"}
 	}
-	slices.Sort(failures)
-	return verdict{v1alpha1.ReasonSourceUnreachable, "Some of the source cannot be followed: " + strings.Join(failures, "; ")}
+	return verdict{}
 }

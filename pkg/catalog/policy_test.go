@@ -1,0 +1,42 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+func windowOf(window time.Duration) *v1alpha1.SyncPolicy {
+	return &v1alpha1.SyncPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName},
+		Spec:       v1alpha1.SyncPolicySpec{BatchWindow: &metav1.Duration{Duration: window}},
+	}
+}
+
+// TestAShorterWindowCountsAtOnce shortens the window while changes are gathered.
+func TestAShorterWindowCountsAtOnce(t *testing.T) {
+	const long = 4 * time.Hour
+	s := begunStage(t)
+	policies := s.api.ConfigbutlerV1alpha1().SyncPolicies()
+	if _, err := policies.Create(t.Context(), windowOf(long), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	begin := s.clock.Now()
+	s.put("api", "shop/api:2")
+	s.arrived(1)
+	s.windowPasses()
+	s.tells(first)
+	if _, err := policies.Update(t.Context(), windowOf(time.Second), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.reaches("shop", 2)
+	if passed := s.clock.Now().Sub(begin); passed >= long {
+		t.Errorf("recorded after %v", passed)
+	}
+}
