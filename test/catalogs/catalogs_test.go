@@ -16,6 +16,7 @@ func TestCatalogs(t *testing.T) {
 		{"changes of a window are one record", (*stage).oneWindow},
 		{"an editor's change is recorded with their name", (*stage).edited},
 		{"an editor must be allowed to read the source", (*stage).refused},
+		{"a source that the server may not read says so", (*stage).hidden},
 		{"a deleted workload is missing until an editor removes it", (*stage).missing},
 		{"changes during a pause are one record", (*stage).paused},
 		{"previews change nothing", (*stage).previewed},

@@ -54,8 +54,22 @@ type scene struct {
 	source, team string
 }
 
-// newScene has the Deployments api, worker and untracked in production.
+// newScene has the Deployments api, worker and untracked in production, which the server may follow.
 func (s *stage) newScene(t *testing.T, name string) *scene {
+	t.Helper()
+	c := s.newHiddenScene(t, name)
+	c.permit(t)
+	return c
+}
+
+// permit lets the server follow production.
+func (c *scene) permit(t *testing.T) {
+	t.Helper()
+	c.Run(t, "create", "rolebinding", "catalogs", "-n", c.source, "--clusterrole=slipstream-server-catalogs", "--user=server")
+}
+
+// newHiddenScene has a production that the server may not follow.
+func (s *stage) newHiddenScene(t *testing.T, name string) *scene {
 	t.Helper()
 	c := &scene{stage: s, source: name, team: name + "-team"}
 	var manifests strings.Builder
@@ -69,7 +83,8 @@ func (s *stage) newScene(t *testing.T, name string) *scene {
 	return c
 }
 
-// newCatalog has eve make a catalog of api and worker, and waits for its first record.
+// newCatalog has eve make a catalog of api and worker, and waits for its first record, and until no change of production goes
+// unseen.
 func (c *scene) newCatalog(t *testing.T, name string) {
 	t.Helper()
 	c.edit(t, name, apiAndWorker)
@@ -77,6 +92,7 @@ func (c *scene) newCatalog(t *testing.T, name string) {
 	if record.Status.State != v1alpha1.SyncStateApplied || record.Status.Actor != c.eve.name {
 		t.Errorf("the record of the new catalog is %s by %q", record.Status.State, record.Status.Actor)
 	}
+	c.Run(t, "wait", "-n", c.team, "cat/"+name, "--for=condition=SourceReachable", "--timeout=180s")
 }
 
 // edit has eve apply a catalog, and waits until that is taken over.

@@ -5,6 +5,8 @@ package catalogs
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,8 +20,14 @@ import (
 // is no reason to wait longer for it.
 const shortWindow = time.Second
 
-// rolesFile has the roles that people are given.
-const rolesFile = "../../artifacts/examples/roles.yaml"
+const (
+	// rolesFile has the roles that people are given, serverRolesFile those of the server's own account.
+	rolesFile       = "../../artifacts/examples/roles.yaml"
+	serverRolesFile = "../../artifacts/examples/server-roles.yaml"
+	// serverAccount is that account, serverUser the user whom they are given here.
+	serverAccount = "{kind: ServiceAccount, namespace: " + devcluster.ServerNamespace + ", name: slipstream}"
+	serverUser    = "{apiGroup: rbac.authorization.k8s.io, kind: User, name: server}"
+)
 
 // rights are those of who runs production, of who edits catalogs of it, and of who may edit catalogs and not read production.
 const rights = `
@@ -82,13 +90,30 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	base, wire := mirrortest.NewWiredStage(t, devcluster.Options{
 		Audit: true, APIServerArgs: []string{"--watch-cache-sizes=deployments.apps#0"},
-	})
+	}, func(s *mirrortest.Stage) devcluster.Kubeconfig { return limited(t, s) })
 	s := &stage{Stage: base, wire: wire}
 	s.Run(t, "apply", "-f", rolesFile)
 	s.Apply(t, rights)
 	s.ann, s.bob, s.eve, s.mallory = s.person(t, "ann"), s.person(t, "bob"), s.person(t, "eve"), s.person(t, "mallory")
 	s.gather(t, shortWindow)
 	return s
+}
+
+// limited is the server's user with the documented rights, less those to mirror. In the source of a catalog it needs more.
+func limited(t *testing.T, s *mirrortest.Stage) devcluster.Kubeconfig {
+	t.Helper()
+	content, err := os.ReadFile(serverRolesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Run(t, "create", "namespace", "shop") // that of the examples
+	s.Apply(t, strings.ReplaceAll(string(content), serverAccount, serverUser))
+	s.Run(t, "delete", "clusterrolebinding", "slipstream-server-mirrored", "slipstream-server-mirrored-secrets")
+	user, err := s.User("server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user
 }
 
 func (s *stage) person(t *testing.T, name string) *person {
