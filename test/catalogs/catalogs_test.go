@@ -23,6 +23,10 @@ func TestCatalogs(t *testing.T) {
 		{"catalogs of one namespace have records of their own", (*stage).together},
 		{"a catalog goes in the middle of a batch", (*stage).deleted},
 		{"records name the commits that hold a change", (*stage).committed},
+		{"a catalog goes back and forward", (*stage).rolledBack},
+		{"records come to every state", (*stage).lived},
+		{"Events tell of a catalog unless notices are stopped", (*stage).announced},
+		{"records are archived before they go", (*stage).retained},
 		{"a restart records nothing but what has changed", (*stage).restarted},
 		{"a watch that has expired records nothing but what has changed", (*stage).expired},
 	} {
