@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/pager"
-	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
@@ -122,6 +121,9 @@ func (l *look) add(record *v1alpha1.SyncStatus) {
 			StartedAt: record.Status.StartedAt, ResolvedAt: record.Status.ResolvedAt,
 		},
 	}
+	if problem := record.Status.Error; problem != nil {
+		outline.Status.Error = &v1alpha1.SyncError{At: problem.At}
+	}
 	if subject := record.Spec.Subject; subject.Kind == v1alpha1.SubjectAppCatalog && !l.catalogs.Has(subject.UID) {
 		l.orphans = append(l.orphans, outline)
 		return
@@ -129,12 +131,9 @@ func (l *look) add(record *v1alpha1.SyncStatus) {
 	l.living = append(l.living, outline)
 }
 
-// judge finds out which of the records that were gathered have expired. The newest of a subject stay for its sake: when it
-// is gone, all of its records go in their time.
+// judge finds out which of the records that were gathered have expired.
 func (l *look) judge() {
-	ofOrphans := l.retention
-	ofOrphans.KeepPerSubject = ptr.To[int32](0)
-	expired := append(syncrecord.Expired(l.living, l.retention, l.now), syncrecord.Expired(l.orphans, ofOrphans, l.now)...)
+	expired := append(syncrecord.Expired(l.living, l.retention, l.now), syncrecord.ExpiredOrphans(l.orphans, l.retention, l.now)...)
 	for _, record := range expired {
 		l.expired = append(l.expired, versionOf(record))
 	}

@@ -192,6 +192,10 @@ func record(catalog, suffix string, days int, change ...func(*v1alpha1.SyncStatu
 
 func failed(r *v1alpha1.SyncStatus) { r.Status.State = v1alpha1.SyncStateFailed }
 
+func retrying(r *v1alpha1.SyncStatus) { r.Status.State = v1alpha1.SyncStateRetrying }
+
+func awaiting(r *v1alpha1.SyncStatus) { r.Status.State = v1alpha1.SyncStateManualIntervention }
+
 // many are records of a catalog that are too old.
 func many(number int, change ...func(*v1alpha1.SyncStatus)) []runtime.Object {
 	objects := make([]runtime.Object, number)

@@ -68,6 +68,21 @@ func TestWhatGoesAndWhatStays(t *testing.T) {
 			[]runtime.Object{record("gone", "a", 91), record("gone", "b", 89), record("gone", "c", 91, ofEnvironment)},
 			[]string{"teams/gone-a"}, []string{"teams/gone-b", "teams/gone-c"},
 		},
+		{
+			"what nobody can try again, because the catalog is gone", policy(),
+			[]runtime.Object{
+				record("gone", "a", 94, failed), record("gone", "b", 93, retrying), record("gone", "c", 92, awaiting), record("gone", "d", 89, failed),
+				record("shop", "a", 94, failed), record("shop", "b", 93, retrying), record("shop", "c", 92, awaiting),
+			},
+			[]string{"teams/gone-a", "teams/gone-b", "teams/gone-c"}, []string{"teams/gone-d", "teams/shop-a", "teams/shop-b", "teams/shop-c"},
+		},
+		{
+			"what was last tried lately, of a catalog that is gone", policy(),
+			[]runtime.Object{record("gone", "a", 94, failed, func(r *v1alpha1.SyncStatus) {
+				r.Status.Error = &v1alpha1.SyncError{At: metav1.NewTime(today.AddDate(0, 0, -2))}
+			})},
+			nil, []string{"teams/gone-a"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

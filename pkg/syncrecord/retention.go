@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -16,6 +17,19 @@ import (
 // Expired returns the records that are to go by a retention, which has its defaults, the oldest first. Those that are not
 // settled stay, and so do the newest of each subject.
 func Expired(records []*v1alpha1.SyncStatus, retention v1alpha1.Retention, now time.Time) []*v1alpha1.SyncStatus {
+	return expired(records, retention, now, Settled)
+}
+
+// ExpiredOrphans returns those that are to go of records whose subjects are gone. Nobody can go on with what they tell of,
+// so that none stays for that, nor because it is one of the newest of its subject.
+func ExpiredOrphans(records []*v1alpha1.SyncStatus, retention v1alpha1.Retention, now time.Time) []*v1alpha1.SyncStatus {
+	retention.KeepPerSubject = ptr.To[int32](0)
+	return expired(records, retention, now, func(*v1alpha1.SyncStatus) bool { return true })
+}
+
+func expired(
+	records []*v1alpha1.SyncStatus, retention v1alpha1.Retention, now time.Time, settled func(*v1alpha1.SyncStatus) bool,
+) []*v1alpha1.SyncStatus {
 	bySubject := map[types.UID][]*v1alpha1.SyncStatus{}
 	for _, record := range records {
 		bySubject[record.Spec.Subject.UID] = append(bySubject[record.Spec.Subject.UID], record)
@@ -25,7 +39,7 @@ func Expired(records []*v1alpha1.SyncStatus, retention v1alpha1.Retention, now t
 	for _, ofSubject := range bySubject {
 		slices.SortFunc(ofSubject, func(a, b *v1alpha1.SyncStatus) int { return compareAges(b, a) })
 		for i, record := range ofSubject {
-			if i < int(*retention.KeepPerSubject) || !Settled(record) {
+			if i < int(*retention.KeepPerSubject) || !settled(record) {
 				continue
 			}
 			if i >= int(*retention.MaxPerSubject) || lastTouched(record).Before(oldest) {
@@ -46,6 +60,9 @@ func lastTouched(record *v1alpha1.SyncStatus) time.Time {
 	last := record.Status.DetectedAt.Time
 	if started := record.Status.StartedAt; started != nil && started.After(last) {
 		last = started.Time
+	}
+	if problem := record.Status.Error; problem != nil && problem.At.After(last) {
+		last = problem.At.Time
 	}
 	if resolved := record.Status.ResolvedAt; resolved != nil && resolved.After(last) {
 		last = resolved.Time

@@ -63,6 +63,23 @@ func TestExpired(t *testing.T) {
 	}
 }
 
+// Nothing is left to do about the records of a subject that is gone, whatever their states.
+func TestExpiredOrphans(t *testing.T) {
+	triedLately := aged("a", "tried-lately", 200, failed)
+	triedLately.Status.Error = &v1alpha1.SyncError{At: metav1.NewTime(later.AddDate(0, 0, -2))}
+	records := []*v1alpha1.SyncStatus{
+		aged("a", "new", 89, failed), triedLately, aged("a", "failed", 93, failed), aged("a", "retrying", 94, retrying),
+		aged("b", "waiting", 92, manualIntervention), aged("b", "applied", 91, applied),
+	}
+	var got []string
+	for _, record := range syncrecord.ExpiredOrphans(records, settings().Retention, later) {
+		got = append(got, record.Name)
+	}
+	if diff := cmp.Diff([]string{"retrying", "failed", "waiting", "applied"}, got); diff != "" {
+		t.Errorf("wrong records (-want +got):\n%s", diff)
+	}
+}
+
 // A catalog that changes all the time keeps as many records as the default allows, a quiet one its last ten for ever.
 func TestExpiredByDefault(t *testing.T) {
 	var records []*v1alpha1.SyncStatus
