@@ -248,11 +248,7 @@ func TestRetentionChangesMeanwhile(t *testing.T) {
 }
 
 func TestRecordsStayWhenThereIsNoPlaceForThem(t *testing.T) {
-	toGit := func(r *v1alpha1.Retention) {
-		r.Archive = &v1alpha1.Archive{
-			Type: v1alpha1.ArchiveGitDestination, DestinationRef: &v1alpha1.NamespacedObjectReference{Namespace: "a", Name: "b"},
-		}
-	}
+	elsewhere := func(r *v1alpha1.Retention) { r.Archive = &v1alpha1.Archive{Type: "Tape"} }
 	occupied := filepath.Join(t.TempDir(), "occupied")
 	if err := os.WriteFile(occupied, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -262,7 +258,7 @@ func TestRecordsStayWhenThereIsNoPlaceForThem(t *testing.T) {
 		policy       *v1alpha1.SyncPolicy
 		want         string
 	}{
-		{"a Git destination", t.TempDir(), policy(toGit), "spec.retention.archive.type of the SyncPolicy is GitDestination"},
+		{"what another version of the server has", t.TempDir(), policy(elsewhere), "spec.retention.archive.type of the SyncPolicy is Tape"},
 		{"no folder", "", policy(), "spec.retention.archive of the SyncPolicy wants files, and this server has no folder for them"},
 		{"a folder in none", filepath.Join(t.TempDir(), "a", "b"), policy(), "no such file or directory"},
 		{"a file in the way", occupied, policy(), "occupied"},

@@ -64,19 +64,14 @@ type Retention struct {
 
 // Archive says where records are written before they go.
 type Archive struct {
-	Type           ArchiveType
-	DestinationRef *NamespacedObjectReference
+	Type ArchiveType
 }
 
 // ArchiveType is a place to write records to.
 type ArchiveType string
 
-const (
-	// ArchiveFile is the server's data directory.
-	ArchiveFile ArchiveType = "File"
-	// ArchiveGitDestination is the folder of a GitDestination.
-	ArchiveGitDestination ArchiveType = "GitDestination"
-)
+// ArchiveFile is a folder of the server.
+const ArchiveFile ArchiveType = "File"
 
 // Reminders say when notifications about a prompt are sent again.
 type Reminders struct {

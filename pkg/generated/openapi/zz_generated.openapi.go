@@ -662,25 +662,17 @@ func schema_pkg_apis_configbutler_v1alpha1_Archive(ref common.ReferenceCallback)
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is File (in the server's data directory, a new file each month) or GitDestination (in the folder of a GitDestination).\n\nPossible enum values:\n - `\"File\"` is the server's data directory.\n - `\"GitDestination\"` is the folder of a GitDestination.",
+							Description: "type is File: in a folder of the server, a new file each month.\n\nPossible enum values:\n - `\"File\"` is a folder of the server.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"File", "GitDestination"},
-						},
-					},
-					"destinationRef": {
-						SchemaProps: spec.SchemaProps{
-							Description: "destinationRef names the GitDestination. It is required when type is GitDestination and must be absent otherwise.",
-							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
+							Enum:        []interface{}{"File"},
 						},
 					},
 				},
 				Required: []string{"type"},
 			},
 		},
-		Dependencies: []string{
-			v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()},
 	}
 }
 

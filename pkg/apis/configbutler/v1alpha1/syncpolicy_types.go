@@ -127,12 +127,8 @@ type Retention struct {
 
 // Archive says where records are written before they go.
 type Archive struct {
-	// type is File (in the server's data directory, a new file each month) or GitDestination (in the folder of a
-	// GitDestination).
+	// type is File: in a folder of the server, a new file each month.
 	Type ArchiveType `json:"type"`
-	// destinationRef names the GitDestination. It is required when type is GitDestination and must be absent otherwise.
-	// +optional
-	DestinationRef *NamespacedObjectReference `json:"destinationRef,omitempty"`
 }
 
 // ArchiveType is a place to write records to.
@@ -140,12 +136,8 @@ type Archive struct {
 // +enum
 type ArchiveType string
 
-const (
-	// ArchiveFile is the server's data directory.
-	ArchiveFile ArchiveType = "File"
-	// ArchiveGitDestination is the folder of a GitDestination.
-	ArchiveGitDestination ArchiveType = "GitDestination"
-)
+// ArchiveFile is a folder of the server.
+const ArchiveFile ArchiveType = "File"
 
 // Reminders say when notifications about a prompt are sent again.
 type Reminders struct {
