@@ -83,7 +83,8 @@ func (k *keeper) read(ctx context.Context, of *v1alpha1.AppCatalog, o occasion) 
 		return nil, errGoing
 	case t.catalog.Generation != of.Generation:
 		// The source was looked at for what the spec selected before.
-		return nil, fmt.Errorf("its spec has changed meanwhile, from generation %d to %d", of.Generation, t.catalog.Generation)
+		return nil, apierrors.NewConflict(v1alpha1.Resource("appcatalogs"), of.Name,
+			fmt.Errorf("its spec has changed meanwhile, from generation %d to %d", of.Generation, t.catalog.Generation))
 	}
 	if t.held, err = k.held(ctx, t.catalog); err != nil {
 		return nil, err

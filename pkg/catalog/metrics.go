@@ -4,7 +4,9 @@
 package catalog
 
 import (
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"errors"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
@@ -74,13 +76,17 @@ func init() {
 	}
 }
 
-// countFailure counts what keeps catalogs from being brought up to date. That somebody else was faster is none.
+// countFailure counts what keeps catalogs from being brought up to date, of several that for each.
 func countFailure(err error) {
-	switch why := problemIn(err); {
-	case apierrors.IsConflict(err):
-	case why != nil:
-		failures.WithLabelValues(why.reason).Inc()
-	default:
-		failures.WithLabelValues(reasonTransient).Inc()
+	if several := utilerrors.Aggregate(nil); errors.As(err, &several) {
+		for _, one := range several.Errors() {
+			countFailure(one)
+		}
+		return
 	}
+	reason := reasonTransient
+	if why := problemIn(err); why != nil {
+		reason = why.reason
+	}
+	failures.WithLabelValues(reason).Inc()
 }

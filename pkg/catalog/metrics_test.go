@@ -4,10 +4,15 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -93,6 +98,36 @@ func TestFailuresAreCounted(t *testing.T) {
 		"catalog_failures_total PatchFailed": 5, "catalog_records_total Failed": 5, "catalog_records_total Retrying": 4,
 		"catalog_records_total ManualIntervention": 1,
 	})
+}
+
+// Whoever looks at a catalog whose spec changes meanwhile begins again, which is no failure; that of another catalog of the
+// namespace is.
+func TestToBeginAgainIsNoFailure(t *testing.T) {
+	for name, test := range map[string]struct {
+		failing string
+		want    float64
+	}{"alone": {"", 0}, "beside a failure": {"work", 1}} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "api"))
+			early, late := int32(3), int32(1)
+			s.api.PrependReactor("get", "appcatalogs", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				switch of := action.(clienttesting.GetAction).GetName(); {
+				case of == "shop" && atomic.AddInt32(&early, -1) >= 0:
+					changed := s.catalog(of).DeepCopy()
+					changed.Generation++
+					return true, changed, nil
+				case of == test.failing && atomic.AddInt32(&late, -1) >= 0:
+					return true, nil, apierrors.NewInternalError(errors.New("the store is away"))
+				}
+				return false, nil, nil
+			})
+			before := metered(t)
+			s.start(0)
+			s.reaches("shop", 1)
+			s.reaches("work", 1)
+			grew(t, before, map[string]float64{"catalog_failures_total Transient": test.want})
+		})
+	}
 }
 
 func TestGaugesShowWhatThereIs(t *testing.T) {

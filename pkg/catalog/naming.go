@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
@@ -153,7 +154,7 @@ func (k *keeper) nameLanded(ctx context.Context, namespace string) error {
 		}
 		errs = append(errs, err)
 	}
-	err := errors.Join(errs...)
+	err := utilerrors.NewAggregate(errs)
 	if err != nil {
 		k.naming.again(namespace)
 	}

@@ -4,10 +4,10 @@
 package catalog
 
 import (
-	"errors"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -51,5 +51,5 @@ func each(
 		}
 		errs = append(errs, err)
 	}
-	return able, errors.Join(errs...)
+	return able, utilerrors.NewAggregate(errs)
 }

@@ -5,7 +5,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -49,7 +49,7 @@ func (c *catalogs) dropGone(ctx context.Context, namespace string) error {
 	for _, uid := range c.gone.take(namespace) {
 		errs = append(errs, c.keeper.revisions.drop(ctx, uid))
 	}
-	return errors.Join(errs...)
+	return utilerrors.NewAggregate(errs)
 }
 
 // dropForgotten removes the revisions of catalogs that were deleted while nobody looked.

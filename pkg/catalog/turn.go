@@ -5,12 +5,13 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
@@ -27,8 +28,11 @@ func (c *catalogs) work(ctx context.Context) {
 			return
 		}
 		if err := c.turn(ctx, namespace); err != nil && ctx.Err() == nil {
-			countFailure(err)
-			klog.FromContext(ctx).Error(err, "Catalogs cannot be brought up to date, trying again", "source", namespace)
+			// That somebody else was faster is no failure.
+			if failure := utilerrors.FilterOut(err, apierrors.IsConflict); failure != nil {
+				countFailure(failure)
+				klog.FromContext(ctx).Error(failure, "Catalogs cannot be brought up to date, trying again", "source", namespace)
+			}
 			c.queue.AddRateLimited(namespace)
 		} else {
 			c.queue.Forget(namespace)
@@ -56,7 +60,7 @@ func (c *catalogs) turn(ctx context.Context, namespace string) error {
 	for _, catalog := range following {
 		errs = append(errs, c.keeper.report(ctx, catalog))
 	}
-	err = errors.Join(errs...)
+	err = utilerrors.NewAggregate(errs)
 	c.scheduleNext(namespace, following, err != nil)
 	return err
 }
@@ -74,7 +78,7 @@ func (c *catalogs) resumeAll(
 			}
 			errs = append(errs, err)
 		}
-		return errors.Join(errs...)
+		return utilerrors.NewAggregate(errs)
 	})
 }
 
@@ -105,7 +109,7 @@ func (c *catalogs) recordBatch(
 		}
 		failed = err
 	}
-	return able, errors.Join(failed, c.endBatch(ctx, batch, len(able)))
+	return able, utilerrors.NewAggregate([]error{failed, c.endBatch(ctx, batch, len(able))})
 }
 
 // endBatch ends a batch that some catalogs have been brought up to date with. The others do not keep the next batch from
@@ -157,7 +161,7 @@ func (c *catalogs) answerAll(ctx context.Context, namespace string, following []
 			errs = append(errs, c.answer(ctx, catalog, o, seen))
 		}
 	}
-	return errors.Join(errs...)
+	return utilerrors.NewAggregate(errs)
 }
 
 // endPauses has the namespace compared when a pause is over that a catalog still tells of: what has changed meanwhile is
