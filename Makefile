@@ -78,6 +78,7 @@ test-faults: control-plane ## Kill the store and take its power away again and a
 	go test $(RACE) -timeout 15m -run 'TestFaults/remote' ./pkg/mirror -outage 30s
 	go test $(RACE) -timeout 60m -run 'TestKilledInMidBurst' ./test/e2e -kills 20
 	go test $(RACE) -timeout 15m -run '(BothSignals|Admission|LateAudit)/Turns' ./test/attribution -changes 2000
+	go test $(RACE) -timeout 30m -run 'TestStorm' ./test/catalogs -storm 10000
 
 .PHONY: bench
 bench: control-plane ## Run the benchmarks (minutes) and print their figures beside the targets; OBJECTS of the largest population.
