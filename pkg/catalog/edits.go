@@ -7,19 +7,39 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
 // answer does what somebody has asked for of a catalog. Before an edit is taken over, what the source has changed that no
 // event has told of yet is recorded as its own. If the catalog was held back, it is the edit that lets the source's changes in.
 func (c *catalogs) answer(ctx context.Context, catalog *v1alpha1.AppCatalog, o occasion, seen sight) error {
+	if err := c.tryAgain(ctx, catalog, o); err != nil {
+		return err
+	}
 	if o.generation > 0 && !meta.IsStatusConditionTrue(catalog.Status.Conditions, v1alpha1.ConditionPaused) {
 		if err := c.keeper.carryOut(ctx, catalog, sourceFirst(o), seen); err != nil {
 			return err
 		}
 	}
 	return c.keeper.carryOut(ctx, catalog, o, seen)
+}
+
+// tryAgain has what the source changed, and needs somebody, tried again after an edit: an editor may have put right what was
+// wrong. Otherwise a catalog would not be ready for the sake of a patch that it does not have any more.
+func (c *catalogs) tryAgain(ctx context.Context, catalog *v1alpha1.AppCatalog, edit occasion) error {
+	if edit.generation == 0 || edit.actor == "" {
+		return nil
+	}
+	var errs []error
+	for _, record := range c.records(catalog) {
+		if record.Status.State == v1alpha1.SyncStateManualIntervention && !syncrecord.IsEdit(record.Spec.Batch) {
+			errs = append(errs, c.keeper.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: edit.actor}))
+		}
+	}
+	return utilerrors.NewAggregate(errs)
 }
 
 // sourceFirst is the occasion of what the source has changed by itself before an edit.

@@ -82,11 +82,11 @@ func (c *catalogs) resume(
 		wait := at.Sub(c.config.Clock.Now())
 		switch {
 		case !left, record.Status.Error.Reason == v1alpha1.ReasonRevisionNotKept:
-			return 0, c.keeper.move(ctx, record, v1alpha1.SyncStateManualIntervention)
+			return 0, c.keeper.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateManualIntervention})
 		case wait > 0:
 			return wait, nil
 		}
-		if err := c.keeper.move(ctx, record, v1alpha1.SyncStateRetrying); err != nil {
+		if err := c.keeper.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying}); err != nil {
 			return 0, err
 		}
 	}
@@ -101,8 +101,8 @@ func (c *catalogs) resume(
 	return 0, c.keeper.carryOut(ctx, catalog, resumed(record), seen)
 }
 
-// move brings a record to a state, unless somebody was faster.
-func (k *keeper) move(ctx context.Context, of *v1alpha1.SyncStatus, to v1alpha1.SyncState) error {
+// move takes a record a step further, unless somebody was faster.
+func (k *keeper) move(ctx context.Context, of *v1alpha1.SyncStatus, step syncrecord.Step) error {
 	record, err := k.api.SyncStatuses(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -112,7 +112,8 @@ func (k *keeper) move(ctx context.Context, of *v1alpha1.SyncStatus, to v1alpha1.
 	case record.UID != of.UID || record.Status.State != of.Status.State || record.Status.Attempts != of.Status.Attempts:
 		return nil
 	}
-	moved, err := syncrecord.Move(record, syncrecord.Step{To: to, At: k.clock.Now()})
+	step.At = k.clock.Now()
+	moved, err := syncrecord.Move(record, step)
 	if err != nil {
 		return err
 	}

@@ -85,6 +85,52 @@ func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 	})
 }
 
+// What a user has put right in the spec is not held against the catalog: what failed because of it is tried again.
+func TestEditsHaveWhatFailedTriedAgain(t *testing.T) {
+	s := newStage(t, appCatalog("shop", "api"))
+	s.put("api", "shop/api:1", with(true, "spec", "paused"))
+	s.start(0)
+	s.reaches("shop", 1)
+	s.watching()
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
+	s.reaches("shop", 2)
+	s.put("api", "shop/api:2")
+	s.comes("shop 0 ManualIntervention (0)")
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Ignore = nil })
+	s.eventually("an edit that puts nothing right is tried with", func() error {
+		at := slices.IndexFunc(s.syncStatuses(), func(r v1alpha1.SyncStatus) bool {
+			return r.Status.AutoTriggered && r.Status.Attempts == 6 && r.Status.State == v1alpha1.SyncStateManualIntervention
+		})
+		if at < 0 {
+			return fmt.Errorf("records: %q", s.told())
+		}
+		return nil
+	})
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
+	s.eventually("the catalog is ready", func() error {
+		catalog := s.catalog("shop")
+		if !meta.IsStatusConditionTrue(catalog.Status.Conditions, v1alpha1.ConditionReady) {
+			return fmt.Errorf("%q, %+v", s.told(), catalog.Status.Conditions)
+		}
+		return nil
+	})
+	s.comes("shop 3 AutoApplied (0)")
+	if got := s.images("shop")["api"]; got != "shop/api:2" {
+		t.Errorf("the catalog offers %s", got)
+	}
+}
+
+// comes waits until there is a record.
+func (s *stage) comes(want string) {
+	s.Helper()
+	s.eventually("a record: "+want, func() error {
+		if got := s.told(); !slices.Contains(got, want) {
+			return fmt.Errorf("records: %q", got)
+		}
+		return nil
+	})
+}
+
 func TestWhatFailedIsAppliedOnceItFits(t *testing.T) {
 	s := failing(t)
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
