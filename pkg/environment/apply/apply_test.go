@@ -1,0 +1,249 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/environment/apply"
+)
+
+func deployment(t testing.TB) *unstructured.Unstructured {
+	t.Helper()
+	return object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: twin}, spec: {template: {spec: {containers: [{name: web}]}}}}")
+}
+
+func creation(objects ...*unstructured.Unstructured) []apply.Step {
+	var steps []apply.Step
+	for _, o := range objects {
+		steps = append(steps, apply.Step{Verb: apply.Create, Apply: o})
+	}
+	return steps
+}
+
+func update(live, next *unstructured.Unstructured) apply.Step {
+	return apply.Step{Verb: apply.Update, Live: live, Apply: next}
+}
+
+func deletion(live *unstructured.Unstructured) apply.Step {
+	return apply.Step{Verb: apply.Delete, Live: live}
+}
+
+func TestStepsAreTriedAndThenDoneInOrder(t *testing.T) {
+	c := newCluster(t, configMap(t, "old", "1"), configMap(t, "settings", "1"))
+	steps := append(creation(configMap(t, "new", "1")), update(c.live("configmaps/settings"), configMap(t, "settings", "2")))
+	steps = append(steps, creation(deployment(t))...)
+	steps = append(steps, deletion(c.live("configmaps/old")))
+	var progress []string
+	report, err := c.applier(t).Apply(t.Context(), twin, steps, func(done, total int) {
+		progress = append(progress, fmt.Sprintf("%d/%d", done, total))
+	})
+	if err != nil || !report.IsClean() {
+		t.Fatalf("%v %q", err, lines(report))
+	}
+	if diff := cmp.Diff([]string{"1/4", "2/4", "3/4", "4/4"}, progress); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+	told := c.told()
+	slices.Sort(told[1:6])
+	slices.Sort(told[7:9])
+	want := []string{
+		"GET namespaces/twin", "dry DELETE configmaps/old", "dry PATCH configmaps/new", "dry PATCH configmaps/settings",
+		"dry PATCH deployments/web", "dry POST pods", "GET resourcequotas",
+		"PATCH configmaps/new", "PATCH configmaps/settings", "PATCH deployments/web", "DELETE configmaps/old",
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	for i, written := range report.Written {
+		if written.Step != i || (written.Object == nil) != (steps[i].Verb == apply.Delete) {
+			t.Errorf("written %d: step %d, %v", i, written.Step, written.Object)
+		}
+	}
+}
+
+func TestConditionsOfWrites(t *testing.T) {
+	settings := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		o := configMap(t, "settings", "1")
+		o.SetUID("first")
+		change(o)
+		return o
+	}
+	for name, tt := range map[string]struct {
+		// now is the object after the plan has been made; nil: it is gone.
+		now    *unstructured.Unstructured
+		create bool
+		want   string
+	}{
+		"a status": {now: settings(func(o *unstructured.Unstructured) {
+			o.Object["status"] = map[string]any{"ready": "yes"}
+			o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "controller", Subresource: "status"}})
+		})},
+		"content": {now: configMapOf(t, "first", "3"), want: "ConfigMap settings has been changed meanwhile"},
+		"an owner": {now: settings(func(o *unstructured.Unstructured) {
+			o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "alice"}})
+		}), want: "ConfigMap settings has been changed meanwhile"},
+		"another one": {now: configMapOf(t, "second", "1"), want: "ConfigMap settings has been replaced by another one of its name meanwhile"},
+		"one that goes": {now: settings(func(o *unstructured.Unstructured) {
+			now := metav1.Now()
+			o.SetDeletionTimestamp(&now)
+		}), want: "ConfigMap settings is being deleted"},
+		"none":     {want: "ConfigMap settings has been deleted meanwhile"},
+		"a create": {now: configMapOf(t, "second", "1"), create: true, want: "ConfigMap settings has been created by somebody else meanwhile"},
+	} {
+		for _, when := range []string{"dry PATCH configmaps/settings", "PATCH configmaps/settings"} {
+			t.Run(name+"/"+when, func(t *testing.T) {
+				c, step := newCluster(t), apply.Step{Verb: apply.Create, Apply: configMap(t, "settings", "2")}
+				if !tt.create {
+					step = update(c.put(configMapOf(t, "first", "1")), configMap(t, "settings", "2"))
+				}
+				c.answer = func(request string) *metav1.Status {
+					if request == when {
+						delete(c.objects, "configmaps/settings")
+						if tt.now != nil {
+							c.put(tt.now)
+						}
+						c.answer = nil
+					}
+					return nil
+				}
+				report := c.run(t, step)
+				if tt.want != "" {
+					if diff := cmp.Diff([]string{tt.want}, lines(report)); diff != "" || len(report.Written) > 0 {
+						t.Errorf("%v (-want +got):\n%s", report.Written, diff)
+					}
+					return
+				}
+				if !report.IsClean() || len(report.Written) != 1 {
+					t.Errorf("%q, written %v", lines(report), report.Written)
+				}
+			})
+		}
+	}
+}
+
+func configMapOf(t testing.TB, uid, value string) *unstructured.Unstructured {
+	o := configMap(t, "settings", value)
+	o.SetUID("first")
+	if uid == "second" {
+		o.SetUID("second")
+	}
+	return o
+}
+
+func TestDeletedIsDone(t *testing.T) {
+	c := newCluster(t)
+	gone := configMapOf(t, "first", "1")
+	going := configMapOf(t, "second", "1")
+	now := metav1.Now()
+	going.SetDeletionTimestamp(&now)
+	if report := c.run(t, deletion(gone), deletion(going)); len(report.Written) != 2 {
+		t.Errorf("written %v, %q", report.Written, lines(report))
+	}
+}
+
+func TestWhatChangesAllTheTimeIsLeftAlone(t *testing.T) {
+	c := newCluster(t)
+	live := c.put(configMapOf(t, "first", "1"))
+	c.answer = func(request string) *metav1.Status {
+		if strings.Contains(request, "PATCH") {
+			c.put(live)
+		}
+		return nil
+	}
+	report := c.run(t, update(live, configMap(t, "settings", "2")))
+	if diff := cmp.Diff([]string{"ConfigMap settings is being changed all the time"}, lines(report)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTroubleEndsTheRun(t *testing.T) {
+	trouble := status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "down")
+	for when, want := range map[string]int{"dry PATCH configmaps/b": 0, "PATCH configmaps/b": 1, "PATCH deployments/web": 2} {
+		t.Run(when, func(t *testing.T) {
+			c := newCluster(t)
+			c.answer = func(request string) *metav1.Status {
+				if request == when {
+					return trouble
+				}
+				return nil
+			}
+			applier := c.applier(t)
+			applier.Concurrency = 1
+			report, err := applier.Apply(t.Context(), twin, creation(configMap(t, "a", "1"), configMap(t, "b", "1"), deployment(t)), nil)
+			if !apierrors.IsServiceUnavailable(err) || len(report.Written) != want || !report.IsClean() {
+				t.Errorf("%v, written %v, %q", err, report.Written, lines(report))
+			}
+		})
+	}
+}
+
+func TestCancelledRunsSayWhatWasDone(t *testing.T) {
+	c := newCluster(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	report, err := c.applier(t).Apply(ctx, twin, creation(configMap(t, "a", "1"), deployment(t)), func(int, int) { cancel() })
+	if !errors.Is(err, context.Canceled) || len(report.Written) != 1 || report.Written[0].Step != 0 {
+		t.Errorf("%v, written %v", err, report.Written)
+	}
+}
+
+func TestImmutableObjectsAreReplaced(t *testing.T) {
+	c := newCluster(t)
+	before := configMapOf(t, "first", "1")
+	before.Object["immutable"] = true
+	live := c.put(before)
+	c.answer = func(request string) *metav1.Status {
+		if _, there := c.objects["configmaps/settings"]; there && strings.HasSuffix(request, "PATCH configmaps/settings") {
+			return status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "it is immutable")
+		}
+		return nil
+	}
+	report := c.run(t, update(live, configMap(t, "settings", "2")))
+	if !report.IsClean() || len(report.Written) != 1 {
+		t.Fatalf("%q", lines(report))
+	}
+	want := []string{
+		"GET namespaces/twin", "dry PATCH configmaps/settings", "dry DELETE configmaps/settings", "dry POST configmaps",
+		"DELETE configmaps/settings", "PATCH configmaps/settings",
+	}
+	if diff := cmp.Diff(want, c.told()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestStepsThatAreNone(t *testing.T) {
+	elsewhere := configMap(t, "settings", "1")
+	elsewhere.SetNamespace("production")
+	for want, step := range map[string]apply.Step{
+		`step has the verb "leave": it must be create, update or delete`:                                               {Verb: "leave", Apply: configMap(t, "a", "1")},
+		"step to delete an object lacks the object, or has one too many":                                               {Verb: apply.Delete},
+		"step to update an object lacks the object, or has one too many":                                               {Verb: apply.Update, Apply: configMap(t, "a", "1")},
+		"step to create an object lacks the object, or has one too many":                                               update(configMap(t, "a", "1"), nil),
+		`step to create ConfigMap settings: it is in namespace "production", and the target is "twin"`:                 {Verb: apply.Create, Apply: elsewhere},
+		"step to update ConfigMap a removes fields, and does not say what becomes of it":                               {Verb: apply.Update, Live: configMap(t, "a", "1"), Apply: configMap(t, "a", "1"), Removal: []byte("[]")},
+		`find the resource of example.com/v1, Kind=Unknown: no matches for kind "Unknown" in version "example.com/v1"`: {Verb: apply.Create, Apply: object(t, "{apiVersion: example.com/v1, kind: Unknown, metadata: {namespace: twin}}")},
+	} {
+		if step.Apply == nil && step.Live != nil {
+			step.Verb = apply.Create
+		}
+		c := newCluster(t)
+		if _, err := c.applier(t).Apply(t.Context(), twin, []apply.Step{step}, nil); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if told := c.told(); len(told) > 0 {
+			t.Errorf("requests: %q", told)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// namespaceTask creates the target.
+func (r *run) namespaceTask() *task {
+	return &task{
+		Step: Step{Verb: Create, Apply: r.target.Creation}, index: -1, resource: namespaces, client: r.Client.Resource(namespaces),
+		object: r.namespaceObject(),
+	}
+}
+
+func (r *run) namespaceObject() Object {
+	return Object{GroupKind: schema.GroupKind{Kind: "Namespace"}, Name: r.target.Namespace}
+}
+
+func (r *run) missingNamespace() Refusal {
+	return Refusal{Object: r.namespaceObject(), Sentence: "does not exist", step: -1}
+}
+
+func (r *run) hasNamespace(ctx context.Context) (bool, error) {
+	if err := r.Limiter.Wait(ctx); err != nil {
+		return false, err
+	}
+	_, err := r.Client.Resource(namespaces).Get(ctx, r.target.Namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for namespace %s: %w", r.target.Namespace, err)
+	}
+	return true, nil
+}
+
+// ensureNamespace creates the target if it is missing and may be created.
+func (r *run) ensureNamespace(ctx context.Context) error {
+	there, err := r.hasNamespace(ctx)
+	if err != nil || there {
+		return err
+	}
+	if r.target.Creation == nil {
+		r.refuse(r.missingNamespace())
+		return nil
+	}
+	r.report.NamespaceCreated, err = r.createNamespace(ctx, false)
+	return err
+}
+
+// createNamespace creates the target. Somebody else may have done so meanwhile.
+func (r *run) createNamespace(ctx context.Context, dry bool) (bool, error) {
+	t := r.namespaceTask()
+	_, err := r.applyTo(ctx, t, dry)
+	if saysConflict(err) {
+		return false, nil
+	}
+	if err := r.settle(t, err); err != nil {
+		return false, fmt.Errorf("create namespace %s: %w", r.target.Namespace, err)
+	}
+	return err == nil && !dry, nil
+}

@@ -1,0 +1,121 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// templates are where what starts pods has their template.
+var templates = map[schema.GroupKind][]string{
+	{Group: "apps", Kind: "DaemonSet"}:   {"spec", "template"},
+	{Group: "apps", Kind: "Deployment"}:  {"spec", "template"},
+	{Group: "apps", Kind: "ReplicaSet"}:  {"spec", "template"},
+	{Group: "apps", Kind: "StatefulSet"}: {"spec", "template"},
+	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template"},
+	{Group: "batch", Kind: "Job"}:        {"spec", "template"},
+}
+
+// tryPod tries to create a pod of what the dry run has made of an object, unless such pods run already.
+func (r *run) tryPod(ctx context.Context, t *task, tried *unstructured.Unstructured) error {
+	path, starts := templates[t.object.GroupKind]
+	if !starts {
+		return nil
+	}
+	template, _, _ := unstructured.NestedMap(tried.Object, path...)
+	if t.live != nil {
+		before, _, _ := unstructured.NestedMap(t.live.Object, path...)
+		if equality.Semantic.DeepEqual(before, template) {
+			return nil
+		}
+	}
+	err := r.createPod(ctx, podOf(tried, template))
+	if err == nil || mayNotTry(err) || exceedsQuota(err) && !t.startsPods(tried) {
+		return nil
+	}
+	return r.settlePod(t, strings.Join(path, "."), err)
+}
+
+// settlePod takes a refusal of a pod for one of what starts it.
+func (r *run) settlePod(t *task, path string, err error) error {
+	refusals := refusalsOf(t.object, err)
+	for i := range refusals {
+		refusals[i].step = t.index
+		refusals[i].Field = strings.TrimSuffix(path+"."+refusals[i].Field, ".")
+	}
+	r.refuse(refusals...)
+	if len(refusals) == 0 {
+		return err
+	}
+	return nil
+}
+
+// mayNotTry says whether this process has no right to create pods, or lacks what pods need and what is there later.
+func mayNotTry(err error) bool {
+	return apierrors.IsForbidden(err) && (strings.Contains(err.Error(), `cannot create resource "pods"`) || lacksAccount(err))
+}
+
+func lacksAccount(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account")
+}
+
+// startsPods says whether pods are started at once, beside none that would make room.
+func (t *task) startsPods(tried *unstructured.Unstructured) bool {
+	replicas, found, _ := unstructured.NestedInt64(tried.Object, "spec", "replicas")
+	suspended, _, _ := unstructured.NestedBool(tried.Object, "spec", "suspend")
+	return t.live == nil && t.object.Kind != "CronJob" && !suspended && (!found || replicas > 0)
+}
+
+// createPod tries a pod. Its account may be among what is still to be created: then it is tried with the one that is there.
+func (r *run) createPod(ctx context.Context, pod *unstructured.Unstructured) error {
+	for {
+		if err := r.Limiter.Wait(ctx); err != nil {
+			return err
+		}
+		_, err := r.Client.Resource(pods).Namespace(r.target.Namespace).Create(ctx, pod, metav1.CreateOptions{
+			FieldManager: r.Manager, DryRun: dryRun(true),
+		})
+		if account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName"); account == "" || !lacksAccount(err) {
+			return err
+		}
+		unstructured.RemoveNestedField(pod.Object, "spec", "serviceAccountName")
+		unstructured.RemoveNestedField(pod.Object, "spec", "serviceAccount")
+	}
+}
+
+// podOf is a pod of a template, with the volumes that a StatefulSet claims for it.
+func podOf(owner *unstructured.Unstructured, template map[string]any) *unstructured.Unstructured {
+	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]}}
+	if metadata, ok := template["metadata"].(map[string]any); ok {
+		pod.Object["metadata"] = metadata
+	}
+	pod.SetCreationTimestamp(metav1.Time{})
+	pod.SetGenerateName(owner.GetName() + "-")
+	pod.SetNamespace(owner.GetNamespace())
+	claims, _, _ := unstructured.NestedSlice(owner.Object, "spec", "volumeClaimTemplates")
+	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
+	for _, claim := range claims {
+		object, _ := claim.(map[string]any)
+		name, _, _ := unstructured.NestedString(object, "metadata", "name")
+		volumes = slices.DeleteFunc(volumes, func(volume any) bool {
+			fields, _ := volume.(map[string]any)
+			return fields["name"] == name
+		})
+		volumes = append(volumes, map[string]any{"name": name, "persistentVolumeClaim": map[string]any{"claimName": name}})
+	}
+	if spec, ok := pod.Object["spec"].(map[string]any); ok && len(volumes) > 0 {
+		spec["volumes"] = volumes
+	}
+	return pod
+}

@@ -1,0 +1,103 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var resourceQuotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
+
+// countAgainstQuotas refuses what does not fit any more once that before it has been created. What each object needs by itself, the
+// dry run has asked for. Without the right to list quotas, only that is known.
+func (r *run) countAgainstQuotas(ctx context.Context) error {
+	quotas, err := r.quotas(ctx)
+	if err != nil {
+		return err
+	}
+	for _, quota := range quotas {
+		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
+			r.count(&quota, name)
+		}
+	}
+	return nil
+}
+
+// quotas are those that count all objects. Others are about pods.
+func (r *run) quotas(ctx context.Context) ([]corev1.ResourceQuota, error) {
+	if !slices.ContainsFunc(r.tasks, func(t *task) bool { return t.Verb == Create }) {
+		return nil, nil
+	}
+	if err := r.Limiter.Wait(ctx); err != nil {
+		return nil, err
+	}
+	found, err := r.Client.Resource(resourceQuotas).Namespace(r.target.Namespace).List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the quotas of namespace %s: %w", r.target.Namespace, err)
+	}
+	var list corev1.ResourceQuotaList
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.UnstructuredContent(), &list); err != nil {
+		return nil, fmt.Errorf("read the quotas of namespace %s: %w", r.target.Namespace, err)
+	}
+	return slices.DeleteFunc(list.Items, func(quota corev1.ResourceQuota) bool {
+		return len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil
+	}), nil
+}
+
+// count refuses what exceeds what a quota allows of something.
+func (r *run) count(quota *corev1.ResourceQuota, name corev1.ResourceName) {
+	limit, used := quota.Status.Hard[name], quota.Status.Used[name]
+	for _, t := range r.tasks {
+		needed := t.counts()[name]
+		if t.Verb != Create || needed == 0 {
+			continue
+		}
+		sum := used.DeepCopy()
+		sum.Add(*resource.NewQuantity(needed, resource.DecimalSI))
+		if sum.Cmp(limit) <= 0 {
+			used = sum
+			continue
+		}
+		r.refuse(Refusal{Object: t.object, step: t.index, Sentence: fmt.Sprintf(
+			"exceeded quota: %s, requested: %s=%d, used: %s=%s with what is created before it, limited: %s=%s",
+			quota.Name, name, needed, name, used.String(), name, limit.String())})
+	}
+}
+
+// counts is what quotas count of an object.
+func (t *task) counts() map[corev1.ResourceName]int64 {
+	counted := map[corev1.ResourceName]int64{corev1.ResourceName("count/" + t.resource.GroupResource().String()): 1}
+	if t.resource.Group == "" {
+		counted[corev1.ResourceName(t.resource.Resource)] = 1
+	}
+	if t.object.Kind != "Service" || t.object.Group != "" {
+		return counted
+	}
+	var service corev1.Service
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(t.Apply.Object, &service); err != nil {
+		return counted // The dry run has taken it, so that this is a Service of another time than ours.
+	}
+	balanced := service.Spec.Type == corev1.ServiceTypeLoadBalancer
+	if balanced {
+		counted[corev1.ResourceServicesLoadBalancers] = 1
+	}
+	allocates := service.Spec.AllocateLoadBalancerNodePorts
+	if service.Spec.Type == corev1.ServiceTypeNodePort || balanced && (allocates == nil || *allocates) {
+		counted[corev1.ResourceServicesNodePorts] = int64(len(service.Spec.Ports))
+	}
+	return counted
+}

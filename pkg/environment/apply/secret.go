@@ -1,0 +1,65 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"regexp"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// harmless are the parts of messages that cannot quote a Secret. What policies and webhooks say after them can.
+var harmless = []*regexp.Regexp{
+	regexp.MustCompile(`exceeded quota: [a-z0-9.-]+, requested: [\w./=,-]+, used: [\w./=,-]+, limited: [\w./=,-]+`),
+	regexp.MustCompile(`ValidatingAdmissionPolicy '[a-z0-9.-]+' with binding '[a-z0-9.-]+' denied request`),
+	regexp.MustCompile(`admission webhook "[a-z0-9.-]+" denied the request`),
+	regexp.MustCompile(`User "[^"]+" cannot [a-z]+ resource "secrets" in API group "" in the namespace "[a-z0-9-]+"`),
+	regexp.MustCompile(`unable to create new content in namespace [a-z0-9-]+ because it is being terminated`),
+	regexp.MustCompile(`^namespaces "[a-z0-9-]+" not found$`),
+}
+
+// words say what is wrong with a field, without its value.
+var words = map[metav1.CauseType]string{
+	metav1.CauseTypeFieldValueDuplicate:    "is there twice",
+	metav1.CauseTypeFieldValueInvalid:      "is not valid, or cannot be changed",
+	metav1.CauseTypeFieldValueNotFound:     "does not exist",
+	metav1.CauseTypeFieldValueNotSupported: "is none of the values that are supported",
+	metav1.CauseTypeFieldValueRequired:     "is required",
+	metav1.CauseTypeForbidden:              "is not allowed, or cannot be changed",
+	metav1.CauseTypeTooLong:                "is too long",
+	metav1.CauseTypeTooMany:                "has too many items",
+	metav1.CauseTypeTypeInvalid:            "does not fit the schema",
+}
+
+// discreet is what people are told of what the API server says of a Secret.
+func discreet(cause metav1.CauseType, message string) string {
+	for _, part := range harmless {
+		if found := part.FindString(message); found != "" {
+			return found
+		}
+	}
+	if said, known := words[cause]; known {
+		return said
+	}
+	return "the API server refuses it; what it says may quote the Secret and is left out"
+}
+
+// redacted is an error without what it may quote of a Secret.
+func redacted(o Object, err error) error {
+	status := statusOf(err)
+	if status == nil || !o.isSecret() {
+		return err
+	}
+	clean := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: status.Status, Code: status.Code, Reason: status.Reason, Message: discreet("", status.Message),
+	}}
+	if status.Details != nil {
+		clean.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: status.Details.RetryAfterSeconds}
+	}
+	return clean
+}
+
+func asOvertaken(err error, into **overtakenError) bool { return errors.As(err, into) }

@@ -1,0 +1,89 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// neverSeen is a resourceVersion that no object has: whoever applies with it creates an object, or is refused if there is one.
+const neverSeen = "1"
+
+// send sends a step once.
+func (r *run) send(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
+	switch {
+	case t.Verb == Delete:
+		return nil, r.delete(ctx, t, dry)
+	case t.replaces:
+		return r.replace(ctx, t, dry)
+	case len(t.Removal) > 0:
+		return r.removeAndApply(ctx, t, dry)
+	}
+	return r.applyTo(ctx, t, dry)
+}
+
+// applyTo applies on condition that the object is the one that is known.
+func (r *run) applyTo(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
+	body := t.Apply.DeepCopy()
+	body.SetManagedFields(nil)
+	body.SetResourceVersion(neverSeen)
+	if t.live != nil {
+		body.SetUID(t.live.GetUID())
+		body.SetResourceVersion(t.live.GetResourceVersion())
+	}
+	content, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode it: %w", err)
+	}
+	options := r.patchOptions(dry)
+	options.Force = ptr.To(true)
+	return r.patch(ctx, t, types.ApplyYAMLPatchType, content, options)
+}
+
+func (r *run) patch(
+	ctx context.Context, t *task, how types.PatchType, content []byte, options metav1.PatchOptions,
+) (*unstructured.Unstructured, error) {
+	if err := r.Limiter.Wait(ctx); err != nil {
+		return nil, err
+	}
+	return t.client.Patch(ctx, t.object.Name, how, content, options)
+}
+
+func (r *run) patchOptions(dry bool) metav1.PatchOptions {
+	return metav1.PatchOptions{FieldManager: r.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry)}
+}
+
+func dryRun(dry bool) []string {
+	if dry {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// delete deletes on condition that the object is the one that is known. One that is gone, or going, is done with.
+func (r *run) delete(ctx context.Context, t *task, dry bool) error {
+	if t.live.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	if err := r.Limiter.Wait(ctx); err != nil {
+		return err
+	}
+	err := t.client.Delete(ctx, t.object.Name, metav1.DeleteOptions{
+		DryRun:            dryRun(dry),
+		Preconditions:     &metav1.Preconditions{UID: ptr.To(t.live.GetUID()), ResourceVersion: ptr.To(t.live.GetResourceVersion())},
+		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
