@@ -211,6 +211,8 @@ const (
 	ReasonRefused = "Refused"
 	// ReasonNotOurs says that an object of the same name is there that the environment has not written.
 	ReasonNotOurs = "NotOurs"
+	// ReasonBeingDeleted says that an object of the same name is there that is going away.
+	ReasonBeingDeleted = "BeingDeleted"
 )
 
 // Reasons of a SyncPolicy.

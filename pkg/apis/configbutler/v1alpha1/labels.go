@@ -12,6 +12,9 @@ const (
 	LabelEnvironment = "configbutler.ai/environment"
 	// LabelEnvironmentNamespace is the namespace of the Environment that wrote an object. Records are in it themselves.
 	LabelEnvironmentNamespace = "configbutler.ai/environment-namespace"
+	// LabelEnvironmentUID is the uid of the Environment that wrote an object. Another one of the same name does not take the
+	// object for its own.
+	LabelEnvironmentUID = "configbutler.ai/environment-uid"
 	// LabelRevision is the catalog's revision that an object was last written for.
 	LabelRevision = "configbutler.ai/revision"
 	// LabelSyncType is the type of a SyncStatus.

@@ -1,0 +1,190 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"reflect"
+	"strconv"
+	"testing"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+func object(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	converted, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(converted, &o.Object); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return o
+}
+
+var types = applyconfigurations.NewTypeConverter(scheme.Scheme)
+
+// namespace keeps the objects of a namespace as an API server does, with the library's own field manager and in the form in
+// which typed objects are stored.
+type namespace struct {
+	t       testing.TB
+	objects map[plan.Key]*unstructured.Unstructured
+	version int
+}
+
+func newNamespace(t testing.TB) *namespace {
+	return &namespace{t: t, objects: map[plan.Key]*unstructured.Unstructured{}}
+}
+
+func (n *namespace) list() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, o := range n.objects {
+		all = append(all, o.DeepCopy())
+	}
+	return all
+}
+
+func (n *namespace) apply(manager string, o *unstructured.Unstructured) {
+	n.t.Helper()
+	fields := managedfieldstest.NewFakeFieldManager(types, o.GroupVersionKind())
+	after, err := fields.Apply(n.before(o), o.DeepCopy(), manager, true)
+	if err != nil {
+		n.t.Fatalf("apply %s: %v", plan.KeyOf(o), err)
+	}
+	n.store(after)
+}
+
+func (n *namespace) update(manager string, o *unstructured.Unstructured) {
+	n.t.Helper()
+	fields := managedfieldstest.NewFakeFieldManager(types, o.GroupVersionKind())
+	after, err := fields.Update(n.before(o), n.stored(o.DeepCopy()), manager)
+	if err != nil {
+		n.t.Fatalf("update %s: %v", plan.KeyOf(o), err)
+	}
+	n.store(after)
+}
+
+// before is what an API server merges with: the live object, or an empty one.
+func (n *namespace) before(o *unstructured.Unstructured) *unstructured.Unstructured {
+	if live, ok := n.objects[plan.KeyOf(o)]; ok {
+		return live.DeepCopy()
+	}
+	empty := &unstructured.Unstructured{}
+	empty.SetGroupVersionKind(o.GroupVersionKind())
+	return empty
+}
+
+func (n *namespace) store(after runtime.Object) {
+	o := n.stored(after.(*unstructured.Unstructured))
+	n.version++
+	o.SetResourceVersion(strconv.Itoa(n.version))
+	o.SetUID("uid")
+	n.objects[plan.KeyOf(o)] = o
+}
+
+// stored is an object as it comes out of a typed one, less the empty fields that it then has.
+func (n *namespace) stored(o *unstructured.Unstructured) *unstructured.Unstructured {
+	n.t.Helper()
+	into, err := scheme.Scheme.New(o.GroupVersionKind())
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, into, true)
+	}
+	if err != nil {
+		n.t.Fatalf("%s is refused: %v", plan.KeyOf(o), err)
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	withoutEmpty(fields, o.Object)
+	delete(fields, "status")
+	return &unstructured.Unstructured{Object: fields}
+}
+
+func withoutEmpty(fields, written map[string]any) {
+	for name, value := range fields {
+		inner, isMap := value.(map[string]any)
+		was, had := written[name].(map[string]any)
+		switch {
+		case value == nil || value == "" && written[name] == nil || isMap && len(inner) == 0 && !had:
+			delete(fields, name)
+		case isMap:
+			withoutEmpty(inner, was)
+			if len(inner) == 0 && !had {
+				delete(fields, name)
+			}
+		default:
+			withoutEmptyItems(value, written[name])
+		}
+	}
+}
+
+func withoutEmptyItems(value, written any) {
+	items, _ := value.([]any)
+	were, _ := written.([]any)
+	for i, item := range items {
+		if inner, ok := item.(map[string]any); ok {
+			var was map[string]any
+			if i < len(were) {
+				was, _ = were[i].(map[string]any)
+			}
+			withoutEmpty(inner, was)
+		}
+	}
+}
+
+// carryOut does what a step says.
+func (n *namespace) carryOut(s plan.Step) {
+	n.t.Helper()
+	switch s.Verb {
+	case plan.Delete:
+		delete(n.objects, s.Key)
+	case plan.Create, plan.Update:
+		if n.isRefused(s) {
+			delete(n.objects, s.Key)
+		}
+		if s.Removal != nil {
+			n.update(v1alpha1.FieldManager, jsonPatched(n.t, n.objects[s.Key], s.Removal))
+		}
+		n.apply(v1alpha1.FieldManager, s.Apply)
+	}
+}
+
+// isRefused says whether an API server would only let an object be replaced.
+func (n *namespace) isRefused(s plan.Step) bool {
+	immutable, _, _ := unstructured.NestedBool(n.before(s.Apply).Object, "immutable")
+	return immutable && (!reflect.DeepEqual(s.Live.Object["data"], s.Apply.Object["data"]) || s.Apply.Object["immutable"] != true)
+}
+
+func jsonPatched(t testing.TB, o *unstructured.Unstructured, text []byte) *unstructured.Unstructured {
+	t.Helper()
+	operations, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := o.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := operations.Apply(before)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	out := &unstructured.Unstructured{}
+	if err := out.UnmarshalJSON(after); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

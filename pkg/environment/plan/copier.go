@@ -1,0 +1,127 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/ingresshost"
+	"github.com/configbutler/slipstream/pkg/patch"
+	"github.com/configbutler/slipstream/pkg/transplant"
+)
+
+// copier makes of objects of the source what is wanted of them in the target.
+type copier struct {
+	target  transplant.Target
+	patches patch.Patches
+	labels  map[string]string
+	// problems are sentences about hosts that cannot be made.
+	problems sets.Set[string]
+}
+
+// wanted is what is wanted of an object.
+type wanted struct {
+	desired *unstructured.Unstructured
+	// undeclared is desired without what the environment itself declares: its patches and its labels.
+	undeclared *unstructured.Unstructured
+}
+
+func (s *Situation) newCopier(marks transplant.Marks) (*copier, error) {
+	spec := &s.Environment.Spec
+	patches, err := readPatches(spec.Patches)
+	if err != nil {
+		return nil, err
+	}
+	c := &copier{patches: patches, labels: s.labels(), problems: sets.New[string]()}
+	c.target = transplant.Target{
+		Namespace:       spec.TargetNamespace,
+		Marks:           marks,
+		Selected:        transplant.SelectorKeys(s.Workloads...).Union(transplant.SelectorKeys(s.Source...)),
+		OneReplica:      spec.Adapt.Replicas != v1alpha1.ReplicasAsSource,
+		SuspendCronJobs: spec.Adapt.CronJobs != v1alpha1.CronJobsAsSource,
+		NoLoadBalancers: spec.Adapt.LoadBalancers != v1alpha1.LoadBalancersAsSource,
+	}
+	if c.target.Host, err = c.hosts(s.Environment); err != nil {
+		return nil, err
+	}
+	c.target.LeftBehind, err = c.leftBehind(s.Source)
+	return c, err
+}
+
+func readPatches(from []v1alpha1.Patch) (patch.Patches, error) {
+	read := make([]patch.Patch, len(from))
+	for i, p := range from {
+		read[i] = patch.Patch{Target: patch.Target(p.Target), Type: patch.Type(p.Type), Patch: p.Patch}
+	}
+	patches, errs := patch.Compile(read, field.NewPath("spec", "patches"))
+	return patches, errs.ToAggregate()
+}
+
+// hosts returns what makes the hosts of Ingresses, nil if they stay as they are.
+func (c *copier) hosts(e *v1alpha1.Environment) (func(ingress, host string) string, error) {
+	switch e.Spec.Adapt.IngressHosts.Type {
+	case v1alpha1.IngressHostsAsSource:
+		return nil, nil
+	case v1alpha1.IngressHostsTemplate:
+	default:
+		return func(string, string) string { return "" }, nil
+	}
+	template, err := ingresshost.Parse(e.Spec.Adapt.IngressHosts.Template)
+	if err != nil {
+		return nil, fmt.Errorf("spec.adapt.ingressHosts.template %w", err)
+	}
+	place := ingresshost.Place{Environment: e.Name, Namespace: e.Spec.TargetNamespace}
+	return func(ingress, host string) string {
+		if host == "" {
+			return ""
+		}
+		made, err := template.Host(host, place)
+		if err != nil {
+			c.problems.Insert(fmt.Sprintf("Ingress %s is copied without the host %s: %v", ingress, host, err))
+		}
+		return made
+	}, nil
+}
+
+// leftBehind returns the names of the Secrets that have no copies.
+func (c *copier) leftBehind(source []*unstructured.Unstructured) (sets.Set[string], error) {
+	names := sets.New[string]()
+	for _, object := range source {
+		if object.GetKind() != string(v1alpha1.DependencySecret) {
+			continue
+		}
+		if _, omitted, err := c.target.Copy(object); err != nil {
+			return nil, err
+		} else if omitted != "" {
+			names.Insert(object.GetName())
+		}
+	}
+	return names, nil
+}
+
+// copy returns what is wanted of an object, nil if it has no copy, and why.
+func (c *copier) copy(object *unstructured.Unstructured) (*wanted, string, error) {
+	copied, omitted, err := c.target.Copy(object)
+	if copied == nil || err != nil {
+		return nil, omitted, err
+	}
+	patched, err := c.patches.Apply(copied)
+	if err != nil {
+		return nil, "", err
+	}
+	desired := stored(patched)
+	labels := desired.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, c.labels)
+	desired.SetLabels(labels)
+	return &wanted{desired: desired, undeclared: stored(copied)}, "", nil
+}

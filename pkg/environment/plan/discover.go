@@ -1,0 +1,164 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/references"
+)
+
+// discover takes in the workloads that the catalog offers, and what comes with them.
+func (d *draft) discover() error {
+	var workloads []*unstructured.Unstructured
+	for _, object := range d.Workloads {
+		if key := KeyOf(object); !d.isOffered(key) || !d.isNamed(key) {
+			continue
+		}
+		w, err := d.want(object, "the catalog offers it")
+		if err != nil {
+			return err
+		}
+		if w == nil {
+			continue
+		}
+		workloads = append(workloads, w.desired)
+		if err := d.require(w.undeclared); err != nil {
+			return err
+		}
+	}
+	if err := d.follow(workloads); err != nil {
+		return err
+	}
+	if err := d.companions(workloads); err != nil {
+		return err
+	}
+	d.takeStock()
+	return nil
+}
+
+// require takes down what an object needs of the source.
+func (d *draft) require(object *unstructured.Unstructured) error {
+	refs, err := references.Of(object)
+	for _, ref := range refs {
+		d.required.Insert(ref.Target)
+	}
+	return err
+}
+
+// follow takes in what workloads refer to, and the Services that select their pods.
+func (d *draft) follow(workloads []*unstructured.Unstructured) error {
+	services, err := references.Selecting(d.Source, workloads)
+	if err != nil {
+		return err
+	}
+	refs, err := references.Of(workloads...)
+	if err != nil {
+		return err
+	}
+	return d.take(references.Merge(refs, services))
+}
+
+// take takes in what references lead to, and what accounts among that refer to.
+func (d *draft) take(refs []references.Reference) error {
+	d.found = references.Merge(d.found, refs)
+	for _, ref := range refs {
+		object, ok := d.source[keyOf(ref.Target)]
+		if !ok || ref.Type == references.PersistentVolumeClaim {
+			continue
+		}
+		w, err := d.want(object, refersTo(ref))
+		if err != nil {
+			return err
+		}
+		if w == nil || ref.Type != references.ServiceAccount {
+			continue
+		}
+		if err := d.require(w.undeclared); err != nil {
+			return err
+		}
+		secrets, err := references.Of(w.desired)
+		if err != nil {
+			return err
+		}
+		if err := d.take(secrets); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refersTo says, in a few words, what refers to something.
+func refersTo(ref references.Reference) string {
+	first := ref.Referrers[0]
+	others := sets.New[string]()
+	for _, referrer := range ref.Referrers {
+		others.Insert(referrer.Kind + " " + referrer.Name)
+	}
+	if n := others.Len() - 1; n > 0 {
+		return fmt.Sprintf("%s %s and %d more refer to it", first.Kind, first.Name, n)
+	}
+	return fmt.Sprintf("%s %s refers to it", first.Kind, first.Name)
+}
+
+// keyOf is what a reference leads to.
+func keyOf(target references.Target) Key {
+	return Key{schema.GroupKind{Kind: string(target.Type)}, target.Name}
+}
+
+// takeStock says what is missing and what is not copied.
+func (d *draft) takeStock() {
+	for _, ref := range d.found {
+		key := keyOf(ref.Target)
+		if ref.Type == references.PersistentVolumeClaim {
+			d.reportClaim(ref)
+			continue
+		}
+		if _, ok := d.source[key]; ok {
+			continue
+		}
+		// What only patches of the environment refer to may be its people's own.
+		if live := d.live[key]; !d.required.Has(ref.Target) && live != nil && d.ownerOf(live) == others {
+			continue
+		}
+		d.absent.Insert(key)
+		if !ref.Optional() {
+			d.missing(key)
+		}
+	}
+}
+
+// missing takes down what the source should have.
+func (d *draft) missing(key Key) {
+	d.plan.Missing = append(d.plan.Missing, v1alpha1.ObjectFailure{
+		Type: key.Kind, Namespace: d.SourceNamespace, Name: key.Name, Reason: v1alpha1.ReasonSourceMissing,
+		Message: fmt.Sprintf("Failed to sync %s '%s' from %s - does not exist", key.Kind, key.Name, d.SourceNamespace),
+	})
+}
+
+func (d *draft) reportClaim(ref references.Reference) {
+	if d.live[keyOf(ref.Target)] == nil {
+		d.plan.Reported = append(d.plan.Reported, fmt.Sprintf(
+			"PersistentVolumeClaim %s is not copied, and %s does not have it: %s", ref.Name, d.Environment.Spec.TargetNamespace, refersTo(ref)))
+	}
+}
+
+// sourceOf returns the objects of a kind in the source, in the order of their names.
+func (d *draft) sourceOf(kind schema.GroupKind) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for key, object := range d.source {
+		if key.GroupKind == kind {
+			found = append(found, object)
+		}
+	}
+	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return found
+}

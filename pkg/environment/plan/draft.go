@@ -1,0 +1,107 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/fielddiff"
+	"github.com/configbutler/slipstream/pkg/references"
+	"github.com/configbutler/slipstream/pkg/threeway"
+	"github.com/configbutler/slipstream/pkg/transplant"
+)
+
+// Planner makes plans.
+type Planner struct {
+	Schemas *fielddiff.Schemas
+	// Hasher makes the hashes of what the index names.
+	Hasher Hasher
+	// Marks are the labels and annotations of other tools, which copies do not have.
+	Marks transplant.Marks
+}
+
+// Plan returns what a sync does in a situation. It fails when patches of the environment do not fit what they are for, or an
+// object is not of the shape of its type: then nothing is to be done at all.
+func (p Planner) Plan(ctx context.Context, s Situation) (*Plan, error) {
+	copies, err := s.newCopier(p.Marks)
+	if err != nil {
+		return nil, err
+	}
+	d := &draft{
+		Situation: &s, copies: copies, merger: threeway.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, hasher: p.Hasher,
+		source: byKey(s.Source), live: byKey(s.Live), wanted: map[Key]*wanted{}, why: map[Key]string{},
+		required: sets.New[references.Target](), absent: sets.New[Key](), plan: &Plan{},
+	}
+	find := d.discover
+	if s.Action == v1alpha1.SyncActionCluster {
+		find = d.refresh
+	}
+	if err := find(); err != nil {
+		return nil, err
+	}
+	if err := d.steps(ctx); err != nil {
+		return nil, err
+	}
+	if s.Action != v1alpha1.SyncActionCluster {
+		d.removals()
+	}
+	slices.SortFunc(d.plan.Steps, inOrder)
+	d.plan.Reported = append(d.plan.Reported, sets.List(copies.problems)...)
+	d.plan.Index, err = d.index()
+	return d.plan, err
+}
+
+// draft is a plan in the making.
+type draft struct {
+	*Situation
+	copies *copier
+	merger threeway.Merger
+	hasher Hasher
+
+	source, live map[Key]*unstructured.Unstructured
+	// wanted are the objects that are to be in the target, and why they are.
+	wanted map[Key]*wanted
+	why    map[Key]string
+	// required are what more refers to than patches of the environment.
+	required sets.Set[references.Target]
+	// absent are referred to, and the source does not have them.
+	absent sets.Set[Key]
+	// found are all references, by what they lead to.
+	found []references.Reference
+	plan  *Plan
+}
+
+// want takes an object in, if it has a copy.
+func (d *draft) want(object *unstructured.Unstructured, why string) (*wanted, error) {
+	key := KeyOf(object)
+	if w, ok := d.wanted[key]; ok {
+		return w, nil
+	}
+	w, omitted, err := d.copies.copy(object)
+	if err != nil {
+		return nil, err
+	}
+	if w != nil {
+		d.wanted[key], d.why[key] = w, why
+	} else if key.Kind == string(references.Secret) {
+		d.plan.Reported = append(d.plan.Reported, fmt.Sprintf("Secret %s is not copied: %s", key.Name, omitted))
+	}
+	return w, nil
+}
+
+// isNamed says whether a workload is to be synced.
+func (d *draft) isNamed(key Key) bool {
+	return len(d.Only) == 0 || slices.Contains(d.Only, key.workload())
+}
+
+// isOffered says whether a workload of the catalog is one of the environment's, or of a Branch that has taken it out of it.
+func (d *draft) isOffered(key Key) bool {
+	return !d.isBranch() || slices.Contains(d.Environment.Spec.BranchWorkloads, key.workload())
+}

@@ -1,0 +1,115 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/ignore"
+	"github.com/configbutler/slipstream/pkg/transplant"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+// production returns the objects of a namespace as an API server shows them, workloads as a catalog captures them.
+func production(t testing.TB) []*unstructured.Unstructured {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "transplant", "testdata", "production", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no objects: %v", err)
+	}
+	var found []*unstructured.Unstructured
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := object(t, string(text))
+		if _, ok := capture.ReferenceTo(o); ok {
+			captured, err := capture.Capture(o, ignore.Rules{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o = captured.Object.DeepCopy()
+		}
+		found = append(found, o)
+	}
+	return found
+}
+
+func written(p *plan.Plan) string {
+	var out strings.Builder
+	section := func(title string, lines []string) {
+		out.WriteString("# " + title + "\n" + strings.Join(append(lines, ""), "\n"))
+	}
+	section("steps", lines(p))
+	var missing, index []string
+	for _, failure := range p.Failures() {
+		missing = append(missing, failure.Message)
+	}
+	for _, row := range p.Index {
+		from, to := row.Source, row.Target
+		line := fmt.Sprintf("%s %s/%s -> %s/%s %q", row.Type, from.Namespace, from.Name, to.Namespace, to.Name, row.Keys)
+		if row.Missing {
+			line += " missing"
+		}
+		if row.Optional {
+			line += " optional"
+		}
+		for _, by := range row.ReferredBy {
+			line += fmt.Sprintf("\n  %s %s %s", by.Kind, by.Name, by.Field)
+		}
+		index = append(index, line)
+	}
+	section("failures", missing)
+	section("reported", p.Reported)
+	section("index", index)
+	return out.String()
+}
+
+// TestGolden plans the first sync of a namespace in which everything is met that production has.
+func TestGolden(t *testing.T) {
+	s := newStage(t, production(t)...)
+	got := written(s.sync())
+	golden := filepath.Join("testdata", "production.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	checkCopies(t, s)
+}
+
+// checkCopies expects the target to hold what pkg/transplant makes of the source, and the labels of the environment.
+func checkCopies(t *testing.T, s *stage) {
+	t.Helper()
+	for key, live := range s.target.objects {
+		if !plan.Owns(s.Environment, live) {
+			t.Errorf("%s does not have the labels of the environment", key)
+		}
+		if live.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" && key.Kind != "StatefulSet" || live.GetOwnerReferences() != nil {
+			t.Errorf("%s is marked as another tool's: %v", key, live.GetLabels())
+		}
+	}
+	if len(transplant.SelectorKeys(s.target.list()...)) == 0 {
+		t.Error("no selectors are left")
+	}
+}

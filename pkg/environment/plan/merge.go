@@ -1,0 +1,99 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/fieldpointer"
+	"github.com/configbutler/slipstream/pkg/threeway"
+)
+
+// versions are an object as it was wanted, is, and is wanted now. The number of replicas is an autoscaler's once that has set it.
+func (d *draft) versions(key Key, w *wanted, live *unstructured.Unstructured) threeway.Versions {
+	v := threeway.Versions{Base: d.Base[key], Live: live, Desired: w.desired, Unpatched: w.undeclared}
+	if v.Base != nil && v.Base.GroupVersionKind() != w.desired.GroupVersionKind() {
+		v.Base = nil // It was of another version.
+	}
+	if key.isWorkload() && d.isScaled(key, live) {
+		for _, version := range []**unstructured.Unstructured{&v.Base, &v.Desired, &v.Unpatched} {
+			*version = withoutReplicas(*version)
+		}
+	}
+	return v
+}
+
+func withoutReplicas(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if object == nil {
+		return nil
+	}
+	out := object.DeepCopy()
+	unstructured.RemoveNestedField(out.Object, "spec", "replicas")
+	return out
+}
+
+// merge says what is to be applied to a live object. In a Branch, what was changed by hand survives; where the source has changed
+// the same in something that is no workload, the source wins. What is taken over becomes what is wanted.
+func (d *draft) merge(ctx context.Context, key Key, v threeway.Versions, owner owner) (threeway.Result, error) {
+	if !d.isBranch() || owner == others {
+		return d.merger.Shared(ctx, v)
+	}
+	if !key.isWorkload() {
+		return d.merger.Branch(ctx, v, threeway.Resolution{Take: []fieldpointer.Path{nil}})
+	}
+	keep, err := chosen(d.Resolution.Keep, key)
+	if err != nil {
+		return threeway.Result{}, err
+	}
+	take, err := chosen(d.Resolution.Take, key)
+	if err != nil {
+		return threeway.Result{}, err
+	}
+	return d.merger.Branch(ctx, v, threeway.Resolution{Keep: keep, Take: take})
+}
+
+// chosen returns the fields that choices name of a workload. No fields means all of them.
+func chosen(choices []v1alpha1.ConflictChoice, key Key) ([]fieldpointer.Path, error) {
+	var paths []fieldpointer.Path
+	for _, choice := range choices {
+		if (v1alpha1.WorkloadReference{Kind: choice.Kind, Name: choice.Name}) != key.workload() {
+			continue
+		}
+		if len(choice.Fields) == 0 {
+			return []fieldpointer.Path{nil}, nil
+		}
+		for _, field := range choice.Fields {
+			path, err := fieldpointer.Parse(field)
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
+
+// conflict takes down a workload about which somebody has to decide.
+func (d *draft) conflict(key Key, fields []threeway.Field) {
+	of := v1alpha1.WorkloadConflict{Kind: v1alpha1.WorkloadKind(key.Kind), Name: key.Name}
+	for _, field := range fields {
+		of.Fields = append(of.Fields, v1alpha1.FieldConflict{Field: field.Path.String(), Managers: field.Managers})
+	}
+	d.plan.Conflicts = append(d.plan.Conflicts, of)
+}
+
+func compareConflicts(a, b v1alpha1.WorkloadConflict) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+func sortFailures(failures []v1alpha1.ObjectFailure) {
+	slices.SortFunc(failures, func(a, b v1alpha1.ObjectFailure) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
+	})
+}

@@ -1,0 +1,67 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// Situation is everything that a plan depends on. Objects of one kind are all of one version. Nothing of it is changed.
+type Situation struct {
+	Environment *v1alpha1.Environment
+	// Family are the other environments that live in the same target: the base of a Branch and the Branches of a base.
+	Family []*v1alpha1.Environment
+
+	// Revision is that of the catalog, and Workloads are all that it offers: whole manifests, with the catalog's patches.
+	Revision  int64
+	Workloads []*unstructured.Unstructured
+	// SourceNamespace is the catalog's, and Source are its ConfigMaps, Secrets, Services, ServiceAccounts,
+	// HorizontalPodAutoscalers, PodDisruptionBudgets and Ingresses. Those that workloads do not need may be left out; so may,
+	// when the action is Cluster, what the index does not name. What is not among them does not exist.
+	SourceNamespace string
+	Source          []*unstructured.Unstructured
+	// Live are objects of the target, with their managedFields: all that the environment has written, whatever has the name of
+	// what it may write, and the PersistentVolumeClaims.
+	Live []*unstructured.Unstructured
+	// Base are what was wanted last, as Step.Desired had it. What has none is compared by its managedFields.
+	Base map[Key]*unstructured.Unstructured
+	// Index is what the environment's EnvironmentDependencies record.
+	Index []v1alpha1.EnvironmentDependencyRecord
+
+	Action v1alpha1.SyncAction
+	// Only are the workloads to sync, with what they refer to. Empty means all.
+	Only []v1alpha1.WorkloadReference
+	// Force takes over objects that the environment has not written.
+	Force bool
+	// Resolution decides about conflicts in a Branch.
+	Resolution v1alpha1.ConflictResolutionSpec
+	// Now is when dependencies are discovered.
+	Now metav1.Time
+}
+
+// Key tells the objects of a namespace apart.
+type Key struct {
+	schema.GroupKind
+	Name string
+}
+
+// KeyOf returns the key of an object.
+func KeyOf(object *unstructured.Unstructured) Key {
+	return Key{object.GroupVersionKind().GroupKind(), object.GetName()}
+}
+
+// String is how people call the object.
+func (k Key) String() string { return k.Kind + " " + k.Name }
+
+func byKey(objects []*unstructured.Unstructured) map[Key]*unstructured.Unstructured {
+	found := make(map[Key]*unstructured.Unstructured, len(objects))
+	for _, object := range objects {
+		found[KeyOf(object)] = object
+	}
+	return found
+}

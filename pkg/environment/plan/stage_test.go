@@ -1,0 +1,193 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/fielddiff"
+	"github.com/configbutler/slipstream/pkg/transplant"
+)
+
+// hasher stands for one with a key.
+type hasher struct{}
+
+func (hasher) Sum(purpose string, parts ...[]byte) string {
+	sum := sha256.Sum256([]byte("key" + purpose + string(slices.Concat(parts...))))
+	return hex.EncodeToString(sum[:])
+}
+
+var schemas = fielddiff.NewSchemas(nil, clock.RealClock{})
+
+func planner() plan.Planner {
+	return plan.Planner{Schemas: schemas, Hasher: hasher{}, Marks: transplant.DefaultMarks()}
+}
+
+// environment is the one whose plans are made.
+func environment() *v1alpha1.Environment {
+	return &v1alpha1.Environment{
+		ObjectMeta: metav1.ObjectMeta{Name: "alice", Namespace: "teams", UID: "11111111-1111-1111-1111-111111111111"},
+		Spec: v1alpha1.EnvironmentSpec{
+			CatalogRef: v1alpha1.ObjectReference{Name: "shop"}, TargetNamespace: "shop-alice", Type: v1alpha1.EnvironmentShared,
+			Adapt: v1alpha1.Adaptation{IngressHosts: v1alpha1.IngressHosts{
+				Type: v1alpha1.IngressHostsTemplate, Template: "{label}.{environment}.dev.example.com",
+			}},
+		},
+	}
+}
+
+// stage is a source, a target and what is kept between syncs.
+type stage struct {
+	t      testing.TB
+	target *namespace
+	plan.Situation
+}
+
+// newStage has an environment of a catalog that offers the workloads among the objects.
+func newStage(t testing.TB, source ...*unstructured.Unstructured) *stage {
+	s := &stage{t: t, target: newNamespace(t), Situation: plan.Situation{
+		Environment: environment(), Revision: 1, SourceNamespace: "production", Action: v1alpha1.SyncActionAll,
+		Base: map[plan.Key]*unstructured.Unstructured{},
+	}}
+	for _, o := range source {
+		s.add(o)
+	}
+	return s
+}
+
+func (s *stage) add(o *unstructured.Unstructured) {
+	o.SetNamespace("production")
+	if _, ok := v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(o.GetKind())]; ok {
+		s.Workloads = append(s.Workloads, o)
+	} else {
+		s.Source = append(s.Source, o)
+	}
+}
+
+// drop takes an object out of the source and the catalog.
+func (s *stage) drop(kind, name string) {
+	is := func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name }
+	s.Workloads, s.Source = slices.DeleteFunc(s.Workloads, is), slices.DeleteFunc(s.Source, is)
+}
+
+// put replaces an object of the source.
+func (s *stage) put(o *unstructured.Unstructured) {
+	s.drop(o.GetKind(), o.GetName())
+	s.add(o)
+}
+
+func (s *stage) plan() *plan.Plan {
+	s.t.Helper()
+	s.Live = s.target.list()
+	p, err := planner().Plan(s.t.Context(), s.Situation)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return p
+}
+
+// sync carries a plan out, expects what it predicts, and expects that there is nothing left to do.
+func (s *stage) sync() *plan.Plan {
+	s.t.Helper()
+	p := s.plan()
+	before := s.target.objects
+	for _, step := range p.Steps {
+		was := before[step.Key].DeepCopy()
+		s.target.carryOut(step)
+		s.checkPrediction(step, was)
+		if step.Desired != nil {
+			s.Base[step.Key] = step.Desired
+		}
+		if step.Verb == plan.Delete {
+			delete(s.Base, step.Key)
+		}
+	}
+	s.Index = p.Index
+	for _, step := range s.plan().Steps {
+		if step.Verb != plan.Leave {
+			s.t.Fatalf("a second sync would %s %v", step, step.Changes)
+		}
+	}
+	return p
+}
+
+// checkPrediction expects that a step made of its object what the plan said.
+func (s *stage) checkPrediction(step plan.Step, was *unstructured.Unstructured) {
+	s.t.Helper()
+	live := s.target.objects[step.Key]
+	if step.Verb == plan.Delete || step.Verb == plan.Leave {
+		if (live == nil) != (step.Verb == plan.Delete || was == nil) {
+			s.t.Errorf("%s: %v", step, live)
+		}
+		return
+	}
+	if diff := differences(s.t, step.After, live); len(diff) > 0 {
+		s.t.Errorf("%s: not predicted: %q", step, diff)
+	}
+	if step.Verb == plan.Create {
+		return
+	}
+	var said []string
+	for _, change := range step.Changes {
+		said = append(said, string(change.Change)+" "+change.Path.String())
+	}
+	if diff := differences(s.t, was, live); !slices.Equal(diff, said) {
+		s.t.Errorf("%s: said %q, did %q", step, said, diff)
+	}
+}
+
+func differences(t testing.TB, before, after *unstructured.Unstructured) []string {
+	t.Helper()
+	found, err := schemas.Compare(t.Context(), before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, d := range found {
+		texts = append(texts, string(d.Change)+" "+d.Path.String())
+	}
+	return texts
+}
+
+// lines are the steps of a plan that have something to say.
+func lines(p *plan.Plan) []string {
+	var out []string
+	for _, step := range p.Steps {
+		if !step.Unchanged {
+			out = append(out, strings.ReplaceAll(step.String(), "  ", " "))
+		}
+	}
+	return out
+}
+
+// edit lets somebody change a live object.
+func (s *stage) edit(manager, kind, name string, do func(o *unstructured.Unstructured)) {
+	s.t.Helper()
+	for key, live := range s.target.objects {
+		if key.Kind == kind && key.Name == name {
+			o := live.DeepCopy()
+			do(o)
+			s.target.update(manager, o)
+			return
+		}
+	}
+	s.t.Fatalf("there is no %s %s", kind, name)
+}
+
+func set(t testing.TB, o *unstructured.Unstructured, value any, path ...string) {
+	t.Helper()
+	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
+		t.Fatal(err)
+	}
+}
