@@ -55,7 +55,7 @@ func (d *draft) index() ([]v1alpha1.EnvironmentDependencyRecord, error) {
 	after := d.others(before)
 	for _, ref := range d.found {
 		key := keyOf(ref.Target)
-		if !key.isDependency() || d.wanted[key] == nil && !d.absent.Has(key) {
+		if !key.isDependency() || !d.isCopied(key) {
 			continue
 		}
 		record, err := d.record(ref, before[key])
@@ -69,6 +69,12 @@ func (d *draft) index() ([]v1alpha1.EnvironmentDependencyRecord, error) {
 		after[key] = record
 	}
 	return slices.SortedFunc(maps.Values(after), compareRecords), nil
+}
+
+// isCopied says whether an object is copied, or will be when the source has it. The account that each namespace has is only if it
+// has something to copy.
+func (d *draft) isCopied(key Key) bool {
+	return d.wanted[key] != nil || d.absent.Has(key) && key != account
 }
 
 func compareRecords(a, b v1alpha1.EnvironmentDependencyRecord) int {

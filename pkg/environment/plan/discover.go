@@ -146,8 +146,8 @@ func (d *draft) missing(key Key) {
 
 func (d *draft) reportClaim(ref references.Reference) {
 	if d.live[keyOf(ref.Target)] == nil {
-		d.plan.Reported = append(d.plan.Reported, fmt.Sprintf(
-			"PersistentVolumeClaim %s is not copied, and %s does not have it: %s", ref.Name, d.Environment.Spec.TargetNamespace, refersTo(ref)))
+		d.report(fmt.Sprintf("PersistentVolumeClaim %s is not copied, and %s does not have it: %s",
+			ref.Name, d.Environment.Spec.TargetNamespace, refersTo(ref)))
 	}
 }
 

@@ -91,9 +91,16 @@ func (d *draft) want(object *unstructured.Unstructured, why string) (*wanted, er
 	if w != nil {
 		d.wanted[key], d.why[key] = w, why
 	} else if key.Kind == string(references.Secret) {
-		d.plan.Reported = append(d.plan.Reported, fmt.Sprintf("Secret %s is not copied: %s", key.Name, omitted))
+		d.report(fmt.Sprintf("Secret %s is not copied: %s", key.Name, omitted))
 	}
 	return w, nil
+}
+
+// report takes down what is not done, once.
+func (d *draft) report(sentence string) {
+	if !slices.Contains(d.plan.Reported, sentence) {
+		d.plan.Reported = append(d.plan.Reported, sentence)
+	}
 }
 
 // isNamed says whether a workload is to be synced.

@@ -57,17 +57,17 @@ type Step struct {
 	Changes []fielddiff.Difference
 
 	// Live is the object before, nil if it is created. Whoever deletes it does so on condition that it is still this one.
-	Live *unstructured.Unstructured
+	Live *unstructured.Unstructured `json:"-"`
 	// Removal is a JSON patch, nil if there is none, that is sent before Apply: it takes out what others own and what is not
 	// to stay.
-	Removal []byte
+	Removal []byte `json:"-"`
 	// Apply is what is sent to create or update the object, by server-side apply with force. It has the environment's fields
 	// and no others.
-	Apply *unstructured.Unstructured
+	Apply *unstructured.Unstructured `json:"-"`
 	// After is what becomes of the object, without managedFields. It is nil if it is left alone or deleted.
-	After *unstructured.Unstructured
+	After *unstructured.Unstructured `json:"-"`
 	// Desired is the Base of the next plan, once this step has been done. It is nil if there is nothing that was agreed upon.
-	Desired *unstructured.Unstructured
+	Desired *unstructured.Unstructured `json:"-"`
 }
 
 // String says what is done to what, and nothing of the content.

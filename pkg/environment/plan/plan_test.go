@@ -235,6 +235,20 @@ func TestShared(t *testing.T) {
 			},
 			want: []string{"update ConfigMap app-config: Deployment web refers to it /data/level" + revision},
 		},
+		"what is there twice": {
+			do: func(s *stage) {
+				s.put(replaced(t, web, "resources", "env: [{name: A, value: first}, {name: B, value: b}, {name: A, value: last}], "+
+					"ports: [{containerPort: 80}, {containerPort: 80, protocol: TCP, name: http}], resources"))
+			},
+			want: []string{
+				"update Deployment web: the catalog offers it" + revision + " /spec/template/spec/containers[name=web]/env[name=A]/name" +
+					" /spec/template/spec/containers[name=web]/env[name=A]/value /spec/template/spec/containers[name=web]/env[name=B]/name" +
+					" /spec/template/spec/containers[name=web]/env[name=B]/value" +
+					" /spec/template/spec/containers[name=web]/ports[containerPort=80,protocol=TCP]/containerPort" +
+					" /spec/template/spec/containers[name=web]/ports[containerPort=80,protocol=TCP]/name" +
+					" /spec/template/spec/containers[name=web]/ports[containerPort=80,protocol=TCP]/protocol",
+			},
+		},
 		"an account of a namespace": {
 			do: func(s *stage) {
 				s.target.update("kube-controller-manager", object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}"))

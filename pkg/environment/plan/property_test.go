@@ -220,7 +220,7 @@ func (w world) checkTexts(at string, p *plan.Plan, found map[string]int) {
 	w.t.Helper()
 	shown := p.Changes(plan.HideSecrets)
 	texts := fmt.Sprintf("%v %+v %#v %s %v", p, *p, p.Steps, p.Steps, p.Summaries())
-	for _, part := range []any{shown, p.Index, p.Failures(), p.Conflicts, p.Reported, p.Summaries(), p.Workloads()} {
+	for _, part := range []any{p, shown, p.Index, p.Failures(), p.Conflicts, p.Reported, p.Summaries(), p.Workloads()} {
 		text, err := json.Marshal(part)
 		if err != nil {
 			w.t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 func stored(object *unstructured.Unstructured) *unstructured.Unstructured {
 	out := object.DeepCopy()
 	encodeSecret(out)
+	withoutRepeats(out.Object["spec"])
 	typed, err := scheme.Scheme.New(out.GroupVersionKind())
 	if err != nil {
 		return out

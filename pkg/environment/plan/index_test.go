@@ -1,0 +1,130 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+// rows are the records of an index: what they are about, who refers to it, and what else there is to say.
+func rows(index []v1alpha1.EnvironmentDependencyRecord, now metav1.Time) []string {
+	var out []string
+	for _, row := range index {
+		line := string(row.Type) + " " + row.Source.Name
+		for _, by := range row.ReferredBy {
+			line += " <" + by.Kind + " " + by.Name
+		}
+		for _, word := range []struct {
+			text  string
+			holds bool
+		}{{"optional", row.Optional}, {"missing", row.Missing}, {"unhashed", row.Hash == ""}, {"old", !row.LastDiscoveredAt.Equal(&now)}} {
+			if word.holds {
+				line += " " + word.text
+			}
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestIndex(t *testing.T) {
+	const (
+		app, reports, data = "ConfigMap app-config <Deployment web", "ConfigMap report-config <CronJob report", "Secret database <Deployment web"
+		extra              = "ConfigMap extra <Deployment web optional missing unhashed"
+		services           = "Service web <Deployment web <Ingress web"
+	)
+	tests := map[string]struct {
+		do   func(s *stage)
+		want []string
+	}{
+		"all": {do: func(*stage) {}, want: []string{app, extra, reports, data, services}},
+		"nothing refers to it any more": {
+			do: func(s *stage) { s.drop("CronJob", "report") }, want: []string{app, extra, data, services},
+		},
+		"a source that is gone": {
+			do: func(s *stage) { s.drop("ConfigMap", "app-config") }, want: []string{app + " missing", extra, reports, data, services},
+		},
+		"a source that is gone, by the index": {
+			do: func(s *stage) {
+				s.Action = v1alpha1.SyncActionCluster
+				s.drop("Secret", "database")
+			},
+			want: []string{app, extra, reports, data + " missing", services},
+		},
+		"some workloads": {
+			do: func(s *stage) {
+				s.Only = []v1alpha1.WorkloadReference{{Kind: "CronJob", Name: "report"}}
+				s.put(replaced(t, report, "report-config", "app-config"))
+			},
+			want: []string{"ConfigMap app-config <CronJob report <Deployment web", extra + " old", data + " old", services + " old"},
+		},
+		"some workloads, by the index": {
+			do: func(s *stage) {
+				s.Action, s.Only = v1alpha1.SyncActionCluster, []v1alpha1.WorkloadReference{{Kind: "Deployment", Name: "web"}}
+			},
+			want: []string{app, extra, reports + " old", data, services},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := shop(t)
+			s.t, s.Now = t, metav1.NewTime(time.Unix(1000, 0))
+			test.do(s)
+			if diff := cmp.Diff(test.want, rows(s.plan().Index, s.Now)); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOptional has a ConfigMap that nobody needs to be there, and that comes.
+func TestOptional(t *testing.T) {
+	s := shop(t)
+	row := s.Index[1]
+	if row.Source.Name != "extra" || !row.Optional || !row.Missing || row.Hash != "" {
+		t.Errorf("before: %+v", row)
+	}
+	s.Action = v1alpha1.SyncActionCluster
+	s.add(replaced(t, appConfig, "app-config", "extra"))
+	if got := lines(s.sync()); len(got) != 1 || got[0] != "create ConfigMap extra: the environment's workloads need it" {
+		t.Errorf("it came: %q", got)
+	}
+	if row = s.Index[1]; row.Missing || row.Hash == "" || len(row.Keys) != 1 {
+		t.Errorf("after: %+v", row)
+	}
+	s.drop("ConfigMap", "extra")
+	p := s.sync()
+	if len(p.Missing) > 0 || s.target.objects[plan.KeyOf(replaced(t, appConfig, "app-config", "extra"))] == nil {
+		t.Errorf("it went: %v", p.Missing)
+	}
+}
+
+func TestHash(t *testing.T) {
+	hash := func(text string) string {
+		t.Helper()
+		sum, err := plan.Hash(hasher{}, object(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	runtime := strings.Replace(database, "metadata: {", "metadata: {resourceVersion: '8', uid: x, managedFields: [], ", 1)
+	if hash(database) != hash(runtime) {
+		t.Error("what the cluster writes counts")
+	}
+	if hash(database) == hash(strings.Replace(database, "aHVudGVyMg==", "c3dvcmRmaXNo", 1)) {
+		t.Error("a value does not count")
+	}
+	if _, err := plan.Hash(hasher{}, object(t, "{metadata: {name: x}}")); err == nil {
+		t.Error("an object of no kind has a hash")
+	}
+}
