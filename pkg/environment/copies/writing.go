@@ -1,0 +1,68 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+// writing is a head that is being written.
+type writing struct {
+	copies *Copies
+	uid    types.UID
+	next   head
+	// contents are what the head names and what is nowhere yet.
+	contents []workstore.Row
+}
+
+// take takes up a change.
+func (w *writing) take(ctx context.Context, change Change) error {
+	for _, object := range change.Applied {
+		if err := w.add(ctx, object); err != nil {
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	for _, key := range change.Deleted {
+		delete(w.next, key)
+	}
+	return nil
+}
+
+// add has the head name the content of an object.
+func (w *writing) add(ctx context.Context, object *unstructured.Unstructured) error {
+	value, err := json.Marshal(object.Object)
+	if err != nil {
+		return fmt.Errorf("encode it: %w", err)
+	}
+	if number, known := w.next[keyOf(object)]; known {
+		before, _, err := w.copies.table.Get(ctx, contentsOf(w.uid)+number)
+		if err != nil || bytes.Equal(before, value) {
+			return err
+		}
+	}
+	number := string(uuid.NewUUID())
+	w.next[keyOf(object)] = number
+	w.contents = append(w.contents, workstore.Row{Key: contentsOf(w.uid) + number, Value: value})
+	return nil
+}
+
+// write writes the head after what it names, and that it is the one that was put last after that.
+func (w *writing) write(ctx context.Context, environment Environment, revision int64) error {
+	row, err := w.next.row(w.uid, revision)
+	if err != nil {
+		return err
+	}
+	rows := []workstore.Row{{Key: environmentRow(w.uid), Value: []byte(environment.String())}}
+	rows = append(rows, w.contents...)
+	return w.copies.table.Put(ctx, append(rows, row, workstore.Row{Key: currentRow(w.uid), Value: []byte(numbered(revision))})...)
+}
