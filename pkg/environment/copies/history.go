@@ -28,9 +28,7 @@ func (h history) with(revision int64, next head) history {
 }
 
 func (h history) equal(other history) bool {
-	return h.current == other.current && maps.EqualFunc(h.heads, other.heads, func(a, b head) bool {
-		return maps.Equal(a, b)
-	})
+	return h.current == other.current && maps.EqualFunc(h.heads, other.heads, maps.Equal)
 }
 
 // contents are the numbers of all that is named.
