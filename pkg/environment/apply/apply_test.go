@@ -223,6 +223,13 @@ func TestImmutableObjectsAreReplaced(t *testing.T) {
 	}
 }
 
+func TestStepsArePrintedWithoutContent(t *testing.T) {
+	step := update(secret(t), secret(t))
+	if got := fmt.Sprintf("%v %+v %#v", step, step, []apply.Step{step}); strings.Contains(got, hidden) || !strings.Contains(got, "update Secret settings") {
+		t.Errorf("printed %s", got)
+	}
+}
+
 func TestStepsThatAreNone(t *testing.T) {
 	elsewhere := configMap(t, "settings", "1")
 	elsewhere.SetNamespace("production")

@@ -6,13 +6,19 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+var (
+	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+)
 
 // namespaceTask creates the target.
 func (r *run) namespaceTask() *task {
@@ -54,8 +60,32 @@ func (r *run) ensureNamespace(ctx context.Context) error {
 		r.refuse(r.missingNamespace())
 		return nil
 	}
-	r.report.NamespaceCreated, err = r.createNamespace(ctx, false)
-	return err
+	if r.report.NamespaceCreated, err = r.createNamespace(ctx, false); err != nil || !r.report.IsClean() {
+		return err
+	}
+	return r.awaitAccount(ctx)
+}
+
+// accountPatience is how long a new namespace may take to get the account without which no pods can be tried. Controllers make it.
+const accountPatience = 10 * time.Second
+
+// awaitAccount waits for the account of pods, if there are to be any. If it does not come, pods are not tried.
+func (r *run) awaitAccount(ctx context.Context) error {
+	if !slices.ContainsFunc(r.tasks, func(t *task) bool { return templates[t.object.GroupKind] != nil }) {
+		return nil
+	}
+	accounts := r.Client.Resource(serviceAccounts).Namespace(r.target.Namespace)
+	err := wait.PollUntilContextTimeout(ctx, accountPatience/100, accountPatience, true, func(ctx context.Context) (bool, error) {
+		if err := r.Limiter.Wait(ctx); err != nil {
+			return false, err
+		}
+		_, err := accounts.Get(ctx, "default", metav1.GetOptions{})
+		return !apierrors.IsNotFound(err), nil
+	})
+	if ctx.Err() != nil {
+		return err
+	}
+	return nil
 }
 
 // createNamespace creates the target. Somebody else may have done so meanwhile.

@@ -34,6 +34,17 @@ type Step struct {
 	After *unstructured.Unstructured
 }
 
+// String says what is done to what, and nothing of the content.
+func (s Step) String() string {
+	if subject := s.subject(); subject != nil {
+		return string(s.Verb) + " " + objectOf(subject).String()
+	}
+	return string(s.Verb)
+}
+
+// GoString is String, so that no way of printing shows content.
+func (s Step) GoString() string { return s.String() }
+
 // Object tells objects of a cluster apart.
 type Object struct {
 	schema.GroupKind
