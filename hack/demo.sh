@@ -3,8 +3,8 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Shows the mirror on a development cluster: starts one, changes things in it, and shows
-# what Git got. `make demo` and `make demo-down` build what this needs and call it.
+# Shows the mirror and a catalog on a development cluster: starts one, changes things in it, and
+# shows what Git and the catalog got. `make demo` and `make demo-down` build what this needs and call it.
 #
 #   hack/demo.sh up     start, or find what runs, and show it
 #   hack/demo.sh down   end it and remove what it wrote
@@ -122,6 +122,10 @@ apply_production() {
     gitrepoconfig/shop gitdestination/shop watchrule/everything clusterwatchrule/definitions ||
     fail "the mirror did not become ready; kubectl get slipstream -A says why, and so does ${SERVER_LOG}"
   printf '      in Git: %s objects\n' "$(mirror_git ls-tree -r --name-only "main:${folder}" | wc -l | tr -d ' ')"
+  say "Applying the catalog: artifacts/demo/catalog.yaml"
+  kubectl apply -f artifacts/demo/catalog.yaml
+  kubectl wait -n teams --for=condition=Ready --timeout="${limit}s" appcatalog/shop ||
+    fail "the catalog did not become ready; kubectl get cat -n teams says why, and so does ${SERVER_LOG}"
 }
 
 change_production() {
@@ -140,6 +144,7 @@ change_production() {
   kubectl apply -f artifacts/demo/coupon.yaml
   until_in_git shop.example.com/v1/coupons/shop/spring.yaml
   kubectl wait -n shop gds/shop --for=jsonpath='{.status.state}'='Up to date' --timeout="${limit}s" > /dev/null
+  kubectl wait -n teams appcatalog/shop --for=condition=WorkloadsMissing --timeout="${limit}s" > /dev/null
 }
 
 # told says what a person does, and does it.
@@ -203,6 +208,10 @@ show() {
   mirror_git --no-pager show "$(mirror_git log -1 --format=%h --grep='UPDATE.*deployments shop/web' main)"
   say "How far it is: kubectl get gds -n shop"
   kubectl get gds -n shop
+  say "What the catalog keeps on offer: kubectl get appcatalogs -n teams"
+  kubectl get appcatalogs -n teams
+  say "What has changed in it, and by whom: kubectl get syncstatuses -n teams --sort-by=.status.detectedAt"
+  kubectl get syncstatuses -n teams --sort-by=.status.detectedAt
   say "Everything that belongs to it: kubectl get slipstream -A"
   kubectl get slipstream -A
   say "One file of the mirror: ${folder}/apps/v1/deployments/shop/web.yaml"
