@@ -10,6 +10,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/patch"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
@@ -45,4 +47,29 @@ func (c *catalogs) tryAgain(ctx context.Context, catalog *v1alpha1.AppCatalog, e
 // sourceFirst is the occasion of what the source has changed by itself before an edit.
 func sourceFirst(edit occasion) occasion {
 	return occasion{batch: "before-" + edit.batch, gathered: true, detected: edit.detected}
+}
+
+// patchesFor are those that a workload is offered with. While an edit is pending they are those of before, or what the edit
+// does would be told as the source's work, and nobody's. What they were can be told by what is offered: false says that
+// it cannot. Then what the source has changed of the workload is told with the edit.
+func (s *situation) patchesFor(workload reference) (patches patch.Patches, known bool) {
+	held := s.held[workload]
+	switch {
+	case !s.editPending, contentOf(held).Object == nil, s.offersAlready(held):
+		return s.rules.patches, true
+	case held.Status.Rendered == nil:
+		return patch.Patches{}, true
+	}
+	// What has been written for this record already stays told by it.
+	return s.rules.patches, s.begun && held.Status.Revision > s.catalog.Status.Revision
+}
+
+// offersAlready says whether the spec makes of what a CatalogWorkload holds what it offers.
+func (s *situation) offersAlready(held *v1alpha1.CatalogWorkload) bool {
+	content, err := capture.Capture(contentOf(held).Object, s.rules.ignored)
+	if err != nil {
+		return false
+	}
+	rendered, err := content.Patched(s.rules.patches)
+	return err == nil && rendered.Hash == held.Status.Hash
 }

@@ -4,6 +4,8 @@
 package catalog
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -31,4 +33,47 @@ func TestEditsThatLetTheSourceInAreTheEditors(t *testing.T) {
 	s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PreviewOnly = false })
 	s.reaches("shop", 2)
 	s.tells(first, "shop 2 Applied by eve Changed api (1)")
+}
+
+// TestAnEditIsTheEditorsWhateverTheSourceDoes edits how a workload is offered that the source has just changed.
+func TestAnEditIsTheEditorsWhateverTheSourceDoes(t *testing.T) {
+	labelled := v1alpha1.Patch{
+		Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: "api"}, Type: v1alpha1.PatchMerge, Patch: `{"metadata":{"labels":{"team":"blue"}}}`,
+	}
+	patched := func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{labelled} }
+	unpatched := func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil }
+	for name, test := range map[string]struct {
+		before, edit func(*v1alpha1.AppCatalog)
+		want         []string
+	}{
+		"a patch that is added":      {nil, patched, []string{"shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Changed api (1)"}},
+		"a patch that is taken away": {patched, unpatched, []string{"shop 2 Applied by eve Changed api (1)", "shop 3 Applied by adam Changed api (1)"}},
+		"an edit that leaves a patch alone": {
+			patched, func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] },
+			[]string{"shop 2 Applied by eve Changed api (1)", "shop 3 AutoApplied Changed api (1)", "shop 4 Applied by adam Removed worker (1)"},
+		},
+	} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, event late: %v", name, late), func(t *testing.T) {
+				s := begunStage(t)
+				if test.before != nil {
+					s.edit("shop", "eve", test.before)
+					s.reaches("shop", 2)
+				}
+				s.authors.late.Store(late)
+				s.put("api", "shop/api:2")
+				s.edit("shop", "adam", test.edit)
+				s.comes(test.want[len(test.want)-1])
+				s.windowPasses()
+				told := s.told()
+				slices.Sort(told)
+				if want := append([]string{first}, test.want...); !slices.Equal(told, want) {
+					t.Errorf("records: %q, want %q", told, want)
+				}
+				if got := s.images("shop")["api"]; got != "shop/api:2" {
+					t.Errorf("the catalog offers %s", got)
+				}
+			})
+		}
+	}
 }

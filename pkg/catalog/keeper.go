@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
@@ -41,6 +44,8 @@ type keeper struct {
 	taken  func(catalog *v1alpha1.AppCatalog, hashes map[reference]string)
 	events *events
 	naming *naming
+	// author tells who made what a comparison has found, if the audit knows.
+	author func(event attribution.Event, since time.Time) attribution.Author
 }
 
 // task is an occasion with all that is known when it is carried out.
@@ -121,6 +126,7 @@ func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
 	}
 	next, err := k.plan(ctx, t, seen)
 	if err == nil {
+		t.changes = slices.Concat(t.changes, k.found(t, next, seen))
 		err = k.commit(ctx, t, next)
 	}
 	if why := problemIn(err); why != nil {
@@ -148,9 +154,10 @@ func (k *keeper) plan(ctx context.Context, t *task, seen sight) (plan, error) {
 	}
 	return newPlan(situation{
 		catalog: t.catalog, rules: rules, held: t.held, seen: seen, now: k.clock.Now(),
-		sourceOnly: t.gathered && (unanswered(t.catalog) || stalled(t.catalog) && k.obstacles.get(t.catalog.UID).ok()),
-		begun:      begunToApply(t.record),
-		preview:    t.catalog.Spec.PreviewOnly && !begunToApply(t.record),
+		sourceOnly:  t.gathered && (unanswered(t.catalog) || stalled(t.catalog) && k.obstacles.get(t.catalog.UID).ok()),
+		editPending: t.gathered && unanswered(t.catalog),
+		begun:       begunToApply(t.record),
+		preview:     t.catalog.Spec.PreviewOnly && !begunToApply(t.record),
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
+	"github.com/configbutler/slipstream/pkg/patch"
 )
 
 // situation is all that a plan depends on.
@@ -30,6 +31,8 @@ type situation struct {
 	// sourceOnly says that the spec is not taken over yet. Then only what the source has changed of what the catalog holds
 	// counts.
 	sourceOnly bool
+	// editPending says that somebody has changed the spec, and that it is taken over next.
+	editPending bool
 	// begun says that this is recorded already. Then CatalogWorkloads may be ahead of the status because of it.
 	begun bool
 	// preview says that nothing is taken over.
@@ -158,19 +161,23 @@ func (s *situation) step(workload reference, entry *v1alpha1.CatalogEntry) (step
 	if s.sourceOnly && (entry == nil || !s.changed(workload, content)) {
 		return step{entry: entry, hash: content.Hash}, nil
 	}
-	return s.present(workload, entry, object, content)
+	patches, known := s.patchesFor(workload)
+	if !known {
+		return step{entry: entry}, nil
+	}
+	return s.present(workload, entry, object, content, patches)
 }
 
 // present is the step of a workload that is in the source and selected.
 func (s *situation) present(
-	workload reference, entry *v1alpha1.CatalogEntry, object *unstructured.Unstructured, content capture.Manifest,
+	workload reference, entry *v1alpha1.CatalogEntry, object *unstructured.Unstructured, content capture.Manifest, patches patch.Patches,
 ) (step, error) {
 	if name := v1alpha1.CatalogWorkloadName(s.catalog.Name, workload.Kind, workload.Name); len(name) > utilvalidation.DNS1123SubdomainMaxLength {
 		return step{}, &problem{v1alpha1.ReasonRecordRefused, fmt.Errorf(
 			"%s %q is selected, and the name of its record, %s, would be longer than %d characters; a shorter name of the catalog makes room",
 			workload.Kind, workload.Name, name, utilvalidation.DNS1123SubdomainMaxLength)}
 	}
-	rendered, err := content.Patched(s.rules.patches)
+	rendered, err := content.Patched(patches)
 	if err != nil {
 		return step{}, &problem{v1alpha1.ReasonPatchFailed, err}
 	}
