@@ -46,6 +46,9 @@ var targets = []target{
 	atMost("wrong authors of those", "^Attribution/Authors/people=20$", "wrong", 0),
 	atMost("asking for authors nobody tells / not asking", "^Unheard$", "asking/plain", 1.05),
 
+	atMost("change to record beyond the batch window, ms", "^Catalogs/Detection$", "max-ms-over-window", 1000),
+	atMost("10 000 changes of 200 workloads: peak over idle, MiB", "^Catalogs/Storm/", "peak-MiB-over-idle", 150),
+
 	atMost("change to pushed commit, median, ms", "^Mirror/EventToCommit/", "p50-ms", 100),
 	atMost("change to pushed commit, 99 %, ms", "^Mirror/EventToCommit/", "p99-ms", 400),
 	atMost("the median with more objects / with 200", "^Mirror/EventToCommit/", "p50/first", 1.3),

@@ -49,7 +49,7 @@ func BenchmarkMirror(b *testing.B) {
 	measure("Seed", seedObjects, func(b *testing.B) { seed(b, m, p) })
 	measure("SeedSecrets", seedObjects, func(b *testing.B) { seedSecrets(b, s, p) })
 	measure("SecondRun", seedObjects, func(b *testing.B) { secondRun(b, m) })
-	measure("Memory", *most, func(b *testing.B) { memory(b, m) })
+	measure("Memory", *most, func(b *testing.B) { held(b, m) })
 	if *most >= largeObjects {
 		measure("EventToCommit", *most, latency.run)
 	}

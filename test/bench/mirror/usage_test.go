@@ -5,7 +5,6 @@ package mirror
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/configbutler/slipstream/test/bench/memory"
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
@@ -37,14 +37,14 @@ func idle(b *testing.B, m *mirror) {
 	server.reportMemory(b)
 }
 
-// memory measures what a server holds that has been started with the population there, and
+// held measures what a server holds that has been started with the population there, and
 // had to list it all.
-func memory(b *testing.B, m *mirror) {
+func held(b *testing.B, m *mirror) {
 	m.restarted(b)
 	server := m.server(b)
 	pause(b, idleLength)
 	server.reportMemory(b)
-	b.ReportMetric(server.kibibytes(b, "VmHWM")/1024, "peak-MiB")
+	b.ReportMetric(memory.MiB(b, server.id(), memory.Peak), "peak-MiB")
 }
 
 // process is the folder under /proc of a running process.
@@ -54,6 +54,8 @@ func (m *mirror) server(b *testing.B) process {
 	b.Helper()
 	return process(filepath.Join("/proc", m.Env(devcluster.EnvServerPIDs)))
 }
+
+func (p process) id() string { return filepath.Base(string(p)) }
 
 // cpu returns the time for which the threads of the process have run.
 func (p process) cpu(b *testing.B) time.Duration {
@@ -121,30 +123,9 @@ func ticksOf(b *testing.B, times []string) int64 {
 	return sum
 }
 
-// reportMemory reports the resident memory, and the part of it that no file backs: the rest
-// is the program's text and the stores' pages, which the kernel takes back when it needs them.
+// reportMemory reports the resident memory, and the part of it that no file backs.
 func (p process) reportMemory(b *testing.B) {
 	b.Helper()
-	b.ReportMetric(p.kibibytes(b, "VmRSS")/1024, "rss-MiB")
-	b.ReportMetric(p.kibibytes(b, "RssAnon")/1024, "anon-MiB")
-}
-
-// kibibytes returns a figure of the process's status file.
-func (p process) kibibytes(b *testing.B, figure string) float64 {
-	b.Helper()
-	content, err := os.ReadFile(filepath.Join(string(p), "status"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	for line := range strings.Lines(string(content)) {
-		if value, ok := strings.CutPrefix(line, figure+":"); ok {
-			var n float64
-			if _, err := fmt.Sscanf(value, "%f kB", &n); err != nil {
-				b.Fatalf("reading %s: %v", strings.TrimSpace(line), err)
-			}
-			return n
-		}
-	}
-	b.Fatalf("no %s in the status of %s", figure, p)
-	return 0
+	b.ReportMetric(memory.MiB(b, p.id(), memory.Resident), "rss-MiB")
+	b.ReportMetric(memory.MiB(b, p.id(), memory.Anonymous), "anon-MiB")
 }

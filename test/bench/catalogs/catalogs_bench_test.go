@@ -1,0 +1,85 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogs
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// BenchmarkCatalogs measures a server whose control plane reports who makes changes.
+func BenchmarkCatalogs(b *testing.B) {
+	s := newStage(b)
+	measure := func(name string, run func(*testing.B)) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				run(b)
+			}
+			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+		})
+	}
+	measure("Detection", s.detection)
+	measure(fmt.Sprintf("Storm/changes=%d", stormChanges), s.storm)
+}
+
+// stage is a cluster with the server.
+type stage struct {
+	*mirrortest.Stage
+	slipstream versioned.Interface
+}
+
+func newStage(b *testing.B) *stage {
+	b.Helper()
+	s := &stage{Stage: mirrortest.NewStage(b, devcluster.Options{Audit: true})}
+	config, err := s.Admin().RESTConfig()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if s.slipstream, err = versioned.NewForConfig(config); err != nil {
+		b.Fatal(err)
+	}
+	_, err = s.slipstream.ConfigbutlerV1alpha1().SyncPolicies().Create(b.Context(), &v1alpha1.SyncPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// gather sets how long changes are gathered.
+func (s *stage) gather(b *testing.B, window time.Duration) {
+	b.Helper()
+	s.Run(b, "patch", "syncpolicy", v1alpha1.SyncPolicyName, "--type=merge", "-p", fmt.Sprintf(`{"spec": {"batchWindow": %q}}`, window))
+}
+
+// restart starts the server again on its data.
+func (s *stage) restart(b *testing.B) {
+	b.Helper()
+	if err := s.StopServer(b.Context(), syscall.SIGTERM); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.StartServer(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// pause lets a time pass in which nothing is asked of anybody.
+func pause(b *testing.B, length time.Duration) {
+	b.Helper()
+	select {
+	case <-time.After(length):
+	case <-b.Context().Done():
+		b.Fatal(b.Context().Err())
+	}
+}

@@ -1,0 +1,56 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogs
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/configbutler/slipstream/test/bench/memory"
+	"github.com/configbutler/slipstream/test/catalogs/storm"
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+const (
+	stormChanges   = 10_000
+	stormWorkloads = 200
+	// stormLength is how long the storm lasts where the control plane is quick enough.
+	stormLength = 30 * time.Second
+	// stormWindow is the default.
+	stormWindow = 30 * time.Second
+	// idleLength is how long a server that has been started has nothing to do.
+	idleLength = 10 * time.Second
+)
+
+// storm changes workloads that two catalogs follow, and measures how much more memory than before the server takes for it.
+func (s *stage) storm(b *testing.B) {
+	s.gather(b, time.Second)
+	raging := storm.New(b, s.Stage, stormWorkloads)
+	s.gather(b, stormWindow)
+	s.restart(b)
+	mirrortest.Eventually(b, "the sources are followed", func(ctx context.Context) error {
+		n, err := s.Counted(ctx, "slipstream_catalog_sources")
+		if err == nil && n == 0 {
+			err = errors.New("none is")
+		}
+		return err
+	})
+	server := s.Env(devcluster.EnvServerPIDs)
+	pause(b, idleLength)
+	idle := memory.MiB(b, server, memory.Resident)
+	b.ReportMetric(memory.MiB(b, server, memory.Anonymous), "idle-anon-MiB")
+	memory.ForgetPeak(b, server)
+	took := raging.Rage(b, stormChanges, stormLength)
+	ended := time.Now()
+	raging.Passed(b)
+	b.ReportMetric(time.Since(ended).Seconds(), "drain-s")
+	b.ReportMetric(idle, "idle-MiB")
+	b.ReportMetric(memory.MiB(b, server, memory.Peak)-idle, "peak-MiB-over-idle")
+	b.ReportMetric(took.Seconds(), "storm-s")
+	b.ReportMetric(float64(raging.Records(b, stormWindow)), "windows")
+	storm.NothingDropped(b, s.Stage)
+}
