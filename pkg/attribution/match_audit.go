@@ -53,7 +53,13 @@ func maker(facts, admitted []*kept, object *unstructured.Unstructured) *kept {
 
 // bearsOut says whether an object was written at the time of a request, as its managedFields tell to the second.
 func bearsOut(object *unstructured.Unstructured, k *kept) bool {
-	return writtenWithin(object, k.Begun.Truncate(time.Second), k.ended().Add(clockSkew))
+	from, to := k.span()
+	return writtenWithin(object, from, to)
+}
+
+// span is when a request may have written an object, as the object tells it.
+func (k *kept) span() (from, to time.Time) {
+	return k.Begun.Truncate(time.Second), k.ended().Add(clockSkew)
 }
 
 // earliest returns the fact of the request that both began and ended first, if that is one user's.

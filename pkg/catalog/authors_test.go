@@ -6,8 +6,10 @@ package catalog
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +26,10 @@ type audit struct {
 	thinks atomic.Bool
 	// late says that events take longer than everything else.
 	late atomic.Bool
+	// forgot says that it does not know any more who has made what there is.
+	forgot atomic.Bool
+	// deleted has who deleted objects, by name and uid.
+	deleted sync.Map
 }
 
 var _ Authors = &audit{}
@@ -40,6 +46,18 @@ func (a *audit) Submit(ctx context.Context, event attribution.Event, deliver fun
 	}
 	a.asked.Add(1)
 	return nil
+}
+
+func (a *audit) FindSince(event attribution.Event, _ time.Time) attribution.Author {
+	name, user := event.Object.GetName(), string(event.Object.GetUID())
+	if event.Operation == v1alpha1.OperationDelete {
+		deleter, _ := a.deleted.Load(name + " " + user)
+		user, _ = deleter.(string)
+	}
+	if a.forgot.Load() || user == "" || user == "uid-of-"+name {
+		return attribution.Author{Signal: attribution.Unknown}
+	}
+	return attribution.Author{Signal: attribution.Audit, Actor: attribution.Actor{Username: user}}
 }
 
 func (a *audit) WaitingIn(string) bool { return a.thinks.Load() }

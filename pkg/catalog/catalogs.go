@@ -59,12 +59,12 @@ func run(ctx context.Context, config Config, edge edge) error {
 	defer group.Wait()
 	defer cancel()
 	c, err := newCatalogs(ctx, config, edge)
+	defer c.queue.ShutDown()
 	if err != nil {
 		return err
 	}
 	defer c.informers.Shutdown()
 	defer cancel()
-	defer c.queue.ShutDown()
 	c.informers.StartWithContext(ctx)
 	group.StartWithContext(ctx, c.catalogue.Run)
 	group.StartWithContext(ctx, c.namespaces.Run)
@@ -90,7 +90,7 @@ func run(ctx context.Context, config Config, edge edge) error {
 	return nil
 }
 
-// newCatalogs returns catalogs that do nothing yet.
+// newCatalogs returns catalogs that do nothing yet. Their queue is to be shut down also after an error.
 func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, error) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
 	c := &catalogs{
@@ -100,13 +100,13 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	}
 	var err error
 	if c.catalogue, err = source.NewCatalogue(edge.discovery, edge.metadata, config.DiscoveryRefresh); err != nil {
-		return nil, fmt.Errorf("follow the types of the source cluster: %w", err)
+		return c, fmt.Errorf("follow the types of the source cluster: %w", err)
 	}
 	if c.namespaces, err = source.NewNamespaces(edge.metadata); err != nil {
-		return nil, err
+		return c, err
 	}
 	if c.intake, err = intake.Open(ctx, config.Store.Table(intake.TableName), intake.Config{Clock: config.Clock, Capacity: config.Capacity}); err != nil {
-		return nil, err
+		return c, err
 	}
 	if c.authors == nil {
 		c.authors = attribution.NewJoiner(attribution.Config{
@@ -123,6 +123,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, unseen: c.unseen, clock: config.Clock,
 		revisions: &revisions{config.Store.Table(revisionsTable)},
 		source:    c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events, naming: newNaming(config),
+		author: c.authors.FindSince,
 	}
 	c.streams = source.NewStreams(edge.dynamic, (*watchHandler)(c))
 	return c, c.listen()

@@ -41,6 +41,8 @@ type Authors interface {
 	Observe(event attribution.Event)
 	// Submit calls deliver with the author of an event.
 	Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error
+	// FindSince returns the author of what a comparison has found that was another at a time.
+	FindSince(event attribution.Event, since time.Time) attribution.Author
 	// WaitingIn says whether an event of an object of the namespace has not been delivered yet.
 	WaitingIn(namespace string) bool
 }

@@ -65,9 +65,7 @@ func applied(
 	if len(p.changes) > 0 {
 		syncrecord.SetChanges(record, p.changes)
 	}
-	if by := changedBy(o.changes, p.changes); len(by) > 0 {
-		record.Status.ChangedBy = by
-	}
+	record.Status.ChangedBy = withEarlier(changedBy(o.changes, p.changes), record.Status.ChangedBy)
 	record.Status.Preview = p.preview
 	switch {
 	case p.preview:

@@ -31,6 +31,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	"github.com/configbutler/slipstream/pkg/landing"
 	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
@@ -62,6 +63,8 @@ type stage struct {
 	version int
 	stop    func()
 	authors *audit
+	// facts are those of an audit whose place the real thing takes; nil: authors knows.
+	facts attribution.Facts
 	events  *eventLog
 	// capacity is that of the intake, 0 for its own.
 	capacity int
@@ -185,12 +188,16 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 		s.log = landing.New(s.store().Table(landing.TableName), s.clock, 0)
 		config.Landings = s.log
 	}
+	var authors Authors = s.authors
+	if s.facts != nil {
+		config.Facts, authors = s.facts, nil
+	}
 	s.source.ClearActions()
 	config.Capacity = s.capacity
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := run(ctx, config, edge{served{}, s.source, s.meta, s.authors, s.events}); err != nil && ctx.Err() == nil {
+		if err := run(ctx, config, edge{served{}, s.source, s.meta, authors, s.events}); err != nil && ctx.Err() == nil {
 			s.Error(err)
 		}
 	}()

@@ -1,0 +1,177 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// wrote is a fact about a write of an object that ends now.
+func (s *stage) wrote(user, version string, change ...func(*Fact)) {
+	fact := factOf(user, Audit, update, configMap("web", "u1", version).event(update, ""))
+	fact.ID = user + " " + version
+	for _, change := range change {
+		change(&fact)
+	}
+	s.Add([]Fact{fact}, false)
+}
+
+// managed is an object of a version that was written by managers, each so long ago.
+func managed(version string, managers map[string]time.Duration) Event {
+	object := configMap("web", "u1", version)
+	var entries []any
+	for manager, ago := range managers {
+		entry := map[string]any{"manager": manager, "operation": "Update", "time": time.Now().Add(-ago).UTC().Format(time.RFC3339)}
+		if manager == "status" {
+			entry["subresource"] = "status"
+		}
+		entries = append(entries, entry)
+	}
+	_ = unstructured.SetNestedSlice(object.Object.Object, entries, "metadata", "managedFields")
+	return object.event(update, "")
+}
+
+func TestFindSince(t *testing.T) {
+	const long, known, lately = time.Hour, 40 * time.Second, 10 * time.Second
+	for name, test := range map[string]struct {
+		// facts are told lately, of which early ones before the object was known.
+		early, facts func(s *stage)
+		version      string
+		managers     map[string]time.Duration
+		want         string
+	}{
+		"one user": {
+			facts: func(s *stage) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}, want: "ann"},
+		"and a status since": {
+			facts:   func(s *stage) { s.wrote("ann", "6") },
+			version: "9", managers: map[string]time.Duration{"kubectl": lately, "status": 0}, want: "ann"},
+		"and others before": {
+			early: func(s *stage) { s.wrote("bob", "5") }, facts: func(s *stage) { s.wrote("ann", "6") },
+			version: "6", managers: map[string]time.Duration{"kubectl": lately, "apply": known + 10*time.Second, "create": long}, want: "ann"},
+		"one user twice": {
+			facts: func(s *stage) { s.wrote("ann", "6"); s.wrote("ann", "7") }, version: "8",
+			managers: map[string]time.Duration{"kubectl": lately}, want: "ann"},
+		"several users": {
+			facts: func(s *stage) { s.wrote("ann", "6"); s.wrote("bob", "7") }, version: "7",
+			managers: map[string]time.Duration{"kubectl": lately}},
+		"in another's name": {
+			facts: func(s *stage) {
+				s.wrote("ann", "6")
+				s.wrote("ann", "7", func(f *Fact) { f.Actor.ImpersonatedBy = "ci" })
+			}, version: "7", managers: map[string]time.Duration{"kubectl": lately}},
+		"somebody of whom the audit does not tell": {
+			facts: func(s *stage) { s.wrote("ann", "6") }, version: "7",
+			managers: map[string]time.Duration{"kubectl": lately, "edit": 20 * time.Second}},
+		"somebody later": {
+			facts: func(s *stage) { s.wrote("ann", "6") }, version: "7",
+			managers: map[string]time.Duration{"kubectl": lately, "edit": 5 * time.Second}},
+		"what was not there yet": {
+			facts: func(s *stage) { s.wrote("ann", "7") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+		"who found what was there": {
+			facts: func(s *stage) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"kubectl": 30 * time.Second}},
+		"nothing but a status": {
+			facts: func(s *stage) { s.wrote("ann", "6") }, version: "6", managers: map[string]time.Duration{"status": lately}},
+		"no managers":   {facts: func(s *stage) { s.wrote("ann", "6") }, version: "6"},
+		"nobody knows":  {version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+		"no order":      {facts: func(s *stage) { s.wrote("ann", "") }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+		"another of it": {facts: func(s *stage) { s.wrote("ann", "6", func(f *Fact) { f.UID = "u9" }) }, version: "6", managers: map[string]time.Duration{"kubectl": lately}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, Config{}, func(t *testing.T, s *stage) {
+				pass(long)
+				if test.early != nil {
+					test.early(s)
+				}
+				pass(lately)
+				since := time.Now()
+				pass(known - lately)
+				if test.facts != nil {
+					test.facts(s)
+				}
+				pass(lately)
+				author := s.FindSince(managed(test.version, test.managers), since)
+				if author.Username != test.want || (author.Signal == Audit) != (test.want != "") {
+					t.Errorf("found %+v, want %q", author, test.want)
+				}
+			})
+		})
+	}
+}
+
+// The audit tells of requests of the same moment one after the other.
+func TestFindSinceTheAuditHasTold(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		since := time.Now()
+		pass(time.Minute)
+		s.wrote("ann", "6")
+		if author := s.FindSince(managed("7", map[string]time.Duration{"kubectl": 0}), since); author.Known() {
+			t.Errorf("found %+v at once", author)
+		}
+		s.wrote("bob", "7")
+		pass(5 * time.Second)
+		if author := s.FindSince(managed("7", map[string]time.Duration{"kubectl": 5 * time.Second}), since); author.Known() {
+			t.Errorf("found %+v, but there were two", author)
+		}
+	})
+}
+
+// That an event has told of a change, which was not taken up, makes nobody else its author.
+func TestFindSinceAnEventHasTold(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.wake(20*time.Millisecond, Audit)
+		since := time.Now()
+		pass(time.Minute)
+		state := managed("6", map[string]time.Duration{"kubectl": 0})
+		gone := configMap("gone", "u2", "9").event(deleted, "")
+		s.Add([]Fact{factOf("ann", Audit, update, state), factOf("bob", Audit, deleted, gone)}, false)
+		s.submit(state)
+		s.submit(gone)
+		pass(5 * time.Second)
+		if author := s.FindSince(state, since); author.Username != "ann" {
+			t.Errorf("found %+v", author)
+		}
+		if author := s.FindSince(configMap("gone", "u2", "").event(deleted, ""), since); author.Username != "bob" {
+			t.Errorf("found %+v", author)
+		}
+	})
+}
+
+func TestFindDeletionsSince(t *testing.T) {
+	for name, test := range map[string]struct {
+		uid, told string
+		before    bool
+		want      string
+	}{
+		"of the object":         {"u2", "u2", false, "ann"},
+		"asked for before":      {"u2", "u2", true, "ann"},
+		"of another":            {"u2", "u3", false, ""},
+		"of one of the name":    {"", "u3", false, "ann"},
+		"of an earlier one":     {"", "u3", true, ""},
+		"of whatever uid":       {"u2", "", false, "ann"},
+		"of one before perhaps": {"u2", "", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, Config{}, func(t *testing.T, s *stage) {
+				pass(time.Hour)
+				fact := factOf("ann", Audit, deleted, configMap("gone", test.told, "9").event(deleted, ""))
+				if test.told == "" {
+					nameOnly(&fact)
+				}
+				since := time.Now().Add(-10 * time.Second)
+				if test.before {
+					since = since.Add(20 * time.Second)
+				}
+				s.Add([]Fact{fact}, false)
+				pass(30 * time.Second)
+				author := s.FindSince(configMap("gone", test.uid, "").event(deleted, ""), since)
+				if author.Username != test.want {
+					t.Errorf("found %+v, want %q", author, test.want)
+				}
+			})
+		})
+	}
+}
