@@ -64,8 +64,8 @@ type stage struct {
 	stop    func()
 	authors *audit
 	// facts are those of an audit whose place the real thing takes; nil: authors knows.
-	facts attribution.Facts
-	events  *eventLog
+	facts  attribution.Facts
+	events *eventLog
 	// capacity is that of the intake, 0 for its own.
 	capacity int
 	// log is what a mirror tells of its commits in the same process, where mirrored says that there is one.
