@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ import (
 // discover takes in the workloads that the catalog offers, and what comes with them.
 func (d *draft) discover() error {
 	var workloads []*unstructured.Unstructured
-	for _, object := range d.Workloads {
+	for _, object := range inNameOrder(d.Workloads) {
 		if key := KeyOf(object); !d.isOffered(key) || !d.isNamed(key) {
 			continue
 		}
@@ -151,7 +152,7 @@ func (d *draft) reportClaim(ref references.Reference) {
 	}
 }
 
-// sourceOf returns the objects of a kind in the source, in the order of their names.
+// sourceOf returns the objects of a kind in the source.
 func (d *draft) sourceOf(kind schema.GroupKind) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
 	for key, object := range d.source {
@@ -159,6 +160,12 @@ func (d *draft) sourceOf(kind schema.GroupKind) []*unstructured.Unstructured {
 			found = append(found, object)
 		}
 	}
-	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
-	return found
+	return inNameOrder(found)
+}
+
+// inNameOrder returns objects in the order of their names and kinds, so that reasons do not depend on who listed them how.
+func inNameOrder(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	return slices.SortedFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(strings.Compare(a.GetName(), b.GetName()), strings.Compare(a.GetKind(), b.GetKind()))
+	})
 }

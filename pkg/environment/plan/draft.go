@@ -90,8 +90,8 @@ func (d *draft) want(object *unstructured.Unstructured, why string) (*wanted, er
 	}
 	if w != nil {
 		d.wanted[key], d.why[key] = w, why
-	} else if key.Kind == string(references.Secret) {
-		d.report(fmt.Sprintf("Secret %s is not copied: %s", key.Name, omitted))
+	} else if key != account {
+		d.report(fmt.Sprintf("%s is not copied: %s", key, omitted))
 	}
 	return w, nil
 }

@@ -6,8 +6,11 @@ package plan_test
 import (
 	"flag"
 	"fmt"
+	"maps"
+	"math/rand"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,6 +99,49 @@ func TestGolden(t *testing.T) {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
 	checkCopies(t, s)
+}
+
+// TestSameSituation expects plans to depend on nothing but what a situation says, and to change nothing of it.
+func TestSameSituation(t *testing.T) {
+	s := newStage(t, production(t)...)
+	s.sync()
+	s.Revision++
+	for _, o := range slices.Concat(s.Workloads, s.Source) {
+		o.SetAnnotations(map[string]string{"changed": "yes"})
+	}
+	var before []*unstructured.Unstructured
+	s.Live = s.target.list()
+	all := func() []*unstructured.Unstructured {
+		return slices.Concat(s.Workloads, s.Source, s.Live, slices.Collect(maps.Values(s.Base)))
+	}
+	for _, o := range all() {
+		before = append(before, o.DeepCopy())
+	}
+	want, err := planner().Plan(t.Context(), s.Situation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(fmt.Sprint(a.Object), fmt.Sprint(b.Object))
+	}
+	after := all()
+	slices.SortFunc(before, byName)
+	slices.SortFunc(after, byName)
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the situation was changed:\n%s", diff)
+	}
+	for range 5 {
+		for _, list := range [][]*unstructured.Unstructured{s.Workloads, s.Source, s.Live} {
+			rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		}
+		got, err := planner().Plan(t.Context(), s.Situation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(written(want), written(got)); diff != "" {
+			t.Errorf("another plan:\n%s", diff)
+		}
+	}
 }
 
 // checkCopies expects the target to hold what pkg/transplant makes of the source, and the labels of the environment.

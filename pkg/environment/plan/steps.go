@@ -119,7 +119,10 @@ func (d *draft) isScaled(key Key, live *unstructured.Unstructured) bool {
 		return false
 	}
 	for other, autoscaler := range d.wanted {
-		if of, ok := scaled(autoscaler.desired); other.GroupKind == autoscalers && ok && of == key {
+		if other.GroupKind != autoscalers {
+			continue
+		}
+		if of, ok := scaled(autoscaler.desired); ok && of == key {
 			return true
 		}
 	}
