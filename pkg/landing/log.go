@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/workstore"
@@ -54,7 +55,8 @@ func (l *Log) Resume(ctx context.Context) error {
 	}
 	stored, err := decode[Interest](workstore.Row{Key: interestKey, Value: value})
 	if err != nil {
-		return err
+		leftOut(ctx, err) // as if there were none, until Follow says what counts
+		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +99,7 @@ func (l *Log) Landed(ctx context.Context, tip string) error {
 		}
 		push, err := decode[pushRow](row)
 		if err != nil {
-			return err
+			leftOut(ctx, err)
 		}
 		if err := l.table.Put(ctx, objectRows(push.Landings, l.clock.Now())...); err != nil {
 			return fmt.Errorf("note what has landed: %w", err)
@@ -132,11 +134,17 @@ func (l *Log) Of(ctx context.Context, o Object) ([]Landing, error) {
 		}
 		stored, err := decode[objectRow](row)
 		if err != nil {
-			return nil, err
+			leftOut(ctx, err)
+			continue
 		}
 		landings = append(landings, stored.Landing)
 	}
 	return landings, nil
+}
+
+// leftOut tells of a row that cannot be read. Nobody who pushes waits for it, and it goes in time.
+func leftOut(ctx context.Context, err error) {
+	klog.FromContext(ctx).Error(err, "Some of what is known of commits cannot be read")
 }
 
 // tell remembers what Run is to tell.

@@ -76,7 +76,7 @@ func encode(key string, value any) workstore.Row {
 func decode[T any](row workstore.Row) (T, error) {
 	var value T
 	if err := json.Unmarshal(row.Value, &value); err != nil {
-		return value, fmt.Errorf("decode row %s: %w", row.Key, err)
+		return *new(T), fmt.Errorf("decode row %s: %w", row.Key, err)
 	}
 	return value, nil
 }
