@@ -180,10 +180,10 @@ func TestComparisonsAskTheAudit(t *testing.T) {
 		}
 	}
 	s.put("api", "shop/api:2")
-	facts := reports{fact("alice", "api", v1alpha1.OperationUpdate)}
+	update := fact("alice", "api", v1alpha1.OperationUpdate)
 	s.put("api", "shop/api:2", writtenBy("kubectl", ""), writtenBy("kube-controller-manager", "status"))
 	s.remove("worker")
-	s.facts = append(facts, fact("bob", "worker", v1alpha1.OperationDelete))
+	s.facts = reports{update, fact("bob", "worker", v1alpha1.OperationDelete)}
 	s.start(0)
 	s.reaches("shop", 2)
 	s.authored(2, map[string]int32{"alice": 1, "bob": 1})
