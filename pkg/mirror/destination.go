@@ -45,6 +45,8 @@ type destination struct {
 	queue  *queue
 	seeds  *seeds
 	record *record
+	// deposits are files that no rule has selected.
+	deposits depositQueue
 }
 
 func newDestination(object *v1alpha1.GitDestination) *destination {

@@ -17,4 +17,7 @@
 // Nothing is acknowledged before the remote has accepted the push. A process that dies
 // anywhere on this path finds, when it starts again, the rows that were not pushed, a note
 // of the push that may or may not have landed, and the cluster itself.
+//
+// Beside what rules select, a destination takes files of other parts of the server (Deposits), in a folder of the server's
+// own. They are not in the outbox: who hands one over keeps it until the remote has it.
 package mirror

@@ -17,9 +17,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/manifest"
 )
 
+// ownFolder is what the server has for itself in a base folder.
+const ownFolder = ".configbutler"
+
 // markerPath is the file in a base folder that says whose the folder is. It has not the
 // layout of an object's file, so it is none.
-const markerPath = ".configbutler/owner.yaml"
+const markerPath = ownFolder + "/owner.yaml"
 
 // markerHead is for the people who find the file.
 const markerHead = `# This folder is written by Slipstream, for the GitDestination named here. To let another one

@@ -23,6 +23,9 @@ const (
 	defaultCommitterEmail = "slipstream@configbutler.ai"
 )
 
+// operationDeposit is what trailers call the operation of a commit that is of no object.
+const operationDeposit = "DEPOSIT"
+
 // Identity is what commits say about the server that made them.
 type Identity struct {
 	// ClusterUID is the uid of the kube-system namespace.
@@ -85,6 +88,17 @@ func (w *wording) commit(destination types.NamespacedName, author attribution.Au
 		more = slices.Insert(more, 0, commitformat.Trailer{Key: "ResourceVersion", Value: changes[0].ResourceVersion})
 	}
 	commit.Message = w.message.Text(message, w.identity.trailers(message, more))
+	return commit
+}
+
+// deposit returns the commit of a file that is of no object, less the file. Templates are made for objects.
+func (w *wording) deposit(destination types.NamespacedName, subject string) gitrepo.Commit {
+	commit := gitrepo.Commit{Author: w.committer, Committer: w.committer}
+	commit.Author.When = time.Now()
+	commit.Committer.When = commit.Author.When
+	about := commitformat.About{Destination: destination.String(), Attribution: string(attribution.Unknown)}
+	message := commitformat.Message{About: about, Subject: subject, Operation: operationDeposit}
+	commit.Message = (*commitformat.MessageTemplate)(nil).Text(message, w.identity.trailers(message, nil))
 	return commit
 }
 

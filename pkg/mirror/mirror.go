@@ -71,6 +71,8 @@ type Config struct {
 	AttributionMaxWait time.Duration
 	// Landings are told which commits hold the objects that somebody cares for; nil: nobody is.
 	Landings Landings
+	// Deposits are files that others have for destinations; nil: nobody has any.
+	Deposits *Deposits
 	// Dial opens connections to repositories.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -96,6 +98,8 @@ type mirror struct {
 
 	// replan asks for a new plan, publish for a look at what has to be reported.
 	replan, publish chan struct{}
+	// adopted is closed when the destinations are known.
+	adopted chan struct{}
 	// inForce is the plan by which rules are reported about.
 	inForce atomic.Pointer[plan]
 	// blocked is why changes cannot be made durable; nil or empty: they can.
@@ -160,7 +164,7 @@ func newMirror(config Config) (*mirror, error) {
 		config: config, cluster: cluster,
 		informers:    externalversions.NewSharedInformerFactory(config.Slipstream, 0),
 		repositories: &repositories{cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now},
-		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
+		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1), adopted: make(chan struct{}),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
 		watches: newWatchStates(), recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
 	}
@@ -250,6 +254,7 @@ func (m *mirror) run(ctx context.Context) error {
 	group.StartWithContext(ctx, m.repairs.run)
 	group.StartWithContext(ctx, m.encryption.run)
 	group.StartWithContext(ctx, m.publishUntil)
+	group.StartWithContext(ctx, m.takeDeposits)
 	m.planUntil(ctx, &group)
 	return nil
 }

@@ -51,6 +51,8 @@ func (w *worker) claim(ctx context.Context, members []member) ([]member, error) 
 		}
 		if o.refused == nil {
 			admitted = append(admitted, m)
+		} else {
+			m.failDeposits(o.refused)
 		}
 	}
 	return admitted, nil

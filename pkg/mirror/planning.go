@@ -129,6 +129,11 @@ func (m *mirror) adopt(next *plan) {
 	}
 	clear(m.recovered)
 	clear(m.earlier)
+	select {
+	case <-m.adopted:
+	default:
+		close(m.adopted)
+	}
 }
 
 // dropRows removes what waits for destinations that are gone: nobody wants it any more.

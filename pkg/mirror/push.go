@@ -204,28 +204,34 @@ func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	files := make([]gitrepo.Change, 0, len(changes)+1)
+	files := make([]gitrepo.Change, 0, len(changes))
 	for _, change := range changes {
 		files = append(files, gitrepo.Change{Path: p.file(change.Path), Content: change.Content})
 	}
-	marker, needed, err := w.markerFor(m)
+	commit := w.wording.commit(m.key, g.author, changes, seed)
+	hash, staged, err := w.stageFiles(m, &commit, files)
 	if err != nil {
 		return err
-	}
-	if needed {
-		files = append(files, marker)
-	}
-	commit := w.wording.commit(m.key, g.author, changes, seed)
-	commit.Changes, commit.Sign = files, w.sign
-	hash, staged, err := w.branch.Stage(commit)
-	if err != nil {
-		return wrap("make a commit", err)
 	}
 	if staged {
 		sum.add(hash, subjectOf(commit), changes)
 		sum.landings = append(sum.landings, w.landings(m, hash, commit, g, changes, seed)...)
 	}
 	return nil
+}
+
+// stageFiles makes a commit that changes files, and writes the marker where there is none yet.
+func (w *worker) stageFiles(m member, commit *gitrepo.Commit, files []gitrepo.Change) (hash gitrepo.Hash, staged bool, err error) {
+	marker, needed, err := w.markerFor(m)
+	if err != nil {
+		return hash, false, err
+	}
+	if needed {
+		files = append(files, marker)
+	}
+	commit.Changes, commit.Sign = files, w.sign
+	hash, staged, err = w.branch.Stage(*commit)
+	return hash, staged, wrap("make a commit", err)
 }
 
 // effective leaves out the changes that the branch holds already, and says of the others

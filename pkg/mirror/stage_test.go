@@ -92,6 +92,8 @@ type stage struct {
 	earlier map[types.UID]v1alpha1.GitDestinationRecord
 	// secrets are those of the cluster that the server runs in.
 	secrets *fake.Clientset
+	// deposits are files that somebody else has for destinations; nil: nobody has.
+	deposits *Deposits
 	// interest is whose commits somebody cares for; nil: nobody does.
 	interest *landing.Interest
 
@@ -134,9 +136,9 @@ func (s *stage) start() {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	store := workstore.New(s.kv, "/test")
 	m := &mirror{
-		config: Config{Store: store}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait})},
+		config: Config{Store: store, Deposits: s.deposits}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait})},
 		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now},
-		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
+		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1), adopted: make(chan struct{}),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
 		recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
 	}
@@ -164,6 +166,7 @@ func (s *stage) start() {
 	group := s.group
 	m.router.authors.joiner.Start(ctx, group)
 	group.Start(func() { m.services.outbox.Run(ctx, m.outboxEvents()) })
+	group.StartWithContext(ctx, m.takeDeposits)
 	m.earlier = s.earlier
 	s.stop = sync.OnceFunc(func() {
 		cancel()

@@ -293,6 +293,9 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 		if err := w.pushWaiting(ctx, members); err != nil {
 			return time.Time{}, err
 		}
+		if err := w.pushDeposits(ctx, members); err != nil {
+			return time.Time{}, err
+		}
 		if more, err = w.compareNext(ctx, members); err != nil {
 			return time.Time{}, err
 		}
@@ -358,6 +361,7 @@ func (w *worker) report(err error) {
 	pushRetries.Inc()
 	for _, m := range w.members() {
 		m.record.failed(err)
+		m.failDeposits(err)
 	}
 	w.services.changed()
 }

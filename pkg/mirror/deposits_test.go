@@ -1,0 +1,257 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+const (
+	depositPath = "archive/2026/11/records.jsonl"
+	depositFile = "clusters/a/.configbutler/" + depositPath
+	depositText = "{\"kind\":\"SyncStatus\"}\n"
+)
+
+var mainDestination = types.NamespacedName{Namespace: "shop", Name: "main"}
+
+// admitting lets somebody else have files for the destination.
+func admitting(s *stage) {
+	s.deposits = NewDeposits()
+	s.in.destinations[0].Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: true}
+}
+
+// write hands over the file of these tests, for as long as the process lives.
+func (s *stage) write() error {
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	defer cancel()
+	return s.deposits.Write(ctx, mainDestination, depositPath, []byte(depositText), "[ARCHIVE] 1 record")
+}
+
+// mustWrite writes the file, which the remote has then, as one commit brought it, in a repository without a fault.
+func (s *stage) mustWrite() {
+	s.t.Helper()
+	eventually(s.t, "the file is taken", s.write)
+	if got := s.mustRun("show", "main:"+depositFile); got != strings.TrimSpace(depositText) {
+		s.t.Errorf("the file has %q", got)
+	}
+	if commits := strings.Fields(s.mustRun("log", "--format=%H", "main", "--", depositFile)); len(commits) != 1 {
+		s.t.Errorf("%d commits change the file", len(commits))
+	}
+	s.mustRun("fsck", "--strict")
+}
+
+func TestDeposit(t *testing.T) {
+	s := newStage(t, admitting)
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.idle()
+	for range 3 {
+		s.mustWrite()
+	}
+	message := s.mustRun("log", "-1", "--format=%an <%ae> %s%n%(trailers:only)", "main", "--", depositFile)
+	for _, want := range []string{
+		"Slipstream <slipstream@configbutler.ai> [ARCHIVE] 1 record", "X-ConfigButler-Destination: shop/main", "X-ConfigButler-Operation: DEPOSIT",
+		"X-ConfigButler-InstanceID: one",
+	} {
+		if !strings.Contains(message, want) {
+			t.Errorf("the commit says %q, want %q in it", message, want)
+		}
+	}
+}
+
+// No file that the server has for itself is taken for one that no object maps to.
+func TestDepositsStay(t *testing.T) {
+	for name, then := range map[string]func(*stage){
+		"everything is compared":      func(s *stage) { s.compareAgain() },
+		"another process takes over":  func(s *stage) { s.stop(); s.start() },
+		"nothing is selected anymore": func(s *stage) { s.in.rules = nil; s.plan() },
+		"the namespace empties":       func(s *stage) { s.cluster.remove(configMap("a")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, admitting)
+			s.cluster.put(configMap("a"), "1")
+			s.mirrored()
+			s.idle()
+			s.mustWrite()
+			then(s)
+			s.cluster.put(configMap("b"), "1")
+			if len(s.in.rules) > 0 {
+				s.mirrored()
+			} else {
+				s.holds("main", "clusters/a", func(Object) bool { return false })
+			}
+			s.idle()
+			s.mustWrite()
+		})
+	}
+}
+
+// A folder that has no file yet has its marker with the first one, also one that is the whole repository.
+func TestDepositIsTheFirstFile(t *testing.T) {
+	s := newStage(t, admitting, func(s *stage) {
+		s.in.rules = nil
+		s.in.destinations[0].Spec.BaseFolder = ""
+	})
+	if err := s.write(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.mustRun("ls-tree", "-r", "--name-only", "main"); got != ".configbutler/"+depositPath+"\n"+markerPath {
+		t.Errorf("the branch has %q", got)
+	}
+}
+
+// edited changes the destination as informers do: the object of before may be in the hands of a worker.
+func edited(change func(*v1alpha1.GitDestination)) func(*stage) {
+	return func(s *stage) {
+		d := s.in.destinations[0].DeepCopy()
+		change(d)
+		s.in.destinations = []*v1alpha1.GitDestination{d}
+		s.plan()
+	}
+}
+
+// Nothing is written where a destination does not take it, and whoever asks is told why at once; it is taken when that ends.
+func TestDestinationsThatTakeNoDeposit(t *testing.T) {
+	admits := func(yes bool) func(*stage) {
+		return edited(func(d *v1alpha1.GitDestination) { d.Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: yes} })
+	}
+	named := func(name string) func(*stage) {
+		return edited(func(d *v1alpha1.GitDestination) { d.Name = name })
+	}
+	suspended := func(yes bool) func(*stage) {
+		return edited(func(d *v1alpha1.GitDestination) { d.Spec.Suspend = yes })
+	}
+	onto := func(branch string) func(*stage) {
+		return edited(func(d *v1alpha1.GitDestination) { d.Spec.Branch = branch })
+	}
+	guarded := func(door func(http.ResponseWriter, *http.Request) bool) func(*stage) {
+		return func(s *stage) { s.git.guard(door) }
+	}
+	hooked := func(script string) func(*stage) {
+		return func(s *stage) { s.git.hook(s.t, "shop.git", "update", script) }
+	}
+	tests := map[string]struct {
+		refuse func(*stage)
+		why    string
+		relent func(*stage)
+	}{
+		"no such":        {named("other"), "there is no GitDestination shop/main", named("main")},
+		"not admitted":   {admits(false), "spec.accessPolicy.allowClusterRules", admits(true)},
+		"suspended":      {suspended(true), "is suspended", suspended(false)},
+		"no such branch": {onto("prod"), `"prod"`, onto("main")},
+		"down":           {guarded(down), "GitDestination shop/main: ", guarded(nil)},
+		"protected":      {hooked(`echo "main is frozen" >&2; exit 1`), "main is frozen", hooked("")},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, admitting)
+			s.cluster.put(configMap("a"), "1")
+			s.mirrored()
+			s.idle()
+			before := s.mustRun("rev-parse", "main")
+			tt.refuse(s)
+			if err := s.write(); err == nil || !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("error %v, want %q in it", err, tt.why)
+			}
+			if now := s.mustRun("rev-parse", "main"); now != before {
+				t.Error("the branch has been written")
+			}
+			tt.relent(s)
+			s.mustWrite()
+		})
+	}
+}
+
+// A folder of another owner is not written, by a destination that wants it for itself.
+func TestDepositInAFolderOfAnother(t *testing.T) {
+	theirs, err := renderMarker(v1alpha1.OwnerMarker{ClusterUID: "another", Namespace: "theirs", Name: "main", Instance: "system/one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t, admitting, claimedBy(string(theirs), exclusive))
+	before := s.mustRun("rev-parse", "main")
+	if err := s.write(); err == nil || !strings.Contains(err.Error(), "of the cluster another") {
+		t.Errorf("error %v", err)
+	}
+	if now := s.mustRun("rev-parse", "main"); now != before {
+		t.Error("the branch has been written")
+	}
+}
+
+// Whatever becomes of the process, the remote's answers, the store or other writers, a file that is handed over until it is
+// accepted is in one commit.
+func TestDepositAfterFaults(t *testing.T) {
+	faults := map[string]func(*stage){
+		"an answer is lost": func(s *stage) {
+			s.git.loseAnswers.Store(1)
+			_ = s.write()
+		},
+		"a push lands late": func(s *stage) {
+			received := s.git.landLate()
+			_ = s.write()
+			<-received
+		},
+		"a push lands late, and the process has died": func(s *stage) {
+			received := s.git.landLate()
+			_ = s.write()
+			<-received
+			s.stop()
+			s.start()
+		},
+		"nobody waits any more": func(s *stage) {
+			ctx, giveUp := context.WithCancel(s.ctx)
+			s.git.guard(down)
+			giveUp()
+			if err := s.deposits.Write(ctx, mainDestination, depositPath, nil, ""); !errors.Is(err, context.Canceled) {
+				s.t.Errorf("error %v", err)
+			}
+			s.git.guard(nil)
+		},
+		"others push": func(s *stage) {
+			other := s.otherWriter()
+			for i := range 5 {
+				if err := errors.Join(s.write(), other.edit("theirs", other.write("README.md", fmt.Sprint(i)))); err != nil {
+					s.t.Error(err)
+				}
+			}
+		},
+	}
+	for _, moment := range []string{"before put pushes", "after put pushes", "before push", "after push"} {
+		faults["death "+moment] = func(s *stage) {
+			died := s.life.arm(moment, 1)
+			if err := s.write(); err == nil {
+				s.t.Error("a process that has died says that the file is there")
+			}
+			<-died
+			s.stop()
+			s.start()
+		}
+	}
+	for name, strike := range faults {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, admitting, perChange)
+			s.burst("before", 10)
+			s.mirrored()
+			s.idle()
+			strike(s)
+			s.mustWrite()
+			s.burst("after", 10)
+			s.mirrored()
+			s.idle()
+			s.mustWrite()
+			for i := range 10 {
+				s.eachChangeOnce(configMap(fmt.Sprint(i)))
+			}
+		})
+	}
+}
