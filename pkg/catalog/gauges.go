@@ -67,8 +67,12 @@ func (c *catalogs) count() numbers {
 		}
 	}
 	// The index is there since before the informer was started.
-	awaiting, _ := api.SyncStatuses().Informer().GetIndexer().IndexKeys(byState, string(v1alpha1.SyncStateManualIntervention))
-	out.awaiting = len(awaiting)
+	awaiting, _ := api.SyncStatuses().Informer().GetIndexer().ByIndex(byState, string(v1alpha1.SyncStateManualIntervention))
+	for _, object := range awaiting {
+		if record, ok := object.(*v1alpha1.SyncStatus); ok && c.subject(record) != nil {
+			out.awaiting++
+		}
+	}
 	return out
 }
 

@@ -32,7 +32,7 @@ var (
 
 	catalogsGauge    = newGaugeVec("catalogs", "Catalogs, by the status of their condition Ready: True, False or Unknown.", "ready")
 	missingGauge     = newGauge("catalog_workloads_missing", "Workloads that catalogs offer and their sources do not have any more.")
-	awaitingGauge    = newGauge("catalog_records_awaiting", "SyncStatuses of catalogs that need someone: their state is ManualIntervention.")
+	awaitingGauge    = newGauge("catalog_records_awaiting", "SyncStatuses that need someone, of catalogs that are there: their state is ManualIntervention.")
 	unreachableGauge = newGauge("catalog_sources_unreachable", "Namespaces that catalogs follow and that do not exist or cannot be read.")
 	sourcesGauge     = newGauge("catalog_sources", "Namespaces that catalogs follow.")
 )

@@ -98,6 +98,8 @@ func TestFailuresAreCounted(t *testing.T) {
 		"catalog_failures_total PatchFailed": 5, "catalog_records_total Failed": 5, "catalog_records_total Retrying": 4,
 		"catalog_records_total ManualIntervention": 1,
 	})
+	s.deleteCatalog("shop") // Nobody can try its changes again.
+	s.shows(t, map[string]float64{"catalog_records_awaiting": 0, "catalogs False": 0})
 }
 
 // Whoever looks at a catalog whose spec changes meanwhile begins again, which is no failure; that of another catalog of the

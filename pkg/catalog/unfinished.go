@@ -60,10 +60,19 @@ func (c *catalogs) recordChanged(object any) {
 	if !ok || record.Spec.Type != v1alpha1.SyncTypeCatalog {
 		return
 	}
-	catalog, err := c.informers.Configbutler().V1alpha1().AppCatalogs().Lister().AppCatalogs(record.Namespace).Get(record.Spec.Subject.Name)
-	if err == nil && catalog.UID == record.Spec.Subject.UID {
+	if catalog := c.subject(record); catalog != nil {
 		c.queue.Add(catalog.Spec.SourceNamespace)
 	}
+}
+
+// subject is the catalog that a record is about, nil when it is gone.
+func (c *catalogs) subject(record *v1alpha1.SyncStatus) *v1alpha1.AppCatalog {
+	of := record.Spec.Subject
+	catalog, err := c.informers.Configbutler().V1alpha1().AppCatalogs().Lister().AppCatalogs(record.Namespace).Get(of.Name)
+	if err != nil || catalog.UID != of.UID {
+		return nil
+	}
+	return catalog
 }
 
 func (c *catalogs) recordGone(object any) {
