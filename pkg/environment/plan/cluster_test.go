@@ -110,7 +110,19 @@ func (n *namespace) stored(o *unstructured.Unstructured) *unstructured.Unstructu
 	}
 	withoutEmpty(fields, o.Object)
 	delete(fields, "status")
+	defaults(fields)
 	return &unstructured.Unstructured{Object: fields}
+}
+
+// defaults sets what an API server does in a list that is one field.
+func defaults(fields map[string]any) {
+	claims, _, _ := unstructured.NestedSlice(fields, "spec", "volumeClaimTemplates")
+	for _, claim := range claims {
+		claim.(map[string]any)["status"] = map[string]any{"phase": "Pending"}
+	}
+	if claims != nil {
+		fields["spec"].(map[string]any)["volumeClaimTemplates"] = claims
+	}
 }
 
 func withoutEmpty(fields, written map[string]any) {

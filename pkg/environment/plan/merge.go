@@ -16,10 +16,11 @@ import (
 )
 
 // versions are an object as it was wanted, is, and is wanted now. The number of replicas is an autoscaler's once that has set it.
-func (d *draft) versions(key Key, w *wanted, live *unstructured.Unstructured) threeway.Versions {
-	v := threeway.Versions{Base: d.Base[key], Live: live, Desired: w.desired, Unpatched: w.undeclared}
-	if v.Base != nil && v.Base.GroupVersionKind() != w.desired.GroupVersionKind() {
-		v.Base = nil // It was of another version.
+func (d *draft) versions(key Key, w *wanted, live *unstructured.Unstructured, owner owner) threeway.Versions {
+	v := threeway.Versions{Live: live, Desired: w.desired, Unpatched: w.undeclared}
+	// What was wanted of another object, or of another version of it, tells nothing.
+	if base := d.Base[key]; base != nil && owner == ours && base.GroupVersionKind() == w.desired.GroupVersionKind() {
+		v.Base = base
 	}
 	if key.isWorkload() && d.isScaled(key, live) {
 		for _, version := range []**unstructured.Unstructured{&v.Base, &v.Desired, &v.Unpatched} {

@@ -235,6 +235,26 @@ func TestShared(t *testing.T) {
 			},
 			want: []string{"update ConfigMap app-config: Deployment web refers to it /data/level" + revision},
 		},
+		"what admission makes of what is written": {
+			do: func(s *stage) {
+				key := plan.KeyOf(object(t, web))
+				live := s.target.objects[key]
+				fields := container(t, live)
+				fields["image"] = "mirror/web:1"
+				set(t, live, []any{fields}, "spec", "template", "spec", "containers")
+			},
+		},
+		"less in a list that is one field": {
+			do: func(s *stage) {
+				s.put(replaced(t, report, "envFrom: [{", "envFrom: [{prefix: P_, "))
+				s.sync()
+				s.Revision++
+				s.put(object(t, report))
+			},
+			want: []string{
+				"update CronJob report: the catalog offers it" + revision + " /spec/jobTemplate/spec/template/spec/containers[name=report]/envFrom",
+			},
+		},
 		"what is there twice": {
 			do: func(s *stage) {
 				s.put(replaced(t, web, "resources", "env: [{name: A, value: first}, {name: B, value: b}, {name: A, value: last}], "+

@@ -53,7 +53,10 @@ func (w world) an(kind, name string) *unstructured.Unstructured {
 	value := base64.StdEncoding.EncodeToString([]byte(secret + w.oneOf("1", "2", "3")))
 	body := ""
 	switch kind {
-	case "Deployment", "StatefulSet":
+	case "StatefulSet":
+		body = fmt.Sprintf("apiVersion: apps/v1\nspec: {selector: {matchLabels: {app: %s}}, template: %s, "+
+			"volumeClaimTemplates: [{metadata: {name: data}, spec: {volumeName: v%d}}]}", name, w.pod(name), w.Intn(2))
+	case "Deployment":
 		body = fmt.Sprintf("apiVersion: apps/v1\nspec: {replicas: %d, selector: {matchLabels: {app: %s}}, template: %s}",
 			w.Intn(4), name, w.pod(name))
 	case "CronJob":
@@ -195,6 +198,9 @@ func (w world) checkPlan(at string, found map[string]int) {
 	p := w.sync()
 	for _, step := range p.Steps {
 		found[string(step.Verb)]++
+		if w.Action == v1alpha1.SyncActionCluster && (step.Verb == plan.Delete || step.Action != w.Action || step.Group != "") {
+			w.t.Errorf("%s: %s: more than a refresh", at, step)
+		}
 		if theirs[step.Key] && step.Verb != plan.Leave {
 			found["adopted"]++
 			isAccount := step.Kind == "ServiceAccount" && step.Name == "default"

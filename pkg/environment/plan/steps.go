@@ -64,40 +64,23 @@ func (d *draft) step(ctx context.Context, key Key, w *wanted) (Step, error) {
 
 // merged is a step that brings a live object to what is wanted of it.
 func (d *draft) merged(ctx context.Context, s Step, w *wanted, owner owner) (Step, error) {
-	v := d.versions(s.Key, w, s.Live)
-	result, err := d.merge(ctx, s.Key, v, owner)
-	if err != nil {
-		return Step{}, err
-	}
-	if len(result.Conflicts) > 0 {
-		s.Reason = "somebody has to decide about fields that were changed here and in the catalog"
-		d.conflict(s.Key, result.Conflicts)
-		return s, nil
-	}
-	removal, err := result.RemovalPatch(s.Live)
-	if err != nil {
-		return Step{}, err
-	}
-	after, err := predict(ctx, d.merger.Schemas, s.Live, result.Apply, removal)
-	if err != nil {
-		return Step{}, err
-	}
-	changes, err := d.merger.Schemas.Compare(ctx, s.Live, after)
-	if err != nil {
-		return Step{}, err
-	}
+	v := d.versions(s.Key, w, s.Live, owner)
 	s.Desired = v.Desired
-	if isReplaced(s.Live, changes) {
-		removal, result.Apply, after = nil, v.Desired, v.Desired
-		if changes, err = d.merger.Schemas.Compare(ctx, s.Live, after); err != nil {
-			return Step{}, err
-		}
+	done, err := d.outcome(ctx, s.Key, v, owner)
+	if err == nil && settle(&v, done.changes) {
+		done, err = d.outcome(ctx, s.Key, v, owner)
 	}
-	if !slices.ContainsFunc(changes, isContent) {
+	switch {
+	case err != nil:
+		return Step{}, err
+	case len(done.conflicts) > 0:
+		s.Reason, s.Desired = "somebody has to decide about fields that were changed here and in the catalog", nil
+		d.conflict(s.Key, done.conflicts)
+	case !slices.ContainsFunc(done.changes, isContent):
 		s.Unchanged, s.Reason = true, "it is as it should be"
-		return s, nil
+	default:
+		s.Verb, s.Changes, s.Removal, s.Apply, s.After = Update, done.changes, done.removal, done.apply, done.after
 	}
-	s.Verb, s.Changes, s.Removal, s.Apply, s.After = Update, changes, removal, result.Apply, after
 	return s, nil
 }
 
@@ -105,13 +88,6 @@ func (d *draft) merged(ctx context.Context, s Step, w *wanted, owner owner) (Ste
 var revisionAt = fieldpointer.Of(fieldpath.MakePathOrDie("metadata", "labels", v1alpha1.LabelRevision))
 
 func isContent(change fielddiff.Difference) bool { return !change.Path.Equal(revisionAt) }
-
-// isReplaced says whether changes are such that the object has to be deleted and created again: it has said that what it holds
-// stays as it is.
-func isReplaced(live *unstructured.Unstructured, changes []fielddiff.Difference) bool {
-	immutable, _, _ := unstructured.NestedBool(live.Object, "immutable")
-	return immutable && slices.ContainsFunc(changes, func(change fielddiff.Difference) bool { return change.Path[0].Field != "metadata" })
-}
 
 // isScaled says whether the number of replicas is what the autoscaler that comes with a workload has set.
 func (d *draft) isScaled(key Key, live *unstructured.Unstructured) bool {
