@@ -49,7 +49,11 @@ func setConditions(catalog *v1alpha1.AppCatalog, source, trouble verdict, now ti
 		paused = verdict{v1alpha1.ReasonPreviewOnly, "Changes of the source are recorded and not taken over"}
 	}
 	// Whether the catalog was pinned says how an edit is taken over, so that stays until it has been.
-	if !edited(catalog) || meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionPaused) == nil {
+	switch {
+	case unpinned(catalog) && !edited(catalog) && paused.reason == v1alpha1.ReasonPauseUntil:
+		set.flag(v1alpha1.ConditionPaused, verdict{v1alpha1.ReasonPinned, paused.message})
+	case unpinned(catalog):
+	case !edited(catalog), meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionPaused) == nil:
 		set.flag(v1alpha1.ConditionPaused, paused)
 	}
 	set.flag(v1alpha1.ConditionWorkloadsMissing, missingIn(catalog))

@@ -27,7 +27,7 @@ func awaits(catalog *v1alpha1.AppCatalog, generation int64) bool {
 
 // wait ends an occasion that changes nothing for now.
 func (k *keeper) wait(ctx context.Context, t *task, seen sight) error {
-	t.later = t.generation > 0 && k.counts(t, seen)
+	t.later = t.generation > 0 && (unpinned(t.catalog) || k.counts(t, seen))
 	return k.close(ctx, t, nil)
 }
 

@@ -60,3 +60,54 @@ func TestEditsMadeDuringAPauseThatDoNotFitFailAtItsEnd(t *testing.T) {
 		t.Errorf("the record is %+v", record.Status)
 	}
 }
+
+// TestPinsTakenAwayDuringAPause has what the pin kept from the catalog be the work of who took it away, as at any other time.
+func TestPinsTakenAwayDuringAPause(t *testing.T) {
+	for name, test := range map[string]struct {
+		meanwhile func(s *stage)
+		want      string
+	}{
+		"and nothing else": {func(*stage) {}, "shop 3 Applied by erin Changed api (1)"},
+		"over a restart, and the source changes": {func(s *stage) {
+			s.stop()
+			s.put("worker", "shop/worker:2")
+			s.start(0)
+			s.watching()
+		}, "shop 3 Applied by erin Changed api Changed worker (2)"},
+		"and patched": {func(s *stage) {
+			s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
+				catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", imagePatch)}
+			})
+		}, "shop 3 Applied by adam Changed api Changed worker (2)"},
+		"and pinned again": {func(s *stage) { s.edit("shop", "adam", pin(2)) }, ""},
+		"which is ended": {func(s *stage) {
+			s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PauseUntil = nil })
+		}, "shop 3 Applied by adam Changed api (1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begunStage(t)
+			s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) {
+				catalog.Spec.Patches = []v1alpha1.Patch{patching("worker", `{"metadata":{"labels":{"team":"blue"}}}`)}
+			})
+			s.reaches("shop", 2)
+			records := []string{first, "shop 2 Applied by eve Changed worker (1)"}
+			s.edit("shop", "eve", pin(2))
+			s.reaches("shop", 2)
+			s.put("api", "shop/api:2")
+			s.pause("shop", "eve")
+			s.edit("shop", "erin", pin(0))
+			s.windowPasses()
+			test.meanwhile(s)
+			s.windowPasses()
+			if test.want != "" {
+				s.reaches("shop", 3)
+				records = append(records, test.want)
+			}
+			s.pass(11 * 60)
+			s.tells(records...)
+			if pending := s.catalog("shop").Status.PendingEdits; len(pending) > 0 {
+				t.Errorf("edits still wait: %+v", pending)
+			}
+		})
+	}
+}

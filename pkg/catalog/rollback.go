@@ -31,10 +31,11 @@ func (o occasion) rollsBack(catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncS
 	return !begunToApply(record) || o.batch == syncrecord.EditBatch(catalog.Generation)
 }
 
-// unpinned says whether somebody has taken away the pin of a catalog that still offers what it was pinned to.
+// unpinned says whether somebody has taken away the pin of a catalog that still offers what it was pinned to: until it has been
+// looked at, or until the pause ends in which it was taken away.
 func unpinned(catalog *v1alpha1.AppCatalog) bool {
 	paused := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionPaused)
-	return paused != nil && paused.Reason == v1alpha1.ReasonPinned && catalog.Spec.PinnedRevision == nil && edited(catalog)
+	return paused != nil && paused.Reason == v1alpha1.ReasonPinned && catalog.Spec.PinnedRevision == nil && unanswered(catalog)
 }
 
 // rollBack plans that a catalog offers again what it did with the revision that it is pinned to.

@@ -54,12 +54,12 @@ func pauseSentence(spec *configbutler.AppCatalogSpec, conditions []metav1.Condit
 	switch {
 	case paused == nil || paused.Status != metav1.ConditionTrue:
 		return "Up to date"
-	case paused.Reason == v1alpha1.ReasonPauseUntil && spec.PauseUntil != nil:
-		return "Paused until " + spec.PauseUntil.UTC().Format(time.RFC3339)
 	case paused.Reason == v1alpha1.ReasonPinned && spec.PinnedRevision != nil:
 		return fmt.Sprintf("Pinned at what revision %d was", *spec.PinnedRevision)
 	case paused.Reason == v1alpha1.ReasonPreviewOnly:
 		return "Changes are only recorded"
+	case spec.PauseUntil != nil && (paused.Reason == v1alpha1.ReasonPauseUntil || paused.Reason == v1alpha1.ReasonPinned):
+		return "Paused until " + spec.PauseUntil.UTC().Format(time.RFC3339)
 	}
 	return "Paused"
 }

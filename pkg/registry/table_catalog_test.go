@@ -80,6 +80,10 @@ func catalogRows() []configbutler.AppCatalog {
 			pausedFor(v1alpha1.ReasonPinned)(o)
 			o.Status.Workloads[1].Missing = true
 		}),
+		followed("unpinned", func(o *configbutler.AppCatalog) {
+			pausedFor(v1alpha1.ReasonPinned)(o)
+			o.Spec.PinnedRevision = nil
+		}),
 		followed("previews", pausedFor(v1alpha1.ReasonPreviewOnly)),
 		followed("waits", pausedFor("Other")),
 	}
