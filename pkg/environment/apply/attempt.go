@@ -6,7 +6,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,19 +65,4 @@ func (r *run) look(ctx context.Context, t *task) error {
 	}
 	t.live = found
 	return nil
-}
-
-// planned is what plans depend on: an object without its status, and what comes with that.
-func planned(object *unstructured.Unstructured) map[string]any {
-	rest := object.DeepCopy()
-	delete(rest.Object, "status")
-	rest.SetResourceVersion("")
-	owners := slices.DeleteFunc(rest.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Subresource == "status"
-	})
-	if len(owners) == 0 {
-		owners = nil // Otherwise they would be there, and empty.
-	}
-	rest.SetManagedFields(owners)
-	return rest.Object
 }

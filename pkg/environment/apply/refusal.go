@@ -28,8 +28,8 @@ func refusalsOf(o Object, err error) []Refusal {
 		}
 		return refusals
 	}
-	if _, misfits, ok := strings.Cut(status.Message, typedPatch); ok {
-		return o.misfits(misfits)
+	if match := unfit.FindStringSubmatch(status.Message); match != nil {
+		return o.misfits(match[1])
 	}
 	refusal := Refusal{Object: o, Sentence: o.sentence("", status.Message)}
 	if match := unknownField.FindStringSubmatch(status.Message); match != nil {
@@ -48,9 +48,6 @@ func statusOf(err error) *metav1.Status {
 	return &status
 }
 
-// typedPatch is how API servers begin to say that fields do not fit the schema. It is an internal error to them.
-const typedPatch = "failed to create typed patch object "
-
 // isRefusal says whether the same request will be answered in the same way as long as nobody changes anything.
 func isRefusal(status *metav1.Status) bool {
 	switch status.Code {
@@ -58,21 +55,22 @@ func isRefusal(status *metav1.Status) bool {
 		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 		return true
 	}
-	return strings.Contains(status.Message, typedPatch)
+	return unfit.MatchString(status.Message)
 }
 
 var (
 	// aboutObject is the beginning of sentences, which says what they are about.
 	aboutObject = regexp.MustCompile(`^\S+ "[^"]*" is (?:forbidden|invalid): `)
+	// unfit is how API servers say that what is applied does not fit its type. It is an internal error to them.
+	unfit = regexp.MustCompile(`(?s)^failed to (?:create typed patch|convert new|convert new typed) object \([^)]*\)(?: to object| to proper version)?: (.*)$`)
 	// unknownField is how strict validation names a field.
 	unknownField = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]+)"`)
 	// misfit is what is wrong with a field by the schema.
 	misfit = regexp.MustCompile(`^\.?([^\s:]+): (.*)$`)
 )
 
-// misfits are the fields that do not fit the schema. The text begins with the object, in parentheses.
+// misfits are the fields that do not fit the schema.
 func (o Object) misfits(text string) []Refusal {
-	_, text, _ = strings.Cut(text, "): ")
 	var refusals []Refusal
 	for line := range strings.Lines(strings.TrimPrefix(text, "errors:")) {
 		line = strings.TrimSpace(line)

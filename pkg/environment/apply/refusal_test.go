@@ -64,6 +64,12 @@ var answers = map[string]struct {
 		[]string{"data.a: expected string, got " + hidden, "foo: field not declared in schema"},
 		[]string{"data.a: does not fit the schema", "foo: does not fit the schema"},
 	},
+	"conversion": {
+		status(http.StatusInternalServerError, "",
+			"failed to convert new object (twin/settings; /v1, Kind=ConfigMap) to proper version: error decoding from json: "+hidden),
+		[]string{": error decoding from json: " + hidden},
+		[]string{": the API server refuses it; what it says may quote the Secret and is left out"},
+	},
 	"rights": {
 		status(http.StatusForbidden, metav1.StatusReasonForbidden,
 			`secrets "settings" is forbidden: User "eve" cannot patch resource "secrets" in API group "" in the namespace "twin"`),

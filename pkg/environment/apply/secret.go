@@ -17,7 +17,7 @@ var harmless = []*regexp.Regexp{
 	regexp.MustCompile(`ValidatingAdmissionPolicy '[a-z0-9.-]+' with binding '[a-z0-9.-]+' denied request`),
 	regexp.MustCompile(`admission webhook "[a-z0-9.-]+" denied the request`),
 	regexp.MustCompile(`User "[^"]+" cannot [a-z]+ resource "secrets" in API group "" in the namespace "[a-z0-9-]+"`),
-	regexp.MustCompile(`unable to create new content in namespace [a-z0-9-]+ because it is being terminated`),
+	regexp.MustCompile(`^namespace [a-z0-9-]+ is being terminated$`),
 	regexp.MustCompile(`^namespaces "[a-z0-9-]+" not found$`),
 }
 

@@ -1,0 +1,170 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/environment/apply"
+	"github.com/configbutler/slipstream/pkg/fielddiff"
+	"github.com/configbutler/slipstream/pkg/threeway"
+)
+
+// TestSomebodyElseWasFaster changes objects after they were planned with.
+func TestSomebodyElseWasFaster(t *testing.T) {
+	s := newTarget(t, "races")
+	for name, tt := range map[string]struct {
+		meanwhile func(live *unstructured.Unstructured)
+		// want is about an update and a deletion; empty: it is done.
+		want string
+	}{
+		"replaced": {func(live *unstructured.Unstructured) {
+			s.delete(live)
+			s.put(settings(live.GetName(), "theirs"))
+		}, "has been replaced by another one of its name meanwhile"},
+		"changed": {func(live *unstructured.Unstructured) {
+			s.putAs("alice", settings(live.GetName(), "theirs"))
+		}, "has been changed meanwhile"},
+		"labelled": {func(live *unstructured.Unstructured) {
+			s.putAs("alice", strings.Replace(settings(live.GetName(), "ours"), "metadata: {", "metadata: {labels: {x: z}, ", 1))
+		}, "has been changed meanwhile"},
+	} {
+		for _, verb := range []apply.Verb{apply.Update, apply.Delete} {
+			t.Run(name+" "+string(verb), func(t *testing.T) {
+				object := s.object(settings(name+"-"+string(verb), "ours"))
+				live := s.succeeds(create(object))[0]
+				tt.meanwhile(live)
+				theirs := s.live(live)
+				step := remove(live)
+				if verb == apply.Update {
+					step = update(live, s.object(settings(live.GetName(), "new")))
+				}
+				if diff := cmp.Diff([]string{"ConfigMap " + live.GetName() + " " + tt.want}, s.refused(step)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(theirs, s.live(live)); diff != "" {
+					t.Errorf("it was changed:\n%s", diff)
+				}
+			})
+		}
+	}
+	t.Run("deleted", func(t *testing.T) {
+		live := s.succeeds(create(s.object(settings("deleted", "ours"))))[0]
+		s.delete(live)
+		if diff := cmp.Diff([]string{"ConfigMap deleted has been deleted meanwhile"}, s.refused(update(live, s.object(settings("deleted", "new"))))); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		s.succeeds(remove(live))
+	})
+}
+
+// TestStatusIsNoChange lets a controller write while steps are carried out.
+func TestStatusIsNoChange(t *testing.T) {
+	s := newTarget(t, "statuses", account)
+	budget := "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: TARGET}, spec: {minAvailable: 1, selector: {matchLabels: {app: nobody}}}}"
+	live := s.succeeds(create(s.object(budget)))[0]
+	report := func(condition string) {
+		_, err := s.resource(live).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"status":{"conditions":[{"type":"`+condition+`","status":"True",`+
+			`"reason":"R","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`), metav1.PatchOptions{FieldManager: "controller"}, "status")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	report("First")
+	next := s.succeeds(update(live, s.object(strings.Replace(budget, "minAvailable: 1", "minAvailable: 2", 1))))[0]
+	if got := text(next, "spec", "minAvailable"); got != "2" {
+		t.Errorf("minAvailable is %s", got)
+	}
+	report("Second")
+	s.succeeds(remove(next))
+	// A Deployment has the number of its rollout in an annotation, which comes with its status.
+	next = s.succeeds(create(s.object(workload("", ""))))[0]
+	s.eventually("its controller", func(context.Context) (bool, error) {
+		return text(s.live(next), "metadata", "annotations", "deployment.kubernetes.io/revision") != "", nil
+	})
+	s.succeeds(update(next, s.object(workload("paused: true, ", ""))))
+}
+
+func TestImmutableObjectsAreReplaced(t *testing.T) {
+	s := newTarget(t, "immutable")
+	for kind, o := range map[string]string{"ConfigMap": settings("a", "old"), "Secret": secret} {
+		t.Run(kind, func(t *testing.T) {
+			fixed := strings.Replace(o, "kind:", "immutable: true, kind:", 1)
+			before := s.succeeds(create(s.object(fixed)))[0]
+			// A label can be changed.
+			labelled := strings.Replace(fixed, "metadata: {", "metadata: {labels: {x: z}, ", 1)
+			same := s.succeeds(update(before, s.object(labelled)))[0]
+			if same.GetUID() != before.GetUID() {
+				t.Error("it was replaced for a label")
+			}
+			after := s.succeeds(update(same, s.object(strings.NewReplacer("old", "new", password, "another").Replace(fixed))))[0]
+			if after.GetUID() == before.GetUID() || cmp.Equal(after.Object["data"], before.Object["data"]) {
+				t.Error("it was not replaced")
+			}
+			checkManager(t, after)
+		})
+	}
+	t.Run("that others change meanwhile", func(t *testing.T) {
+		fixed := strings.Replace(settings("b", "old"), "kind:", "immutable: true, kind:", 1)
+		before := s.succeeds(create(s.object(fixed)))[0]
+		s.putAs("alice", "{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: TARGET, labels: {x: z}}}")
+		got := s.refused(update(before, s.object(strings.Replace(fixed, "old", "new", 1))))
+		if diff := cmp.Diff([]string{"ConfigMap b has been changed meanwhile"}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestWhatOthersOwnIsRemoved has a variable lose the value that somebody else has given to it, and get another source.
+func TestWhatOthersOwnIsRemoved(t *testing.T) {
+	s := newTarget(t, "removal", account)
+	first := s.object(workload("", ", env: [{name: LEVEL, value: info}, {name: MODE, value: live}]"))
+	s.succeeds(create(first))
+	live := s.putAs("alice", workload("", ", env: [{name: LEVEL, value: debug}, {name: MINE, value: hers}]"))
+	next := s.object(workload("", ", env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: settings, key: level}}}, {name: MODE, value: live}]"))
+	merger := threeway.Merger{Schemas: fielddiff.NewSchemas(nil, clock.RealClock{}), Manager: manager}
+	result, err := merger.Shared(t.Context(), threeway.Versions{Base: first, Live: live, Desired: next})
+	if err != nil {
+		t.Fatal(err)
+	}
+	removal, err := result.RemovalPatch(live)
+	if err != nil || removal == nil {
+		t.Fatalf("removal %s, %v", removal, err)
+	}
+	after := live.DeepCopy()
+	containers, _, _ := unstructured.NestedSlice(after.Object, "spec", "template", "spec", "containers")
+	env := containers[0].(map[string]any)["env"].([]any)
+	for i := range env {
+		if item := env[i].(map[string]any); item["name"] == "LEVEL" {
+			delete(item, "value")
+			item["valueFrom"] = map[string]any{"configMapKeyRef": map[string]any{"name": "settings", "key": "level"}}
+		}
+	}
+	if err := unstructured.SetNestedSlice(after.Object, containers, "spec", "template", "spec", "containers"); err != nil {
+		t.Fatal(err)
+	}
+	step := apply.Step{Verb: apply.Update, Live: live, Removal: removal, Apply: result.Apply, After: after}
+	got := s.succeeds(step)[0]
+	containers, _, _ = unstructured.NestedSlice(got.Object, "spec", "template", "spec", "containers")
+	var variables []string
+	for _, item := range containers[0].(map[string]any)["env"].([]any) {
+		variable := &unstructured.Unstructured{Object: item.(map[string]any)}
+		variables = append(variables, text(variable, "name")+"="+text(variable, "value")+text(variable, "valueFrom", "configMapKeyRef", "key"))
+	}
+	if diff := cmp.Diff([]string{"LEVEL=level", "MODE=live", "MINE=hers"}, variables); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// The same step is out of date now.
+	if lines := s.refused(step); len(lines) != 1 || !strings.HasPrefix(lines[0], "Deployment web has been changed meanwhile") {
+		t.Errorf("got %q", lines)
+	}
+}

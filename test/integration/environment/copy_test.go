@@ -1,0 +1,180 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment_test
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/environment/apply"
+)
+
+// copied are the copies of a production namespace, in the order in which they are written. They are what transplant makes of it.
+const copied = "../../../pkg/transplant/testdata/twin/*.yaml"
+
+var order = []string{
+	"ServiceAccount", "ConfigMap", "Secret", "Service", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "CronJob", "Job",
+	"HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress",
+}
+
+func (s *stage) copies() []*unstructured.Unstructured {
+	s.Helper()
+	files, err := filepath.Glob(copied)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if !strings.HasPrefix(string(content), "# omitted") {
+			objects = append(objects, s.object(string(content)))
+		}
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(slices.Index(order, a.GetKind()), slices.Index(order, b.GetKind()))
+	})
+	if len(objects) < len(order) {
+		s.Fatalf("only %d copies", len(objects))
+	}
+	return objects
+}
+
+func TestProductionIsCopied(t *testing.T) {
+	s := newStage(t, "shop-twin")
+	target := apply.Target{Namespace: s.namespace, Creation: s.object("{apiVersion: v1, kind: Namespace, metadata: {name: TARGET, labels: {made: here}}}")}
+	objects := s.copies()
+	var steps []apply.Step
+	for _, o := range objects {
+		steps = append(steps, create(o))
+	}
+	report, err := s.applier.Check(t.Context(), target, steps)
+	if err != nil || !report.IsClean() || !report.Unchecked || s.live(target.Creation) != nil {
+		t.Fatalf("%v: %+v", err, report)
+	}
+	done := 0
+	report, err = s.applier.Apply(t.Context(), target, steps, func(now, total int) {
+		if done++; now != done || total != len(steps) {
+			t.Errorf("%d of %d after %d", now, total, done)
+		}
+	})
+	if err != nil || !report.IsClean() || !report.NamespaceCreated || len(report.Written) != len(steps) || done != len(steps) {
+		t.Fatalf("%v: %d of %d written, %q", err, len(report.Written), len(steps), lines(report))
+	}
+	for i, o := range objects {
+		checkHasAll(t, o.GetKind()+" "+o.GetName(), o.Object, report.Written[i].Object.Object)
+		checkManager(t, report.Written[i].Object)
+	}
+	if got := text(s.live(s.object("{apiVersion: v1, kind: Service, metadata: {name: db}}")), "spec", "clusterIP"); got != "None" {
+		t.Errorf("the headless Service has the address %s", got)
+	}
+	t.Run("controllers make pods of it", func(t *testing.T) {
+		s.eventually("a pod", func(ctx context.Context) (bool, error) {
+			pods, err := s.resource(s.object("{apiVersion: v1, kind: Pod}")).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=web"})
+			return err == nil && len(pods.Items) > 0, err
+		})
+	})
+	t.Run("again it changes nothing", func(t *testing.T) { again(t, s, objects) })
+	t.Run("as if it were not there it is refused", func(t *testing.T) {
+		generations := map[string]string{}
+		for _, o := range objects {
+			generations[o.GetKind()+o.GetName()] = written(s.live(o))
+		}
+		if got := s.refused(steps...); len(got) != len(steps) {
+			t.Errorf("%d conflicts: %q", len(got), got)
+		}
+		for _, o := range objects {
+			if now := written(s.live(o)); now != generations[o.GetKind()+o.GetName()] {
+				t.Errorf("%s %s was written", o.GetKind(), o.GetName())
+			}
+		}
+	})
+	t.Run("and it is deleted", func(t *testing.T) {
+		var deletions []apply.Step
+		for _, o := range slices.Backward(objects) {
+			deletions = append(deletions, remove(s.live(o)))
+		}
+		s.succeeds(deletions...)
+		s.eventually("the objects to be gone", func(context.Context) (bool, error) {
+			return !slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return s.live(o) != nil }), nil
+		})
+	})
+}
+
+// again applies what is there, until the cluster's controllers let it alone meanwhile.
+func again(t *testing.T, s *stage, objects []*unstructured.Unstructured) {
+	s.eventually("a run that changes nothing", func(context.Context) (bool, error) {
+		var steps []apply.Step
+		for _, o := range objects {
+			steps = append(steps, update(s.live(o), o))
+		}
+		report := s.apply(steps...)
+		if !report.IsClean() {
+			t.Logf("a controller was faster: %q", lines(report))
+			return false, nil
+		}
+		quiet := true
+		for i, after := range report.Written {
+			if written(steps[i].Live) != written(after.Object) {
+				t.Fatalf("%s %s was changed", after.Object.GetKind(), after.Object.GetName())
+			}
+			quiet = quiet && steps[i].Live.GetResourceVersion() == after.Object.GetResourceVersion()
+		}
+		return quiet, nil
+	})
+}
+
+// written is what our manager has written of an object, and when.
+func written(o *unstructured.Unstructured) string {
+	for _, entry := range o.GetManagedFields() {
+		if entry.Manager == manager {
+			return string(o.GetUID()) + entry.Time.String() + entry.FieldsV1.GetRawString()
+		}
+	}
+	return ""
+}
+
+func checkManager(t *testing.T, o *unstructured.Unstructured) {
+	t.Helper()
+	for _, entry := range o.GetManagedFields() {
+		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply {
+			t.Errorf("%s %s has fields of %s, by %s", o.GetKind(), o.GetName(), entry.Manager, entry.Operation)
+		}
+	}
+}
+
+// checkHasAll expects whatever is wanted to be there; more may be.
+func checkHasAll(t *testing.T, path string, want, got any) {
+	t.Helper()
+	switch want := want.(type) {
+	case map[string]any:
+		there, _ := got.(map[string]any)
+		for name, value := range want {
+			checkHasAll(t, path+"."+name, value, there[name])
+		}
+	case []any:
+		there, _ := got.([]any)
+		if len(there) != len(want) {
+			t.Errorf("%s has %d items, want %d", path, len(there), len(want))
+			return
+		}
+		for i, value := range want {
+			checkHasAll(t, path, value, there[i])
+		}
+	default:
+		if want != got {
+			t.Errorf("%s is %v, want %v", path, got, want)
+		}
+	}
+}
