@@ -10,10 +10,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 )
 
-// newRecord is a CatalogWorkload that holds nothing yet.
+// newRecord is a CatalogWorkload that holds nothing yet. It takes the place of the one that has been read, if there is one, and
+// of none that somebody has written since.
 func (s *situation) newRecord(workload reference) *v1alpha1.CatalogWorkload {
 	owner := metav1.NewControllerRef(s.catalog, v1alpha1.SchemeGroupVersion.WithKind(string(v1alpha1.SubjectAppCatalog)))
-	return &v1alpha1.CatalogWorkload{
+	out := &v1alpha1.CatalogWorkload{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       s.catalog.Namespace,
 			Name:            v1alpha1.CatalogWorkloadName(s.catalog.Name, workload.Kind, workload.Name),
@@ -22,6 +23,10 @@ func (s *situation) newRecord(workload reference) *v1alpha1.CatalogWorkload {
 		},
 		Status: v1alpha1.CatalogWorkloadRecord{Kind: workload.Kind, Name: workload.Name},
 	}
+	if held := s.held[workload]; held != nil {
+		out.UID, out.ResourceVersion = held.UID, held.ResourceVersion
+	}
+	return out
 }
 
 // record is the CatalogWorkload of an entry.

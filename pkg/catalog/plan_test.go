@@ -132,6 +132,41 @@ func patching(name, patch string) v1alpha1.Patch {
 
 const imagePatch = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"patched"}]}}}}`
 
+// TestPlansWriteOverWhatTheyHaveRead lets nobody who has been relieved of the lead take back what the next one has written.
+func TestPlansWriteOverWhatTheyHaveRead(t *testing.T) {
+	back := func(s *situation) plan {
+		then := map[reference]*v1alpha1.CatalogWorkloadRecord{}
+		for of, held := range s.held {
+			then[of] = held.Status.DeepCopy()
+			then[of].Hash, then[of].Revision = "another", 1
+		}
+		out, err := newRollback(*s, 1, then)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	for name, plan := range map[string]func(w *world) plan{
+		"changed":     func(w *world) plan { w.put("api", "shop/api:2"); return w.plan(t) },
+		"missing":     func(w *world) plan { delete(w.source, workload("api")); return w.plan(t) },
+		"rolled back": func(w *world) plan { s := w.situation(t); return back(&s) },
+	} {
+		w := newWorld(t)
+		for _, held := range w.held {
+			held.UID, held.ResourceVersion = "a", "7"
+		}
+		writes := plan(w).writes
+		for _, record := range writes {
+			if record.UID != "a" || record.ResourceVersion != "7" {
+				t.Errorf("%s: %s is written over uid %q, version %q", name, record.Name, record.UID, record.ResourceVersion)
+			}
+		}
+		if len(writes) == 0 {
+			t.Errorf("%s: nothing is written", name)
+		}
+	}
+}
+
 // TestPlans has the changes, the entries with their revisions, and the records that are written.
 func TestPlans(t *testing.T) {
 	for name, test := range map[string]struct {
