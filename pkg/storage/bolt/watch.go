@@ -38,6 +38,8 @@ type watch struct {
 	leave     func()
 	// wanted is the revision to report once everything up to it was sent, 0 if none.
 	wanted int64
+	// told is the last revision that the reader knows the watch to have come to.
+	told int64
 }
 
 // newWatch returns a watch that, once served, sends every change that is committed
@@ -79,7 +81,7 @@ func (w *watch) run(ctx context.Context) {
 		select {
 		case <-changed:
 		case <-tick:
-			w.wanted = w.engine.Revision()
+			w.due()
 		case <-w.requested:
 			w.wanted = w.engine.Revision()
 		case <-ctx.Done():
@@ -97,6 +99,14 @@ func (w *watch) progressTicks() (<-chan time.Time, func()) {
 	}
 	ticker := w.engine.options.Clock.NewTicker(w.engine.options.ProgressInterval)
 	return ticker.C(), ticker.Stop
+}
+
+// due has a report sent of itself, unless the reader knows what it would say: every report goes through all that lies
+// between the store and those who watch, and where nothing is written that would be most of what there is to do.
+func (w *watch) due() {
+	if revision := w.engine.Revision(); revision > w.told {
+		w.wanted = revision
+	}
 }
 
 // advance sends what there is. It returns a channel that is closed once there is
@@ -127,9 +137,11 @@ func (w *watch) advance(ctx context.Context) (<-chan struct{}, bool) {
 
 // deliver sends the changes of the span and moves on to what follows reached.
 func (w *watch) deliver(ctx context.Context, events []*mvccpb.Event, reached int64) bool {
-	selected := w.selectEvents(events)
-	if len(selected) > 0 && !w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(reached), Events: selected}) {
-		return false
+	if selected := w.selectEvents(events); len(selected) > 0 {
+		if !w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(reached), Events: selected}) {
+			return false
+		}
+		w.told = reached
 	}
 	w.next = reached + 1
 	w.position.revision.Store(reached)
@@ -159,7 +171,7 @@ func (w *watch) report(ctx context.Context) bool {
 	}
 	// A watch from a future revision has seen nothing that lies before it.
 	reached := min(w.next-1, w.engine.Revision())
-	w.wanted = 0
+	w.wanted, w.told = 0, reached
 	return w.send(ctx, clientv3.WatchResponse{Header: w.engine.header(reached)})
 }
 

@@ -279,6 +279,8 @@ func TestProgressIsRequestedByGroup(t *testing.T) {
 	}
 }
 
+// TestUnaskedProgress shows that a watch is told of progress once, and again when there is some, of keys that are not
+// its own too.
 func TestUnaskedProgress(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	e := openEngine(t, bolt.Options{Clock: clock, CompactionInterval: -1, ProgressInterval: time.Minute})
@@ -289,6 +291,22 @@ func TestUnaskedProgress(t *testing.T) {
 	clock.Step(time.Minute)
 	if response, _ := receive(t, watch); !response.IsProgressNotify() || response.Header.Revision != 1 {
 		t.Errorf("progress %+v, want revision 1", response)
+	}
+	for range 10 {
+		clock.Step(time.Minute) // There is nothing new: only what is asked for is told.
+		if err := client.RequestProgress(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, watch)
+	}
+	set(t, e, "/a", "")
+	if response, _ := receive(t, watch); len(response.Events) != 1 {
+		t.Errorf("%+v, want the event", response)
+	}
+	set(t, e, "another", "")
+	clock.Step(time.Minute)
+	if response, _ := receive(t, watch); !response.IsProgressNotify() || response.Header.Revision != 3 {
+		t.Errorf("progress %+v, want revision 3", response)
 	}
 }
 
