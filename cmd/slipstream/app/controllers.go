@@ -49,13 +49,7 @@ func (c *controllers) all(identity string) ([]loop.Runner, error) {
 
 // slipstream is how a controller reaches the objects of this server.
 func (c *controllers) slipstream(controller string) (versioned.Interface, error) {
-	loopback := rest.CopyConfig(c.server.Generic.LoopbackClientConfig)
-	loopback.QPS = -1 // the server protects itself
-	client, err := versioned.NewForConfig(rest.AddUserAgent(loopback, controller))
-	if err != nil {
-		return nil, fmt.Errorf("making a client for the controller %s: %w", controller, err)
-	}
-	return client, nil
+	return newLoopbackClient(c.server.Generic.LoopbackClientConfig, controller)
 }
 
 // mirrorName is what the mirror calls itself in commits.

@@ -5,7 +5,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -26,11 +25,9 @@ var _ callerrights.References = &references{}
 
 // newReferences asks the server that loopback leads to, which need not serve yet.
 func newReferences(loopback *rest.Config) (*references, error) {
-	config := rest.CopyConfig(loopback)
-	config.QPS = -1 // the server protects itself
-	client, err := versioned.NewForConfig(rest.AddUserAgent(config, "admission"))
+	client, err := newLoopbackClient(loopback, "admission")
 	if err != nil {
-		return nil, fmt.Errorf("making a client for admission: %w", err)
+		return nil, err
 	}
 	return &references{client: client}, nil
 }
