@@ -22,7 +22,8 @@ import (
 
 func deployment(t testing.TB) *unstructured.Unstructured {
 	t.Helper()
-	return object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: twin}, spec: {template: {spec: {containers: [{name: web}]}}}}")
+	return object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: twin}, "+
+		"spec: {template: {spec: {containers: [{name: web}]}}}}")
 }
 
 func creation(objects ...*unstructured.Unstructured) []apply.Step {
@@ -225,29 +226,34 @@ func TestImmutableObjectsAreReplaced(t *testing.T) {
 
 func TestStepsArePrintedWithoutContent(t *testing.T) {
 	step := update(secret(t), secret(t))
-	if got := fmt.Sprintf("%v %+v %#v", step, step, []apply.Step{step}); strings.Contains(got, hidden) || !strings.Contains(got, "update Secret settings") {
+	got := fmt.Sprintf("%v %+v %#v", step, step, []apply.Step{step})
+	if strings.Contains(got, hidden) || !strings.Contains(got, "update Secret settings") {
 		t.Errorf("printed %s", got)
 	}
 }
 
 func TestStepsThatAreNone(t *testing.T) {
-	elsewhere := configMap(t, "settings", "1")
+	settings, elsewhere := configMap(t, "a", "1"), configMap(t, "settings", "1")
 	elsewhere.SetNamespace("production")
-	for want, step := range map[string]apply.Step{
-		`step has the verb "leave": it must be create, update or delete`:                                               {Verb: "leave", Apply: configMap(t, "a", "1")},
-		"step to delete an object lacks the object, or has one too many":                                               {Verb: apply.Delete},
-		"step to update an object lacks the object, or has one too many":                                               {Verb: apply.Update, Apply: configMap(t, "a", "1")},
-		"step to create an object lacks the object, or has one too many":                                               update(configMap(t, "a", "1"), nil),
-		`step to create ConfigMap settings: it is in namespace "production", and the target is "twin"`:                 {Verb: apply.Create, Apply: elsewhere},
-		"step to update ConfigMap a removes fields, and does not say what becomes of it":                               {Verb: apply.Update, Live: configMap(t, "a", "1"), Apply: configMap(t, "a", "1"), Removal: []byte("[]")},
-		`find the resource of example.com/v1, Kind=Unknown: no matches for kind "Unknown" in version "example.com/v1"`: {Verb: apply.Create, Apply: object(t, "{apiVersion: example.com/v1, kind: Unknown, metadata: {namespace: twin}}")},
+	unknown := object(t, "{apiVersion: example.com/v1, kind: Unknown, metadata: {namespace: twin}}")
+	for _, tt := range []struct {
+		step apply.Step
+		want string
+	}{
+		{apply.Step{Verb: "leave", Apply: settings}, `step has the verb "leave": it must be create, update or delete`},
+		{apply.Step{Verb: apply.Delete}, "step to delete an object lacks the object, or has one too many"},
+		{apply.Step{Verb: apply.Update, Apply: settings}, "step to update an object lacks the object, or has one too many"},
+		{apply.Step{Verb: apply.Create, Live: settings}, "step to create an object lacks the object, or has one too many"},
+		{apply.Step{Verb: apply.Create, Apply: elsewhere},
+			`step to create ConfigMap settings: it is in namespace "production", and the target is "twin"`},
+		{apply.Step{Verb: apply.Update, Live: settings, Apply: settings, Removal: []byte("[]")},
+			"step to update ConfigMap a removes fields, and does not say what becomes of it"},
+		{apply.Step{Verb: apply.Create, Apply: unknown},
+			`find the resource of example.com/v1, Kind=Unknown: no matches for kind "Unknown" in version "example.com/v1"`},
 	} {
-		if step.Apply == nil && step.Live != nil {
-			step.Verb = apply.Create
-		}
 		c := newCluster(t)
-		if _, err := c.applier(t).Apply(t.Context(), twin, []apply.Step{step}, nil); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
+		if _, err := c.applier(t).Apply(t.Context(), twin, []apply.Step{tt.step}, nil); err == nil || err.Error() != tt.want {
+			t.Errorf("got %v, want %s", err, tt.want)
 		}
 		if told := c.told(); len(told) > 0 {
 			t.Errorf("requests: %q", told)

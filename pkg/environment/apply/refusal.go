@@ -62,7 +62,8 @@ var (
 	// aboutObject is the beginning of sentences, which says what they are about.
 	aboutObject = regexp.MustCompile(`^\S+ "[^"]*" is (?:forbidden|invalid): `)
 	// unfit is how API servers say that what is applied does not fit its type. It is an internal error to them.
-	unfit = regexp.MustCompile(`(?s)^failed to (?:create typed patch|convert new|convert new typed) object \([^)]*\)(?: to object| to proper version)?: (.*)$`)
+	unfit = regexp.MustCompile(
+		`(?s)^failed to (?:create typed patch|convert new|convert new typed) object \([^)]*\)(?: to object| to proper version)?: (.*)$`)
 	// unknownField is how strict validation names a field.
 	unknownField = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]+)"`)
 	// misfit is what is wrong with a field by the schema.

@@ -6,6 +6,7 @@ package apply_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +61,8 @@ var answers = map[string]struct {
 	},
 	"schema": {
 		status(http.StatusInternalServerError, "",
-			"failed to create typed patch object (twin/settings; v1, Kind=ConfigMap): errors:\n  .data.a: expected string, got "+hidden+"\n  .foo: field not declared in schema"),
+			"failed to create typed patch object (twin/settings; v1, Kind=ConfigMap): errors:\n"+
+				"  .data.a: expected string, got "+hidden+"\n  .foo: field not declared in schema"),
 		[]string{"data.a: expected string, got " + hidden, "foo: field not declared in schema"},
 		[]string{"data.a: does not fit the schema", "foo: does not fit the schema"},
 	},
@@ -140,8 +142,12 @@ func TestErrorsAboutSecrets(t *testing.T) {
 }
 
 func TestPodsAreTried(t *testing.T) {
-	violates := status(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "web-1" is forbidden: violates PodSecurity "restricted:latest": a, b`)
-	tooFew := status(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "web-1" is forbidden: exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3`)
+	const quota = "exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3"
+	forbidden := func(message string) *metav1.Status {
+		return status(http.StatusForbidden, metav1.StatusReasonForbidden, message)
+	}
+	violates := forbidden(`pods "web-1" is forbidden: violates PodSecurity "restricted:latest": a, b`)
+	tooFew := forbidden(`pods "web-1" is forbidden: ` + quota)
 	idle := deployment(t)
 	idle.Object["spec"].(map[string]any)["replicas"] = int64(0)
 	for name, tt := range map[string]struct {
@@ -153,9 +159,9 @@ func TestPodsAreTried(t *testing.T) {
 		"a field": {deployment(t), status(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "no",
 			metav1.StatusCause{Field: "spec.containers[0].image", Message: "Required value"}),
 			[]string{"Deployment web spec.template.spec.containers[0].image: Required value"}},
-		"quota":                 {deployment(t), tooFew, []string{"Deployment web spec.template: exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3"}},
+		"quota":                 {deployment(t), tooFew, []string{"Deployment web spec.template: " + quota}},
 		"quota, and no pods":    {idle, tooFew, []string{}},
-		"no right to make pods": {deployment(t), status(http.StatusForbidden, metav1.StatusReasonForbidden, `User "s" cannot create resource "pods"`), []string{}},
+		"no right to make pods": {deployment(t), forbidden(`User "s" cannot create resource "pods"`), []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)
@@ -171,6 +177,11 @@ func TestQuotasCountWhatIsCreatedTogether(t *testing.T) {
 	quota := func(hard, used string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: small}, status: {hard: {"+hard+"}, used: {"+used+"}}}")
 	}
+	// exceeds is what is told of an object that needs one of what there are so many of.
+	exceeds := func(object, what string, used int) []string {
+		return []string{fmt.Sprintf("%s : exceeded quota: small, requested: %s=1, used: %[2]s=%[3]d with what is created before it, limited: %[2]s=%[3]d",
+			object, what, used)}
+	}
 	services := creation(
 		object(t, "{apiVersion: v1, kind: Service, metadata: {name: a, namespace: twin}, spec: {type: NodePort, ports: [{port: 1}, {port: 2}]}}"),
 		object(t, "{apiVersion: v1, kind: Service, metadata: {name: b, namespace: twin}, spec: {type: LoadBalancer, ports: [{port: 1}]}}"))
@@ -182,13 +193,14 @@ func TestQuotasCountWhatIsCreatedTogether(t *testing.T) {
 		steps []apply.Step
 		want  []string
 	}{
-		"room for two of three": {quota(`"count/configmaps": 3, pods: 1`, `"count/configmaps": 1`), maps, []string{
-			"ConfigMap c : exceeded quota: small, requested: count/configmaps=1, used: count/configmaps=3 with what is created before it, limited: count/configmaps=3"}},
-		"by the old name":      {quota("configmaps: 2", "configmaps: 1"), maps[:2], []string{"ConfigMap b : exceeded quota: small, requested: configmaps=1, used: configmaps=2 with what is created before it, limited: configmaps=2"}},
-		"room for all":         {quota("configmaps: 4", "configmaps: 1"), maps, []string{}},
-		"about some pods":      {scoped, maps, []string{}},
-		"ports of nodes":       {quota("services.nodeports: 2", "services.nodeports: 0"), services, []string{"Service b : exceeded quota: small, requested: services.nodeports=1, used: services.nodeports=2 with what is created before it, limited: services.nodeports=2"}},
-		"balancers of loads":   {quota("services.loadbalancers: 0", "services.loadbalancers: 0"), services, []string{"Service b : exceeded quota: small, requested: services.loadbalancers=1, used: services.loadbalancers=0 with what is created before it, limited: services.loadbalancers=0"}},
+		"room for two of three": {quota(`"count/configmaps": 3, pods: 1`, `"count/configmaps": 1`), maps, exceeds("ConfigMap c", "count/configmaps", 3)},
+		"by the old name":       {quota("configmaps: 2", "configmaps: 1"), maps[:2], exceeds("ConfigMap b", "configmaps", 2)},
+		"room for all":          {quota("configmaps: 4", "configmaps: 1"), maps, []string{}},
+		"about some pods":       {scoped, maps, []string{}},
+		"ports of nodes":        {quota("services.nodeports: 2", "services.nodeports: 0"), services, exceeds("Service b", "services.nodeports", 2)},
+		"balancers of loads": {
+			quota("services.loadbalancers: 0", "services.loadbalancers: 0"), services, exceeds("Service b", "services.loadbalancers", 0),
+		},
 		"none of another kind": {quota(`"count/deployments.apps": 0`, `"count/deployments.apps": 0`), maps, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,6 +245,21 @@ func TestNamespace(t *testing.T) {
 		}
 		if report := does["apply"](); report.Unchecked || !report.NamespaceCreated || len(report.Written) != 1 {
 			t.Errorf("%+v", report)
+		}
+	})
+	t.Run("that pods are to be in", func(t *testing.T) {
+		c, asked := newCluster(t), 0
+		c.answer = func(request string) *metav1.Status {
+			if asked++; request == "GET serviceaccounts/default" && asked > 4 {
+				c.objects["serviceaccounts/default"] = map[string]any{"apiVersion": "v1", "kind": "ServiceAccount"}
+			}
+			return nil
+		}
+		web := deployment(t)
+		web.SetNamespace("fresh")
+		report, err := c.applier(t).Apply(t.Context(), creatable, creation(web), nil)
+		if told := c.told(); err != nil || len(report.Written) != 1 || !slices.Contains(told, "dry POST pods") || told[4] != "GET serviceaccounts/default" {
+			t.Errorf("%v, %+v, requests %q", err, report, told)
 		}
 	})
 	t.Run("that is refused", func(t *testing.T) {

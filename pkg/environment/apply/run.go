@@ -5,6 +5,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -80,14 +81,14 @@ func (r *run) each(ctx context.Context, tasks []*task, do func(context.Context, 
 
 // settle takes what came of a task into the report. It returns errors that are neither refusals nor conflicts.
 func (r *run) settle(t *task, err error) error {
-	var overtaken *overtakenError
+	var changed *overtakenError
 	switch refusals := refusalsOf(t.object, err); {
 	case err == nil:
 		return nil
-	case asOvertaken(err, &overtaken):
+	case errors.As(err, &changed):
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.report.Conflicts = append(r.report.Conflicts, Conflict{t.object, overtaken.sentence, t.index})
+		r.report.Conflicts = append(r.report.Conflicts, Conflict{t.object, changed.sentence, t.index})
 		return nil
 	case len(refusals) > 0:
 		for i := range refusals {

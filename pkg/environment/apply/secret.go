@@ -4,7 +4,6 @@
 package apply
 
 import (
-	"errors"
 	"regexp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,5 +60,3 @@ func redacted(o Object, err error) error {
 	}
 	return clean
 }
-
-func asOvertaken(err error, into **overtakenError) bool { return errors.As(err, into) }

@@ -60,7 +60,8 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 	t.Run("deleted", func(t *testing.T) {
 		live := s.succeeds(create(s.object(settings("deleted", "ours"))))[0]
 		s.delete(live)
-		if diff := cmp.Diff([]string{"ConfigMap deleted has been deleted meanwhile"}, s.refused(update(live, s.object(settings("deleted", "new"))))); diff != "" {
+		got := s.refused(update(live, s.object(settings("deleted", "new"))))
+		if diff := cmp.Diff([]string{"ConfigMap deleted has been deleted meanwhile"}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		s.succeeds(remove(live))
@@ -70,11 +71,14 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 // TestStatusIsNoChange lets a controller write while steps are carried out.
 func TestStatusIsNoChange(t *testing.T) {
 	s := newTarget(t, "statuses", account)
-	budget := "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: TARGET}, spec: {minAvailable: 1, selector: {matchLabels: {app: nobody}}}}"
+	budget := "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: TARGET}, " +
+		"spec: {minAvailable: 1, selector: {matchLabels: {app: nobody}}}}"
 	live := s.succeeds(create(s.object(budget)))[0]
 	report := func(condition string) {
-		_, err := s.resource(live).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"status":{"conditions":[{"type":"`+condition+`","status":"True",`+
-			`"reason":"R","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`), metav1.PatchOptions{FieldManager: "controller"}, "status")
+		content := `{"status":{"conditions":[{"type":"` + condition + `","status":"True","reason":"R","message":"",` +
+			`"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+		options := metav1.PatchOptions{FieldManager: "controller"}
+		_, err := s.resource(live).Patch(t.Context(), "web", types.MergePatchType, []byte(content), options, "status")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,8 @@ func (s *stage) copies() []*unstructured.Unstructured {
 
 func TestProductionIsCopied(t *testing.T) {
 	s := newStage(t, "shop-twin")
-	target := apply.Target{Namespace: s.namespace, Creation: s.object("{apiVersion: v1, kind: Namespace, metadata: {name: TARGET, labels: {made: here}}}")}
+	namespace := s.object("{apiVersion: v1, kind: Namespace, metadata: {name: TARGET, labels: {made: here}}}")
+	target := apply.Target{Namespace: s.namespace, Creation: namespace}
 	objects := s.copies()
 	var steps []apply.Step
 	for _, o := range objects {
@@ -81,7 +82,8 @@ func TestProductionIsCopied(t *testing.T) {
 	}
 	t.Run("controllers make pods of it", func(t *testing.T) {
 		s.eventually("a pod", func(ctx context.Context) (bool, error) {
-			pods, err := s.resource(s.object("{apiVersion: v1, kind: Pod}")).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=web"})
+			ofWeb := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=web"}
+			pods, err := s.resource(s.object("{apiVersion: v1, kind: Pod}")).List(ctx, ofWeb)
 			return err == nil && len(pods.Items) > 0, err
 		})
 	})

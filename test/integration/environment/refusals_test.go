@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 )
@@ -24,8 +26,9 @@ func settings(name, value string) string {
 
 // workload is a Deployment with more in its spec and more in its container.
 func workload(spec, container string) string {
-	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: TARGET}, spec: {" + spec + "replicas: 1, selector: {matchLabels: {app: web}}, " +
-		"template: {metadata: {labels: {app: web}}, spec: {serviceAccountName: web, containers: [{name: web, image: web" + container + "}]}}}}"
+	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: TARGET}, " +
+		"spec: {" + spec + "replicas: 1, selector: {matchLabels: {app: web}}, template: " +
+		"{metadata: {labels: {app: web}}, spec: {serviceAccountName: web, containers: [{name: web, image: web" + container + "}]}}}}"
 }
 
 const account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: web, namespace: TARGET}}"
@@ -118,22 +121,25 @@ func TestRefusals(t *testing.T) {
 	s := newTarget(t, "refusals", account, workload("", ""),
 		"{apiVersion: v1, kind: LimitRange, metadata: {name: range, namespace: TARGET}, spec: {limits: [{type: Container, max: {memory: 1Gi}}]}}")
 	live := s.live(s.object(workload("", "")))
+	a := func(kind, content string) *unstructured.Unstructured {
+		return s.object("{apiVersion: v1, kind: " + kind + ", metadata: {name: a, namespace: TARGET}, " + content)
+	}
 	for name, tt := range map[string]struct {
 		step apply.Step
 		// want begins each line.
 		want []string
 	}{
-		"a field that does not exist": {create(s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: TARGET}, dota: {key: v}}")),
+		"a field that does not exist": {create(a("ConfigMap", "dota: {key: v}}")),
 			[]string{"ConfigMap a dota: field not declared in schema"}},
-		"a field of a Secret": {create(s.object("{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: TARGET}, stringDota: {key: " + password + "}}")),
+		"a field of a Secret": {create(a("Secret", "stringDota: {key: "+password+"}}")),
 			[]string{"Secret a stringDota: does not fit the schema"}},
-		"a value of a Secret": {create(s.object("{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: TARGET}, data: {key: " + password + "}}")),
+		"a value of a Secret": {create(a("Secret", "data: {key: "+password+"}}")),
 			[]string{"Secret a : the API server refuses it; what it says may quote the Secret and is left out"}},
-		"a value that cannot be read": {create(s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: TARGET}, binaryData: {key: a-b}}")),
+		"a value that cannot be read": {create(a("ConfigMap", "binaryData: {key: a-b}}")),
 			[]string{"ConfigMap a : unable to convert unstructured object to /v1, Kind=ConfigMap: error decoding from json: illegal base64 data"}},
-		"the type of a Secret": {create(s.object("{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: TARGET}, type: kubernetes.io/tls, stringData: {key: " + password + "}}")),
+		"the type of a Secret": {create(a("Secret", "type: kubernetes.io/tls, stringData: {key: "+password+"}}")),
 			[]string{"Secret a data[tls.crt]: is required", "Secret a data[tls.key]: is required"}},
-		"a value": {create(s.object("{apiVersion: v1, kind: Service, metadata: {name: a, namespace: TARGET}, spec: {ports: [{port: 70000, targetPort: 80}]}}")),
+		"a value": {create(a("Service", "spec: {ports: [{port: 70000, targetPort: 80}]}}")),
 			[]string{"Service a spec.ports[0].port: Invalid value: 70000: must be between 1 and 65535"}},
 		"a field that cannot be changed": {update(live, s.object(strings.ReplaceAll(workload("", ""), "{app: web}", "{app: other}"))),
 			[]string{"Deployment web spec.selector: Invalid value: "}},
@@ -158,8 +164,8 @@ func TestPodSecurity(t *testing.T) {
 	s := newStage(t, "restricted")
 	s.put("{apiVersion: v1, kind: Namespace, metadata: {name: restricted, labels: {pod-security.kubernetes.io/enforce: restricted}}}")
 	s.hasAccount()
-	daily := "{apiVersion: batch/v1, kind: CronJob, metadata: {name: daily, namespace: TARGET}, spec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: " +
-		"{spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}}}"
+	daily := "{apiVersion: batch/v1, kind: CronJob, metadata: {name: daily, namespace: TARGET}, " +
+		"spec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}}}"
 	got := s.refused(s.creations(account, workload("", ""), daily)...)
 	want := []string{"Deployment web spec.template: violates PodSecurity", "CronJob daily spec.jobTemplate.spec.template: violates PodSecurity"}
 	if len(got) != 2 || !strings.HasPrefix(got[0], want[0]) || !strings.HasPrefix(got[1], want[1]) {
@@ -180,7 +186,8 @@ func TestNamespacesThatCannotBeWritten(t *testing.T) {
 	if !cmp.Equal(got, []string{"ConfigMap a " + want, "Secret database " + want}) {
 		t.Errorf("got %q", got)
 	}
-	_, err := s.resource(held).Patch(t.Context(), "held", "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	released := []byte(`{"metadata":{"finalizers":null}}`)
+	_, err := s.resource(held).Patch(t.Context(), "held", types.MergePatchType, released, metav1.PatchOptions{})
 	if err != nil {
 		t.Error(err)
 	}
