@@ -5,6 +5,8 @@ package environment_test
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,6 +68,59 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 		}
 		s.succeeds(remove(live))
 	})
+}
+
+// TestInterruptedRunsAreFinished ends runs after each of their writes, and carries out what a plan has left to do then.
+func TestInterruptedRunsAreFinished(t *testing.T) {
+	for last := 1; last <= 4; last++ {
+		t.Run(strconv.Itoa(last), func(t *testing.T) {
+			s := newTarget(t, "interrupted-"+strconv.Itoa(last))
+			fixed := strings.Replace(settings("fixed", "old"), "kind:", "immutable: true, kind:", 1)
+			old := s.succeeds(create(s.object(settings("old", "v"))), create(s.object(fixed)))
+			objects := []*unstructured.Unstructured{
+				s.object(account), s.object(strings.Replace(fixed, "old", "new", 1)), s.object(secret), s.object(workload("", "")),
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			report, err := s.applier.Apply(ctx, s.target(), s.remaining(objects, old[0]), func(done, _ int) {
+				if done == last {
+					cancel()
+				}
+			})
+			if !errors.Is(err, context.Canceled) || len(report.Written) != last {
+				t.Fatalf("%d written, %v", len(report.Written), err)
+			}
+			s.succeeds(s.remaining(objects, old[0])...)
+			for _, o := range objects {
+				live := s.live(o)
+				if live == nil {
+					t.Fatalf("%s is not there", o.GetName())
+				}
+				if data, holds := o.Object["data"]; holds {
+					checkHasAll(t, o.GetName(), data, live.Object["data"])
+				}
+			}
+			if s.live(old[0]) != nil {
+				t.Error("what is not wanted any more is there")
+			}
+		})
+	}
+}
+
+// remaining is what a plan would have to do.
+func (s *stage) remaining(wanted []*unstructured.Unstructured, unwanted *unstructured.Unstructured) []apply.Step {
+	s.Helper()
+	var steps []apply.Step
+	for _, o := range wanted {
+		if live := s.live(o); live != nil {
+			steps = append(steps, update(live, o))
+		} else {
+			steps = append(steps, create(o))
+		}
+	}
+	if live := s.live(unwanted); live != nil {
+		steps = append(steps, remove(live))
+	}
+	return steps
 }
 
 // TestStatusIsNoChange lets a controller write while steps are carried out.
