@@ -29,16 +29,17 @@ func (c *catalogs) answer(ctx context.Context, catalog *v1alpha1.AppCatalog, o o
 	return c.keeper.carryOut(ctx, catalog, o, seen)
 }
 
-// tryAgain has what the source changed, and needs somebody, tried again after an edit: an editor may have put right what was
-// wrong. Otherwise a catalog would not be ready for the sake of a patch that it does not have any more.
-func (c *catalogs) tryAgain(ctx context.Context, catalog *v1alpha1.AppCatalog, edit occasion) error {
-	if edit.generation == 0 || edit.actor == "" {
+// tryAgain has what the source changed, and needs somebody, tried again after an edit, which may have put right what was wrong,
+// or when somebody has the source read anew, where it may have been. Otherwise a catalog would not be ready for the sake of
+// what is past. No batch has that effect: it reads what has changed, and cannot tell that nothing is left of what failed.
+func (c *catalogs) tryAgain(ctx context.Context, catalog *v1alpha1.AppCatalog, o occasion) error {
+	if o.actor == "" {
 		return nil
 	}
 	var errs []error
 	for _, record := range c.records(catalog) {
 		if record.Status.State == v1alpha1.SyncStateManualIntervention && !syncrecord.IsEdit(record.Spec.Batch) {
-			errs = append(errs, c.keeper.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: edit.actor}))
+			errs = append(errs, c.keeper.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: o.actor}))
 		}
 	}
 	return utilerrors.NewAggregate(errs)

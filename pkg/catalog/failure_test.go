@@ -120,6 +120,35 @@ func TestEditsHaveWhatFailedTriedAgain(t *testing.T) {
 	}
 }
 
+// What has been put right in the source is not held against the catalog once somebody has it read.
+func TestReadingTheSourceHasWhatFailedTriedAgain(t *testing.T) {
+	s := newStage(t, appCatalog("shop", "api"))
+	s.put("api", "shop/api:1", with(true, "spec", "paused"))
+	s.start(0)
+	s.reaches("shop", 1)
+	s.watching()
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{unfit} })
+	s.reaches("shop", 2)
+	s.put("api", "shop/api:2")
+	s.comes("shop 0 ManualIntervention (0)")
+	s.put("api", "shop/api:3", with(true, "spec", "paused"))
+	s.reaches("shop", 3)
+	if !stalled(s.catalog("shop")) {
+		t.Errorf("nobody is needed: %q, %+v", s.told(), s.catalog("shop").Status.Conditions)
+	}
+	s.replace("shop", func(catalog *v1alpha1.AppCatalog) {
+		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "1", Actor: "eve", Time: metav1.NewTime(s.clock.Now())}}
+	})
+	s.eventually("the catalog is ready", func() error {
+		catalog := s.catalog("shop")
+		if !meta.IsStatusConditionTrue(catalog.Status.Conditions, v1alpha1.ConditionReady) {
+			return fmt.Errorf("%q, %+v", s.told(), catalog.Status.Conditions)
+		}
+		return nil
+	})
+	s.comes("shop 3 AutoApplied (0)")
+}
+
 // comes waits until there is a record.
 func (s *stage) comes(want string) {
 	s.Helper()
