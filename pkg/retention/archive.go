@@ -4,117 +4,49 @@
 package retention
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/sets"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// mostInAFile is the size at which another file is begun in the same month.
-const mostInAFile = 64 << 20
-
-// archive is a folder of files that records are appended to. After an error it must be opened anew.
-type archive struct {
-	folder string
-	// name, file and size are those of the newest file; file is nil when there is none.
-	name fileName
-	file *os.File
-	size int64
-	// last are the records of the batch that was written last when the archive was opened, and maybe some before them.
-	last sets.Set[version]
+// archive is where records are written before they are deleted, a batch at a time. All of a batch are deleted before the
+// next is written. After an error it must be opened anew.
+type archive interface {
+	// holds says whether a record is in the batch that was written last when the archive was opened. It may be in one before.
+	holds(record version) bool
+	// finish sees to it that this batch is in the archive for certain. It returns how many records are now that were not
+	// known to be.
+	finish(ctx context.Context) (archived int, err error)
+	// append writes a batch, which is in the archive for certain when append returns nil.
+	append(ctx context.Context, now time.Time, batch []line) error
+	// room is how much is written at once, unless a single record has more.
+	room() int
+	close() error
 }
 
-// openArchive makes the folder if need be, and puts right what an end of the process has left of a batch.
-func openArchive(folder string) (*archive, error) {
-	if err := makeFolder(folder); err != nil {
-		return nil, err
+// open opens the archive that a policy asks for, nil for none.
+func (s *Sweeper) open(ctx context.Context, to *v1alpha1.Archive) (archive, error) {
+	switch {
+	case to == nil:
+		return nil, nil
+	case to.Type == v1alpha1.ArchiveGitDestination && to.DestinationRef != nil:
+		return s.openGit(ctx, *to.DestinationRef)
+	case to.Type != v1alpha1.ArchiveFile:
+		return nil, fmt.Errorf("spec.retention.archive.type of the SyncPolicy is %s, in which this server cannot archive", to.Type)
+	case s.Folder == "":
+		return nil, errors.New("spec.retention.archive of the SyncPolicy wants files, and this server has no folder for them: it was started without --archive-dir")
 	}
-	// A file may have been made whose name did not reach the disk.
-	if err := syncFolder(folder); err != nil {
-		return nil, err
-	}
-	a := &archive{folder: folder, last: sets.New[version]()}
-	newest, found, err := newestFile(folder)
-	if err != nil || !found {
-		return a, err
-	}
-	a.name = newest
-	if a.file, err = os.OpenFile(a.path(), os.O_RDWR, 0); err != nil {
-		return nil, err
-	}
-	if err := a.resume(); err != nil {
-		return nil, fmt.Errorf("%s: %w", a.path(), errors.Join(err, a.close()))
-	}
-	return a, nil
+	return openFiles(s.Folder)
 }
 
-func makeFolder(folder string) error {
-	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncFolder(filepath.Dir(folder))
-}
-
-func (a *archive) path() string { return filepath.Join(a.folder, a.name.String()) }
-
-func (a *archive) close() error {
-	if a.file == nil {
-		return nil
-	}
-	return a.file.Close()
-}
-
-// append writes a batch. It is on disk when append returns nil; otherwise, if the disk still obeys, nothing of it is.
-func (a *archive) append(now time.Time, batch []line) error {
+// textOf is a batch as it is written.
+func textOf(batch []line) []byte {
 	var text []byte
 	for _, line := range batch {
 		text = append(text, line.text...)
 	}
-	if err := a.turn(now, len(text)); err != nil {
-		return err
-	}
-	_, err := a.file.WriteAt(text, a.size)
-	if err == nil {
-		err = a.file.Sync()
-	}
-	if err != nil {
-		return errors.Join(err, a.file.Truncate(a.size))
-	}
-	a.size += int64(len(text))
-	return nil
-}
-
-// turn begins another file when a month or a file is full. A clock that is put back does not: the last batch is always in
-// the newest file.
-func (a *archive) turn(now time.Time, more int) error {
-	month := now.UTC().Format(monthFormat)
-	next := a.name
-	switch {
-	case a.file == nil || month > a.name.month:
-		next = fileName{month: month, number: 1}
-	case a.size > 0 && a.size+int64(more) > mostInAFile:
-		next.number++
-	default:
-		return nil
-	}
-	file, err := os.OpenFile(filepath.Join(a.folder, next.String()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(syncFolder(a.folder), a.close())
-	a.name, a.file, a.size = next, file, 0
-	return err
-}
-
-// syncFolder writes the names in a folder to disk.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return text
 }

@@ -20,7 +20,7 @@ import (
 const (
 	// batchRecords is how many records are archived and deleted before the pause.
 	batchRecords = 100
-	// batchBytes is how much of the archive is written at once, unless a single record has more.
+	// batchBytes is how much of a file is written at once, unless a single record has more.
 	batchBytes = 4 << 20
 	// batchPause leaves the API to others. At less than a hundred records a second, 100 000 take half an hour.
 	batchPause = time.Second
@@ -46,13 +46,13 @@ type removal struct {
 	// retention is why the records go.
 	retention v1alpha1.Retention
 	// archive is nil when records go for good.
-	archive *archive
+	archive archive
 	removed
 }
 
 // remove removes records. Those that have gone or changed since they were looked at are left to the next sweep.
 func (s *Sweeper) remove(ctx context.Context, expired []version, retention v1alpha1.Retention) (removed, error) {
-	archive, err := s.open(retention.Archive) // also for nothing: the SyncPolicy tells whether it can be
+	archive, err := s.open(ctx, retention.Archive) // also for nothing: the SyncPolicy tells whether it can be
 	if err != nil {
 		return removed{}, &archiveError{err}
 	}
@@ -65,29 +65,20 @@ func (s *Sweeper) remove(ctx context.Context, expired []version, retention v1alp
 	return r.removed, err
 }
 
-// open opens the archive that a policy asks for, nil for none.
-func (s *Sweeper) open(to *v1alpha1.Archive) (*archive, error) {
-	switch {
-	case to == nil:
-		return nil, nil
-	case to.Type != v1alpha1.ArchiveFile:
-		return nil, fmt.Errorf("spec.retention.archive.type of the SyncPolicy is %s, and records can be archived in a %s only",
-			to.Type, v1alpha1.ArchiveFile)
-	case s.Folder == "":
-		return nil, errors.New("spec.retention.archive of the SyncPolicy wants files, and this server has no folder for them: it was started without --archive-dir")
-	}
-	return openArchive(s.Folder)
-}
-
 // archiveAndDelete first deletes what an earlier sweep has archived and did not get to delete: nothing may be written
 // behind a batch that is not deleted.
 func (r *removal) archiveAndDelete(ctx context.Context, expired []version) error {
 	var archived, fresh []version
 	for _, record := range expired {
-		if r.archive.last.Has(record) {
+		if r.archive.holds(record) {
 			archived = append(archived, record)
 		} else {
 			fresh = append(fresh, record)
+		}
+	}
+	if len(archived) > 0 {
+		if err := r.finishLast(ctx); err != nil {
+			return err
 		}
 	}
 	if err := r.inBatches(ctx, archived, r.deleteAll); err != nil {
@@ -99,7 +90,7 @@ func (r *removal) archiveAndDelete(ctx context.Context, expired []version) error
 			if err != nil {
 				return err
 			}
-			if err := r.archiveLines(lines); err != nil {
+			if err := r.archiveLines(ctx, lines); err != nil {
 				return err
 			}
 			if err := r.deleteAll(ctx, versionsOf(lines)); err != nil {
@@ -150,7 +141,7 @@ func (r *removal) read(ctx context.Context, batch []version) (lines []line, rest
 		if err != nil {
 			return nil, nil, err
 		}
-		if size += len(written.text); len(lines) > 0 && size > batchBytes {
+		if size += len(written.text); len(lines) > 0 && size > r.archive.room() {
 			return lines, batch[i:], nil
 		}
 		lines = append(lines, written)
@@ -158,16 +149,31 @@ func (r *removal) read(ctx context.Context, batch []version) (lines []line, rest
 	return lines, nil, nil
 }
 
-func (r *removal) archiveLines(lines []line) error {
+// finishLast makes certain that what an earlier sweep has written is in the archive.
+func (r *removal) finishLast(ctx context.Context) error {
+	archived, err := r.archive.finish(ctx)
+	if err != nil {
+		return &archiveError{err}
+	}
+	r.count(archived)
+	return nil
+}
+
+func (r *removal) archiveLines(ctx context.Context, lines []line) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if err := r.archive.append(r.Clock.Now(), lines); err != nil {
+	if err := r.archive.append(ctx, r.Clock.Now(), lines); err != nil {
 		return &archiveError{err}
 	}
-	r.archived += len(lines)
-	archivedTotal.Add(float64(len(lines)))
+	r.count(len(lines))
 	return nil
+}
+
+// count takes note of records that have been archived.
+func (r *removal) count(archived int) {
+	r.archived += archived
+	archivedTotal.Add(float64(archived))
 }
 
 // deleteAll deletes records that are as they were.

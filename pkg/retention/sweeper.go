@@ -8,10 +8,12 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
 // DefaultPeriod is short beside the days that records are kept, and long beside the time that a look through 100 000 of
@@ -24,6 +26,9 @@ type Config struct {
 	// Folder is the archive for a SyncPolicy that wants files. It is made when it is missing; the folder around it is not.
 	// Empty: this server has no place for files.
 	Folder string
+	// Git writes records for a SyncPolicy that wants them in a GitDestination, and Table keeps what it is asked to write.
+	Git   Git
+	Table *workstore.Table
 	// Period is the time from one sweep to the next.
 	Period time.Duration
 	Clock  clock.WithTicker
@@ -39,24 +44,46 @@ func New(config Config) *Sweeper { return &Sweeper{config} }
 func (*Sweeper) Name() string { return "retention" }
 
 // Run sweeps at once, every period and when the SyncPolicy changes, until ctx is done. What failed is tried again with the
-// next sweep.
+// next sweep, which comes sooner when records could not be archived: a remote may be back in a minute.
 func (s *Sweeper) Run(ctx context.Context) error {
 	defer recordsGauge.Set(0) // whoever runs next tells
 	changes, stop := s.followPolicy(ctx)
 	defer stop()
 	ticker := s.Clock.NewTicker(s.Period)
 	defer ticker.Stop()
+	backoff := newBackoff()
 	for ctx.Err() == nil {
-		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+		var again <-chan time.Time
+		archive := &archiveError{}
+		switch err := s.Sweep(ctx); {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			backoff = newBackoff()
+		case errors.As(err, &archive):
+			again = s.Clock.NewTimer(backoff.Step()).C()
+			fallthrough
+		default:
 			klog.FromContext(ctx).Error(err, "Records whose time is over stay for now")
 		}
 		select {
 		case <-ctx.Done():
 		case <-ticker.C():
+		case <-again:
 		case <-changes:
 		}
 	}
 	return nil
+}
+
+const (
+	// An archive that cannot be written is tried again after retryMin, doubling up to retryMax, with a tenth of jitter.
+	retryMin = 30 * time.Second
+	retryMax = 10 * time.Minute
+)
+
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: retryMin, Factor: 2, Jitter: 0.1, Steps: 30, Cap: retryMax}
 }
 
 // errChanged ends a sweep whose retention holds no more.

@@ -16,7 +16,7 @@ const chunk = 64 << 10
 // A line that is not whole was never on disk for certain, so its record is still there. Whole lines may not be on disk
 // either, although they can be read: the process may have ended, or the disk may have failed, before they were. So they
 // are written again.
-func (a *archive) resume() error {
+func (a *fileArchive) resume() error {
 	end, err := a.endOfLines()
 	if err != nil {
 		return fmt.Errorf("looking for the last line: %w", err)
@@ -44,7 +44,7 @@ func (a *archive) resume() error {
 }
 
 // endOfLines is where the last whole line ends.
-func (a *archive) endOfLines() (int64, error) {
+func (a *fileArchive) endOfLines() (int64, error) {
 	info, err := a.file.Stat()
 	if err != nil {
 		return 0, err
@@ -66,7 +66,7 @@ func (a *archive) endOfLines() (int64, error) {
 
 // lastBatch reads as much of the end as a batch can have, the first line of which need not be whole, and says where it
 // begins.
-func (a *archive) lastBatch() (tail []byte, offset int64, err error) {
+func (a *fileArchive) lastBatch() (tail []byte, offset int64, err error) {
 	offset = max(0, a.size-batchBytes)
 	tail = make([]byte, a.size-offset)
 	_, err = a.file.ReadAt(tail, offset)

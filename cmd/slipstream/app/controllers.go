@@ -35,7 +35,8 @@ type controllers struct {
 // all are the controllers of this process, whose identity tells it from every other that may lead.
 func (c *controllers) all(identity string) ([]loop.Runner, error) {
 	landings := landing.New(c.store.Table(landing.TableName), clock.RealClock{}, landing.DefaultCapacity)
-	mirror, err := c.mirror(identity, landings)
+	deposits := mirror.NewDeposits()
+	mirror, err := c.mirror(identity, landings, deposits)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func (c *controllers) all(identity string) ([]loop.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	retention, err := c.retention()
+	retention, err := c.retention(deposits)
 	return []loop.Runner{mirror, catalog, retention}, err
 }
 
@@ -55,8 +56,8 @@ func (c *controllers) slipstream(controller string) (versioned.Interface, error)
 // mirrorName is what the mirror calls itself in commits.
 const mirrorName = "slipstream"
 
-// mirror writes what rules select to Git, and tells in which commits.
-func (c *controllers) mirror(identity string, landings *landing.Log) (*mirror.Controller, error) {
+// mirror writes what rules select to Git, and tells in which commits. It takes deposits.
+func (c *controllers) mirror(identity string, landings *landing.Log, deposits *mirror.Deposits) (*mirror.Controller, error) {
 	slipstream, err := c.slipstream("mirror")
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (c *controllers) mirror(identity string, landings *landing.Log) (*mirror.Co
 			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
-		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, Landings: landings,
+		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, Landings: landings, Deposits: deposits,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait, AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil
 }
@@ -105,13 +106,14 @@ func (c *controllers) catalog(landings *landing.Log) (*catalog.Controller, error
 	}}, nil
 }
 
-// retention removes records whose time is over.
-func (c *controllers) retention() (*retention.Sweeper, error) {
+// retention removes records whose time is over, which Git may have to have before.
+func (c *controllers) retention(git retention.Git) (*retention.Sweeper, error) {
 	slipstream, err := c.slipstream("retention")
 	if err != nil {
 		return nil, err
 	}
 	return retention.New(retention.Config{
-		Client: slipstream, Folder: c.opts.Storage.ArchiveFolder(), Period: retention.DefaultPeriod, Clock: clock.RealClock{},
+		Client: slipstream, Folder: c.opts.Storage.ArchiveFolder(), Git: git, Table: c.store.Table(retention.TableName),
+		Period: retention.DefaultPeriod, Clock: clock.RealClock{},
 	}), nil
 }

@@ -64,14 +64,19 @@ type Retention struct {
 
 // Archive says where records are written before they go.
 type Archive struct {
-	Type ArchiveType
+	Type           ArchiveType
+	DestinationRef *NamespacedObjectReference
 }
 
 // ArchiveType is a place to write records to.
 type ArchiveType string
 
-// ArchiveFile is a folder of the server.
-const ArchiveFile ArchiveType = "File"
+const (
+	// ArchiveFile is a folder of the server.
+	ArchiveFile ArchiveType = "File"
+	// ArchiveGitDestination is the folder of a GitDestination.
+	ArchiveGitDestination ArchiveType = "GitDestination"
+)
 
 // Reminders say when notifications about a prompt are sent again.
 type Reminders struct {

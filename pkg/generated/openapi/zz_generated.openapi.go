@@ -662,17 +662,25 @@ func schema_pkg_apis_configbutler_v1alpha1_Archive(ref common.ReferenceCallback)
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is File: in a folder of the server, a new file each month.\n\nPossible enum values:\n - `\"File\"` is a folder of the server.",
+							Description: "type is File (in a folder of the server, a new file each month) or GitDestination (in the folder of a GitDestination, a new file each time).\n\nPossible enum values:\n - `\"File\"` is a folder of the server.\n - `\"GitDestination\"` is the folder of a GitDestination.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"File"},
+							Enum:        []interface{}{"File", "GitDestination"},
+						},
+					},
+					"destinationRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "destinationRef names the GitDestination, whose spec.accessPolicy.allowClusterRules has to be true. It is required when type is GitDestination and must be absent otherwise.",
+							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
 						},
 					},
 				},
 				Required: []string{"type"},
 			},
 		},
+		Dependencies: []string{
+			v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()},
 	}
 }
 

@@ -162,7 +162,7 @@ func TestChoicesAreListed(t *testing.T) {
 		"GitDestinationSpec.prune":         {"Always", "Never"},
 		"CommitSigning.format":             {"OpenPGP", "SSH"},
 		"AppCatalogSpec.secrets":           {"Requester", "Shared"},
-		"Archive.type":                     {"File"},
+		"Archive.type":                     {"File", "GitDestination"},
 		"ClusterResourceRule.scope":        {"Cluster", "Namespaced"},
 		"Patch.type":                       {"JSON6902", "Merge", "StrategicMerge"},
 		"ResourceSummary.changeType":       {"Added", "Changed", "Removed"},

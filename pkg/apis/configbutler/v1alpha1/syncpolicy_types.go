@@ -127,8 +127,13 @@ type Retention struct {
 
 // Archive says where records are written before they go.
 type Archive struct {
-	// type is File: in a folder of the server, a new file each month.
+	// type is File (in a folder of the server, a new file each month) or GitDestination (in the folder of a GitDestination,
+	// a new file each time).
 	Type ArchiveType `json:"type"`
+	// destinationRef names the GitDestination, whose spec.accessPolicy.allowClusterRules has to be true. It is required when
+	// type is GitDestination and must be absent otherwise.
+	// +optional
+	DestinationRef *NamespacedObjectReference `json:"destinationRef,omitempty"`
 }
 
 // ArchiveType is a place to write records to.
@@ -136,8 +141,12 @@ type Archive struct {
 // +enum
 type ArchiveType string
 
-// ArchiveFile is a folder of the server.
-const ArchiveFile ArchiveType = "File"
+const (
+	// ArchiveFile is a folder of the server.
+	ArchiveFile ArchiveType = "File"
+	// ArchiveGitDestination is the folder of a GitDestination.
+	ArchiveGitDestination ArchiveType = "GitDestination"
+)
 
 // Reminders say when notifications about a prompt are sent again.
 type Reminders struct {

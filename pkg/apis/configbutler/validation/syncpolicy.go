@@ -91,7 +91,17 @@ func validateArchive(archive *configbutler.Archive, path *field.Path) field.Erro
 	if archive == nil {
 		return nil
 	}
-	return validateOneOf(archive.Type, path.Child("type"), configbutler.ArchiveFile)
+	errs := validateOneOf(archive.Type, path.Child("type"), configbutler.ArchiveFile, configbutler.ArchiveGitDestination)
+	path = path.Child("destinationRef")
+	switch toGit := archive.Type == configbutler.ArchiveGitDestination; {
+	case toGit && archive.DestinationRef == nil:
+		errs = append(errs, field.Required(path, "type GitDestination needs it"))
+	case toGit:
+		errs = append(errs, validateNamespacedObjectReference(*archive.DestinationRef, path)...)
+	case archive.DestinationRef != nil:
+		errs = append(errs, field.Forbidden(path, "must be absent unless type is GitDestination"))
+	}
+	return errs
 }
 
 func validateReminders(intervals []metav1.Duration, path *field.Path) field.ErrorList {

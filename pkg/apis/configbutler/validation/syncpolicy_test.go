@@ -30,11 +30,15 @@ func lasting(d time.Duration) *metav1.Duration { return &metav1.Duration{Duratio
 
 func TestSyncPolicy(t *testing.T) {
 	type pol = *configbutler.SyncPolicy
+	destination := &configbutler.NamespacedObjectReference{Namespace: "team-a", Name: "records"}
 	checkChanges(t, syncPolicy, validation.ValidateSyncPolicy, validation.ValidateSyncPolicyUpdate, []change[pol]{
 		{name: "everything stopped", do: func(p pol) {
 			p.Spec.Suspend = configbutler.SuspendedWork{EnvironmentAutoSync: true, DependencyAutoSync: true, CatalogNotices: true, Pipelines: true}
 		}},
 		{name: "an archive", do: func(p pol) { p.Spec.Retention.Archive = &configbutler.Archive{Type: configbutler.ArchiveFile} }},
+		{name: "an archive in Git", do: func(p pol) {
+			p.Spec.Retention.Archive = &configbutler.Archive{Type: configbutler.ArchiveGitDestination, DestinationRef: destination}
+		}},
 		{name: "nothing kept", do: func(p pol) { p.Spec.Retention.KeepPerSubject = ptr.To(int32(0)) }},
 		{name: "the same backoff each time", do: func(p pol) { p.Spec.Retry.MaxBackoff = p.Spec.Retry.Backoff }},
 		{
@@ -74,8 +78,28 @@ func TestSyncPolicy(t *testing.T) {
 			path: "spec.retention.maxPerSubject", says: "at least 1001 and at most 100000",
 		},
 		{
-			name: "an archive in Git", do: func(p pol) { p.Spec.Retention.Archive = &configbutler.Archive{Type: "GitDestination"} },
-			path: "spec.retention.archive.type", says: `"GitDestination": supported values: "File"`,
+			name: "an archive of an unknown type", do: func(p pol) { p.Spec.Retention.Archive = &configbutler.Archive{Type: "Tape"} },
+			path: "spec.retention.archive.type", says: `"File", "GitDestination"`,
+		},
+		{
+			name: "an archive in no destination", do: func(p pol) {
+				p.Spec.Retention.Archive = &configbutler.Archive{Type: configbutler.ArchiveGitDestination}
+			},
+			path: "spec.retention.archive.destinationRef", says: "needs it",
+		},
+		{
+			name: "an archive in a destination of no namespace", do: func(p pol) {
+				p.Spec.Retention.Archive = &configbutler.Archive{
+					Type: configbutler.ArchiveGitDestination, DestinationRef: &configbutler.NamespacedObjectReference{Name: "records"},
+				}
+			},
+			path: "spec.retention.archive.destinationRef.namespace", says: "Required",
+		},
+		{
+			name: "a file in a destination", do: func(p pol) {
+				p.Spec.Retention.Archive = &configbutler.Archive{Type: configbutler.ArchiveFile, DestinationRef: destination}
+			},
+			path: "spec.retention.archive.destinationRef", says: "unless type is GitDestination",
 		},
 		{
 			name: "no dismissal", do: func(p pol) { p.Spec.MaxDismissals = ptr.To(int32(0)) },

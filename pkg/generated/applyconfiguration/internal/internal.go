@@ -186,6 +186,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Archive
   map:
     fields:
+    - name: destinationRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference
     - name: type
       type:
         scalar: string

@@ -14,8 +14,12 @@ import (
 //
 // Archive says where records are written before they go.
 type ArchiveApplyConfiguration struct {
-	// type is File: in a folder of the server, a new file each month.
+	// type is File (in a folder of the server, a new file each month) or GitDestination (in the folder of a GitDestination,
+	// a new file each time).
 	Type *configbutlerv1alpha1.ArchiveType `json:"type,omitempty"`
+	// destinationRef names the GitDestination, whose spec.accessPolicy.allowClusterRules has to be true. It is required when
+	// type is GitDestination and must be absent otherwise.
+	DestinationRef *NamespacedObjectReferenceApplyConfiguration `json:"destinationRef,omitempty"`
 }
 
 // ArchiveApplyConfiguration constructs a declarative configuration of the Archive type for use with
@@ -29,5 +33,13 @@ func Archive() *ArchiveApplyConfiguration {
 // If called multiple times, the Type field is set to the value of the last call.
 func (b *ArchiveApplyConfiguration) WithType(value configbutlerv1alpha1.ArchiveType) *ArchiveApplyConfiguration {
 	b.Type = &value
+	return b
+}
+
+// WithDestinationRef sets the DestinationRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DestinationRef field is set to the value of the last call.
+func (b *ArchiveApplyConfiguration) WithDestinationRef(value *NamespacedObjectReferenceApplyConfiguration) *ArchiveApplyConfiguration {
+	b.DestinationRef = value
 	return b
 }
