@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 )
 
-// references lets admission see the rules and destinations in storage. It asks the server itself, without a resource
+// references lets admission see the rules, policies and destinations in storage. It asks the server itself, without a resource
 // version, for a list that no cache makes older than the writes of other replicas.
 type references struct {
 	client versioned.Interface
@@ -51,6 +51,17 @@ func (r *references) ClusterWatchRules(ctx context.Context) ([]configbutler.Clus
 	}
 	var out configbutler.ClusterWatchRuleList
 	err = v1alpha1.Convert_v1alpha1_ClusterWatchRuleList_To_configbutler_ClusterWatchRuleList(list, &out, nil)
+	return out.Items, err
+}
+
+// SyncPolicies lists all, which is one.
+func (r *references) SyncPolicies(ctx context.Context) ([]configbutler.SyncPolicy, error) {
+	list, err := r.client.ConfigbutlerV1alpha1().SyncPolicies().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var out configbutler.SyncPolicyList
+	err = v1alpha1.Convert_v1alpha1_SyncPolicyList_To_configbutler_SyncPolicyList(list, &out, nil)
 	return out.Items, err
 }
 

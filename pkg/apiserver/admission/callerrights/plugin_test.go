@@ -335,11 +335,11 @@ func refusedWithoutAny(t *testing.T, obj runtime.Object, resolver callerrights.R
 	}
 }
 
-// requests spells out list and watch for what is not a whole request.
+// requests spells out list and watch for what is not a whole request of get or list.
 func requests(asks []string) []string {
 	var requests []string
 	for _, ask := range asks {
-		if strings.HasPrefix(ask, "get ") {
+		if strings.HasPrefix(ask, "get ") || strings.HasPrefix(ask, "list ") {
 			requests = append(requests, ask)
 			continue
 		}

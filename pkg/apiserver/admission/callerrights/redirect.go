@@ -75,12 +75,13 @@ func target(ref configbutler.ObjectReference, namespace string) types.Namespaced
 	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
-// flow gathers what existing rules send to destinations. Rules count whether or not the destination admits them, since
-// its owner can admit them later.
+// flow gathers what existing rules, and the archive of the SyncPolicy, send to destinations. They count whether or not the
+// destination admits them, since its owner can admit them later.
 type flow struct {
 	plugin       *Plugin
 	rules        []configbutler.WatchRule
 	clusterRules []configbutler.ClusterWatchRule
+	policies     []configbutler.SyncPolicy
 	remedy       string
 	needs        []need
 	// seen keeps needs from being asked for twice.
@@ -90,7 +91,7 @@ type flow struct {
 // subject is what a need to read is about.
 type subject struct{ namespace, group, resource string }
 
-// newFlow knows the rules that exist.
+// newFlow knows the rules that exist, and the SyncPolicy.
 func (p *Plugin) newFlow(ctx context.Context, remedy string) (*flow, error) {
 	rules, err := p.references.WatchRules(ctx)
 	if err != nil {
@@ -100,7 +101,11 @@ func (p *Plugin) newFlow(ctx context.Context, remedy string) (*flow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the cluster rules: %w", err)
 	}
-	return &flow{plugin: p, rules: rules, clusterRules: clusterRules, remedy: remedy, seen: map[subject]bool{}}, nil
+	policies, err := p.references.SyncPolicies(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing the SyncPolicies: %w", err)
+	}
+	return &flow{plugin: p, rules: rules, clusterRules: clusterRules, policies: policies, remedy: remedy, seen: map[subject]bool{}}, nil
 }
 
 // into gathers what the rules send to a destination.
@@ -121,6 +126,13 @@ func (f *flow) into(destination *configbutler.GitDestination) {
 			continue
 		}
 		f.add(f.plugin.readByClusterRule(rule), secrets, fmt.Sprintf("which ClusterWatchRule %s sends to GitDestination %s", rule.Name, key))
+	}
+	for i := range f.policies {
+		archive := f.policies[i].Spec.Retention.Archive
+		if archive == nil || archive.DestinationRef == nil || types.NamespacedName(*archive.DestinationRef) != key {
+			continue
+		}
+		f.add(archivedBy(&f.policies[i]), secrets, fmt.Sprintf("which the SyncPolicy archives in GitDestination %s", key))
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 type existing struct {
 	rules        []configbutler.WatchRule
 	clusterRules []configbutler.ClusterWatchRule
+	policies     []configbutler.SyncPolicy
 	destinations []configbutler.GitDestination
 	fails        string
 }
@@ -41,6 +42,10 @@ func (e existing) WatchRules(context.Context) ([]configbutler.WatchRule, error) 
 
 func (e existing) ClusterWatchRules(context.Context) ([]configbutler.ClusterWatchRule, error) {
 	return e.clusterRules, e.fault("clusterRules")
+}
+
+func (e existing) SyncPolicies(context.Context) ([]configbutler.SyncPolicy, error) {
+	return e.policies, e.fault("policies")
 }
 
 func (e existing) GitDestinations(context.Context) ([]configbutler.GitDestination, error) {
@@ -114,12 +119,16 @@ func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
 	across.destinations = []configbutler.GitDestination{*goal(func(d *configbutler.GitDestination) {
 		d.Namespace, d.Name, d.Spec.RepoRef.Namespace = "bank", "main", "shop"
 	})}
+	archiving := existing{policies: []configbutler.SyncPolicy{*archivingIn("main")}, destinations: fed().destinations}
 	tests := []struct {
 		name     string
 		obj, old runtime.Object
 		existing existing
 		asks     []string
 	}{
+		{name: "a destination that the archive waits for", obj: goal(), existing: archiving, asks: []string{records}},
+		{name: "a destination that the archive is not in", obj: goal(func(d *configbutler.GitDestination) { d.Name = "new" }), existing: archiving},
+		{name: "a repository with the archive", obj: at("mine", ""), old: at("u", ""), existing: archiving, asks: []string{records}},
 		{name: "a destination that rules wait for", obj: goal(), existing: fed(), asks: fromEverywhere},
 		{name: "without Secrets", obj: goal(without), existing: fed(), asks: []string{"configmaps shop", "configmaps bank", "nodes"}},
 		{name: "a destination of another name", obj: goal(func(d *configbutler.GitDestination) { d.Name = "new" }), existing: fed()},
@@ -202,7 +211,7 @@ func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
 }
 
 func TestNothingIsRedirectedUnseen(t *testing.T) {
-	for _, list := range []string{"rules", "clusterRules", "destinations"} {
+	for _, list := range []string{"rules", "clusterRules", "policies", "destinations"} {
 		t.Run(list, func(t *testing.T) {
 			references := fed()
 			references.fails = list

@@ -14,5 +14,6 @@ import (
 type References interface {
 	WatchRules(ctx context.Context) ([]configbutler.WatchRule, error)
 	ClusterWatchRules(ctx context.Context) ([]configbutler.ClusterWatchRule, error)
+	SyncPolicies(ctx context.Context) ([]configbutler.SyncPolicy, error)
 	GitDestinations(ctx context.Context) ([]configbutler.GitDestination, error)
 }

@@ -52,6 +52,12 @@ func (p *Plugin) wantedBy(ctx context.Context, c change) (wanted, error) {
 			return wanted{}, nil
 		}
 		return p.readByClusterRule(o), nil
+	case *configbutler.SyncPolicy:
+		before, ok := c.old.(*configbutler.SyncPolicy)
+		if ok && equality.Semantic.DeepEqual(o.Spec.Retention.Archive, before.Spec.Retention.Archive) {
+			return wanted{}, nil
+		}
+		return archivedBy(o), nil
 	case *configbutler.AppCatalog:
 		before, ok := c.old.(*configbutler.AppCatalog)
 		if ok && showsNoMore(&o.Spec, &before.Spec) {
@@ -88,6 +94,17 @@ func (p *Plugin) readByClusterRule(rule *configbutler.ClusterWatchRule) wanted {
 		r.add(selected.ResourceRule, selected.Scope, field.NewPath("spec", "rules").Index(i))
 	}
 	return r.wanted
+}
+
+// archivedBy is what the server sends to a destination for a SyncPolicy.
+func archivedBy(policy *configbutler.SyncPolicy) wanted {
+	if archive := policy.Spec.Retention.Archive; archive == nil || archive.DestinationRef == nil {
+		return wanted{}
+	}
+	return wanted{needs: []need{{
+		verbs: []string{"list"}, group: configbutler.GroupName, resource: "syncstatuses",
+		cause: onBehalf, remedy: "or let spec.retention.archive.type be File",
+	}}}
 }
 
 // secretsOf are the Secrets that a repository names. Any change of its spec needs them: a new URL alone would send their
