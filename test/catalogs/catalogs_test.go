@@ -27,6 +27,7 @@ func TestCatalogs(t *testing.T) {
 		{"records come to every state", (*stage).lived},
 		{"Events tell of a catalog unless notices are stopped", (*stage).announced},
 		{"records are archived before they go", (*stage).retained},
+		{"records are archived in Git before they go", (*stage).archivedInGit},
 		{"a restart records nothing but what has changed", (*stage).restarted},
 		{"a watch that has expired records nothing but what has changed", (*stage).expired},
 	} {

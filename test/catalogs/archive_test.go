@@ -1,0 +1,111 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// archivedInGit lets each catalog have no more than its newest record, and a branch the others.
+func (s *stage) archivedInGit(t *testing.T) {
+	c := s.newScene(t, "archived")
+	defer s.gather(t, shortWindow)
+	m := s.NewMirror(t, c.source)
+	m.Watch(t, "workloads", "deployments")
+	m.Settled(t)
+	c.newCatalog(t, "shop")
+	c.setImage(t, s.ann, "api", "shop/api:2")
+	c.recorded(t, "shop", 2)
+	c.setImage(t, s.bob, "worker", "shop/worker:2")
+	c.recorded(t, "shop", 3)
+	before, err := c.records(t.Context(), "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := fmt.Sprintf("archive: {type: GitDestination, destinationRef: {namespace: %s, name: main}}}", m.Namespace)
+
+	s.govern(t, "retention: {days: 90, keepPerSubject: 1, maxPerSubject: 1, "+archive)
+	mirrortest.Eventually(t, "the SyncPolicy says that the destination does not admit it", func(ctx context.Context) error {
+		out, err := s.Administrator.Run(ctx, "get", "syncpolicy", "default", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
+		if err == nil && !strings.Contains(out, "spec.accessPolicy.allowClusterRules can") {
+			err = fmt.Errorf("it says %q", out)
+		}
+		return err
+	})
+	c.recorded(t, "shop", 3)
+
+	if _, err := s.Administrator.Run(t.Context(), "patch", "gitdestination", "main", "-n", m.Namespace, "--type=merge",
+		"-p", `{"spec":{"accessPolicy":{"allowClusterRules":true}}}`); err != nil {
+		t.Fatal(err)
+	}
+	mirrortest.Eventually(t, "the destination is admitted again", func(ctx context.Context) error {
+		out, err := s.Administrator.Run(ctx, "get", "gitdestination", "main", "-n", m.Namespace, "-o",
+			`jsonpath={.metadata.generation}-{.status.observedGeneration}`)
+		if generation, observed, _ := strings.Cut(out, "-"); err == nil && generation != observed {
+			err = fmt.Errorf("generation %s, observed %s", generation, observed)
+		}
+		return err
+	})
+	s.govern(t, "retention: {days: 91, keepPerSubject: 1, maxPerSubject: 1, "+archive) // is looked at now
+	mirrortest.Eventually(t, "the older records go", func(ctx context.Context) error {
+		left, err := c.records(ctx, "shop")
+		if err == nil && len(left) > 1 {
+			err = fmt.Errorf("%d are there", len(left))
+		}
+		return err
+	})
+	if left := c.recorded(t, "shop", 1); left.Name != before[2].Name {
+		t.Errorf("%s is left, want the newest, %s", left.Name, before[2].Name)
+	}
+	inGit := c.archivedIn(t, m)
+	for _, record := range before[:2] {
+		if diff := cmp.Diff(asJSON(t, &record), inGit[record.Name]); diff != "" {
+			t.Errorf("archived (-as kubectl printed it +in the branch):\n%s", diff)
+		}
+	}
+	if len(inGit) != 2 {
+		t.Errorf("%d records of the team are archived, want 2", len(inGit))
+	}
+	m.Settled(t)
+	m.Intact(t)
+}
+
+// archivedIn are the records of the team that are in the branch, as JSON by name.
+func (c *scene) archivedIn(t *testing.T, m *mirrortest.Mirror) map[string]string {
+	t.Helper()
+	folder := m.Folder + "/.configbutler/archive/"
+	files, err := m.Git(t.Context(), "ls-tree", "-r", "--name-only", "main", folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, file := range strings.Fields(files) {
+		text, err := m.Git(t.Context(), "show", "main:"+file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text) {
+			var record v1alpha1.SyncStatus
+			if err := json.Unmarshal([]byte(line), &record); err != nil {
+				t.Fatalf("reading %q: %v", line, err)
+			}
+			if _, twice := out[record.Name]; twice {
+				t.Errorf("%s is archived twice", record.Name)
+			}
+			if record.Namespace == c.team {
+				out[record.Name] = asJSON(t, &record)
+			}
+		}
+	}
+	return out
+}
