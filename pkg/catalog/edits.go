@@ -47,7 +47,7 @@ func (c *catalogs) tryAgain(ctx context.Context, catalog *v1alpha1.AppCatalog, o
 
 // sourceFirst is the occasion of what the source has changed by itself before an edit.
 func sourceFirst(edit occasion) occasion {
-	return occasion{batch: "before-" + edit.batch, gathered: true, detected: edit.detected}
+	return occasion{batch: "before-" + edit.batch, gathered: true, detected: edit.detected, before: edit.generation}
 }
 
 // patchesFor are those that a workload is offered with. While an edit is pending they are those of before, or what the edit

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
 // TestWhatNoEventHasToldOfIsNotTheEditors edits a catalog before the event of a change of its source has come.
@@ -74,6 +75,26 @@ func TestAnEditIsTheEditorsWhateverTheSourceDoes(t *testing.T) {
 					t.Errorf("the catalog offers %s", got)
 				}
 			})
+		}
+	}
+}
+
+// TestNothingIsToldBeforeAnEditThatIsOver looks at an edit that a cache says is to be taken over. What the source has changed
+// since it was is told by the batch that it comes with.
+func TestNothingIsToldBeforeAnEditThatIsOver(t *testing.T) {
+	before := sourceFirst(occasion{batch: syncrecord.EditBatch(2), generation: 2})
+	for name, test := range map[string]struct {
+		status v1alpha1.AppCatalogStatus
+		over   bool
+	}{
+		"not taken over":       {v1alpha1.AppCatalogStatus{ObservedGeneration: 1}, false},
+		"taken over":           {v1alpha1.AppCatalogStatus{ObservedGeneration: 2}, true},
+		"followed by another":  {v1alpha1.AppCatalogStatus{ObservedGeneration: 3}, true},
+		"waiting for a pause":  {v1alpha1.AppCatalogStatus{ObservedGeneration: 2, PendingEdits: []v1alpha1.CatalogEdit{{Generation: 2}}}, false},
+		"taken over, one more": {v1alpha1.AppCatalogStatus{ObservedGeneration: 2, PendingEdits: []v1alpha1.CatalogEdit{{Generation: 3}}}, true},
+	} {
+		if over := before.answered(&v1alpha1.AppCatalog{Status: test.status}); over != test.over {
+			t.Errorf("%s: over %v", name, over)
 		}
 	}
 }

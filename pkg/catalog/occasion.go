@@ -29,6 +29,8 @@ type occasion struct {
 	resync bool
 	// generation is that of the spec that is taken over, 0 when that is another occasion.
 	generation int64
+	// before is the generation of the edit that this is to be recorded before; nothing is when the edit has been taken over.
+	before int64
 	// request is the ID of a request to read the source anew.
 	request string
 	// later says that the edit waits for the end of a pause.
@@ -75,7 +77,8 @@ func (o occasion) answered(catalog *v1alpha1.AppCatalog) bool {
 	if o.request != "" {
 		return !slices.ContainsFunc(catalog.Status.PendingSyncs, func(p v1alpha1.PendingCatalogSync) bool { return p.ID == o.request })
 	}
-	return o.generation > 0 && o.generation <= catalog.Status.ObservedGeneration && !awaits(catalog, o.generation)
+	generation := max(o.generation, o.before)
+	return generation > 0 && generation <= catalog.Status.ObservedGeneration && !awaits(catalog, generation)
 }
 
 // occasionsOf are what people have asked for: a change of the spec, and then to read the source anew.
