@@ -258,7 +258,7 @@ func TestRecordsStayWhenThereIsNoPlaceForThem(t *testing.T) {
 		policy       *v1alpha1.SyncPolicy
 		want         string
 	}{
-		{"what another version of the server has", t.TempDir(), policy(elsewhere), "spec.retention.archive.type of the SyncPolicy is Tape, in which this server cannot archive"},
+		{"what another version of the server has", t.TempDir(), policy(elsewhere), "spec.retention.archive.type of the SyncPolicy is Tape"},
 		{"no folder", "", policy(), "spec.retention.archive of the SyncPolicy wants files, and this server has no folder for them"},
 		{"a folder in none", filepath.Join(t.TempDir(), "a", "b"), policy(), "no such file or directory"},
 		{"a file in the way", occupied, policy(), "occupied"},
