@@ -7,14 +7,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -25,57 +23,11 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/announce"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/keyring"
 	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/workstore"
 )
-
-// RecordWriter writes the records that the API lets nobody write.
-type RecordWriter interface {
-	Write(ctx context.Context, record runtime.Object) error
-}
-
-// Config is what a Controller needs. All fields are required unless their comment says otherwise.
-type Config struct {
-	// Slipstream reaches the objects that users write.
-	Slipstream versioned.Interface
-	// Cluster reaches the API server whose objects are mirrored, with the server's own rights.
-	Cluster *rest.Config
-	// Store keeps what must outlive the process.
-	Store *workstore.Store
-	// Records writes GitDestinationStatuses.
-	Records RecordWriter
-	// Identity is what commits say about this server; its ClusterUID is filled in.
-	Identity Identity
-	// Limits bound batches and branches.
-	Limits Limits
-	// Leases are the place and the times of the Leases that branches are written under.
-	Leases Leases
-	// Policy says what rules mean that do not name their types.
-	Policy source.Policy
-	// DiscoveryRefresh (--discovery-refresh, 5 m) is how often discovery is asked without cause.
-	DiscoveryRefresh time.Duration
-	// AllowInsecure (--git-allow-insecure) lets http and file URLs in.
-	AllowInsecure bool
-	// Facts are the reports of who made changes; nil: there are none.
-	Facts attribution.Facts
-	// Hash is the keyed hash of canonical content that facts have; nil: they have none.
-	Hash func([]byte) string
-	// AuditExpected says that API servers are set up to report what they audit.
-	AuditExpected bool
-	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
-	AttributionMaxWait time.Duration
-	// Landings are told which commits hold the objects that somebody cares for; nil: nobody is.
-	Landings Landings
-	// Deposits are files that others have for destinations; nil: nobody has any.
-	Deposits *Deposits
-	// Dial opens connections to repositories.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-}
 
 // mirror keeps branches equal to what rules select in the cluster, for one term of
 // leadership.
