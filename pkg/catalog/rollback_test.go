@@ -46,6 +46,20 @@ func (s *stage) offers(want map[string]string) {
 	}
 }
 
+func TestRevisionsAreToldToOthers(t *testing.T) {
+	s, _ := grownStage(t)
+	offered, err := NewRevisions(s.store()).Offered(t.Context(), s.catalog("shop").UID, 2)
+	if err != nil || len(offered) != 2 {
+		t.Fatalf("%v: %v", offered, err)
+	}
+	if api := offered[reference{Kind: "Deployment", Name: "api"}]; !strings.Contains(string(api.Manifest.Raw), "shop/api:2") {
+		t.Errorf("offered %s", api.Manifest.Raw)
+	}
+	if offered, err := NewRevisions(s.store()).Offered(t.Context(), s.catalog("shop").UID, 9); err != nil || offered != nil {
+		t.Errorf("of a revision that there is not: %v, %v", offered, err)
+	}
+}
+
 func TestRollbacksOfferWhatWasThere(t *testing.T) {
 	s, records := grownStage(t)
 	s.edit("shop", "bob", pin(1))
