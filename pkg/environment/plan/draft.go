@@ -30,20 +30,8 @@ type Planner struct {
 // Plan returns what a sync does in a situation. It fails when patches of the environment do not fit what they are for, or an
 // object is not of the shape of its type: then nothing is to be done at all.
 func (p Planner) Plan(ctx context.Context, s Situation) (*Plan, error) {
-	copies, err := s.newCopier(p.Marks)
+	d, err := p.draft(&s)
 	if err != nil {
-		return nil, err
-	}
-	d := &draft{
-		Situation: &s, copies: copies, merger: threeway.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, hasher: p.Hasher,
-		source: byKey(s.Source), live: byKey(s.Live), wanted: map[Key]*wanted{}, why: map[Key]string{},
-		required: sets.New[references.Target](), absent: sets.New[Key](), plan: &Plan{},
-	}
-	find := d.discover
-	if s.Action == v1alpha1.SyncActionCluster {
-		find = d.refresh
-	}
-	if err := find(); err != nil {
 		return nil, err
 	}
 	if err := d.steps(ctx); err != nil {
@@ -53,9 +41,26 @@ func (p Planner) Plan(ctx context.Context, s Situation) (*Plan, error) {
 		d.removals()
 	}
 	slices.SortFunc(d.plan.Steps, inOrder)
-	d.plan.Reported = append(d.plan.Reported, sets.List(copies.problems)...)
+	d.plan.Reported = append(d.plan.Reported, sets.List(d.copies.problems)...)
 	d.plan.Index, err = d.index()
 	return d.plan, err
+}
+
+// draft begins a plan with what is wanted.
+func (p Planner) draft(s *Situation) (*draft, error) {
+	copies, err := s.newCopier(p.Marks)
+	if err != nil {
+		return nil, err
+	}
+	d := &draft{
+		Situation: s, copies: copies, merger: threeway.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, hasher: p.Hasher,
+		source: byKey(s.Source), live: byKey(s.Live), wanted: map[Key]*wanted{}, why: map[Key]string{},
+		required: sets.New[references.Target](), absent: sets.New[Key](), plan: &Plan{},
+	}
+	if s.Action == v1alpha1.SyncActionCluster {
+		return d, d.refresh()
+	}
+	return d, d.discover()
 }
 
 // draft is a plan in the making.

@@ -5,6 +5,8 @@ package plan
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -25,6 +27,9 @@ var ranks = map[schema.GroupKind]int{
 	{Group: "policy", Kind: "PodDisruptionBudget"}:          7,
 	{Group: "networking.k8s.io", Kind: "Ingress"}:           8,
 }
+
+// Kinds are those of which an environment writes objects.
+func Kinds() []schema.GroupKind { return slices.Collect(maps.Keys(ranks)) }
 
 // inOrder compares steps by when they are done: deletions come last, and in the reverse order.
 func inOrder(a, b Step) int {

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -38,6 +39,9 @@ func Owns(e *v1alpha1.Environment, object *unstructured.Unstructured) bool {
 	}
 	return metav1.GetControllerOfNoCopy(object) == nil
 }
+
+// Written selects what an environment has written, and what controllers make of it.
+func Written(e *v1alpha1.Environment) labels.Selector { return labels.SelectorFromSet(identity(e)) }
 
 // owner is who has written a live object.
 type owner int

@@ -21,8 +21,8 @@ type Situation struct {
 	Revision  int64
 	Workloads []*unstructured.Unstructured
 	// SourceNamespace is the catalog's, and Source are its ConfigMaps, Secrets, Services, ServiceAccounts,
-	// HorizontalPodAutoscalers, PodDisruptionBudgets and Ingresses. Those that workloads do not need may be left out; so may,
-	// when the action is Cluster, what the index does not name. What is not among them does not exist.
+	// HorizontalPodAutoscalers, PodDisruptionBudgets and Ingresses. Those that nobody needs (Planner.Needs) may be left out. What is
+	// not among them does not exist.
 	SourceNamespace string
 	Source          []*unstructured.Unstructured
 	// Live are objects of the target, with their managedFields: all that the environment has written, whatever has the name of

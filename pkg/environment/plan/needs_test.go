@@ -1,0 +1,56 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+// TestNeeds reads of the source only what plans need, until they need nothing more: the plan is the one of the whole source.
+func TestNeeds(t *testing.T) {
+	for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionAll, v1alpha1.SyncActionCluster} {
+		t.Run(string(action), func(t *testing.T) {
+			s := newStage(t, production(t)...)
+			if action == v1alpha1.SyncActionCluster {
+				s.sync()
+			}
+			s.Action = action
+			s.drop("ConfigMap", "web")
+			want := written(s.plan())
+			byName := []string{"ConfigMap", "Secret", "ServiceAccount"}
+			kept := s.Source
+			s.Source = slices.DeleteFunc(slices.Clone(kept), func(o *unstructured.Unstructured) bool { return slices.Contains(byName, o.GetKind()) })
+			for before := -1; before != len(s.Source); {
+				before = len(s.Source)
+				s.Source = append(s.Source, needed(t, s.Situation, kept)...)
+			}
+			if len(s.Source) == len(kept) {
+				t.Error("everything is needed")
+			}
+			if diff := cmp.Diff(want, written(s.plan())); diff != "" {
+				t.Errorf("another plan than of the whole source:\n%s", diff)
+			}
+		})
+	}
+}
+
+// needed are the objects that a situation needs and does not have.
+func needed(t *testing.T, s plan.Situation, of []*unstructured.Unstructured) []*unstructured.Unstructured {
+	t.Helper()
+	needs, err := planner().Needs(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range s.Source {
+		needs.Delete(plan.KeyOf(o))
+	}
+	return slices.DeleteFunc(slices.Clone(of), func(o *unstructured.Unstructured) bool { return !needs.Has(plan.KeyOf(o)) })
+}
