@@ -1,0 +1,254 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+// unrelated is what no workload needs.
+const unrelated = "{apiVersion: v1, kind: Secret, metadata: {name: unrelated}, data: {a: aHVudGVyMg==}}"
+
+// TestPlansAreThoseOfEverything compares plans of what was read with plans of the whole source.
+func TestPlansAreThoseOfEverything(t *testing.T) {
+	for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionAll, v1alpha1.SyncActionCatalog, v1alpha1.SyncActionCluster} {
+		t.Run(string(action), func(t *testing.T) {
+			all := append(production(t), environmenttest.Object(t, unrelated))
+			s := newStage(t, all...)
+			if action == v1alpha1.SyncActionCluster {
+				s.recordDependencies()
+			}
+			request := s.request()
+			request.Action = action
+			situation := s.situation(request)
+			whole := situation
+			whole.Source = slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool {
+				return v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(o.GetKind())].Resource != ""
+			})
+			want, got := planned(t, whole), planned(t, situation)
+			if diff := cmp.Diff(lines(want), lines(got)); diff != "" || len(got.Steps) == 0 {
+				t.Errorf("%d steps, another plan:\n%s", len(got.Steps), diff)
+			}
+			if diff := cmp.Diff(want.Index, got.Index); diff != "" {
+				t.Errorf("another index:\n%s", diff)
+			}
+			for _, request := range s.Told() {
+				if request == "GET production/secrets" || strings.Contains(request, "unrelated") {
+					t.Errorf("requested: %s", request)
+				}
+			}
+		})
+	}
+}
+
+// recordDependencies has the records there that a sync leaves.
+func (s *stage) recordDependencies() {
+	s.T.Helper()
+	first := s.situation(s.request())
+	s.drop("appcatalogs", s.catalog.Name)
+	for _, record := range planned(s.T, first).Index {
+		s.keep(&v1alpha1.EnvironmentDependency{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: environmenttest.Teams, Name: v1alpha1.EnvironmentDependencyName("alice", record.Type, record.Source.Name),
+				Labels:          map[string]string{v1alpha1.LabelEnvironment: "alice"},
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s.environment, v1alpha1.SchemeGroupVersion.WithKind("Environment"))},
+			},
+			Status: record,
+		})
+	}
+}
+
+func lines(p *plan.Plan) []string {
+	var out []string
+	for _, step := range p.Steps {
+		out = append(out, step.String())
+	}
+	for _, failure := range p.Failures() {
+		out = append(out, failure.Message)
+	}
+	return append(out, p.Reported...)
+}
+
+const (
+	web = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      serviceAccountName: web
+      containers: [{name: web, image: "web:1", envFrom: [{configMapRef: {name: settings}}]}]
+      volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+`
+	account  = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: web}, imagePullSecrets: [{name: registry}]}"
+	settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}"
+	registry = "{apiVersion: v1, kind: Secret, metadata: {name: registry}, data: {password: aHVudGVyMg==}}"
+)
+
+// shop has a Deployment with all that it needs.
+func shop(t *testing.T) *stage {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	for _, text := range []string{web, account, settings, registry} {
+		objects = append(objects, environmenttest.Object(t, text))
+	}
+	return newStage(t, objects...)
+}
+
+// inTarget is an object of the target. One that is ours has our labels.
+func inTarget(t *testing.T, text string, ours bool) *unstructured.Unstructured {
+	t.Helper()
+	o := environmenttest.Object(t, text)
+	o.SetNamespace(environmenttest.Target)
+	if ours {
+		o.SetLabels(map[string]string{
+			v1alpha1.LabelEnvironment: "alice", v1alpha1.LabelEnvironmentNamespace: environmenttest.Teams,
+			v1alpha1.LabelEnvironmentUID: string(environmenttest.Environment().UID),
+		})
+	}
+	return o
+}
+
+func TestLiveObjects(t *testing.T) {
+	s := shop(t)
+	s.Put(inTarget(t, settings, false))
+	s.Put(inTarget(t, unrelated, true))
+	s.Put(inTarget(t, web, true))
+	s.Put(inTarget(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: old}}", true))
+	s.Put(inTarget(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: mine}}", false))
+	s.Put(inTarget(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}}", false))
+	situation := s.situation(s.request())
+	want := []string{"ConfigMap old", "ConfigMap settings", "Deployment web", "PersistentVolumeClaim data", "Secret unrelated"}
+	if diff := cmp.Diff(want, names(situation.Live)); diff != "" {
+		t.Errorf("live (-want +got):\n%s", diff)
+	}
+	want = []string{"ConfigMap settings", "Secret registry", "ServiceAccount web"}
+	if diff := cmp.Diff(want, names(situation.Source)); diff != "" {
+		t.Errorf("source (-want +got):\n%s", diff)
+	}
+	p := planned(t, situation)
+	if len(p.Reported) > 0 || len(p.NotOurs) != 1 {
+		t.Errorf("reported %q, not ours %v", p.Reported, p.NotOurs)
+	}
+}
+
+// TestVersionOfTheCatalog has a catalog that still holds a version which the cluster serves, and does not prefer.
+func TestVersionOfTheCatalog(t *testing.T) {
+	older := environmenttest.Object(t, web)
+	older.SetAPIVersion("apps/v1beta2")
+	s := newStage(t, older)
+	s.Put(inTarget(t, web, true))
+	for _, live := range s.situation(s.request()).Live {
+		if live.GetAPIVersion() != "apps/v1beta2" {
+			t.Errorf("%s is of %s", plan.KeyOf(live), live.GetAPIVersion())
+		}
+	}
+}
+
+func TestPatchesOfTheEnvironmentAreFollowed(t *testing.T) {
+	s := shop(t)
+	extra := environmenttest.Object(t, unrelated)
+	extra.SetNamespace(environmenttest.Production)
+	s.Put(extra)
+	s.environment.Spec.Patches = []v1alpha1.Patch{{
+		Target: v1alpha1.PatchTarget{Kind: "Deployment"}, Type: "StrategicMerge",
+		Patch: "spec: {template: {spec: {containers: [{name: web, envFrom: [{secretRef: {name: unrelated}}]}]}}}",
+	}}
+	if got := names(s.situation(s.request()).Source); !slices.Contains(got, "Secret unrelated") {
+		t.Errorf("source: %q", got)
+	}
+}
+
+func TestFamilyAndBase(t *testing.T) {
+	s := shop(t)
+	branch, other := environmenttest.Environment(), environmenttest.Environment()
+	branch.Name, branch.UID = "branch", "3"
+	other.Name, other.UID, other.Spec.TargetNamespace = "bob", "4", "shop-bob"
+	s.keep(s.environment, branch, other)
+	applied := inTarget(t, settings, true)
+	err := s.copies.Put(t.Context(), copies.Environment{UID: s.environment.UID}, copies.Change{
+		Revision: 1, Applied: []*unstructured.Unstructured{applied},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	situation := s.situation(s.request())
+	if len(situation.Family) != 1 || situation.Family[0].Name != "branch" {
+		t.Errorf("family %v", situation.Family)
+	}
+	if diff := cmp.Diff(map[plan.Key]*unstructured.Unstructured{plan.KeyOf(applied): applied}, situation.Base); diff != "" {
+		t.Errorf("base (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatCannotBeRead(t *testing.T) {
+	forbidden := environmenttest.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+	// A proxy that knows nothing of Kubernetes.
+	proxy := &metav1.Status{Code: http.StatusNotFound}
+	for request, tt := range map[string]struct {
+		answer *metav1.Status
+		want   string
+	}{
+		"GET production/secrets/registry":    {forbidden, "read Secret registry in production: no"},
+		"GET production/configmaps/settings": {proxy, "read ConfigMap settings in production: "},
+		"GET production/services":            {forbidden, "list services in production: no"},
+		"GET production/ingresses":           {proxy, "list ingresses.networking.k8s.io in production: "},
+		"GET shop-alice/secrets":             {forbidden, "list secrets in shop-alice: no"},
+		"GET shop-alice/deployments":         {forbidden, "list deployments.apps in shop-alice: no"},
+		"GET shop-alice/configmaps/settings": {proxy, "read ConfigMap settings in shop-alice: "},
+	} {
+		t.Run(request, func(t *testing.T) {
+			s := shop(t)
+			s.Answer(func(made string) *metav1.Status {
+				if made == request {
+					return tt.answer
+				}
+				return nil
+			})
+			_, err := s.gather(s.request())
+			if err == nil || !strings.HasPrefix(err.Error(), "read what environment teams/alice is made of: "+tt.want) {
+				t.Errorf("%v", err)
+			}
+			if tt.answer == forbidden && !apierrors.IsForbidden(err) {
+				t.Errorf("not forbidden: %v", err)
+			}
+		})
+	}
+}
+
+func TestRecordsThatCannotBeRead(t *testing.T) {
+	for resource, want := range map[string]string{
+		"appcatalogs": "read AppCatalog teams/shop", "catalogworkloads": "list CatalogWorkloads in teams",
+		"environments": "list Environments in teams", "environmentdependencies": "list EnvironmentDependencies in teams",
+	} {
+		t.Run(resource, func(t *testing.T) {
+			s := shop(t)
+			s.api.PrependReactor("*", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, errors.New("the store is closed")
+			})
+			if _, err := s.gather(s.request()); err == nil || !strings.Contains(err.Error(), want+": the store is closed") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
