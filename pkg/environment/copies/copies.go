@@ -108,6 +108,15 @@ func (c *Copies) List(ctx context.Context, uid types.UID) ([]*unstructured.Unstr
 	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o == nil }), revision, err
 }
 
+// Revision returns the one that was put last in an environment, 0 if none was.
+func (c *Copies) Revision(ctx context.Context, uid types.UID) (int64, error) {
+	revision, _, err := c.current(ctx, uid)
+	if err != nil {
+		return 0, fmt.Errorf("read which revision was applied in an environment: %w", err)
+	}
+	return revision, nil
+}
+
 // At returns what was applied in an environment when a revision was put last, false unless all of it is known.
 func (c *Copies) At(ctx context.Context, uid types.UID, revision int64) ([]*unstructured.Unstructured, bool, error) {
 	there, err := c.head(ctx, uid, revision)

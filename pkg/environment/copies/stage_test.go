@@ -136,6 +136,9 @@ func (s *stage) listed() string {
 	if err != nil {
 		s.Fatal(err)
 	}
+	if alone, err := s.Revision(s.Context(), alice.UID); alone != revision || err != nil {
+		s.Errorf("revision %d beside %d: %v", alone, revision, err)
+	}
 	return strings.TrimSpace(fmt.Sprintf("%d: %s", revision, texts(objects)))
 }
 

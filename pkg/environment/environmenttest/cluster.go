@@ -139,7 +139,7 @@ func (c *Cluster) Told() []string {
 	return told
 }
 
-// Answer has requests answered by somebody else, if that returns a status.
+// Answer has requests answered by somebody else, if that returns a status. Meanwhile it may change objects.
 func (c *Cluster) Answer(answer func(request string) *metav1.Status) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,9 +167,10 @@ type request struct {
 func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	q := parse(r)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.told = append(c.told, q.String())
-	code, answer := c.respond(q)
+	instead := c.answer
+	c.mu.Unlock()
+	code, answer := c.respond(q, instead)
 	content, err := json.Marshal(answer)
 	if err != nil {
 		panic(err)
@@ -212,12 +213,14 @@ func (q *request) String() string {
 	return text
 }
 
-func (c *Cluster) respond(q *request) (int, any) {
-	if c.answer != nil {
-		if status := c.answer(q.String()); status != nil {
+func (c *Cluster) respond(q *request, instead func(request string) *metav1.Status) (int, any) {
+	if instead != nil {
+		if status := instead(q.String()); status != nil {
 			return int(status.Code), status
 		}
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch live := c.objects[q.key()]; {
 	case q.name == "" && q.Method == http.MethodGet:
 		return http.StatusOK, c.list(q)

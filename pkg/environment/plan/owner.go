@@ -43,6 +43,18 @@ func Owns(e *v1alpha1.Environment, object *unstructured.Unstructured) bool {
 // Written selects what an environment has written, and what controllers make of it.
 func Written(e *v1alpha1.Environment) labels.Selector { return labels.SelectorFromSet(identity(e)) }
 
+// Namespace is what is applied where the target does not exist, nil if it is not to be created.
+func Namespace(e *v1alpha1.Environment) *unstructured.Unstructured {
+	if !e.Spec.CreateNamespace {
+		return nil
+	}
+	namespace := &unstructured.Unstructured{}
+	namespace.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	namespace.SetName(e.Spec.TargetNamespace)
+	namespace.SetLabels(identity(e))
+	return namespace
+}
+
 // owner is who has written a live object.
 type owner int
 

@@ -1,0 +1,183 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/apply"
+	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/environment/gather"
+	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+)
+
+// plans bounds how often a run plans because others write what it writes.
+const plans = 5
+
+// Runner syncs environments. It may be used concurrently, by one run of each environment.
+type Runner struct {
+	Gatherer *gather.Gatherer
+	Applier  *apply.Applier
+	Copies   Copies
+	Records  Records
+	// Dependencies reads and deletes EnvironmentDependencies.
+	Dependencies typed.EnvironmentDependenciesGetter
+	Index        *index.Index
+}
+
+// Copies keep what was applied, as copies.Copies does.
+type Copies interface {
+	Put(ctx context.Context, environment copies.Environment, change copies.Change) error
+	Revision(ctx context.Context, environment types.UID) (int64, error)
+}
+
+// Records writes the records that the API lets nobody write.
+type Records interface {
+	Write(ctx context.Context, record runtime.Object) error
+}
+
+// Mode is how far a run goes.
+type Mode int
+
+const (
+	// Sync does everything.
+	Sync Mode = iota
+	// Check plans, and has the cluster try what is planned. Nothing is written.
+	Check
+	// Plan only plans.
+	Plan
+)
+
+// Request says what is to be synced.
+type Request struct {
+	gather.Request
+	Mode Mode
+	// Progress hears of steps that have been written, one after the other. It may be nil.
+	Progress apply.Progress
+}
+
+// Result is what came of a run.
+type Result struct {
+	// Revision is the catalog's that the plan brings.
+	Revision int64
+	// Plan is the one that was made last.
+	Plan *plan.Plan
+	// Failures are the objects because of which the run has not ended well: missing in the source, not ours, being deleted, refused by
+	// the cluster. If any is refused by the dry run, nothing was written.
+	Failures []v1alpha1.ObjectFailure
+	// Refused says that the cluster has refused something.
+	Refused bool
+	// Unchecked says that nothing could be tried because there is no target yet.
+	Unchecked bool
+	// NamespaceCreated says that the target was not there and has been created.
+	NamespaceCreated bool
+	// Written are the objects that were written, in the order in which they were.
+	Written []v1alpha1.ResourceSummary
+	// Complete says that all that was planned is done and recorded. There may be failures and conflicts all the same.
+	Complete bool
+}
+
+// Run syncs an environment. It returns an error if it could not find out or do everything for another reason than those in the
+// result, and is to be repeated; the result is of what was done until then.
+func (r *Runner) Run(ctx context.Context, request Request) (Result, error) {
+	of := &running{Runner: r, Request: request}
+	if err := of.run(ctx); err != nil {
+		return of.result, fmt.Errorf("sync environment %s/%s: %w", request.Environment.Namespace, request.Environment.Name, err)
+	}
+	return of.result, nil
+}
+
+// running is a run that goes on.
+type running struct {
+	*Runner
+	Request
+	result Result
+}
+
+func (r *running) run(ctx context.Context) error {
+	var changed []apply.Conflict
+	for range plans {
+		var err error
+		if changed, err = r.once(ctx); err != nil || len(changed) == 0 {
+			return err
+		}
+	}
+	sentences := make([]string, len(changed))
+	for i, conflict := range changed {
+		sentences[i] = conflict.Sentence
+	}
+	return fmt.Errorf("others write what it writes, all the time: %s", strings.Join(sentences, ", "))
+}
+
+// once plans, and carries the plan out. It returns what somebody else has changed since it was planned.
+func (r *running) once(ctx context.Context) ([]apply.Conflict, error) {
+	situation, err := r.Gatherer.Gather(ctx, r.Request.Request)
+	if err != nil {
+		return nil, err
+	}
+	planned, err := r.Gatherer.Planner.Plan(ctx, situation)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	r.result.Plan, r.result.Revision, r.result.Failures = planned, situation.Revision, planned.Failures()
+	s := stepsOf(planned)
+	switch r.Mode {
+	case Plan:
+		return nil, nil
+	case Check:
+		report, err := r.Applier.Check(ctx, r.target(), s.apply)
+		r.take(report, s)
+		return report.Conflicts, err
+	}
+	report, err := r.Applier.Apply(ctx, r.target(), s.apply, r.progress())
+	r.take(report, s)
+	done := err == nil && report.IsClean()
+	if kept := r.keep(ctx, situation, s, report.Written, done); err == nil {
+		err = kept
+	}
+	if err != nil || !done {
+		return report.Conflicts, err
+	}
+	if err := r.record(ctx, planned.Index); err != nil {
+		return nil, err
+	}
+	r.result.Complete = true
+	return nil, nil
+}
+
+func (r *running) target() apply.Target {
+	return apply.Target{Namespace: r.Environment.Spec.TargetNamespace, Creation: plan.Namespace(r.Environment)}
+}
+
+// progress counts what earlier plans of the run have written as well.
+func (r *running) progress() apply.Progress {
+	before := len(r.result.Written)
+	if r.Progress == nil {
+		return nil
+	}
+	return func(done, total int) { r.Progress(before+done, before+total) }
+}
+
+// take takes up what came of steps.
+func (r *running) take(report apply.Report, s steps) {
+	r.result.NamespaceCreated = r.result.NamespaceCreated || report.NamespaceCreated
+	r.result.Unchecked, r.result.Refused = report.Unchecked, len(report.Refusals) > 0
+	for _, refusal := range report.Refusals {
+		r.result.Failures = append(r.result.Failures, failureOf(refusal))
+	}
+	for _, written := range report.Written {
+		of := s.planned[written.Step]
+		r.result.Written = append(r.result.Written, v1alpha1.ResourceSummary{
+			Type: of.Kind, Namespace: of.Namespace, Name: of.Name, ChangeType: of.ChangeType(),
+		})
+	}
+}
