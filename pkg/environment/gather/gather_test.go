@@ -6,15 +6,17 @@ package gather_test
 import (
 	"errors"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -165,6 +167,36 @@ func TestVersionOfTheCatalog(t *testing.T) {
 	}
 }
 
+func TestVersionThatIsNotServed(t *testing.T) {
+	older := environmenttest.Object(t, web)
+	older.SetAPIVersion("apps/v1alpha1")
+	s := newStage(t, older)
+	_, err := s.gather(s.request())
+	want := `find the resource of Deployment web: no matches for kind "Deployment" in version "apps/v1alpha1"`
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRequestsAtOnce(t *testing.T) {
+	s := newStage(t, production(t)...)
+	var now, most atomic.Int32
+	s.Answer(func(string) *metav1.Status {
+		for n := now.Add(1); ; {
+			if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {
+				break
+			}
+		}
+		runtime.Gosched()
+		now.Add(-1)
+		return nil
+	})
+	s.situation(s.request())
+	if n := most.Load(); n > 4 {
+		t.Errorf("%d requests at once", n)
+	}
+}
+
 func TestPatchesOfTheEnvironmentAreFollowed(t *testing.T) {
 	s := shop(t)
 	extra := environmenttest.Object(t, unrelated)
@@ -243,7 +275,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(resource, func(t *testing.T) {
 			s := shop(t)
-			s.api.PrependReactor("*", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+			s.api.PrependReactor("*", resource, func(clienttesting.Action) (bool, apiruntime.Object, error) {
 				return true, nil, errors.New("the store is closed")
 			})
 			if _, err := s.gather(s.request()); err == nil || !strings.Contains(err.Error(), want+": the store is closed") {
