@@ -14,6 +14,7 @@ import (
 
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 
@@ -65,7 +66,8 @@ const unwrapped = 0
 // addFlags registers the flags by subject, and a usage text that shows them so.
 func addFlags(command *cobra.Command, opts *options.Options) {
 	sets := opts.Flags()
-	globalflag.AddGlobalFlags(sets.FlagSet("global"), command.Name())
+	// The settings of the log are among the options. Of two flags of one name, either would count.
+	globalflag.AddGlobalFlags(sets.FlagSet("global"), command.Name(), logs.SkipLoggingConfigurationFlags())
 	for _, set := range sets.FlagSets {
 		command.Flags().AddFlagSet(set)
 	}
