@@ -25,20 +25,21 @@ type reach struct {
 	exists func(namespace string) bool
 
 	mu sync.Mutex
-	// watches are those that there are, with why they are not open.
-	watches map[source.Watch]error
+	// watches are those that there are, by their namespaces, with why they are not open.
+	watches map[string]map[source.Watch]error
 }
 
 func newReach(own string, exists func(namespace string) bool) *reach {
-	return &reach{own: own, exists: exists, watches: map[source.Watch]error{}}
+	return &reach{own: own, exists: exists, watches: map[string]map[source.Watch]error{}}
 }
 
 // update notes how a watch is.
 func (r *reach) update(watch source.Watch, failure error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, wanted := r.watches[watch]; wanted {
-		r.watches[watch] = failure
+	of := r.watches[watch.Namespace]
+	if _, wanted := of[watch]; wanted {
+		of[watch] = failure
 	}
 }
 
@@ -47,13 +48,16 @@ func (r *reach) retain(running []source.Watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.watches
-	r.watches = make(map[source.Watch]error, len(running))
+	r.watches = map[string]map[source.Watch]error{}
 	for _, watch := range running {
-		failure, known := before[watch]
+		failure, known := before[watch.Namespace][watch]
 		if !known {
 			failure = errOpening
 		}
-		r.watches[watch] = failure
+		if r.watches[watch.Namespace] == nil {
+			r.watches[watch.Namespace] = map[source.Watch]error{}
+		}
+		r.watches[watch.Namespace][watch] = failure
 	}
 }
 
@@ -72,17 +76,14 @@ func (r *reach) of(namespace string) verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var failures []string
-	open, all := 0, 0
-	for watch, failure := range r.watches {
+	open, all := 0, len(r.watches[namespace])
+	for watch, failure := range r.watches[namespace] {
 		switch {
-		case watch.Namespace != namespace:
-			continue
 		case failure == nil:
 			open++
 		case !errors.Is(failure, errOpening):
 			failures = append(failures, fmt.Sprintf("%s: %v", watch, failure))
 		}
-		all++
 	}
 	switch {
 	case len(failures) > 0:
