@@ -93,7 +93,7 @@ func (c *catalogs) catalogGone(object any) {
 		object = tombstone.Obj
 	}
 	if catalog, ok := object.(*v1alpha1.AppCatalog); ok {
-		c.interests.forget(catalog.UID)
+		c.interests.forget(catalog)
 		c.events.conditions.Forget(catalog)
 		c.unseen.forget(catalog.UID)
 		c.gone.add(catalog)

@@ -4,6 +4,8 @@
 package catalog
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,31 +18,28 @@ import (
 
 // interests say which objects of sources matter to catalogs, and when one has changed in what counts.
 type interests struct {
-	mu       sync.Mutex
-	catalogs map[types.UID]*interest
+	mu sync.Mutex
+	// of are the interests of catalogs, by the namespaces that they follow, which never change.
+	of map[string]map[types.UID]*interest
 }
 
 // interest is that of one catalog. Only hashes changes, under the mutex of interests.
 type interest struct {
 	generation int64
-	namespace  string
 	rules      rules
 	holds      sets.Set[reference]
 	// hashes are those of the content that was last seen in the source.
 	hashes map[reference]string
 }
 
-func newInterests() *interests { return &interests{catalogs: map[types.UID]*interest{}} }
+func newInterests() *interests { return &interests{of: map[string]map[types.UID]*interest{}} }
 
 // set takes a catalog as it is now.
 func (i *interests) set(catalog *v1alpha1.AppCatalog) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	before := i.catalogs[catalog.UID]
-	next := &interest{
-		generation: catalog.Generation, namespace: catalog.Spec.SourceNamespace,
-		holds: sets.New[reference](), hashes: map[reference]string{},
-	}
+	before := i.of[catalog.Spec.SourceNamespace][catalog.UID]
+	next := &interest{generation: catalog.Generation, holds: sets.New[reference](), hashes: map[reference]string{}}
 	for _, entry := range catalog.Status.Workloads {
 		next.holds.Insert(reference{Kind: entry.Kind, Name: entry.Name})
 	}
@@ -52,22 +51,29 @@ func (i *interests) set(catalog *v1alpha1.AppCatalog) error {
 			return err
 		}
 	}
-	i.catalogs[catalog.UID] = next
+	if i.of[catalog.Spec.SourceNamespace] == nil {
+		i.of[catalog.Spec.SourceNamespace] = map[types.UID]*interest{}
+	}
+	i.of[catalog.Spec.SourceNamespace][catalog.UID] = next
 	return nil
 }
 
 // forget lets go of a catalog.
-func (i *interests) forget(uid types.UID) {
+func (i *interests) forget(catalog *v1alpha1.AppCatalog) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	delete(i.catalogs, uid)
+	namespace := catalog.Spec.SourceNamespace
+	delete(i.of[namespace], catalog.UID)
+	if len(i.of[namespace]) == 0 {
+		delete(i.of, namespace)
+	}
 }
 
 // taken notes what a catalog knows of its source.
 func (i *interests) taken(catalog *v1alpha1.AppCatalog, hashes map[reference]string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	of := i.catalogs[catalog.UID]
+	of := i.of[catalog.Spec.SourceNamespace][catalog.UID]
 	if of == nil || of.generation != catalog.Generation {
 		return
 	}
@@ -82,13 +88,7 @@ func (i *interests) taken(catalog *v1alpha1.AppCatalog, hashes map[reference]str
 func (i *interests) in(namespace string) []*interest {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var out []*interest
-	for _, of := range i.catalogs {
-		if of.namespace == namespace {
-			out = append(out, of)
-		}
-	}
-	return out
+	return slices.Collect(maps.Values(i.of[namespace]))
 }
 
 // wants says whether an object of the namespace matters to the catalog.
