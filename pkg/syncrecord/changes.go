@@ -14,8 +14,8 @@ import (
 // that is less than 1 MiB; etcd takes 1.5 MiB.
 const MaxListed = 1000
 
-// SetChanges writes into a record what changed, in order, each object once with what was said of it last. What is about
-// workloads counts all of them and lists MaxListed; what is about dependencies lists them only.
+// SetChanges writes into a record what changed, in order, each object once with what was said of it last. The record counts all
+// workloads among them, and names MaxListed, unless it is about dependencies.
 func SetChanges(record *v1alpha1.SyncStatus, changes []v1alpha1.ResourceSummary) {
 	distinct := lastOfEach(changes)
 	status := &record.Status
@@ -24,13 +24,15 @@ func SetChanges(record *v1alpha1.SyncStatus, changes []v1alpha1.ResourceSummary)
 	if record.Spec.Type == v1alpha1.SyncTypeDependency {
 		return
 	}
-	names := make([]string, len(distinct))
-	for i, change := range distinct {
-		names[i] = change.Name
+	var names []string
+	for _, change := range distinct {
+		if _, ok := v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(change.Type)]; ok {
+			status.WorkloadCount++
+			names = append(names, change.Name)
+		}
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	status.WorkloadCount = int32(len(distinct))
 	status.WorkloadNames = slices.Clip(names[:min(len(names), MaxListed)])
 }
 

@@ -5,6 +5,7 @@ package syncrecord_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +42,17 @@ func TestSetChanges(t *testing.T) {
 	}
 	if changes[0].ChangeType != v1alpha1.ChangeChanged || changes[3].Name != "worker" {
 		t.Errorf("the list that was given has changed: %v", changes)
+	}
+}
+
+// A run writes more than workloads.
+func TestWorkloadsAreCounted(t *testing.T) {
+	record := in(environment, inProgress, true)
+	syncrecord.SetChanges(record, []v1alpha1.ResourceSummary{
+		summary("Deployment", "web", v1alpha1.ChangeChanged), summary("ConfigMap", "settings", v1alpha1.ChangeAdded),
+	})
+	if s := record.Status; s.WorkloadCount != 1 || !slices.Equal(s.WorkloadNames, []string{"web"}) || len(s.ResourceSummaries) != 2 {
+		t.Errorf("%d workloads, %v, of %v", s.WorkloadCount, s.WorkloadNames, s.ResourceSummaries)
 	}
 }
 

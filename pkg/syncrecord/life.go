@@ -64,12 +64,12 @@ var lives = map[v1alpha1.SyncType]map[v1alpha1.SyncState]stage{
 			v1alpha1.SyncStateRetrying:   aUser,
 			v1alpha1.SyncStateSuperseded: anybody,
 		}},
-		v1alpha1.SyncStateFailed: {next: failed},
-		v1alpha1.SyncStateRetrying: {next: map[v1alpha1.SyncState]word{
+		v1alpha1.SyncStateFailed: {next: orOvertaken(failed)},
+		v1alpha1.SyncStateRetrying: {next: orOvertaken(map[v1alpha1.SyncState]word{
 			v1alpha1.SyncStateInProgress: anybody,
 			v1alpha1.SyncStateFailed:     anybody,
-		}},
-		v1alpha1.SyncStateManualIntervention: {next: needsAUser},
+		})},
+		v1alpha1.SyncStateManualIntervention: {next: orOvertaken(needsAUser)},
 		v1alpha1.SyncStateCompleted:          {},
 		v1alpha1.SyncStateSuperseded:         {},
 		v1alpha1.SyncStateDismissed:          {},
@@ -83,12 +83,13 @@ var lives = map[v1alpha1.SyncType]map[v1alpha1.SyncState]stage{
 			v1alpha1.SyncStateCompleted: anybody,
 			v1alpha1.SyncStateFailed:    anybody,
 		}},
-		v1alpha1.SyncStateFailed: {next: failed},
-		v1alpha1.SyncStateRetrying: {next: map[v1alpha1.SyncState]word{
+		v1alpha1.SyncStateFailed: {next: orOvertaken(failed)},
+		v1alpha1.SyncStateRetrying: {next: orOvertaken(map[v1alpha1.SyncState]word{
 			v1alpha1.SyncStateInProgress: anybody,
-		}},
-		v1alpha1.SyncStateManualIntervention: {next: needsAUser},
+		})},
+		v1alpha1.SyncStateManualIntervention: {next: orOvertaken(needsAUser)},
 		v1alpha1.SyncStateCompleted:          {},
+		v1alpha1.SyncStateSuperseded:         {},
 		v1alpha1.SyncStateDismissed:          {},
 	},
 }
@@ -105,6 +106,14 @@ var (
 		v1alpha1.SyncStateDismissed: aUser,
 	}
 )
+
+// orOvertaken adds that a newer run has done, or does, what is to be tried again: the last thing to do about a record of a run
+// is never to bring back what was wanted earlier.
+func orOvertaken(next map[v1alpha1.SyncState]word) map[v1alpha1.SyncState]word {
+	next = maps.Clone(next)
+	next[v1alpha1.SyncStateSuperseded] = anybody
+	return next
+}
 
 // States returns the states of a type of records, in alphabetical order; none of an unknown type.
 func States(of v1alpha1.SyncType) []v1alpha1.SyncState {

@@ -75,6 +75,32 @@ func Move(record *v1alpha1.SyncStatus, step Step) (*v1alpha1.SyncStatus, error) 
 	return moved, nil
 }
 
+// Resume returns a record of a run that died, as it is begun again: that is one more attempt.
+func Resume(record *v1alpha1.SyncStatus) (*v1alpha1.SyncStatus, error) {
+	if record.Status.State != v1alpha1.SyncStateInProgress {
+		return nil, fmt.Errorf("resuming SyncStatus %s/%s: it is %s, and only what is %s can have been interrupted",
+			record.Namespace, record.Name, record.Status.State, v1alpha1.SyncStateInProgress)
+	}
+	resumed := record.DeepCopy()
+	resumed.Status.Attempts++
+	forgetAttempt(&resumed.Status)
+	return resumed, nil
+}
+
+// Claim returns a record that the server began by itself, and that waits, as the request of a user who asks for the same.
+// Whose request it is already stays so.
+func Claim(record *v1alpha1.SyncStatus, by string) (*v1alpha1.SyncStatus, error) {
+	if state := record.Status.State; state != v1alpha1.SyncStatePending || by == "" {
+		return nil, fmt.Errorf("claiming SyncStatus %s/%s: only a user can, and only what is %s; it is %s",
+			record.Namespace, record.Name, v1alpha1.SyncStatePending, state)
+	}
+	claimed := record.DeepCopy()
+	if claimed.Status.AutoTriggered {
+		claimed.Status.Actor, claimed.Status.AutoTriggered = by, false
+	}
+	return claimed, nil
+}
+
 func checkBeginning(b Beginning) error {
 	subject, err := subjectOf(b.Spec.Type)
 	switch first := b.First.To; {
@@ -140,7 +166,7 @@ func enter(record *v1alpha1.SyncStatus, step Step) {
 	case v1alpha1.SyncStateRetrying:
 		status.Attempts++
 	case v1alpha1.SyncStateInProgress:
-		status.Progress, status.Failures, status.Warnings = nil, nil, nil
+		forgetAttempt(status)
 	case v1alpha1.SyncStateAutoApplied, v1alpha1.SyncStateApplied, v1alpha1.SyncStateCompleted:
 		status.Error = nil
 	default:
@@ -151,6 +177,11 @@ func enter(record *v1alpha1.SyncStatus, step Step) {
 	if Ended(record) {
 		status.ResolvedAt, status.ResolvedBy = &at, step.By
 	}
+}
+
+// forgetAttempt takes out what is said of the last attempt alone.
+func forgetAttempt(status *v1alpha1.SyncRecord) {
+	status.Progress, status.Failures, status.Warnings = nil, nil, nil
 }
 
 // subjectOf is the kind of the subjects of a type of records.

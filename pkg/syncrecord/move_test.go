@@ -5,6 +5,7 @@ package syncrecord_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,6 +131,42 @@ func TestARunThatIsTriedAgainCountsFromTheStart(t *testing.T) {
 	}
 	if moved.Status.Failures != nil || moved.Status.Warnings != nil {
 		t.Errorf("failures of the last attempt are left: %v, %v", moved.Status.Failures, moved.Status.Warnings)
+	}
+}
+
+// A run that died is another attempt, and says nothing of what failed before.
+func TestResume(t *testing.T) {
+	record := in(environment, inProgress, true)
+	record.Status.Attempts, record.Status.Progress = 1, &v1alpha1.Progress{Done: 3, Total: 10}
+	record.Status.Failures = []v1alpha1.ObjectFailure{{Name: "app-config"}}
+	resumed, err := syncrecord.Resume(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := resumed.Status; status.State != inProgress || status.Attempts != 2 || status.Progress != nil || status.Failures != nil {
+		t.Errorf("it goes on as %+v", status)
+	}
+	if _, err := syncrecord.Resume(in(environment, retrying, true)); err == nil || !strings.Contains(err.Error(), "it is Retrying") {
+		t.Errorf("what has not begun goes on: %v", err)
+	}
+}
+
+func TestClaim(t *testing.T) {
+	claimed, err := syncrecord.Claim(in(dependency, pending, true), "jane")
+	if err != nil || claimed.Status.Actor != "jane" || claimed.Status.AutoTriggered {
+		t.Fatalf("%v: %+v", err, claimed)
+	}
+	if again, err := syncrecord.Claim(claimed, "joe"); err != nil || again.Status.Actor != "jane" {
+		t.Errorf("%v: %+v", err, again)
+	}
+	for name, claim := range map[string]func() (*v1alpha1.SyncStatus, error){
+		"by nobody":       func() (*v1alpha1.SyncStatus, error) { return syncrecord.Claim(in(dependency, pending, true), "") },
+		"as it is done":   func() (*v1alpha1.SyncStatus, error) { return syncrecord.Claim(in(dependency, inProgress, true), "jane") },
+		"as it has ended": func() (*v1alpha1.SyncStatus, error) { return syncrecord.Claim(in(dependency, completed, true), "jane") },
+	} {
+		if _, err := claim(); err == nil {
+			t.Errorf("%s, a record is claimed", name)
+		}
 	}
 }
 

@@ -38,13 +38,15 @@ func ValidateSyncStatus(record *configbutler.SyncStatus) field.ErrorList {
 	return append(errs, validateSyncRecord(&record.Status, statusPath)...)
 }
 
-// ValidateSyncStatusUpdate checks a changed record: what it is about and who began it stay, and its state only goes where
-// it can. So whoever has read it before somebody else moved it cannot take that back, and no record takes the place of
+// ValidateSyncStatusUpdate checks a changed record: what it is about and who began it stay, unless a user asks for what waits,
+// and its state only goes where it can. So whoever has read it before somebody else moved it cannot take that back, and no record takes the place of
 // another one.
 func ValidateSyncStatusUpdate(record, old *configbutler.SyncStatus) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&record.ObjectMeta, &old.ObjectMeta, metadataPath)
 	errs = append(errs, apivalidation.ValidateImmutableField(record.Spec, old.Spec, specPath)...)
-	errs = append(errs, apivalidation.ValidateImmutableField(record.Status.Actor, old.Status.Actor, statusPath.Child("actor"))...)
+	if !claims(&record.Status, &old.Status) {
+		errs = append(errs, apivalidation.ValidateImmutableField(record.Status.Actor, old.Status.Actor, statusPath.Child("actor"))...)
+	}
 	if record.Status.State != old.Status.State {
 		errs = append(errs, validateTransition(record, old, statusPath.Child("state"))...)
 	}
@@ -52,6 +54,11 @@ func ValidateSyncStatusUpdate(record, old *configbutler.SyncStatus) field.ErrorL
 		errs = append(errs, field.Invalid(statusPath.Child("attempts"), attempts, fmt.Sprintf("must not fall: it was %d", before)))
 	}
 	return append(errs, validateSyncRecord(&record.Status, statusPath)...)
+}
+
+// claims says whether a record that waits becomes the request of a user.
+func claims(record, old *configbutler.SyncRecord) bool {
+	return old.State == configbutler.SyncStatePending && record.State == old.State && old.Actor == ""
 }
 
 // namesOfRecord are those that the record of a batch can have.

@@ -258,6 +258,29 @@ func TestRecordsAsTheyAreMadeAreValid(t *testing.T) {
 	change[struct{}]{}.check(t, validation.ValidateSyncStatusUpdate(internal(t, second), internal(t, first)))
 }
 
+// A record that waits becomes the request of whoever asks for it first, and of nobody else then.
+func TestClaims(t *testing.T) {
+	spec := v1alpha1.SyncStatusSpec{
+		Type: v1alpha1.SyncTypeDependency, Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: "alice", UID: "1"}, Batch: "b1",
+	}
+	waiting, err := syncrecord.New(syncrecord.Beginning{
+		Namespace: "team-a", DetectedAt: time.Unix(1000, 0), First: syncrecord.Step{To: v1alpha1.SyncStatePending}, Spec: spec,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting.ResourceVersion = "1"
+	claimed, err := syncrecord.Claim(waiting, "jane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	change[struct{}]{}.check(t, validation.ValidateSyncStatusUpdate(internal(t, claimed), internal(t, waiting)))
+	another := claimed.DeepCopy()
+	another.Status.Actor = "joe"
+	change[struct{}]{path: "status.actor", says: "immutable"}.check(t,
+		validation.ValidateSyncStatusUpdate(internal(t, another), internal(t, claimed)))
+}
+
 func internal(t *testing.T, record *v1alpha1.SyncStatus) *configbutler.SyncStatus {
 	t.Helper()
 	out := &configbutler.SyncStatus{}
