@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -20,13 +20,13 @@ type resolver struct {
 	policy    source.Policy
 }
 
-var _ callerrights.Resolver = &resolver{}
+var _ rights.Resolver = &resolver{}
 
 // Preset is what a rule means that names no resources.
 func (r *resolver) Preset() []schema.GroupResource { return r.policy.Default }
 
 // Resolve asks the types that are known of the cluster. What might exist in a group that does not answer is no miss.
-func (r *resolver) Resolve(selection callerrights.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
+func (r *resolver) Resolve(selection rights.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
 	snapshot := r.catalogue.Snapshot()
 	if snapshot == nil {
 		return nil, nil, false

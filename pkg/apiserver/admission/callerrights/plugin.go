@@ -22,6 +22,8 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // PluginName is the name of the plugin in flags.
@@ -31,7 +33,7 @@ const PluginName = "CallerRights"
 type Plugin struct {
 	*admission.Handler
 	authorizer authorizer.Authorizer
-	resolver   Resolver
+	resolver   rights.Resolver
 	references References
 }
 
@@ -54,17 +56,17 @@ func New() *Plugin {
 
 // wantsSources is a plugin that NewInitializer initializes.
 type wantsSources interface {
-	setSources(resolver Resolver, references References)
+	setSources(resolver rights.Resolver, references References)
 }
 
 // sourcesInitializer gives plugins what they know the rules from.
 type sourcesInitializer struct {
-	resolver   Resolver
+	resolver   rights.Resolver
 	references References
 }
 
 // NewInitializer lets the plugin resolve rules as the controllers do, and find those that are there.
-func NewInitializer(resolver Resolver, references References) admission.PluginInitializer {
+func NewInitializer(resolver rights.Resolver, references References) admission.PluginInitializer {
 	return sourcesInitializer{resolver, references}
 }
 
@@ -78,7 +80,7 @@ func (i sourcesInitializer) Initialize(plugin admission.Interface) {
 // SetAuthorizer sets the authorizer that decides for the server's own requests too.
 func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
-func (p *Plugin) setSources(resolver Resolver, references References) {
+func (p *Plugin) setSources(resolver rights.Resolver, references References) {
 	p.resolver, p.references = resolver, references
 }
 
@@ -106,7 +108,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err != nil {
 		return tryAgain(err)
 	}
-	refusals, err := p.refusals(ctx, a, wanted.needs)
+	refusals, err := p.refusals(ctx, a, wanted.permissions)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
@@ -132,47 +134,15 @@ func tryAgain(err error) error {
 // mostRefusals keeps an answer short. A shared destination may be fed from every namespace.
 const mostRefusals = 10
 
-// refusals say what of needs the caller is not allowed; the first ones, when it is much.
-func (p *Plugin) refusals(ctx context.Context, a admission.Attributes, needs []need) ([]error, error) {
+// refusals say what of permissions the caller does not have; the first ones, when it is much.
+func (p *Plugin) refusals(ctx context.Context, a admission.Attributes, permissions []rights.Permission) ([]error, error) {
+	missing, err := rights.Missing(ctx, p.authorizer, a.GetUserInfo(), permissions, mostRefusals)
+	if err != nil {
+		return nil, err
+	}
 	var refusals []error
-	for _, n := range needs {
-		missing, err := p.missing(ctx, a, n)
-		if err != nil {
-			return nil, fmt.Errorf("asking whether %q may %s: %w", a.GetUserInfo().GetName(), n, err)
-		}
-		if len(missing) == 0 {
-			continue
-		}
-		n.verbs = missing
-		refusals = append(refusals, n.refusal(a.GetUserInfo().GetName()))
-		if len(refusals) == mostRefusals {
-			break
-		}
+	for _, permission := range missing {
+		refusals = append(refusals, permission.Refusal(a.GetUserInfo().GetName()))
 	}
 	return refusals, nil
-}
-
-// missing are the verbs of n that the caller is not allowed.
-func (p *Plugin) missing(ctx context.Context, a admission.Attributes, n need) ([]string, error) {
-	var missing []string
-	for _, verb := range n.verbs {
-		decision, _, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-			User:            a.GetUserInfo(),
-			Verb:            verb,
-			Namespace:       n.namespace,
-			APIGroup:        n.group,
-			APIVersion:      "*",
-			Resource:        n.resource,
-			Name:            n.name,
-			ResourceRequest: true,
-		})
-		if decision == authorizer.DecisionAllow {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		missing = append(missing, verb)
-	}
-	return missing, nil
 }

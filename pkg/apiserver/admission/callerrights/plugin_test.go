@@ -23,6 +23,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -57,7 +58,7 @@ type served struct {
 
 func (s served) Preset() []schema.GroupResource { return s.policy.Default }
 
-func (s served) Resolve(selection callerrights.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
+func (s served) Resolve(selection rights.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
 	if s.snapshot == nil {
 		return nil, nil, false
 	}
@@ -105,14 +106,14 @@ type warnings struct{ texts []string }
 func (w *warnings) AddWarning(_, text string) { w.texts = append(w.texts, text) }
 
 // plugin is ready for use.
-func plugin(t *testing.T, r *rbac, resolver callerrights.Resolver) *callerrights.Plugin {
+func plugin(t *testing.T, r *rbac, resolver rights.Resolver) *callerrights.Plugin {
 	t.Helper()
 	return pluginAmong(t, r, resolver, existing{})
 }
 
 // pluginAmong is ready for use where there are objects already.
 func pluginAmong(
-	t *testing.T, r *rbac, resolver callerrights.Resolver, references callerrights.References,
+	t *testing.T, r *rbac, resolver rights.Resolver, references callerrights.References,
 ) *callerrights.Plugin {
 	t.Helper()
 	p := callerrights.New()
@@ -167,7 +168,7 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 	tests := []struct {
 		name     string
 		obj      runtime.Object
-		resolver callerrights.Resolver
+		resolver rights.Resolver
 		// asks are the resources that list and watch are asked for, or whole requests
 		asks     []string
 		warnings []string
@@ -324,7 +325,7 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 }
 
 // refusedWithoutAny takes each permission away in turn.
-func refusedWithoutAny(t *testing.T, obj runtime.Object, resolver callerrights.Resolver, want []string) {
+func refusedWithoutAny(t *testing.T, obj runtime.Object, resolver rights.Resolver, want []string) {
 	t.Helper()
 	for i, permission := range want {
 		some := &rbac{allowed: slices.Delete(slices.Clone(want), i, i+1)}

@@ -13,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // redirectedByDestination is what existing rules send to a destination that is new, or that leads elsewhere than old.
-func (p *Plugin) redirectedByDestination(ctx context.Context, o *configbutler.GitDestination, old runtime.Object) ([]need, error) {
+func (p *Plugin) redirectedByDestination(ctx context.Context, o *configbutler.GitDestination, old runtime.Object) ([]rights.Permission, error) {
 	if before, ok := old.(*configbutler.GitDestination); ok && sameGoal(o, before) {
 		return nil, nil
 	}
@@ -24,8 +25,10 @@ func (p *Plugin) redirectedByDestination(ctx context.Context, o *configbutler.Gi
 	if err != nil {
 		return nil, err
 	}
-	flow.into(o)
-	return flow.needs, nil
+	if err := flow.into(o); err != nil {
+		return nil, err
+	}
+	return flow.permissions, nil
 }
 
 // sameGoal says whether two versions of a destination send the same things to the same readers.
@@ -38,7 +41,7 @@ func sameGoal(o, before *configbutler.GitDestination) bool {
 
 // redirectedByRepository is what existing rules send to a repository that is new (before is nil), or that lies elsewhere
 // than before.
-func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *configbutler.GitRepoConfig) ([]need, error) {
+func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *configbutler.GitRepoConfig) ([]rights.Permission, error) {
 	if before != nil && o.Spec.RepoURL == before.Spec.RepoURL &&
 		equality.Semantic.DeepEqual(o.Spec.SecretRef, before.Spec.SecretRef) {
 		return nil, nil
@@ -57,9 +60,11 @@ func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *configbu
 		return nil, err
 	}
 	for i := range destinations {
-		flow.into(&destinations[i])
+		if err := flow.into(&destinations[i]); err != nil {
+			return nil, err
+		}
 	}
-	return flow.needs, nil
+	return flow.permissions, nil
 }
 
 // repositoryOf is the repository that a destination refers to.
@@ -78,17 +83,22 @@ func target(ref configbutler.ObjectReference, namespace string) types.Namespaced
 // flow gathers what existing rules, and the archive of the SyncPolicy, send to destinations. They count whether or not the
 // destination admits them, since its owner can admit them later.
 type flow struct {
-	plugin       *Plugin
-	rules        []configbutler.WatchRule
-	clusterRules []configbutler.ClusterWatchRule
-	policies     []configbutler.SyncPolicy
-	remedy       string
-	needs        []need
-	// seen keeps needs from being asked for twice.
+	senders     []sender
+	remedy      string
+	permissions []rights.Permission
+	// seen keeps permissions from being asked for twice.
 	seen map[subject]bool
 }
 
-// subject is what a need to read is about.
+// sender is what sends something to a destination.
+type sender struct {
+	to types.NamespacedName
+	// cause is a clause that the destination ends.
+	cause string
+	read  func() (wanted, error)
+}
+
+// subject is what a permission to read is about.
 type subject struct{ namespace, group, resource string }
 
 // newFlow knows the rules that exist, and the SyncPolicy.
@@ -105,47 +115,68 @@ func (p *Plugin) newFlow(ctx context.Context, remedy string) (*flow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the SyncPolicies: %w", err)
 	}
-	return &flow{plugin: p, rules: rules, clusterRules: clusterRules, policies: policies, remedy: remedy, seen: map[subject]bool{}}, nil
+	return &flow{senders: p.senders(rules, clusterRules, policies), remedy: remedy, seen: map[subject]bool{}}, nil
 }
 
-// into gathers what the rules send to a destination.
-func (f *flow) into(destination *configbutler.GitDestination) {
+func (p *Plugin) senders(
+	rules []configbutler.WatchRule, clusterRules []configbutler.ClusterWatchRule, policies []configbutler.SyncPolicy,
+) []sender {
+	var senders []sender
+	for i := range rules {
+		rule := &rules[i]
+		senders = append(senders, sender{
+			to: target(rule.Spec.DestinationRef, rule.Namespace), cause: fmt.Sprintf("which WatchRule %s/%s sends to", rule.Namespace, rule.Name),
+			read: func() (wanted, error) { return p.readByRule(rule) },
+		})
+	}
+	for i := range clusterRules {
+		rule := &clusterRules[i]
+		senders = append(senders, sender{
+			to: types.NamespacedName(rule.Spec.DestinationRef), cause: fmt.Sprintf("which ClusterWatchRule %s sends to", rule.Name),
+			read: func() (wanted, error) { return p.readByClusterRule(rule) },
+		})
+	}
+	for i := range policies {
+		archive := policies[i].Spec.Retention.Archive
+		if archive == nil || archive.DestinationRef == nil {
+			continue
+		}
+		senders = append(senders, sender{
+			to: types.NamespacedName(*archive.DestinationRef), cause: "which the SyncPolicy archives in",
+			read: func() (wanted, error) { return archivedBy(&policies[i]) },
+		})
+	}
+	return senders
+}
+
+// into gathers what is sent to a destination.
+func (f *flow) into(destination *configbutler.GitDestination) error {
 	key := types.NamespacedName{Namespace: destination.Namespace, Name: destination.Name}
 	// With Encrypt, Secrets are readable for whoever chose the recipients.
 	secrets := destination.Spec.Secrets != configbutler.SecretsOmit
-	for i := range f.rules {
-		rule := &f.rules[i]
-		if target(rule.Spec.DestinationRef, rule.Namespace) != key {
+	for _, s := range f.senders {
+		if s.to != key {
 			continue
 		}
-		f.add(f.plugin.readByRule(rule), secrets, fmt.Sprintf("which WatchRule %s/%s sends to GitDestination %s", rule.Namespace, rule.Name, key))
-	}
-	for i := range f.clusterRules {
-		rule := &f.clusterRules[i]
-		if types.NamespacedName(rule.Spec.DestinationRef) != key {
-			continue
+		read, err := s.read()
+		if err != nil {
+			return err
 		}
-		f.add(f.plugin.readByClusterRule(rule), secrets, fmt.Sprintf("which ClusterWatchRule %s sends to GitDestination %s", rule.Name, key))
+		f.add(read, secrets, fmt.Sprintf("%s GitDestination %s", s.cause, key))
 	}
-	for i := range f.policies {
-		archive := f.policies[i].Spec.Retention.Archive
-		if archive == nil || archive.DestinationRef == nil || types.NamespacedName(*archive.DestinationRef) != key {
-			continue
-		}
-		f.add(archivedBy(&f.policies[i]), secrets, fmt.Sprintf("which the SyncPolicy archives in GitDestination %s", key))
-	}
+	return nil
 }
 
-// add gathers what one rule reads, without Secrets if they are left out.
+// add gathers what one sender reads, without Secrets if they are left out.
 func (f *flow) add(read wanted, secrets bool, cause string) {
-	for _, n := range read.needs {
-		about := subject{n.namespace, n.group, n.resource}
-		omitted := !secrets && n.group == "" && n.resource == "secrets"
+	for _, p := range read.permissions {
+		about := subject{p.Namespace, p.Group, p.Resource}
+		omitted := !secrets && p.Group == "" && p.Resource == "secrets"
 		if omitted || f.seen[about] {
 			continue
 		}
 		f.seen[about] = true
-		n.cause, n.remedy = cause, f.remedy
-		f.needs = append(f.needs, n)
+		p.Cause, p.Remedy = cause, f.remedy
+		f.permissions = append(f.permissions, p)
 	}
 }

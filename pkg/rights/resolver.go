@@ -1,12 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package callerrights
+package rights
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // Resolver tells what a rule means, as the controllers that carry it out understand it.
@@ -22,5 +22,5 @@ type Resolver interface {
 type Selection struct {
 	APIGroups, APIVersions, Resources []string
 	// Scope leaves types of the other scope out.
-	Scope configbutler.ResourceScope
+	Scope v1alpha1.ResourceScope
 }

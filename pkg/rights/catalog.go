@@ -1,0 +1,53 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// remedyOfCatalog is the way out where no change of the catalog is one.
+const remedyOfCatalog = "or leave the catalog to somebody who may read the source"
+
+// OfCatalog is to read what a catalog shows of its source to whoever may read the catalog or use it for an environment. Who
+// writes the catalog consents to that.
+func OfCatalog(catalog *v1alpha1.AppCatalog) []Permission {
+	spec := &catalog.Spec
+	may := func(verb string, resource schema.GroupResource, remedy string) Permission {
+		return Permission{
+			Verbs: []string{verb}, Namespace: spec.SourceNamespace, Group: resource.Group, Resource: resource.Resource,
+			Cause: onBehalf, Remedy: remedy,
+		}
+	}
+	var permissions []Permission
+	resources := v1alpha1.WorkloadResources()
+	for _, kind := range slices.Sorted(maps.Keys(resources)) {
+		if remedy, shown := remedyWithout(kind, spec); shown {
+			permissions = append(permissions, may("list", resources[kind], remedy))
+		}
+	}
+	return append(permissions,
+		may("list", schema.GroupResource{Resource: "configmaps"}, remedyOfCatalog),
+		may("list", schema.GroupResource{Resource: "services"}, remedyOfCatalog),
+		may("get", schema.GroupResource{Resource: "secrets"}, remedyOfCatalog))
+}
+
+// remedyWithout says whether a catalog can show workloads of a kind, and how it would show none. A selector is about
+// every kind.
+func remedyWithout(kind v1alpha1.WorkloadKind, spec *v1alpha1.AppCatalogSpec) (remedy string, shown bool) {
+	named := slices.ContainsFunc(spec.Workloads, func(workload v1alpha1.WorkloadReference) bool { return workload.Kind == kind })
+	switch {
+	case spec.WorkloadSelector != nil:
+		return "or name workloads of kinds that you may read in spec.workloads and leave out spec.workloadSelector", true
+	case named:
+		return fmt.Sprintf("or leave workloads of kind %s out of spec.workloads", kind), true
+	}
+	return "", false
+}
