@@ -32,6 +32,7 @@ type EnvironmentDependencyRecord struct {
 	Source           NamespacedObjectReference
 	Target           NamespacedObjectReference
 	Hash             string
+	SeenHash         string
 	Keys             []string
 	ReferredBy       []DependencyReference
 	Optional         bool

@@ -124,10 +124,11 @@ func (d *draft) record(
 	return d.described(record, before)
 }
 
-// described adds what is known of the content. Of what the source does not have it is what was known last.
+// described adds what is known of the content. Of what the source does not have it is what was known last. Nothing newer has been
+// told of than what the plan brings.
 func (d *draft) described(record, before v1alpha1.EnvironmentDependencyRecord) (v1alpha1.EnvironmentDependencyRecord, error) {
 	object, ok := d.source[recordKey(&record)]
-	record.Missing = !ok
+	record.Missing, record.SeenHash = !ok, ""
 	if !ok {
 		record.Hash, record.Keys = before.Hash, before.Keys
 		return record, nil

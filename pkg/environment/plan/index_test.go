@@ -86,6 +86,24 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// TestSeenVersions has newer versions told of than were copied: what a plan brings is not newer than what it copies.
+func TestSeenVersions(t *testing.T) {
+	for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionAll, v1alpha1.SyncActionCatalog, v1alpha1.SyncActionCluster} {
+		for _, only := range [][]v1alpha1.WorkloadReference{nil, {{Kind: "CronJob", Name: "report"}}} {
+			s := shop(t)
+			s.Action, s.Only, s.Now = action, only, metav1.NewTime(time.Unix(1000, 0))
+			for i := range s.Index {
+				s.Index[i].SeenHash = "2"
+			}
+			for _, record := range s.plan().Index {
+				if planned := record.LastDiscoveredAt.Equal(&s.Now); planned == (record.SeenHash == "2") {
+					t.Errorf("%s %v: %s is planned (%v), and seen as %q", action, only, record.Source.Name, planned, record.SeenHash)
+				}
+			}
+		}
+	}
+}
+
 // TestOptional has a ConfigMap that nobody needs to be there, and that comes.
 func TestOptional(t *testing.T) {
 	s := shop(t)

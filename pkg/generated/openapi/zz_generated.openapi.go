@@ -734,7 +734,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AutomatedBy is the user who turned automatic syncs on, as authenticated then. They ask for that user's permissions.",
+				Description: "AutomatedBy is the user who answers for automatic syncs, as authenticated then. They ask for that user's permissions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"username": {
@@ -773,7 +773,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref common.ReferenceCallb
 					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
-							Description: "time is when it was turned on.",
+							Description: "time is when the user turned them on, or changed what they do.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -2039,6 +2039,13 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyRecord(ref commo
 							Format:      "",
 						},
 					},
+					"seenHash": {
+						SchemaProps: spec.SchemaProps{
+							Description: "seenHash is the hash of the newest version in the source that a SyncStatus of the type Dependency tells of: removed, when it tells that the source has it no longer. Empty when none tells of another version than the one that was copied.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"keys": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -2189,7 +2196,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentEdit(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "fields are those of the spec that were changed, such as autoSync.",
+							Description: "fields are those of the spec that were changed, such as autoSync. Empty for the creation of the environment.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2662,7 +2669,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 					},
 					"automatedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "automatedBy is the user who last turned autoSync on. Automatic syncs stop when that user may no longer do what they do, unless spec.serviceAccountName names an account. Absent while autoSync is off.",
+							Description: "automatedBy is the user who last turned autoSync on, or has changed since what automatic syncs do. They stop when that user may no longer do what they do, unless spec.serviceAccountName names an account. Absent while autoSync is off.",
 							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
 						},
 					},

@@ -48,6 +48,10 @@ type EnvironmentDependencyRecord struct {
 	// of the server, so that nobody can find the content out by trying.
 	// +optional
 	Hash string `json:"hash,omitempty"`
+	// seenHash is the hash of the newest version in the source that a SyncStatus of the type Dependency tells of: removed,
+	// when it tells that the source has it no longer. Empty when none tells of another version than the one that was copied.
+	// +optional
+	SeenHash string `json:"seenHash,omitempty"`
 	// keys are the names of what a ConfigMap or Secret holds, never the values. At most 1000.
 	// +optional
 	// +listType=set
@@ -69,6 +73,9 @@ type EnvironmentDependencyRecord struct {
 	// +optional
 	LastDiscoveredAt *metav1.Time `json:"lastDiscoveredAt,omitempty"`
 }
+
+// SeenRemoved is the seenHash of what the source has no longer.
+const SeenRemoved = "removed"
 
 // DependencyType is a kind of objects that workloads refer to.
 //

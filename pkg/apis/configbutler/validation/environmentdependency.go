@@ -4,6 +4,8 @@
 package validation
 
 import (
+	"regexp"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -17,6 +19,9 @@ const (
 	// MaxReferrers is how many objects that refer to a dependency a record names.
 	MaxReferrers = 1000
 )
+
+// seenHash is what may be said of a version that was seen.
+var seenHash = regexp.MustCompile("^([0-9a-f]{1,128}|" + v1alpha1.SeenRemoved + ")?$")
 
 // ValidateEnvironmentDependency checks a new record.
 func ValidateEnvironmentDependency(record *configbutler.EnvironmentDependency) field.ErrorList {
@@ -39,6 +44,10 @@ func validateEnvironmentDependencyRecord(record *configbutler.EnvironmentDepende
 	name := v1alpha1.EnvironmentDependencyName(status.Environment, v1alpha1.DependencyType(status.Type), status.Target.Name)
 	if len(errs) == 0 && name != record.Name {
 		errs = append(errs, field.NotSupported(metadataPath.Child("name"), record.Name, []string{name}))
+	}
+	if !seenHash.MatchString(status.SeenHash) {
+		errs = append(errs, field.Invalid(path.Child("seenHash"), status.SeenHash,
+			"must be a hash, in hexadecimal, or "+v1alpha1.SeenRemoved+", or empty"))
 	}
 	errs = append(errs, validateUnique(status.Keys, path.Child("keys"))...)
 	if n := len(status.Keys); n > MaxKeys {

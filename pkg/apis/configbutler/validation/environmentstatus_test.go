@@ -177,6 +177,12 @@ func TestEnvironmentDependency(t *testing.T) {
 	checkChanges(t, environmentDependency, validation.ValidateEnvironmentDependency, validation.ValidateEnvironmentDependencyUpdate, []change[dep]{
 		{name: "nobody refers to it any more", do: func(d dep) { d.Status.ReferredBy = nil }},
 		{name: "the source lacks it", do: func(d dep) { d.Status.Missing, d.Status.Keys = true, nil }},
+		{name: "another version was seen", do: func(d dep) { d.Status.SeenHash = "0f" }},
+		{name: "it was seen to be gone", do: func(d dep) { d.Status.SeenHash = "removed" }},
+		{
+			name: "content where a hash belongs", do: func(d dep) { d.Status.SeenHash = "hunter2" },
+			path: "status.seenHash", says: "must be a hash",
+		},
 		{
 			name: "another type", do: func(d dep) { d.Status.Type = "Pod" },
 			path: "status.type", says: `"ConfigMap", "Secret", "Service", "ServiceAccount"`,
