@@ -241,9 +241,17 @@ func (c *Cluster) respond(q *request, instead func(request string) *metav1.Statu
 	}
 }
 
-// shown is an object in the version that was asked for.
+// isAboutMetadata says whether the content of objects was not asked for.
+func (q *request) isAboutMetadata() bool {
+	return strings.Contains(q.Header.Get("Accept"), "as=PartialObjectMetadata")
+}
+
+// shown is an object in the version that was asked for, without its content if that was not.
 func (q *request) shown(o *unstructured.Unstructured) map[string]any {
 	shown := o.DeepCopy()
+	if q.isAboutMetadata() {
+		return map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": shown.Object["metadata"]}
+	}
 	shown.SetAPIVersion(q.version)
 	return shown.Object
 }

@@ -29,20 +29,15 @@ func (c *Cluster) list(q *request) any {
 	if err != nil {
 		panic(err)
 	}
-	namesOnly := strings.Contains(q.Header.Get("Accept"), "as=PartialObjectMetadataList")
 	items := []any{}
 	for _, key := range slices.Sorted(maps.Keys(c.objects)) {
 		o := c.objects[key]
 		if !strings.HasPrefix(key, q.resource+"/"+q.namespace+"/") || !selector.Matches(labels.Set(o.GetLabels())) {
 			continue
 		}
-		shown := q.shown(o)
-		if namesOnly {
-			shown = map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": shown["metadata"]}
-		}
-		items = append(items, shown)
+		items = append(items, q.shown(o))
 	}
-	if namesOnly {
+	if q.isAboutMetadata() {
 		return map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": map[string]any{}, "items": items}
 	}
 	return map[string]any{"apiVersion": q.version, "kind": "ObjectList", "metadata": map[string]any{}, "items": items}

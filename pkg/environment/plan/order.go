@@ -28,8 +28,12 @@ var ranks = map[schema.GroupKind]int{
 	{Group: "networking.k8s.io", Kind: "Ingress"}:           8,
 }
 
-// Kinds are those of which an environment writes objects.
-func Kinds() []schema.GroupKind { return slices.Collect(maps.Keys(ranks)) }
+// Kinds are those of which an environment writes objects, in the order in which it does.
+func Kinds() []schema.GroupKind {
+	return slices.SortedFunc(maps.Keys(ranks), func(a, b schema.GroupKind) int {
+		return cmp.Or(cmp.Compare(ranks[a], ranks[b]), cmp.Compare(a.Kind, b.Kind))
+	})
+}
 
 // inOrder compares steps by when they are done: deletions come last, and in the reverse order.
 func inOrder(a, b Step) int {

@@ -30,7 +30,7 @@ func (s *Situation) labels() map[string]string {
 }
 
 // Owns says whether an environment has written an object. What a controller makes may have the labels of what it makes it of.
-func Owns(e *v1alpha1.Environment, object *unstructured.Unstructured) bool {
+func Owns(e *v1alpha1.Environment, object metav1.Object) bool {
 	labels := object.GetLabels()
 	for key, value := range identity(e) {
 		if got, ok := labels[key]; !ok || got != value {

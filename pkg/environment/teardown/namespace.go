@@ -1,0 +1,56 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package teardown
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// named is how many reasons for which a namespace stays are told.
+const named = 3
+
+// namespace deletes a target that the environment has created, unless somebody else has something in it.
+func (r *Remover) namespace(ctx context.Context, e *v1alpha1.Environment, target *metav1.PartialObjectMetadata) ([]string, error) {
+	others, err := r.others(ctx, target.Name)
+	if err != nil {
+		return nil, err
+	}
+	if len(others) > 0 {
+		r.stays(e, others)
+		return nil, nil
+	}
+	if err := r.Limiter.Wait(ctx); err != nil {
+		return nil, err
+	}
+	err = r.Client.Resource(namespaces).Delete(ctx, target.Name, only(target, metav1.DeletePropagationBackground))
+	switch {
+	case err == nil, isAbsent(err):
+		return nil, nil
+	case apierrors.IsConflict(err):
+		return []string{"Namespace " + target.Name + " is not deleted yet"}, nil
+	}
+	return nil, fmt.Errorf("delete namespace %s: %w", target.Name, err)
+}
+
+func (r *Remover) stays(e *v1alpha1.Environment, others []string) {
+	if r.Stays == nil {
+		return
+	}
+	slices.Sort(others)
+	if more := len(others) - named; more > 0 {
+		others = append(others[:named], fmt.Sprintf("and %d more", more))
+	}
+	r.Stays(e, fmt.Sprintf("Namespace %s stays: %s", e.Spec.TargetNamespace, strings.Join(others, "; ")))
+}

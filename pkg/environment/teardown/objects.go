@@ -1,0 +1,177 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package teardown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/utils/ptr"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+// attempts is how often an object that others change meanwhile is tried to be deleted. It remains to be done then.
+const attempts = 5
+
+// empty deletes the environment's objects and returns what is left of them.
+func (r *Remover) empty(ctx context.Context, e *v1alpha1.Environment) (left []string, err error) {
+	var errs []error
+	for _, kind := range slices.Backward(plan.Kinds()) {
+		errs = append(errs, r.deleteAll(ctx, e, kind))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	for _, kind := range slices.Backward(plan.Kinds()) {
+		objects, err := r.written(ctx, e, kind)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			left = append(left, kind.Kind+" "+object.Name+" "+stateOf(object))
+		}
+	}
+	return left, nil
+}
+
+// stateOf is why an object is still there.
+func stateOf(object *metav1.PartialObjectMetadata) string {
+	waiting := slices.DeleteFunc(slices.Clone(object.Finalizers), func(name string) bool { return name == metav1.FinalizerDeleteDependents })
+	switch {
+	case object.DeletionTimestamp == nil:
+		return "is not deleted yet"
+	case len(waiting) > 0:
+		return "is being deleted, and has the finalizers " + strings.Join(waiting, ", ")
+	}
+	return "is being deleted, with what it has started"
+}
+
+// deleteAll deletes the environment's objects of a kind.
+func (r *Remover) deleteAll(ctx context.Context, e *v1alpha1.Environment, kind schema.GroupKind) error {
+	objects, err := r.written(ctx, e, kind)
+	if err != nil {
+		return err
+	}
+	client, err := r.resource(e, kind)
+	if client == nil || err != nil {
+		return err
+	}
+	errs := make([]error, len(objects))
+	var group errgroup.Group
+	group.SetLimit(max(r.Concurrency, 1))
+	for i, object := range objects {
+		group.Go(func() error {
+			if err := r.delete(ctx, e, client, kind, object); err != nil {
+				errs[i] = fmt.Errorf("delete %s %s: %w", kind.Kind, object.Name, err)
+			}
+			return nil
+		})
+	}
+	return errors.Join(group.Wait(), errors.Join(errs...))
+}
+
+// delete deletes an object on condition that it is the environment's.
+func (r *Remover) delete(
+	ctx context.Context, e *v1alpha1.Environment, client metadata.ResourceInterface, kind schema.GroupKind, object *metav1.PartialObjectMetadata,
+) error {
+	for range attempts {
+		if object.DeletionTimestamp != nil || !plan.Owns(e, object) {
+			return nil
+		}
+		if err := r.Limiter.Wait(ctx); err != nil {
+			return err
+		}
+		err := client.Delete(ctx, object.Name, only(object, propagationOf(kind)))
+		if !apierrors.IsConflict(err) {
+			return discreet(kind, err)
+		}
+		if err := r.Limiter.Wait(ctx); err != nil {
+			return err
+		}
+		if object, err = client.Get(ctx, object.Name, metav1.GetOptions{}); err != nil {
+			return discreet(kind, err)
+		}
+	}
+	return nil
+}
+
+// only deletes an object and no other one of its name, and not if it is another's by now.
+func only(object *metav1.PartialObjectMetadata, how metav1.DeletionPropagation) metav1.DeleteOptions {
+	return metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: ptr.To(object.UID), ResourceVersion: ptr.To(object.ResourceVersion)},
+		PropagationPolicy: ptr.To(how),
+	}
+}
+
+func propagationOf(kind schema.GroupKind) metav1.DeletionPropagation {
+	if resource, ok := v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(kind.Kind)]; ok && resource.Group == kind.Group {
+		return metav1.DeletePropagationForeground
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// discreet is an error of a deletion, nil if the object is gone. What is answered about a Secret may quote it.
+func discreet(kind schema.GroupKind, err error) error {
+	if err == nil || isAbsent(err) {
+		return nil
+	}
+	var answered apierrors.APIStatus
+	if kind == secrets && errors.As(err, &answered) {
+		code := int(answered.Status().Code)
+		return fmt.Errorf("the API server answers %d %s", code, http.StatusText(code))
+	}
+	return err
+}
+
+// written returns the environment's objects of a kind, none if the API server does not know it.
+func (r *Remover) written(ctx context.Context, e *v1alpha1.Environment, kind schema.GroupKind) ([]*metav1.PartialObjectMetadata, error) {
+	client, err := r.resource(e, kind)
+	if client == nil || err != nil {
+		return nil, err
+	}
+	var objects []*metav1.PartialObjectMetadata
+	err = pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		if err := r.Limiter.Wait(ctx); err != nil {
+			return nil, err
+		}
+		return client.List(ctx, options)
+	}).EachListItem(ctx, metav1.ListOptions{LabelSelector: plan.Written(e).String()}, func(item runtime.Object) error {
+		if object, ok := item.(*metav1.PartialObjectMetadata); ok && plan.Owns(e, object) {
+			objects = append(objects, object)
+		}
+		return nil
+	})
+	if err != nil && !isAbsent(err) {
+		return nil, fmt.Errorf("list objects of the kind %s in %s: %w", kind, e.Spec.TargetNamespace, err)
+	}
+	return objects, nil
+}
+
+// resource is where objects of a kind are in the target, nil if the API server does not know it.
+func (r *Remover) resource(e *v1alpha1.Environment, kind schema.GroupKind) (metadata.ResourceInterface, error) {
+	mapping, err := r.Mapper.RESTMapping(kind)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the resource of %s: %w", kind, err)
+	}
+	return r.Client.Resource(mapping.Resource).Namespace(e.Spec.TargetNamespace), nil
+}
+
+var secrets = schema.GroupKind{Kind: "Secret"}

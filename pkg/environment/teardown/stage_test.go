@@ -1,0 +1,123 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package teardown_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/teardown"
+)
+
+// stage is an environment that is being deleted, and its target.
+type stage struct {
+	*environmenttest.Cluster
+	environment *v1alpha1.Environment
+	remover     *teardown.Remover
+	// stays are the reasons for which the namespace was left.
+	stays []string
+}
+
+// newStage has an environment whose namespace it has created.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{Cluster: environmenttest.NewCluster(t), environment: environmenttest.Environment()}
+	s.environment.Spec.DeletionPolicy = v1alpha1.DeletionPolicyDelete
+	s.remover = &teardown.Remover{
+		Client: s.Metadata(), Mapper: s.Mapper(), Types: served{}, Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4,
+		Stays: func(_ *v1alpha1.Environment, why string) { s.stays = append(s.stays, why) },
+	}
+	s.mine("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}")
+	return s
+}
+
+// served are the types of the cluster.
+type served struct{ err error }
+
+func (s served) ServerPreferredNamespacedResourcesWithContext(context.Context) ([]*metav1.APIResourceList, error) {
+	all := metav1.Verbs{"create", "delete", "get", "list"}
+	return []*metav1.APIResourceList{
+		{GroupVersion: "v1", APIResources: []metav1.APIResource{
+			{Name: "configmaps", Kind: "ConfigMap", Verbs: all},
+			{Name: "events", Kind: "Event", Verbs: all},
+			{Name: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", Verbs: all},
+			{Name: "secrets", Kind: "Secret", Verbs: all},
+			{Name: "serviceaccounts", Kind: "ServiceAccount", Verbs: all},
+		}},
+		{GroupVersion: "metrics.k8s.io/v1beta1", APIResources: []metav1.APIResource{
+			{Name: "pods", Kind: "PodMetrics", Verbs: metav1.Verbs{"get", "list"}},
+		}},
+	}, s.err
+}
+
+// mine has an object there that the environment has written.
+func (s *stage) mine(text string) { s.ofEnvironment(text, string(s.environment.UID)) }
+
+// ofEnvironment has one there that an environment of the name has written.
+func (s *stage) ofEnvironment(text, uid string) {
+	s.Helper()
+	o := s.object(text)
+	labels := map[string]string{
+		v1alpha1.LabelEnvironment: "alice", v1alpha1.LabelEnvironmentNamespace: environmenttest.Teams, v1alpha1.LabelEnvironmentUID: uid,
+	}
+	maps.Copy(labels, o.GetLabels())
+	o.SetLabels(labels)
+	s.Put(o)
+}
+
+func (s *stage) theirs(text string) {
+	s.Helper()
+	s.Put(s.object(text))
+}
+
+func (s *stage) object(text string) *unstructured.Unstructured {
+	s.Helper()
+	o := environmenttest.Object(s, text)
+	if o.GetKind() != "Namespace" {
+		o.SetNamespace(environmenttest.Target)
+	}
+	return o
+}
+
+func (s *stage) remove() ([]string, error) { return s.remover.Remove(s.Context(), s.environment) }
+
+// removes expects nothing to be left to do.
+func (s *stage) removes() {
+	s.Helper()
+	if left, err := s.remove(); err != nil || len(left) > 0 {
+		s.Fatalf("left %q, %v", left, err)
+	}
+}
+
+// has expects these objects in the target, and the namespace itself.
+func (s *stage) has(names ...string) {
+	s.Helper()
+	if got := s.Names(environmenttest.Target); !slices.Equal(got, names) {
+		s.Errorf("there are %q, want %q", got, names)
+	}
+	if s.Live("namespaces", "", environmenttest.Target) == nil {
+		s.Error("the namespace is gone")
+	}
+}
+
+func (s *stage) isGone() {
+	s.Helper()
+	if s.Live("namespaces", "", environmenttest.Target) != nil {
+		s.Errorf("the namespace is there, with %q", s.Names(environmenttest.Target))
+	}
+}
+
+// written are the requests that change something, in order.
+func (s *stage) written() []string {
+	return slices.DeleteFunc(s.Told(), func(request string) bool { return strings.HasPrefix(request, "GET ") })
+}

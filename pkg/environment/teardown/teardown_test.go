@@ -1,0 +1,254 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package teardown_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+)
+
+const (
+	web      = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}"
+	account  = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: web}}"
+	settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}"
+	database = "{apiVersion: v1, kind: Secret, metadata: {name: database}}"
+	service  = "{apiVersion: v1, kind: Service, metadata: {name: web}}"
+	scaler   = "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web}}"
+	notes    = "{apiVersion: v1, kind: ConfigMap, metadata: {name: notes}}"
+)
+
+func TestWhatWasWrittenLastGoesFirst(t *testing.T) {
+	s := newStage(t)
+	for _, text := range []string{account, settings, database, service, web, scaler} {
+		s.mine(text)
+	}
+	s.removes()
+	s.isGone()
+	want := []string{
+		"DELETE shop-alice/horizontalpodautoscalers/web", "DELETE shop-alice/deployments/web", "DELETE shop-alice/services/web",
+		"DELETE shop-alice/secrets/database", "DELETE shop-alice/configmaps/settings", "DELETE shop-alice/serviceaccounts/web",
+		"DELETE namespaces/shop-alice",
+	}
+	if diff := cmp.Diff(want, s.written()); diff != "" {
+		t.Error(diff)
+	}
+	s.removes()
+	if got := s.Told(); !slices.Equal(got, []string{"GET namespaces/shop-alice"}) {
+		t.Errorf("once everything is gone: %q", got)
+	}
+}
+
+func TestWhatIsNotTheEnvironmentsStays(t *testing.T) {
+	for name, put := range map[string]func(s *stage){
+		"somebody else's":                           func(s *stage) { s.theirs(notes) },
+		"of another environment of the name":        func(s *stage) { s.ofEnvironment(notes, "another") },
+		"of one of the name in another namespace":   func(s *stage) { s.mine(withLabel(notes, v1alpha1.LabelEnvironmentNamespace, "others")) },
+		"of the Branch in the target":               func(s *stage) { s.mine(withLabel(notes, v1alpha1.LabelEnvironment, "alice-fix")) },
+		"made by a controller of what we have made": func(s *stage) { s.mine(strings.Replace(notes, "}", controlled, 1)); s.theirs(claim) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.mine(web)
+			put(s)
+			before := slices.DeleteFunc(s.Names(environmenttest.Target), func(name string) bool { return name == "deployments/web" })
+			s.removes()
+			s.has(before...)
+			if len(s.stays) != 1 {
+				t.Errorf("told %q", s.stays)
+			}
+		})
+	}
+}
+
+const (
+	controlled = ", ownerReferences: [{apiVersion: v1, kind: Service, name: web, uid: x, controller: true}]}"
+	claim      = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}}"
+)
+
+func withLabel(text, key, value string) string {
+	return strings.Replace(text, "name: notes", "name: notes, labels: {"+key+": "+value+"}", 1)
+}
+
+func TestNamespaceStays(t *testing.T) {
+	for name, test := range map[string]struct {
+		put  func(s *stage)
+		want string
+	}{
+		"with a claim": {func(s *stage) { s.theirs(claim) }, "PersistentVolumeClaim data is not of this environment"},
+		"with many things": {
+			func(s *stage) {
+				for _, kind := range []string{"ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim"} {
+					s.theirs("{apiVersion: v1, kind: " + kind + ", metadata: {name: notes}}")
+				}
+			},
+			"ConfigMap notes is not of this environment; PersistentVolumeClaim notes is not of this environment; " +
+				"Secret notes is not of this environment; and 1 more",
+		},
+		"where the server may not look": {
+			func(s *stage) {
+				s.Answer(func(request string) *metav1.Status {
+					if request == "GET shop-alice/persistentvolumeclaims" {
+						return environmenttest.Status(403, metav1.StatusReasonForbidden, "no")
+					}
+					return nil
+				})
+			},
+			"the server may not list persistentvolumeclaims, of which there may be some",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			test.put(s)
+			s.removes()
+			s.has(s.Names(environmenttest.Target)...)
+			if want := []string{"Namespace shop-alice stays: " + test.want}; !slices.Equal(s.stays, want) {
+				t.Errorf("told %q, want %q", s.stays, want)
+			}
+		})
+	}
+}
+
+func TestWhatEveryNamespaceHasDoesNotKeepIt(t *testing.T) {
+	s := newStage(t)
+	for _, text := range []string{
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: kube-root-ca.crt}}",
+		"{apiVersion: v1, kind: Event, metadata: {name: web.1}}",
+		"{apiVersion: v1, kind: Secret, metadata: {name: made, ownerReferences: [{apiVersion: v1, kind: Service, name: web, uid: x}]}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: going, deletionTimestamp: '2026-11-21T00:00:00Z'}}",
+	} {
+		s.theirs(text)
+	}
+	s.removes()
+	s.isGone()
+}
+
+func TestNamespaceThatOthersMadeStays(t *testing.T) {
+	s := newStage(t)
+	s.Drop("namespaces", "", environmenttest.Target)
+	s.theirs("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}")
+	s.mine(settings)
+	s.removes()
+	s.has()
+	if len(s.stays) > 0 {
+		t.Errorf("told %q", s.stays)
+	}
+}
+
+func TestOrphansStay(t *testing.T) {
+	s := newStage(t)
+	s.environment.Spec.DeletionPolicy = v1alpha1.DeletionPolicyOrphan
+	s.mine(settings)
+	s.removes()
+	s.has("configmaps/settings")
+	if got := s.Told(); len(got) > 0 {
+		t.Errorf("asked %q", got)
+	}
+}
+
+func TestTargetThatIsGoing(t *testing.T) {
+	s := newStage(t)
+	s.theirs("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice, deletionTimestamp: '2026-11-21T00:00:00Z'}}")
+	s.mine(settings)
+	s.removes()
+	s.has("configmaps/settings")
+}
+
+func TestWhatIsLeft(t *testing.T) {
+	s := newStage(t)
+	s.mine(settings)
+	s.mine(`{apiVersion: v1, kind: Service, metadata: {name: web, deletionTimestamp: "2026-11-21T00:00:00Z", finalizers: [cloud/balancer]}}`)
+	s.mine(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, deletionTimestamp: "2026-11-21T00:00:00Z", finalizers: [foregroundDeletion]}}`)
+	left, err := s.remove()
+	want := []string{
+		"Deployment web is being deleted, with what it has started",
+		"Service web is being deleted, and has the finalizers cloud/balancer",
+	}
+	if err != nil || !slices.Equal(left, want) {
+		t.Errorf("left %q, %v; want %q", left, err, want)
+	}
+	s.has("deployments/web", "services/web")
+	s.Drop("deployments", environmenttest.Target, "web")
+	s.Drop("services", environmenttest.Target, "web")
+	s.removes()
+	s.isGone()
+}
+
+// An object that has been given to somebody else since it was listed is not deleted.
+func TestWhatIsTakenOverMeanwhileStays(t *testing.T) {
+	s := newStage(t)
+	s.mine(settings)
+	s.mine(notes)
+	s.Answer(func(request string) *metav1.Status {
+		switch request {
+		case "DELETE shop-alice/configmaps/settings":
+			if s.Live("configmaps", environmenttest.Target, "settings").GetLabels() != nil {
+				s.theirs(settings)
+			}
+		case "DELETE shop-alice/configmaps/notes":
+			if s.Live("configmaps", environmenttest.Target, "notes").GetAnnotations() == nil {
+				s.mine(strings.Replace(notes, "name: notes", "name: notes, annotations: {a: b}", 1))
+			}
+		}
+		return nil
+	})
+	s.removes()
+	s.has("configmaps/settings")
+}
+
+func TestTypesThatAreGone(t *testing.T) {
+	s := newStage(t)
+	s.mine(settings)
+	s.Answer(func(request string) *metav1.Status {
+		if strings.Contains(request, "ingresses") {
+			return environmenttest.Status(404, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+		}
+		return nil
+	})
+	s.removes()
+	s.isGone()
+}
+
+func TestRefusals(t *testing.T) {
+	s := newStage(t)
+	s.mine(web)
+	s.mine(settings)
+	s.mine(database)
+	s.Answer(func(request string) *metav1.Status {
+		if request == "DELETE shop-alice/secrets/database" || request == "DELETE shop-alice/deployments/web" {
+			return environmenttest.Status(403, "hunter2", "hunter2 is a bad password")
+		}
+		return nil
+	})
+	_, err := s.remove()
+	want := "remove what environment teams/alice wrote: delete Deployment web: hunter2 is a bad password\n" +
+		"delete Secret database: the API server answers 403 Forbidden"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	s.has("deployments/web", "secrets/database")
+}
+
+// As long as it is not known what there can be, nothing is said of the namespace.
+func TestTypesAreNotKnown(t *testing.T) {
+	s := newStage(t)
+	s.mine(settings)
+	down := errors.New("metrics are down")
+	s.remover.Types = served{err: down}
+	if left, err := s.remove(); !errors.Is(err, down) || len(left) > 0 {
+		t.Errorf("left %q, %v", left, err)
+	}
+	s.has()
+	s.remover.Types = served{}
+	s.removes()
+	s.isGone()
+}
