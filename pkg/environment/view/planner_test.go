@@ -1,0 +1,247 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/environment/view"
+)
+
+// all is a request for everything.
+var all = v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}
+
+// next is production's next version: web, its settings and its password have changed.
+func (s *stage) next() {
+	s.Helper()
+	s.put(strings.ReplaceAll(settings, "info", "debug"), strings.ReplaceAll(database, "aHVudGVyMg==", "cXVpZXQ="))
+	s.catalog.Status.Revision++
+	s.offer(strings.ReplaceAll(web, "web:1", "web:2"))
+}
+
+func TestWhatASyncWouldChange(t *testing.T) {
+	const image = "Changed Deployment web /spec/template/spec/containers[name=web]/image \"web:1\" -> \"web:2\""
+	tests := map[string]struct {
+		show     func(*stage) (*v1alpha1.SyncPlan, error)
+		revision int64
+		want     []string
+	}{
+		"diff": {
+			show:     func(s *stage) (*v1alpha1.SyncPlan, error) { return s.planner.Diff(s.Context(), s.environment) },
+			revision: 2,
+			want:     []string{"Changed ConfigMap settings /data/level \"info\" -> \"debug\"", "Changed Secret database /data/password ? -> ?", image},
+		},
+		"secretdiff": {
+			show:     func(s *stage) (*v1alpha1.SyncPlan, error) { return s.planner.SecretDiff(s.Context(), s.environment) },
+			revision: 2,
+			want: []string{
+				"Changed ConfigMap settings /data/level \"info\" -> \"debug\"",
+				"Changed Secret database /data/password \"aHVudGVyMg==\" -> \"cXVpZXQ=\"", image,
+			},
+		},
+		"a request for all": {
+			show: func(s *stage) (*v1alpha1.SyncPlan, error) {
+				return s.planner.Rehearse(s.Context(), s.environment, all)
+			},
+			revision: 2,
+			want:     []string{"Changed ConfigMap settings /data/level \"info\" -> \"debug\"", "Changed Secret database /data/password ? -> ?", image},
+		},
+		"a request for what workloads refer to": {
+			show: func(s *stage) (*v1alpha1.SyncPlan, error) {
+				return s.planner.Rehearse(s.Context(), s.environment, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
+			},
+			want: []string{"Changed ConfigMap settings /data/level \"info\" -> \"debug\"", "Changed Secret database /data/password ? -> ?"},
+		},
+		"a request for a workload that has not changed": {
+			show: func(s *stage) (*v1alpha1.SyncPlan, error) {
+				request := all
+				request.Workloads = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadCronJob, Name: "report"}}
+				return s.planner.Rehearse(s.Context(), s.environment, request)
+			},
+			revision: 2, want: []string{},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.sync()
+			s.next()
+			s.environment.Status.LatestDependencySync = "alice-bcdfg"
+			shown, err := tt.show(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, lines(shown)); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+			if shown.FromRevision != 1 || shown.Revision != tt.revision || shown.DependencySync != "alice-bcdfg" || len(shown.Warnings) > 0 {
+				t.Errorf("%+v", shown)
+			}
+			if wrote := s.wrote(); len(wrote) > 0 {
+				t.Errorf("wrote %v", wrote)
+			}
+		})
+	}
+}
+
+// Whatever is shown of a plan but for secretdiff, no Secret is in it, neither that of production nor the copy.
+func TestSecretsAreHidden(t *testing.T) {
+	s := newStage(t)
+	show := func() {
+		for _, planned := range []func() (*v1alpha1.SyncPlan, error){
+			func() (*v1alpha1.SyncPlan, error) { return s.planner.Diff(s.Context(), s.environment) },
+			func() (*v1alpha1.SyncPlan, error) { return s.planner.Rehearse(s.Context(), s.environment, all) },
+		} {
+			shown, err := planned()
+			if err != nil {
+				s.Fatal(err)
+			}
+			text, err := json.Marshal(shown)
+			if err != nil {
+				s.Fatal(err)
+			}
+			for _, value := range []string{"aHVudGVyMg", "cXVpZXQ", "hunter2"} {
+				if strings.Contains(string(text), value) {
+					s.Errorf("shows %s: %s", value, text)
+				}
+			}
+		}
+	}
+	show()
+	s.sync()
+	s.next()
+	show()
+}
+
+func TestWhatKeepsASyncFromIt(t *testing.T) {
+	tests := map[string]struct {
+		prepare  func(*stage)
+		changes  []string
+		warnings []string
+	}{
+		"the source lacks something": {
+			prepare:  func(s *stage) { s.cluster.Drop("configmaps", environmenttest.Production, "settings") },
+			changes:  []string{"Added Secret database", "Added Deployment web"},
+			warnings: []string{"Failed to sync ConfigMap 'settings' from production - does not exist"},
+		},
+		"the cluster refuses an object": {
+			prepare: func(s *stage) {
+				s.cluster.Answer(func(request string) *metav1.Status {
+					if request == "dry PATCH shop-alice/configmaps/settings" {
+						return environmenttest.Status(403, metav1.StatusReasonForbidden, "exceeded quota: small")
+					}
+					return nil
+				})
+			},
+			changes: []string{
+				"Added ConfigMap settings: ConfigMap 'settings' of shop-alice: exceeded quota: small", "Added Secret database", "Added Deployment web",
+			},
+		},
+		"somebody else's object is there": {
+			prepare: func(s *stage) {
+				o := environmenttest.Object(s.T, settings)
+				o.SetNamespace(environmenttest.Target)
+				s.cluster.Put(o)
+			},
+			changes: []string{
+				"Changed ConfigMap settings: ConfigMap 'settings' of shop-alice is there, and the environment has not written it: force takes it over",
+				"Added Secret database", "Added Deployment web",
+			},
+		},
+		"the target is to be created": {
+			prepare: func(s *stage) {
+				s.cluster.Drop("namespaces", "", environmenttest.Target)
+				s.environment.Spec.CreateNamespace = true
+			},
+			changes:  []string{"Added Namespace shop-alice", "Added ConfigMap settings", "Added Secret database", "Added Deployment web"},
+			warnings: []string{"The namespace shop-alice does not exist yet, so nothing could be tried in it"},
+		},
+		"the target is missing": {
+			prepare:  func(s *stage) { s.cluster.Drop("namespaces", "", environmenttest.Target) },
+			changes:  []string{"Added ConfigMap settings", "Added Secret database", "Added Deployment web"},
+			warnings: []string{"Namespace 'shop-alice': does not exist"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			tt.prepare(s)
+			shown, err := s.planner.Rehearse(t.Context(), s.environment, all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.changes, lines(shown)); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.warnings, shown.Warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+			if wrote := s.wrote(); len(wrote) > 0 {
+				t.Errorf("wrote %v", wrote)
+			}
+		})
+	}
+}
+
+func TestAPinnedEnvironmentGetsItsRevision(t *testing.T) {
+	e := environmenttest.Environment()
+	forced := all
+	forced.Force = true
+	if got := view.Request(e, all).Revision; got != 0 {
+		t.Errorf("not pinned: revision %d", got)
+	}
+	e.Spec.PinnedRevision = ptr.To[int64](3)
+	if got := view.Request(e, all).Revision; got != 3 {
+		t.Errorf("pinned: revision %d", got)
+	}
+	if got := view.Request(e, forced).Revision; got != 0 {
+		t.Errorf("forced: revision %d", got)
+	}
+}
+
+// slow answers when it is told to, and says when it is asked.
+type slow struct{ asked, answer chan struct{} }
+
+func (r slow) Run(context.Context, run.Request) (run.Result, error) {
+	r.asked <- struct{}{}
+	<-r.answer
+	return run.Result{}, errors.New("enough")
+}
+
+// Many who ask at once are answered a few at a time, and nobody waits longer than they want to.
+func TestPlansAreMadeAFewAtATime(t *testing.T) {
+	planner, runner := view.NewPlanner(), slow{asked: make(chan struct{}), answer: make(chan struct{})}
+	planner.Runner = runner
+	const most = 4
+	answers := make(chan error, most)
+	for range most {
+		go func() {
+			_, err := planner.Diff(t.Context(), environmenttest.Environment())
+			answers <- err
+		}()
+		<-runner.asked
+	}
+	impatient, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if _, err := planner.Diff(impatient, environmenttest.Environment()); !errors.Is(err, context.Canceled) {
+		t.Errorf("one more: %v", err)
+	}
+	close(runner.answer)
+	for range most {
+		if err := <-answers; err == nil || err.Error() != "enough" {
+			t.Error(err)
+		}
+	}
+}
