@@ -166,13 +166,19 @@ func operationOf(request *genericapirequest.RequestInfo, before string, gone boo
 	}
 }
 
-// actorOf is the authenticated user of a request.
+// actorOf is the authenticated user of a request, as facts tell of users.
 func actorOf(ctx context.Context) (attribution.Actor, bool) {
-	info, found := genericapirequest.UserFrom(ctx)
-	if !found || info.GetName() == "" || info.GetName() == user.Anonymous {
+	info, found := userOf(ctx)
+	if !found {
 		return attribution.Actor{}, false
 	}
 	return attribution.NewActor(info.GetName(), info.GetGroups(), info.GetExtra()), true
+}
+
+// userOf is the authenticated user of a request.
+func userOf(ctx context.Context) (user.Info, bool) {
+	info, found := genericapirequest.UserFrom(ctx)
+	return info, found && info.GetName() != "" && info.GetName() != user.Anonymous
 }
 
 func resourceVersionOf(obj runtime.Object) string {

@@ -15,6 +15,8 @@ func resources(options validation.Options) []resource {
 		clusterWatchRules().erase(),
 		appCatalogs().erase(),
 		catalogWorkloads().erase(),
+		environments().erase(),
+		environmentDependencies().erase(),
 		syncStatuses().erase(),
 		syncPolicies().erase(),
 	}

@@ -45,7 +45,7 @@ type kind[O object, S, T any] struct {
 	// the server's own ways to the status may do some things.
 	validateStatusRequest func(updated, old O) field.ErrorList
 	// edits, if there are any, keep who has changed the spec in the status.
-	edits *edits[T]
+	edits *edits[O]
 
 	// columns follow NAME in the tables that kubectl get prints.
 	columns []column[O]
@@ -72,10 +72,10 @@ type resource struct {
 	keepStatus  func(obj, old runtime.Object)
 	keepSpec    func(obj, old runtime.Object)
 	specChanged func(obj, old runtime.Object) bool
-	// admitEdit says why no change of the spec can be noted in the status of obj, and noteEdit notes one. A kind that keeps
-	// no edits admits all of them and notes none.
+	// admitEdit says why no change of the spec can be noted in the status of obj, and noteEdit notes one, which has made obj
+	// of old. A kind that keeps no edits admits all of them and notes none.
 	admitEdit func(obj runtime.Object, actor string) error
-	noteEdit  func(obj runtime.Object, e edit)
+	noteEdit  func(obj, old runtime.Object, e edit)
 
 	columns []column[runtime.Object]
 }
@@ -109,11 +109,12 @@ func (k kind[O, S, T]) erase() resource {
 		if k.edits == nil {
 			return nil
 		}
-		return k.edits.admit(k.status(obj.(O)), actor)
+		return k.edits.admit(obj.(O), actor)
 	}
-	r.noteEdit = func(obj runtime.Object, e edit) {
+	r.noteEdit = func(obj, old runtime.Object, e edit) {
 		if k.edits != nil {
-			k.edits.note(k.status(obj.(O)), e)
+			before, _ := old.(O)
+			k.edits.note(obj.(O), before, e)
 		}
 	}
 	r.clearStatus = func(obj runtime.Object) { *k.status(obj.(O)) = *new(T) }

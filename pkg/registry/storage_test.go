@@ -23,6 +23,8 @@ func TestEveryKindIsServed(t *testing.T) {
 		"appcatalogs", "appcatalogs/rollback", "appcatalogs/status", "appcatalogs/sync",
 		"catalogworkloads",
 		"clusterwatchrules", "clusterwatchrules/status",
+		"environmentdependencies",
+		"environments", "environments/status",
 		"gitdestinations", "gitdestinations/status", "gitdestinations/sync",
 		"gitdestinationstatuses",
 		"gitrepoconfigs", "gitrepoconfigs/status",
@@ -36,6 +38,7 @@ func TestEveryKindIsServed(t *testing.T) {
 	shortNames := map[string]string{
 		"gitrepoconfigs": "grc", "gitdestinations": "gd", "watchrules": "wr", "clusterwatchrules": "cwr", "gitdestinationstatuses": "gds",
 		"appcatalogs": "cat", "catalogworkloads": "cw", "syncstatuses": "ss", "syncpolicies": "syncpol",
+		"environments": "envt", "environmentdependencies": "envdep",
 	}
 	clusterScoped := []string{"clusterwatchrules", "syncpolicies"}
 	for resource, short := range shortNames {
@@ -58,7 +61,7 @@ func TestEveryKindIsServed(t *testing.T) {
 
 func TestRecordsCanBeReadAndDeletedOnly(t *testing.T) {
 	storage := newStorage(t)
-	for _, record := range []string{"gitdestinationstatuses", "catalogworkloads", "syncstatuses"} {
+	for _, record := range []string{"gitdestinationstatuses", "catalogworkloads", "environmentdependencies", "syncstatuses"} {
 		endpoint := storage.Endpoints[record]
 		for verb, ok := range map[string]bool{
 			"create": implements[creator](endpoint),

@@ -76,7 +76,7 @@ var (
 func (s objectStrategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	s.resource.clearStatus(obj)
 	setGeneration(obj, 1)
-	s.noteEdit(ctx, obj)
+	s.noteEdit(ctx, obj, nil)
 }
 
 // PrepareForUpdate keeps the status and counts the generations of the spec.
@@ -85,7 +85,7 @@ func (s objectStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 	setGeneration(obj, generationOf(old))
 	if s.resource.specChanged(obj, old) {
 		setGeneration(obj, generationOf(old)+1)
-		s.noteEdit(ctx, obj)
+		s.noteEdit(ctx, obj, old)
 	}
 }
 

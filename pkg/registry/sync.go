@@ -107,7 +107,7 @@ func (s *mirrorSync) answer(ctx context.Context, name, id string, answer *config
 		return answer.Found.CompletionTime != nil
 	})
 	if answer.Found != nil && answer.Found.CompletionTime != nil {
-		answer.Message = sentence(answer.Found)
+		answer.Message = foundSentence(answer.Found)
 	}
 }
 
@@ -116,8 +116,8 @@ func later(state, name, id string) string {
 	return fmt.Sprintf("The request is %s; status.syncs of GitDestinationStatus %s tells under the id %s what is found", state, name, id)
 }
 
-// sentence says what was found.
-func sentence(found *configbutler.SyncProgress) string {
+// foundSentence says what was found.
+func foundSentence(found *configbutler.SyncProgress) string {
 	text := fmt.Sprintf("Compared %d of %d types: %d files written, %d removed", found.Compared, found.Types, found.FilesWritten, found.FilesRemoved)
 	if found.OrphansHeld > 0 {
 		text += fmt.Sprintf(", %d that no object maps to kept", found.OrphansHeld)

@@ -107,6 +107,7 @@ func TestTables(t *testing.T) {
 	storage := newStorage(t)
 	rows := lists()
 	maps.Copy(rows, catalogLists())
+	maps.Copy(rows, environmentLists())
 	for resource, list := range rows {
 		t.Run(resource, func(t *testing.T) {
 			convertor := storage.Endpoints[resource].(rest.TableConvertor)

@@ -73,6 +73,7 @@ func TestAPI(t *testing.T) {
 		{"a rule needs the rights of its author", testCallerRights},
 		{"a catalog needs the rights of its author", testCatalogRights},
 		{"an edit is noted with its author", testEdits},
+		{"an edit of an environment is noted with its author", testEnvironmentEdits},
 		{"requests have defaults", testRequests},
 		{"what a user says of a record stays", testRecordRequests},
 		{"what failed is tried again", testRetry},

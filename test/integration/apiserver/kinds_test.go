@@ -16,6 +16,8 @@ func testDiscovery(t *testing.T, s *stage) {
 		{"appcatalogs", "cat", "configbutler.ai/v1alpha1", "true", "AppCatalog", writable, "slipstream"},
 		{"catalogworkloads", "cw", "configbutler.ai/v1alpha1", "true", "CatalogWorkload", readable, "slipstream"},
 		{"clusterwatchrules", "cwr", "configbutler.ai/v1alpha1", "false", "ClusterWatchRule", writable, "slipstream"},
+		{"environmentdependencies", "envdep", "configbutler.ai/v1alpha1", "true", "EnvironmentDependency", readable, "slipstream"},
+		{"environments", "envt", "configbutler.ai/v1alpha1", "true", "Environment", writable, "slipstream"},
 		{"gitdestinations", "gd", "configbutler.ai/v1alpha1", "true", "GitDestination", writable, "slipstream"},
 		{"gitdestinationstatuses", "gds", "configbutler.ai/v1alpha1", "true", "GitDestinationStatus", readable, "slipstream"},
 		{"gitrepoconfigs", "grc", "configbutler.ai/v1alpha1", "true", "GitRepoConfig", writable, "slipstream"},
@@ -44,6 +46,7 @@ func testLifeOfEveryKind(t *testing.T, s *stage) {
 		{ruleIn(namespace), "wr", "rule", "NAME DESTINATION TYPES READY REASON AGE", `{"spec":{"destinationRef":{"name":"other"}}}`},
 		{clusterRuleFor(namespace), "cwr", namespace, "NAME DESTINATION TYPES READY REASON AGE", `{"spec":{"destinationRef":{"name":"other"}}}`},
 		{catalogIn(namespace, namespace), "cat", "shop", "NAME SOURCE WORKLOADS REVISION LAST-SYNC READY STATE AGE", `{"spec":{"historyLimit":5}}`},
+		{environmentIn(namespace), "envt", "alice", "NAME CATALOG TYPE AUTO NAMESPACE STATE REVISION AGE", `{"spec":{"autoSync":true}}`},
 		{policy, "syncpol", "default", "NAME BATCH-WINDOW RETENTION RECORDS SUSPENDED READY REASON AGE", `{"spec":{"batchWindow":"2s"}}`},
 	} {
 		t.Run(each.kind, func(t *testing.T) {
@@ -105,6 +108,10 @@ func testExplain(t *testing.T, s *stage) {
 	contains(t, s.kubectl(t, "explain", "cwr", "--recursive"), "namespaceSelector")
 	contains(t, s.kubectl(t, "explain", "cat.spec"), "sourceNamespace\t<string> -required-", "enum: Requester, Shared")
 	contains(t, s.kubectl(t, "explain", "cw.status.source"), "resourceVersion\t<string>")
+	contains(t, s.kubectl(t, "explain", "envt.spec"), "targetNamespace\t<string> -required-", "enum: Branch, Shared")
+	contains(t, s.kubectl(t, "explain", "envt.spec.syncWindows"), "schedule\t<string> -required-", "enum: Allow, Deny")
+	contains(t, s.kubectl(t, "explain", "envt.status"), "pendingRequests\t<[]PendingEnvironmentRequest>", "automatedBy\t<AutomatedBy>")
+	contains(t, s.kubectl(t, "explain", "envdep.status"), "keys\t<[]string>", "enum: ConfigMap, Secret, Service, ServiceAccount")
 	contains(t, s.kubectl(t, "explain", "ss.status"), "state\t<string> -required-", "workloadNames\t<[]string>")
 	contains(t, s.kubectl(t, "explain", "syncpol.spec.retention"), "keepPerSubject\t<integer>")
 }
@@ -170,6 +177,8 @@ func testInvalidInput(t *testing.T, s *stage) {
 		{"a folder above the root", destinationIn(namespace), "clusters/invalid", "../elsewhere", "spec.baseFolder"},
 		{"an unknown scheme", repositoryIn(namespace), "https://", "gopher://", "spec.repoUrl"},
 		{"a rule that selects nothing", ruleIn(namespace), `[{name: some, apiGroups: [""], resources: [configmaps]}]`, "[]", "spec.rules"},
+		{"a namespace of Kubernetes", environmentIn(namespace), namespace + "-alice", "kube-system", "spec.targetNamespace"},
+		{"a branch of nothing", environmentIn(namespace), "createNamespace: true", "type: Branch", "spec.branchWorkloads"},
 		{"an unknown operation", ruleIn(namespace), "name: some", "name: some, operations: [READ]", "spec.rules[0].operations[0]"},
 	} {
 		manifest := strings.Replace(each.manifest, each.old, each.new, 1)

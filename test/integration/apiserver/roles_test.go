@@ -21,6 +21,7 @@ const documentedRoles = "../../../artifacts/examples/roles.yaml"
 // Verbs that the roles are told apart by.
 var (
 	reading  = []string{"get", "list", "watch"}
+	getting  = []string{"get"}
 	creating = []string{"create"}
 	deleting = []string{"delete", "deletecollection"}
 	writing  = slices.Concat(creating, []string{"update", "patch"}, deleting)
@@ -31,17 +32,22 @@ type rights map[string][]string
 
 // documented are the roles in the whole cluster. None of them writes a status or a record.
 func documented() map[string]rights {
-	edit := rights{
-		"gitdestinations": writing, "watchrules": writing, "appcatalogs": writing,
+	view := rights{"environments/diff": getting}
+	edit := maps.Clone(view)
+	maps.Copy(edit, rights{
+		"gitdestinations": writing, "watchrules": writing, "appcatalogs": writing, "environments": writing,
 		"gitdestinations/sync": creating, "appcatalogs/sync": creating, "appcatalogs/rollback": creating,
+		"environments/sync": creating, "environments/dismiss": creating, "environments/undismiss": creating,
+		"environments/resolve": creating, "environments/rollback": creating, "environments/rediscover": creating,
 		"syncstatuses/dismiss": creating, "syncstatuses/retry": creating,
-	}
+	})
 	admin := maps.Clone(edit)
 	maps.Copy(admin, rights{
 		"gitrepoconfigs": writing, "clusterwatchrules": writing, "syncpolicies": writing,
-		"gitdestinationstatuses": deleting, "catalogworkloads": deleting, "syncstatuses": deleting,
+		"gitdestinationstatuses": deleting, "catalogworkloads": deleting, "environmentdependencies": deleting, "syncstatuses": deleting,
+		"environments/secretdiff": getting,
 	})
-	return map[string]rights{"slipstream-view": {}, "slipstream-support": {}, "slipstream-edit": edit, "slipstream-admin": admin}
+	return map[string]rights{"slipstream-view": view, "slipstream-support": view, "slipstream-edit": edit, "slipstream-admin": admin}
 }
 
 func testRoles(t *testing.T, s *stage) {

@@ -85,8 +85,8 @@ type EnvironmentStatus struct {
 	// lastError is what went wrong last. Absent when nothing did, or it was put right.
 	// +optional
 	LastError *SyncError `json:"lastError,omitempty"`
-	// automatedBy is the user who last turned autoSync on. Automatic syncs stop when that user may no longer do what they
-	// do, unless spec.serviceAccountName names an account. Absent while autoSync is off.
+	// automatedBy is the user who last turned autoSync on, or has changed since what automatic syncs do. They stop when that
+	// user may no longer do what they do, unless spec.serviceAccountName names an account. Absent while autoSync is off.
 	// +optional
 	AutomatedBy *AutomatedBy `json:"automatedBy,omitempty"`
 	// expiresAt is when the environment is deleted, by spec.ttl.
@@ -159,7 +159,7 @@ type WorkloadsReady struct {
 	Total int32 `json:"total"`
 }
 
-// AutomatedBy is the user who turned automatic syncs on, as authenticated then. They ask for that user's permissions.
+// AutomatedBy is the user who answers for automatic syncs, as authenticated then. They ask for that user's permissions.
 type AutomatedBy struct {
 	// username is the Kubernetes user.
 	Username string `json:"username"`
@@ -170,7 +170,7 @@ type AutomatedBy struct {
 	// +optional
 	// +listType=atomic
 	Groups []string `json:"groups,omitempty"`
-	// time is when it was turned on.
+	// time is when the user turned them on, or changed what they do.
 	Time metav1.Time `json:"time"`
 }
 
@@ -182,7 +182,7 @@ type EnvironmentEdit struct {
 	Actor string `json:"actor"`
 	// time is when it was made.
 	Time metav1.Time `json:"time"`
-	// fields are those of the spec that were changed, such as autoSync.
+	// fields are those of the spec that were changed, such as autoSync. Empty for the creation of the environment.
 	// +optional
 	// +listType=set
 	Fields []string `json:"fields,omitempty"`

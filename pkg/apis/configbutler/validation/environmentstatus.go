@@ -6,6 +6,7 @@ package validation
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -36,6 +37,19 @@ func ValidateEnvironmentStatusUpdate(environment, old *configbutler.Environment)
 	errs = append(errs, validateAppliedHistory(status.History, path.Child("history"))...)
 	errs = append(errs, validateEnvironmentEdits(status.PendingEdits, path.Child("pendingEdits"))...)
 	return append(errs, validatePendingRequests(status.PendingRequests, path.Child("pendingRequests"))...)
+}
+
+// ValidateEnvironmentStatusRequest checks what somebody asks for in a status, besides: edits, requests and who answers for
+// automatic syncs are recorded by the server, with the user whom it has authenticated. Edits and requests can be taken out.
+func ValidateEnvironmentStatusRequest(environment, old *configbutler.Environment) field.ErrorList {
+	status, before := &environment.Status, &old.Status
+	errs := validateOnlyTakenOut(status.PendingEdits, before.PendingEdits, statusPath.Child("pendingEdits"))
+	errs = append(errs, validateOnlyTakenOut(status.PendingRequests, before.PendingRequests, statusPath.Child("pendingRequests"))...)
+	if !equality.Semantic.DeepEqual(status.AutomatedBy, before.AutomatedBy) {
+		errs = append(errs, field.Forbidden(statusPath.Child("automatedBy"),
+			"only the server writes it, when spec.autoSync is turned on or off: it must stay as it is"))
+	}
+	return errs
 }
 
 func validateEnvironmentCounts(status *configbutler.EnvironmentStatus, path *field.Path) field.ErrorList {

@@ -20,7 +20,7 @@ type EnvironmentEditApplyConfiguration struct {
 	Actor *string `json:"actor,omitempty"`
 	// time is when it was made.
 	Time *v1.Time `json:"time,omitempty"`
-	// fields are those of the spec that were changed, such as autoSync.
+	// fields are those of the spec that were changed, such as autoSync. Empty for the creation of the environment.
 	Fields []string `json:"fields,omitempty"`
 }
 

@@ -59,8 +59,8 @@ type EnvironmentStatusApplyConfiguration struct {
 	WorkloadsReady *WorkloadsReadyApplyConfiguration `json:"workloadsReady,omitempty"`
 	// lastError is what went wrong last. Absent when nothing did, or it was put right.
 	LastError *SyncErrorApplyConfiguration `json:"lastError,omitempty"`
-	// automatedBy is the user who last turned autoSync on. Automatic syncs stop when that user may no longer do what they
-	// do, unless spec.serviceAccountName names an account. Absent while autoSync is off.
+	// automatedBy is the user who last turned autoSync on, or has changed since what automatic syncs do. They stop when that
+	// user may no longer do what they do, unless spec.serviceAccountName names an account. Absent while autoSync is off.
 	AutomatedBy *AutomatedByApplyConfiguration `json:"automatedBy,omitempty"`
 	// expiresAt is when the environment is deleted, by spec.ttl.
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
