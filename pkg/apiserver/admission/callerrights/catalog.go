@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // showsNoMore says whether a catalog shows nothing that it did not show before, to nobody else. Everything counts but
@@ -16,14 +16,14 @@ import (
 // offered; workloads that are taken out; and Secrets that are shared no longer.
 //
 // Patches count. They can make a workload refer to what it did not, and what it refers to is copied.
-func showsNoMore(spec, before *configbutler.AppCatalogSpec) bool {
+func showsNoMore(spec, before *v1alpha1.AppCatalogSpec) bool {
 	was := before.DeepCopy()
 	was.PauseUntil, was.PreviewOnly = spec.PauseUntil, spec.PreviewOnly
 	was.PinnedRevision, was.HistoryLimit = spec.PinnedRevision, spec.HistoryLimit
-	was.Workloads = slices.DeleteFunc(was.Workloads, func(workload configbutler.WorkloadReference) bool {
+	was.Workloads = slices.DeleteFunc(was.Workloads, func(workload v1alpha1.WorkloadReference) bool {
 		return !slices.Contains(spec.Workloads, workload)
 	})
-	if spec.Secrets == configbutler.CatalogSecretsRequester {
+	if spec.Secrets == v1alpha1.CatalogSecretsRequester {
 		was.Secrets = spec.Secrets
 	}
 	return equality.Semantic.DeepEqual(spec, was)

@@ -18,11 +18,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/rights"
 )
 
@@ -35,6 +38,8 @@ type Plugin struct {
 	authorizer authorizer.Authorizer
 	resolver   rights.Resolver
 	references References
+	// kinds converts objects to what the rest of the program knows them as.
+	kinds *runtime.Scheme
 }
 
 var (
@@ -51,7 +56,9 @@ func Register(plugins *admission.Plugins) {
 
 // New returns a plugin that still has to be given its authorizer, its resolver and its references.
 func New() *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+	kinds := runtime.NewScheme()
+	install.Install(kinds)
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update), kinds: kinds}
 }
 
 // wantsSources is a plugin that NewInitializer initializes.
@@ -104,7 +111,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetSubresource() != "" {
 		return nil
 	}
-	wanted, err := p.wantedBy(ctx, change{obj: a.GetObject(), old: a.GetOldObject()})
+	changed, err := p.changeOf(a)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	wanted, err := p.wantedBy(ctx, changed)
 	if err != nil {
 		return tryAgain(err)
 	}
@@ -119,6 +130,19 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		warning.AddWarning(ctx, "", text)
 	}
 	return nil
+}
+
+// changeOf is what a request changes.
+func (p *Plugin) changeOf(a admission.Attributes) (c change, err error) {
+	if c.obj, err = p.kinds.ConvertToVersion(a.GetObject(), v1alpha1.SchemeGroupVersion); err != nil {
+		return c, fmt.Errorf("converting what is written: %w", err)
+	}
+	if old := a.GetOldObject(); old != nil {
+		if c.old, err = p.kinds.ConvertToVersion(old, v1alpha1.SchemeGroupVersion); err != nil {
+			return c, fmt.Errorf("converting what it was: %w", err)
+		}
+	}
+	return c, nil
 }
 
 // retryAfterSeconds is when a client should try again.

@@ -12,27 +12,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // redirectedByDestination is what existing rules send to a destination that is new, or that leads elsewhere than old.
-func (p *Plugin) redirectedByDestination(ctx context.Context, o *configbutler.GitDestination, old runtime.Object) ([]rights.Permission, error) {
-	if before, ok := old.(*configbutler.GitDestination); ok && sameGoal(o, before) {
+func (p *Plugin) redirectedByDestination(ctx context.Context, o *v1alpha1.GitDestination, old runtime.Object) ([]rights.Permission, error) {
+	if before, ok := old.(*v1alpha1.GitDestination); ok && sameGoal(o, before) {
 		return nil, nil
 	}
 	flow, err := p.newFlow(ctx, "or use a GitDestination of another name")
 	if err != nil {
 		return nil, err
 	}
-	if err := flow.into(o); err != nil {
-		return nil, err
-	}
+	flow.into(o)
 	return flow.permissions, nil
 }
 
 // sameGoal says whether two versions of a destination send the same things to the same readers.
-func sameGoal(o, before *configbutler.GitDestination) bool {
+func sameGoal(o, before *v1alpha1.GitDestination) bool {
 	return repositoryOf(o) == repositoryOf(before) &&
 		o.Spec.Branch == before.Spec.Branch &&
 		o.Spec.Secrets == before.Spec.Secrets &&
@@ -41,7 +39,7 @@ func sameGoal(o, before *configbutler.GitDestination) bool {
 
 // redirectedByRepository is what existing rules send to a repository that is new (before is nil), or that lies elsewhere
 // than before.
-func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *configbutler.GitRepoConfig) ([]rights.Permission, error) {
+func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *v1alpha1.GitRepoConfig) ([]rights.Permission, error) {
 	if before != nil && o.Spec.RepoURL == before.Spec.RepoURL &&
 		equality.Semantic.DeepEqual(o.Spec.SecretRef, before.Spec.SecretRef) {
 		return nil, nil
@@ -51,7 +49,7 @@ func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *configbu
 		return nil, fmt.Errorf("listing the destinations: %w", err)
 	}
 	key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
-	destinations = slices.DeleteFunc(destinations, func(d configbutler.GitDestination) bool { return repositoryOf(&d) != key })
+	destinations = slices.DeleteFunc(destinations, func(d v1alpha1.GitDestination) bool { return repositoryOf(&d) != key })
 	if len(destinations) == 0 {
 		return nil, nil
 	}
@@ -60,20 +58,18 @@ func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *configbu
 		return nil, err
 	}
 	for i := range destinations {
-		if err := flow.into(&destinations[i]); err != nil {
-			return nil, err
-		}
+		flow.into(&destinations[i])
 	}
 	return flow.permissions, nil
 }
 
 // repositoryOf is the repository that a destination refers to.
-func repositoryOf(destination *configbutler.GitDestination) types.NamespacedName {
+func repositoryOf(destination *v1alpha1.GitDestination) types.NamespacedName {
 	return target(destination.Spec.RepoRef, destination.Namespace)
 }
 
 // target is what a reference in an object of namespace names.
-func target(ref configbutler.ObjectReference, namespace string) types.NamespacedName {
+func target(ref v1alpha1.ObjectReference, namespace string) types.NamespacedName {
 	if ref.Namespace != "" {
 		namespace = ref.Namespace
 	}
@@ -95,7 +91,7 @@ type sender struct {
 	to types.NamespacedName
 	// cause is a clause that the destination ends.
 	cause string
-	read  func() (wanted, error)
+	read  func() wanted
 }
 
 // subject is what a permission to read is about.
@@ -119,21 +115,21 @@ func (p *Plugin) newFlow(ctx context.Context, remedy string) (*flow, error) {
 }
 
 func (p *Plugin) senders(
-	rules []configbutler.WatchRule, clusterRules []configbutler.ClusterWatchRule, policies []configbutler.SyncPolicy,
+	rules []v1alpha1.WatchRule, clusterRules []v1alpha1.ClusterWatchRule, policies []v1alpha1.SyncPolicy,
 ) []sender {
 	var senders []sender
 	for i := range rules {
 		rule := &rules[i]
 		senders = append(senders, sender{
 			to: target(rule.Spec.DestinationRef, rule.Namespace), cause: fmt.Sprintf("which WatchRule %s/%s sends to", rule.Namespace, rule.Name),
-			read: func() (wanted, error) { return p.readByRule(rule) },
+			read: func() wanted { return p.readByRule(rule) },
 		})
 	}
 	for i := range clusterRules {
 		rule := &clusterRules[i]
 		senders = append(senders, sender{
 			to: types.NamespacedName(rule.Spec.DestinationRef), cause: fmt.Sprintf("which ClusterWatchRule %s sends to", rule.Name),
-			read: func() (wanted, error) { return p.readByClusterRule(rule) },
+			read: func() wanted { return p.readByClusterRule(rule) },
 		})
 	}
 	for i := range policies {
@@ -143,28 +139,23 @@ func (p *Plugin) senders(
 		}
 		senders = append(senders, sender{
 			to: types.NamespacedName(*archive.DestinationRef), cause: "which the SyncPolicy archives in",
-			read: func() (wanted, error) { return archivedBy(&policies[i]) },
+			read: func() wanted { return wanted{permissions: rights.OfPolicy(&policies[i])} },
 		})
 	}
 	return senders
 }
 
 // into gathers what is sent to a destination.
-func (f *flow) into(destination *configbutler.GitDestination) error {
+func (f *flow) into(destination *v1alpha1.GitDestination) {
 	key := types.NamespacedName{Namespace: destination.Namespace, Name: destination.Name}
 	// With Encrypt, Secrets are readable for whoever chose the recipients.
-	secrets := destination.Spec.Secrets != configbutler.SecretsOmit
+	secrets := destination.Spec.Secrets != v1alpha1.SecretsOmit
 	for _, s := range f.senders {
 		if s.to != key {
 			continue
 		}
-		read, err := s.read()
-		if err != nil {
-			return err
-		}
-		f.add(read, secrets, fmt.Sprintf("%s GitDestination %s", s.cause, key))
+		f.add(s.read(), secrets, fmt.Sprintf("%s GitDestination %s", s.cause, key))
 	}
-	return nil
 }
 
 // add gathers what one sender reads, without Secrets if they are left out.

@@ -14,10 +14,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // existing is what is in storage, or the fault of a list by its name.
@@ -36,20 +39,29 @@ func (e existing) fault(list string) error {
 	return nil
 }
 
-func (e existing) WatchRules(context.Context) ([]configbutler.WatchRule, error) {
-	return e.rules, e.fault("rules")
+func (e existing) WatchRules(context.Context) ([]v1alpha1.WatchRule, error) {
+	return inVersion(e.rules, v1alpha1.Convert_configbutler_WatchRule_To_v1alpha1_WatchRule), e.fault("rules")
 }
 
-func (e existing) ClusterWatchRules(context.Context) ([]configbutler.ClusterWatchRule, error) {
-	return e.clusterRules, e.fault("clusterRules")
+func (e existing) ClusterWatchRules(context.Context) ([]v1alpha1.ClusterWatchRule, error) {
+	return inVersion(e.clusterRules, v1alpha1.Convert_configbutler_ClusterWatchRule_To_v1alpha1_ClusterWatchRule), e.fault("clusterRules")
 }
 
-func (e existing) SyncPolicies(context.Context) ([]configbutler.SyncPolicy, error) {
-	return e.policies, e.fault("policies")
+func (e existing) SyncPolicies(context.Context) ([]v1alpha1.SyncPolicy, error) {
+	return inVersion(e.policies, v1alpha1.Convert_configbutler_SyncPolicy_To_v1alpha1_SyncPolicy), e.fault("policies")
 }
 
-func (e existing) GitDestinations(context.Context) ([]configbutler.GitDestination, error) {
-	return append([]configbutler.GitDestination{}, e.destinations...), e.fault("destinations")
+func (e existing) GitDestinations(context.Context) ([]v1alpha1.GitDestination, error) {
+	return inVersion(e.destinations, v1alpha1.Convert_configbutler_GitDestination_To_v1alpha1_GitDestination), e.fault("destinations")
+}
+
+// inVersion is how clients see objects of storage.
+func inVersion[In, Out any](stored []In, convert func(*In, *Out, conversion.Scope) error) []Out {
+	out := make([]Out, len(stored))
+	for i := range stored {
+		utilruntime.Must(convert(&stored[i], &out[i], nil))
+	}
+	return out
 }
 
 // goal is the destination shop/main, which writes to the repository shop/repo.

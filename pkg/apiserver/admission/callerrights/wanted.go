@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/rights"
 )
 
@@ -25,50 +25,58 @@ type change struct{ obj, old runtime.Object }
 // wantedBy asks nothing for kinds that make the server do nothing, and for changes that make it do nothing new.
 func (p *Plugin) wantedBy(ctx context.Context, c change) (wanted, error) {
 	switch o := c.obj.(type) {
-	case *configbutler.GitRepoConfig:
+	case *v1alpha1.GitRepoConfig:
 		return p.wantedByRepository(ctx, o, c.old)
-	case *configbutler.GitDestination:
+	case *v1alpha1.GitDestination:
 		permissions, err := p.redirectedByDestination(ctx, o, c.old)
 		return wanted{permissions: permissions}, err
-	case *configbutler.WatchRule:
-		before, ok := c.old.(*configbutler.WatchRule)
+	case *v1alpha1.WatchRule:
+		before, ok := c.old.(*v1alpha1.WatchRule)
 		if ok && equality.Semantic.DeepEqual(o.Spec, before.Spec) {
 			return wanted{}, nil
 		}
-		return p.readByRule(o)
-	case *configbutler.ClusterWatchRule:
-		before, ok := c.old.(*configbutler.ClusterWatchRule)
+		return p.readByRule(o), nil
+	case *v1alpha1.ClusterWatchRule:
+		before, ok := c.old.(*v1alpha1.ClusterWatchRule)
 		if ok && equality.Semantic.DeepEqual(o.Spec, before.Spec) {
 			return wanted{}, nil
 		}
-		return p.readByClusterRule(o)
-	case *configbutler.SyncPolicy:
-		before, ok := c.old.(*configbutler.SyncPolicy)
+		return p.readByClusterRule(o), nil
+	case *v1alpha1.SyncPolicy:
+		before, ok := c.old.(*v1alpha1.SyncPolicy)
 		if ok && equality.Semantic.DeepEqual(o.Spec.Retention.Archive, before.Spec.Retention.Archive) {
 			return wanted{}, nil
 		}
-		return archivedBy(o)
-	case *configbutler.AppCatalog:
-		before, ok := c.old.(*configbutler.AppCatalog)
+		return wanted{permissions: rights.OfPolicy(o)}, nil
+	case *v1alpha1.AppCatalog:
+		before, ok := c.old.(*v1alpha1.AppCatalog)
 		if ok && showsNoMore(&o.Spec, &before.Spec) {
 			return wanted{}, nil
 		}
-		return shownBy(o)
+		return wanted{permissions: rights.OfCatalog(o)}, nil
 	}
 	return wanted{}, nil
 }
 
 // wantedByRepository are the Secrets that a repository names, and what it sends elsewhere. Any change of its spec needs the
 // Secrets: a new URL alone would send their content elsewhere.
-func (p *Plugin) wantedByRepository(ctx context.Context, o *configbutler.GitRepoConfig, old runtime.Object) (wanted, error) {
-	before, ok := old.(*configbutler.GitRepoConfig)
+func (p *Plugin) wantedByRepository(ctx context.Context, o *v1alpha1.GitRepoConfig, old runtime.Object) (wanted, error) {
+	before, ok := old.(*v1alpha1.GitRepoConfig)
 	if ok && equality.Semantic.DeepEqual(o.Spec, before.Spec) {
 		return wanted{}, nil
 	}
-	secrets, err := secretsOf(o)
-	if err != nil {
-		return wanted{}, err
-	}
 	redirected, err := p.redirectedByRepository(ctx, o, before)
-	return wanted{permissions: append(secrets, redirected...)}, err
+	return wanted{permissions: append(rights.OfRepository(o), redirected...)}, err
+}
+
+// readByRule is what the server reads for a rule.
+func (p *Plugin) readByRule(rule *v1alpha1.WatchRule) wanted {
+	permissions, warnings := rights.OfRule(p.resolver, rule)
+	return wanted{permissions: permissions, warnings: warnings}
+}
+
+// readByClusterRule is what the server reads for a rule of the cluster.
+func (p *Plugin) readByClusterRule(rule *v1alpha1.ClusterWatchRule) wanted {
+	permissions, warnings := rights.OfClusterRule(p.resolver, rule)
+	return wanted{permissions: permissions, warnings: warnings}
 }
