@@ -5,5 +5,5 @@
 //
 // It is EnvironmentDependencies in memory, found by what they are copies of: an answer costs as much as it has environments,
 // however many there are. It is made anew from the records when the server starts; what it says of an environment is set when
-// the records of that environment have been written.
+// the records of that environment have been written. Whoever watches sources subscribes to it, to know what to watch.
 package index

@@ -5,11 +5,13 @@ package index
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -20,19 +22,10 @@ type Object struct {
 	Namespace, Name string
 }
 
-// Copy is what an environment has of an object.
-type Copy struct {
-	Environment types.NamespacedName
-	// Hash is that of the version that was copied, empty if none was.
-	Hash string
-	// Missing says that the source did not have the object when it was last looked for.
-	Missing bool
-}
-
-// row is a Copy without its environment.
-type row struct {
-	hash    string
-	missing bool
+// Collection are the objects of a type in a namespace of a source.
+type Collection struct {
+	Type      v1alpha1.DependencyType
+	Namespace string
 }
 
 // Index finds copies. It may be used concurrently.
@@ -41,11 +34,24 @@ type Index struct {
 	// Both have each row once: copies by the object, objects by the environment.
 	copies  map[Object]map[types.NamespacedName]row
 	objects map[types.NamespacedName]map[Object]row
+	// names are those of the objects in copies.
+	names map[Collection]sets.Set[string]
+	// now counts what is written, and written says when that was for each environment.
+	now     Mark
+	written map[types.NamespacedName]Mark
+
+	listeners
 }
+
+// Mark is a point in the life of an index.
+type Mark uint64
 
 // New returns an empty index.
 func New() *Index {
-	return &Index{copies: map[Object]map[types.NamespacedName]row{}, objects: map[types.NamespacedName]map[Object]row{}}
+	return &Index{
+		copies: map[Object]map[types.NamespacedName]row{}, objects: map[types.NamespacedName]map[Object]row{},
+		names: map[Collection]sets.Set[string]{}, written: map[types.NamespacedName]Mark{},
+	}
 }
 
 // Lookup returns the copies of an object, by their environments.
@@ -53,11 +59,44 @@ func (x *Index) Lookup(of Object) []Copy {
 	x.mu.RLock()
 	copies := make([]Copy, 0, len(x.copies[of]))
 	for environment, r := range x.copies[of] {
-		copies = append(copies, Copy{environment, r.hash, r.missing})
+		copies = append(copies, r.copyOf(of, environment))
 	}
 	x.mu.RUnlock()
 	slices.SortFunc(copies, func(a, b Copy) int { return compareNames(a.Environment, b.Environment) })
 	return copies
+}
+
+// Differs says whether there are copies of an object, and whether a version of it is another than the one that is known of any.
+func (x *Index) Differs(of Object, version string) (copied, differs bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, r := range x.copies[of] {
+		if r.known() != version {
+			return true, true
+		}
+	}
+	return len(x.copies[of]) > 0, false
+}
+
+// Collections returns those that have objects of which there are copies, in order.
+func (x *Index) Collections() []Collection {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return slices.SortedFunc(maps.Keys(x.names), func(a, b Collection) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Type, b.Type))
+	})
+}
+
+// Objects returns those of a collection of which there are copies, in order.
+func (x *Index) Objects(in Collection) []Object {
+	x.mu.RLock()
+	names := sets.List(x.names[in])
+	x.mu.RUnlock()
+	objects := make([]Object, len(names))
+	for i, name := range names {
+		objects[i] = Object{in.Type, in.Namespace, name}
+	}
+	return objects
 }
 
 // Len is the number of copies.
@@ -78,35 +117,75 @@ func (x *Index) Set(environment types.NamespacedName, records []v1alpha1.Environ
 		rows[objectOf(&records[i])] = rowOf(&records[i])
 	}
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.set(environment, rows)
+	changed := x.set(environment, rows)
+	x.mu.Unlock()
+	x.tell(environment, changed)
 }
 
-func (x *Index) set(environment types.NamespacedName, rows map[Object]row) {
-	for of := range x.objects[environment] {
-		delete(x.copies[of], environment)
-		if len(x.copies[of]) == 0 {
-			delete(x.copies, of)
-		}
-	}
-	delete(x.objects, environment)
-	if len(rows) == 0 {
+// See notes the newest version that the record of a copy tells of, empty for the version that was copied.
+func (x *Index) See(environment types.NamespacedName, of Object, version string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	r, ok := x.objects[environment][of]
+	if !ok {
 		return
 	}
-	x.objects[environment] = rows
-	for of, r := range rows {
-		if x.copies[of] == nil {
-			x.copies[of] = map[types.NamespacedName]row{}
+	r.seen = version
+	x.objects[environment][of], x.copies[of][environment] = r, r
+	x.now++
+	x.written[environment] = x.now
+}
+
+// set returns the objects of which something else is known afterwards.
+func (x *Index) set(environment types.NamespacedName, rows map[Object]row) (changed []Object) {
+	before := x.objects[environment]
+	for of := range before {
+		if _, stays := rows[of]; !stays {
+			changed = append(changed, of)
 		}
-		x.copies[of][environment] = r
+		x.remove(of, environment)
+	}
+	delete(x.objects, environment)
+	if len(rows) > 0 {
+		x.objects[environment] = rows
+	}
+	for of, r := range rows {
+		if was, ok := before[of]; !ok || was != r {
+			changed = append(changed, of)
+		}
+		x.add(of, environment, r)
+	}
+	x.now++
+	x.written[environment] = x.now
+	return changed
+}
+
+func (x *Index) add(of Object, environment types.NamespacedName, r row) {
+	if x.copies[of] == nil {
+		x.copies[of] = map[types.NamespacedName]row{}
+		in := collectionOf(of)
+		if x.names[in] == nil {
+			x.names[in] = sets.New[string]()
+		}
+		x.names[in].Insert(of.Name)
+	}
+	x.copies[of][environment] = r
+}
+
+func (x *Index) remove(of Object, environment types.NamespacedName) {
+	delete(x.copies[of], environment)
+	if len(x.copies[of]) > 0 {
+		return
+	}
+	delete(x.copies, of)
+	in := collectionOf(of)
+	x.names[in].Delete(of.Name)
+	if x.names[in].Len() == 0 {
+		delete(x.names, in)
 	}
 }
 
-func objectOf(record *v1alpha1.EnvironmentDependencyRecord) Object {
-	return Object{record.Type, record.Source.Namespace, record.Source.Name}
-}
-
-func rowOf(record *v1alpha1.EnvironmentDependencyRecord) row { return row{record.Hash, record.Missing} }
+func collectionOf(of Object) Collection { return Collection{of.Type, of.Namespace} }
 
 func compareNames(a, b types.NamespacedName) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))

@@ -30,9 +30,8 @@ func config(name string) index.Object {
 }
 
 func record(of index.Object, hash string) v1alpha1.EnvironmentDependencyRecord {
-	return v1alpha1.EnvironmentDependencyRecord{
-		Type: of.Type, Source: v1alpha1.NamespacedObjectReference{Namespace: of.Namespace, Name: of.Name}, Hash: hash, Missing: hash == "",
-	}
+	named := v1alpha1.NamespacedObjectReference{Namespace: of.Namespace, Name: of.Name}
+	return v1alpha1.EnvironmentDependencyRecord{Type: of.Type, Source: named, Target: named, Hash: hash, Missing: hash == ""}
 }
 
 func stored(environment types.NamespacedName, r v1alpha1.EnvironmentDependencyRecord) v1alpha1.EnvironmentDependency {
@@ -48,8 +47,10 @@ func TestLookup(t *testing.T) {
 		of   index.Object
 		want []index.Copy
 	}{
-		"of two":            {config("a"), []index.Copy{{Environment: alice, Hash: "2"}, {Environment: bob, Hash: "1"}}},
-		"of one":            {config("b"), []index.Copy{{Environment: bob, Missing: true}}},
+		"of two": {config("a"), []index.Copy{
+			{Environment: alice, Record: "alice.configmap.a", Hash: "2"}, {Environment: bob, Record: "bob.configmap.a", Hash: "1"},
+		}},
+		"of one":            {config("b"), []index.Copy{{Environment: bob, Record: "bob.configmap.b", Missing: true}}},
 		"another name":      {config("c"), []index.Copy{}},
 		"another namespace": {index.Object{Type: v1alpha1.DependencyConfigMap, Namespace: "staging", Name: "a"}, []index.Copy{}},
 		"another type":      {index.Object{Type: v1alpha1.DependencySecret, Namespace: "production", Name: "a"}, []index.Copy{}},
@@ -79,15 +80,15 @@ func TestRebuild(t *testing.T) {
 		stored(alice, record(config("same"), "1")), stored(alice, record(config("old"), "2")), stored(alice, record(config("new"), "1")),
 	}
 	want := []string{
-		"alice lost {teams/alice 1 false} <nil>", "alice new <nil> {teams/alice 1 false}",
-		"alice old {teams/alice 1 false} {teams/alice 2 false}", "bob same {teams/bob 1 false} <nil>",
+		"alice lost alice.configmap.lost=1 <nil>", "alice new <nil> alice.configmap.new=1",
+		"alice old alice.configmap.old=1 alice.configmap.old=2", "bob same bob.configmap.same=1 <nil>",
 	}
 	for range 2 { // Comparing changes nothing.
 		if diff := cmp.Diff(want, said(x.Compare(records))); diff != "" {
 			t.Errorf("compare: want -, got +:\n%s", diff)
 		}
 	}
-	if diff := cmp.Diff(want, said(x.Rebuild(records))); diff != "" {
+	if diff := cmp.Diff(want, said(x.Rebuild(records, x.Mark()))); diff != "" {
 		t.Errorf("rebuild: want -, got +:\n%s", diff)
 	}
 	if left := x.Compare(records); len(left) > 0 || x.Len() != 3 || len(x.Lookup(config("same"))) != 1 {
@@ -100,7 +101,7 @@ func said(differences []index.Difference) []string {
 		if c == nil {
 			return "<nil>"
 		}
-		return fmt.Sprint(*c)
+		return c.Record + "=" + c.Hash
 	}
 	var lines []string
 	for _, d := range differences {

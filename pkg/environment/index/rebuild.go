@@ -5,6 +5,7 @@ package index
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -29,18 +30,32 @@ func (x *Index) Compare(records []v1alpha1.EnvironmentDependency) []Difference {
 	return x.compare(recorded)
 }
 
-// Rebuild makes the index what all records say, and returns where it differed. Nothing may be set between the listing of the
-// records and then: it would be lost.
-func (x *Index) Rebuild(records []v1alpha1.EnvironmentDependency) []Difference {
+// Mark returns what Rebuild is to be given with records that are listed afterwards.
+func (x *Index) Mark() Mark {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.now
+}
+
+// Rebuild makes the index what all records say that were listed after a mark, and returns where it differed. What is known of an
+// environment since then is left as it is.
+func (x *Index) Rebuild(records []v1alpha1.EnvironmentDependency, since Mark) []Difference {
 	recorded := byEnvironment(records)
 	x.mu.Lock()
-	defer x.mu.Unlock()
-	differences := x.compare(recorded)
-	for environment := range x.objects {
+	differences := slices.DeleteFunc(x.compare(recorded), func(d Difference) bool { return x.written[d.Environment] > since })
+	changed := map[types.NamespacedName][]Object{}
+	for _, d := range differences {
+		changed[d.Environment] = append(changed[d.Environment], d.Of)
+	}
+	for environment := range changed {
 		x.set(environment, recorded[environment])
 	}
-	for environment, rows := range recorded {
-		x.set(environment, rows)
+	maps.DeleteFunc(x.written, func(environment types.NamespacedName, at Mark) bool {
+		return at <= since && x.objects[environment] == nil
+	})
+	x.mu.Unlock()
+	for environment, objects := range changed {
+		x.tell(environment, objects)
 	}
 	return differences
 }
@@ -63,7 +78,7 @@ func (x *Index) compare(recorded map[types.NamespacedName]map[Object]row) []Diff
 	for environment, rows := range recorded {
 		for of, r := range rows {
 			held := copyIn(x.objects, environment, of)
-			if is := (Copy{environment, r.hash, r.missing}); held == nil || *held != is {
+			if is := r.copyOf(of, environment); held == nil || *held != is {
 				found = append(found, Difference{of, environment, held, &is})
 			}
 		}
@@ -87,5 +102,6 @@ func copyIn(all map[types.NamespacedName]map[Object]row, environment types.Names
 	if !ok {
 		return nil
 	}
-	return &Copy{environment, r.hash, r.missing}
+	found := r.copyOf(of, environment)
+	return &found
 }
