@@ -105,7 +105,8 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	if c.namespaces, err = source.NewNamespaces(edge.metadata); err != nil {
 		return c, err
 	}
-	if c.intake, err = intake.Open(ctx, config.Store.Table(intake.TableName), intake.Config{Clock: config.Clock, Capacity: config.Capacity}); err != nil {
+	waiting := intake.Config{Clock: config.Clock, Capacity: config.Capacity, Metrics: intakeMetrics}
+	if c.intake, err = intake.Open(ctx, config.Store.Table(intake.TableName), waiting); err != nil {
 		return c, err
 	}
 	if c.authors == nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/intake"
 )
 
 // The labels of the metrics have few values: there is no bound on how many catalogs and namespaces there are. What is wrong
@@ -36,6 +37,9 @@ var (
 	unreachableGauge = newGauge("catalog_sources_unreachable", "Namespaces that catalogs follow and that do not exist or cannot be read.")
 	sourcesGauge     = newGauge("catalog_sources", "Namespaces that catalogs follow.")
 )
+
+// intakeMetrics are those of what waits to be recorded.
+var intakeMetrics = intake.NewMetrics("catalog", "catalogs")
 
 // reasonTransient is that of a failure that passes by itself.
 const reasonTransient = "Transient"

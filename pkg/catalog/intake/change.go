@@ -62,7 +62,7 @@ type Change struct {
 	FirstResourceVersion string
 	// First and Last are when the first and the last event came.
 	First, Last time.Time
-	// Events counts them. One that is told twice counts once.
+	// Events counts them. One that is told twice counts once; of an object that is only to be looked at, there are none.
 	Events int
 	// Authors made them, who was there last at the end: the last ten at most.
 	Authors []Contribution

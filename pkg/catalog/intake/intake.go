@@ -41,6 +41,8 @@ type Config struct {
 	Clock clock.Clock
 	// Capacity is how many changes there may be; 0 means DefaultCapacity.
 	Capacity int
+	// Metrics tell how it is; nil: nobody is told.
+	Metrics *Metrics
 }
 
 // Intake gathers events into batches. It may be used concurrently. There is one at a time for a table: that of the replica
@@ -49,6 +51,7 @@ type Intake struct {
 	table    *workstore.Table
 	clock    clock.Clock
 	capacity int
+	metrics  *Metrics
 	// wake makes Run look again.
 	wake chan struct{}
 	// turn is held by who writes: what is written later is newer. It is a channel so that waiting for it can be given up.
@@ -78,10 +81,10 @@ func (i *Intake) add(event Event, now time.Time) {
 	b := i.open(event.Namespace, now)
 	change, found := b.changes[event.Object]
 	if found {
-		deduplicated.Inc()
+		i.metrics.deduplicated.Inc()
 	} else {
 		if !i.makeRoom(b) {
-			deduplicated.Inc()
+			i.metrics.deduplicated.Inc()
 			return
 		}
 		change = &Change{Object: event.Object, First: now}
@@ -93,6 +96,23 @@ func (i *Intake) add(event Event, now time.Time) {
 	}
 }
 
+// Look has objects read with the batch that is open although nothing has told that they have changed. Those that have are as they
+// were. Like Add it does not wait.
+func (i *Intake) Look(objects ...Object) {
+	now := i.clock.Now()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, object := range objects {
+		b := i.open(object.Namespace, now)
+		if b.changes[object] == nil && i.makeRoom(b) {
+			b.changes[object] = &Change{Object: object, First: now, Last: now}
+			b.unwritten[object] = struct{}{}
+			i.changes++
+		}
+	}
+	i.stir()
+}
+
 // Resync says that a namespace is to be compared with what is recorded. Changes that are known stay known. Like Add it does
 // not wait.
 func (i *Intake) Resync(namespace string, reason ResyncReason) {
@@ -102,7 +122,7 @@ func (i *Intake) Resync(namespace string, reason ResyncReason) {
 	b := i.open(namespace, now)
 	if !b.resync {
 		b.resync, b.unwrittenHead = true, true
-		resyncs.WithLabelValues(string(reason)).Inc()
+		i.metrics.resyncs.WithLabelValues(string(reason)).Inc()
 	}
 	i.stir()
 }
@@ -168,7 +188,7 @@ func (i *Intake) Close(ctx context.Context, namespace string) (Batch, bool, erro
 	b := i.oldest(namespace)
 	if b != nil && b.isOpen() {
 		b.id, b.unwrittenHead = string(uuid.NewUUID()), true
-		batchesClosed.Inc()
+		i.metrics.closed.Inc()
 	}
 	i.mu.Unlock()
 	if b == nil {

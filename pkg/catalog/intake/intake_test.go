@@ -105,6 +105,35 @@ func TestNewestWins(t *testing.T) {
 	}
 }
 
+// TestLook has objects looked at, before and after events of them.
+func TestLook(t *testing.T) {
+	s := newStage(t)
+	i := s.open()
+	object := func(name string) intake.Object { return changed("shop", name, 0).Object }
+	i.Add(by("eve", changed("shop", "web", 1)))
+	i.Look(object("web"), object("api"), object("db"))
+	i.Look(object("db"))
+	i.Add(by("adam", changed("shop", "api", 2)))
+	for _, name := range []string{"running", "started again"} {
+		batch := s.closed(i, "shop")
+		i = s.open()
+		expect(t, name, names(batch.Changes), []string{"api 2 x1", "db  x0", "web 1 x1"})
+		for number, authors := range []int{1, 0, 1} {
+			if change := batch.Changes[number]; len(change.Authors) != authors || !change.First.Equal(noon) {
+				t.Errorf("%s: %s: %+v since %s", name, change.Name, change.Authors, change.First)
+			}
+		}
+	}
+	full := newStage(t)
+	full.capacity = 1
+	i = full.open()
+	i.Add(changed("shop", "web", 1))
+	i.Look(object("api"))
+	if batch := full.closed(i, "shop"); !batch.Resync || len(batch.Changes) > 0 {
+		t.Errorf("more than there is room for: %+v", batch)
+	}
+}
+
 func TestObjectsAreToldApart(t *testing.T) {
 	s := newStage(t)
 	i := s.open()

@@ -8,36 +8,46 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-var (
-	objectsGauge = metrics.NewGauge(&metrics.GaugeOpts{
-		Namespace: "slipstream", Name: "catalog_intake_objects", StabilityLevel: metrics.ALPHA,
-		Help: "Changed objects of the sources of catalogs that are not recorded yet.",
-	})
-	capacityGauge = metrics.NewGauge(&metrics.GaugeOpts{
-		Namespace: "slipstream", Name: "catalog_intake_capacity", StabilityLevel: metrics.ALPHA,
-		Help: "How many changed objects can wait to be recorded. Beyond it, whole namespaces are compared with their catalogs instead.",
-	})
-	resyncs = metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "catalog_intake_resyncs_total", StabilityLevel: metrics.ALPHA,
-		Help: "Times that a whole namespace was to be compared with its catalogs, by reason: overflow, relisted, requested or unreadable.",
-	}, []string{"reason"})
-	blockedGauge = metrics.NewGauge(&metrics.GaugeOpts{
-		Namespace: "slipstream", Name: "catalog_intake_blocked", StabilityLevel: metrics.ALPHA,
-		Help: "1 while changed objects cannot be kept in the store until they are recorded, 0 otherwise.",
-	})
-	deduplicated = metrics.NewCounter(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "catalog_intake_events_deduplicated_total", StabilityLevel: metrics.ALPHA,
-		Help: "Events of objects that were waiting to be recorded already, by themselves or with their whole namespace.",
-	})
-	batchesClosed = metrics.NewCounter(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "catalog_intake_batches_closed_total", StabilityLevel: metrics.ALPHA,
-		Help: "Batches of changes in source namespaces that were closed to be recorded.",
-	})
-)
+// Metrics are those of the intakes for one purpose, of which one is open at a time.
+type Metrics struct {
+	objects, capacity, blocked *metrics.Gauge
+	resyncs                    *metrics.CounterVec
+	deduplicated, closed       *metrics.Counter
+}
 
-func init() {
-	legacyregistry.MustRegister(objectsGauge, capacityGauge, resyncs, blockedGauge, deduplicated, batchesClosed)
+// NewMetrics registers metrics whose names begin with the name of a purpose, such as catalog. The sources are those of what
+// their texts say, such as catalogs.
+func NewMetrics(purpose, of string) *Metrics {
+	m := newMetrics(purpose, of)
+	legacyregistry.MustRegister(m.objects, m.capacity, m.resyncs, m.blocked, m.deduplicated, m.closed)
 	for _, reason := range []ResyncReason{Missed, Overflow, Relisted, Requested, Unreadable} {
-		resyncs.WithLabelValues(string(reason)) // So that the first one is an increase.
+		m.resyncs.WithLabelValues(string(reason)) // So that the first one is an increase.
+	}
+	return m
+}
+
+// newMetrics returns metrics that nobody sees until they are registered.
+func newMetrics(purpose, of string) *Metrics {
+	gauge := func(name, help string) *metrics.Gauge {
+		return metrics.NewGauge(&metrics.GaugeOpts{
+			Namespace: "slipstream", Subsystem: purpose + "_intake", Name: name, Help: help, StabilityLevel: metrics.ALPHA,
+		})
+	}
+	counter := func(name, help string) *metrics.CounterOpts {
+		return &metrics.CounterOpts{
+			Namespace: "slipstream", Subsystem: purpose + "_intake", Name: name, Help: help, StabilityLevel: metrics.ALPHA,
+		}
+	}
+	return &Metrics{
+		objects: gauge("objects", "Changed objects of the sources of "+of+" that are not recorded yet."),
+		capacity: gauge("capacity",
+			"How many changed objects can wait to be recorded. Beyond it, whole namespaces are compared with their "+of+" instead."),
+		blocked: gauge("blocked", "1 while changed objects cannot be kept in the store until they are recorded, 0 otherwise."),
+		resyncs: metrics.NewCounterVec(counter("resyncs_total", "Times that a whole namespace was to be compared with its "+of+
+			", by reason: missed, overflow, relisted, requested or unreadable."), []string{"reason"}),
+		deduplicated: metrics.NewCounter(counter("events_deduplicated_total",
+			"Events of objects that were waiting to be recorded already, by themselves or with their whole namespace.")),
+		closed: metrics.NewCounter(counter("batches_closed_total",
+			"Batches of changes in source namespaces that were closed to be recorded.")),
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
-// TableName is that of the table of the work store that an intake is kept in.
+// TableName is that of the table of the work store that the intake of catalogs is kept in.
 const TableName = "catalog-intake"
 
 // Open returns the intake that a table holds, as an earlier process left it.
 func Open(ctx context.Context, table *workstore.Table, config Config) (*Intake, error) {
 	i := &Intake{
-		table: table, clock: config.Clock, capacity: config.Capacity,
+		table: table, clock: config.Clock, capacity: config.Capacity, metrics: config.Metrics,
 		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), namespaces: map[string][]*batch{}, news: newNews(),
 	}
 	if i.clock == nil {
@@ -28,13 +28,16 @@ func Open(ctx context.Context, table *workstore.Table, config Config) (*Intake, 
 	if i.capacity <= 0 {
 		i.capacity = DefaultCapacity
 	}
-	capacityGauge.Set(float64(i.capacity))
+	if i.metrics == nil {
+		i.metrics = newMetrics("", "")
+	}
+	i.metrics.capacity.Set(float64(i.capacity))
 	unreadable, err := i.restore(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read what has changed in sources of catalogs: %w", err)
+		return nil, fmt.Errorf("read what has changed in sources: %w", err)
 	}
 	if err := i.replace(ctx, unreadable); err != nil {
-		return nil, fmt.Errorf("replace what cannot be read of what has changed in sources of catalogs: %w", err)
+		return nil, fmt.Errorf("replace what cannot be read of what has changed in sources: %w", err)
 	}
 	return i, nil
 }
@@ -46,7 +49,7 @@ func (i *Intake) restore(ctx context.Context) (unreadable []string, err error) {
 			return nil, err
 		}
 		if err := i.restoreRow(row); err != nil {
-			klog.FromContext(ctx).Error(err, "A namespace will be compared with its catalogs because a row cannot be read",
+			klog.FromContext(ctx).Error(err, "A namespace will be compared because a row cannot be read",
 				"row", i.table.FullKey(row.Key))
 			unreadable = append(unreadable, row.Key)
 		}

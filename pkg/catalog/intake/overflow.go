@@ -55,7 +55,7 @@ func (i *Intake) overflow(b *batch) {
 	i.changes -= len(b.changes)
 	b.drop()
 	i.news.overflowed.Insert(b.namespace)
-	resyncs.WithLabelValues(string(Overflow)).Inc()
+	i.metrics.resyncs.WithLabelValues(string(Overflow)).Inc()
 }
 
 // Busiest are the namespaces that have most changes, the one that has most first: as many as asked for, at most.
@@ -78,7 +78,7 @@ func (i *Intake) Busiest(most int) []string {
 
 // measure looks how full the intake is.
 func (i *Intake) measure() {
-	objectsGauge.Set(float64(i.changes))
+	i.metrics.objects.Set(float64(i.changes))
 	switch percent := i.changes * hundredPercents / i.capacity; {
 	case percent >= fillingPercent && !i.news.told:
 		i.news.filling, i.news.told = true, true

@@ -33,7 +33,10 @@ const (
 	patience = 30 * time.Second
 )
 
-var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+var (
+	noon    = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	metrics = intake.NewMetrics("catalog", "catalogs")
+)
 
 // stage is the store and the clock, which outlive the process.
 type stage struct {
@@ -56,7 +59,7 @@ func (s *stage) table() *workstore.Table {
 // open is what a process does when it starts.
 func (s *stage) open() *intake.Intake {
 	s.Helper()
-	opened, err := intake.Open(s.Context(), s.table(), intake.Config{Clock: s.clock, Capacity: s.capacity})
+	opened, err := intake.Open(s.Context(), s.table(), intake.Config{Clock: s.clock, Capacity: s.capacity, Metrics: metrics})
 	if err != nil {
 		s.Fatal(err)
 	}

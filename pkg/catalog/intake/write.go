@@ -38,8 +38,8 @@ type Notices struct {
 // batch since before.
 func (i *Intake) Run(ctx context.Context, notices Notices) {
 	defer func() { // Whoever runs next tells.
-		objectsGauge.Set(0)
-		blockedGauge.Set(0)
+		i.metrics.objects.Set(0)
+		i.metrics.blocked.Set(0)
 	}()
 	i.recall()
 	for {
@@ -55,7 +55,7 @@ func (i *Intake) Run(ctx context.Context, notices Notices) {
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := i.write(rest, i.unwritten()...); err != nil {
-		klog.FromContext(ctx).Error(err, "Who made the last changes of sources of catalogs is lost at the end of the process")
+		klog.FromContext(ctx).Error(err, "Who made the last changes of sources is lost at the end of the process")
 	}
 }
 
@@ -93,7 +93,7 @@ func (i *Intake) writeAll(ctx context.Context, notices Notices) error {
 		err := i.write(ctx, i.unwritten()...)
 		switch {
 		case err == nil && failed:
-			blockedGauge.Set(0)
+			i.metrics.blocked.Set(0)
 			notices.Blocked(nil)
 			return nil
 		case err == nil:
@@ -101,8 +101,8 @@ func (i *Intake) writeAll(ctx context.Context, notices Notices) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		klog.FromContext(ctx).Error(err, "Changes of sources of catalogs wait because they cannot be written")
-		blockedGauge.Set(1)
+		klog.FromContext(ctx).Error(err, "Changes of sources wait because they cannot be written")
+		i.metrics.blocked.Set(1)
 		notices.Blocked(fmt.Errorf("changes of the source cannot be kept until they are recorded: %w", err))
 		if !i.pause(ctx, backoff.Step()) {
 			return ctx.Err()
