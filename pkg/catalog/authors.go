@@ -4,7 +4,6 @@
 package catalog
 
 import (
-	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -12,6 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
 // changedBy are those who made changes of the workloads that are recorded, who changed most of them first.
@@ -39,14 +39,8 @@ func changedBy(changes []intake.Change, recorded []v1alpha1.ResourceSummary) []v
 		author.Workloads = int32(of.Len())
 		out = append(out, author)
 	}
-	slices.SortFunc(out, compareAuthors)
+	slices.SortFunc(out, syncrecord.CompareAuthors)
 	return out
-}
-
-func compareAuthors(a, b v1alpha1.SourceAuthor) int {
-	return cmp.Or(cmp.Compare(b.Workloads, a.Workloads), cmp.Compare(a.Username, b.Username),
-		cmp.Compare(a.ImpersonatedBy, b.ImpersonatedBy), cmp.Compare(a.FieldManager, b.FieldManager), cmp.Compare(a.Signal, b.Signal),
-		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Email, b.Email))
 }
 
 // referenceOf is what a catalog calls a changed object.

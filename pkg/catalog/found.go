@@ -65,16 +65,3 @@ func capturedAt(held *v1alpha1.CatalogWorkload) time.Time {
 	}
 	return held.Status.CapturedAt.Time
 }
-
-// withEarlier keeps those whom a record has named already: it may be written again by a process that has not seen all that
-// the one before has.
-func withEarlier(by, before []v1alpha1.SourceAuthor) []v1alpha1.SourceAuthor {
-	for _, author := range before {
-		same := func(other v1alpha1.SourceAuthor) bool { other.Workloads = author.Workloads; return other == author }
-		if !slices.ContainsFunc(by, same) {
-			by = append(by, author)
-		}
-	}
-	slices.SortFunc(by, compareAuthors)
-	return by
-}

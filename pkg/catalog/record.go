@@ -65,7 +65,8 @@ func applied(
 	if len(p.changes) > 0 {
 		syncrecord.SetChanges(record, p.changes)
 	}
-	record.Status.ChangedBy = withEarlier(changedBy(o.changes, p.changes), record.Status.ChangedBy)
+	// Another process may have written it, which has seen more.
+	syncrecord.AddAuthors(record, changedBy(o.changes, p.changes))
 	record.Status.Preview = p.preview
 	switch {
 	case p.preview:

@@ -160,8 +160,10 @@ func TestClaim(t *testing.T) {
 		t.Errorf("%v: %+v", err, again)
 	}
 	for name, claim := range map[string]func() (*v1alpha1.SyncStatus, error){
-		"by nobody":       func() (*v1alpha1.SyncStatus, error) { return syncrecord.Claim(in(dependency, pending, true), "") },
-		"as it is done":   func() (*v1alpha1.SyncStatus, error) { return syncrecord.Claim(in(dependency, inProgress, true), "jane") },
+		"by nobody": func() (*v1alpha1.SyncStatus, error) { return syncrecord.Claim(in(dependency, pending, true), "") },
+		"as it is done": func() (*v1alpha1.SyncStatus, error) {
+			return syncrecord.Claim(in(dependency, inProgress, true), "jane")
+		},
 		"as it has ended": func() (*v1alpha1.SyncStatus, error) { return syncrecord.Claim(in(dependency, completed, true), "jane") },
 	} {
 		if _, err := claim(); err == nil {
