@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Count is a number of things, as in 2 ConfigMaps or 1 Ingress.
@@ -46,4 +47,17 @@ func With(state, message string) string {
 // Line is a text on one line.
 func Line(text string) string {
 	return strings.Join(strings.Fields(text), " ")
+}
+
+// Cut leaves so much of a text as fits into a number of bytes.
+func Cut(text string, most int) string {
+	const dots = "..."
+	if len(text) <= most {
+		return text
+	}
+	end := most - len(dots)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + dots
 }

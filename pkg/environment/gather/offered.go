@@ -5,6 +5,7 @@ package gather
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +19,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
+
+// ErrNotKept says that what a catalog offered with a revision is not known any more.
+var ErrNotKept = errors.New("what was offered is not kept")
 
 type offers map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord
 
@@ -56,7 +60,7 @@ func (r *reading) kept(ctx context.Context, of *v1alpha1.AppCatalog) (offers, er
 		return nil, fmt.Errorf("read revision %d of AppCatalog %s/%s: %w", r.Revision, of.Namespace, of.Name, err)
 	}
 	if records == nil {
-		return nil, fmt.Errorf("what AppCatalog %s/%s offered with revision %d is not kept", of.Namespace, of.Name, r.Revision)
+		return nil, fmt.Errorf("%w: revision %d of AppCatalog %s/%s", ErrNotKept, r.Revision, of.Namespace, of.Name)
 	}
 	return records, nil
 }

@@ -60,13 +60,13 @@ func TestOffered(t *testing.T) {
 			s.drop("catalogworkloads", record)
 		}, want: "1: web:1"},
 		"a record that is gone and not kept": {
-			do: func(s *stage) { s.drop("catalogworkloads", record) }, want: "what AppCatalog teams/shop offered with revision 1 is not kept",
+			do: func(s *stage) { s.drop("catalogworkloads", record) }, want: "what was offered is not kept: revision 1 of AppCatalog teams/shop",
 		},
 		"an earlier revision": {do: func(s *stage) {
 			s.remember(7, s.offers(7, "web:7"))
 			s.catalog.Status.Revision = 9
 		}, revision: 7, want: "7: web:7"},
-		"a revision that is not kept": {do: func(*stage) {}, revision: 7, want: "what AppCatalog teams/shop offered with revision 7 is not kept"},
+		"a revision that is not kept": {do: func(*stage) {}, revision: 7, want: "what was offered is not kept: revision 7 of AppCatalog teams/shop"},
 		"patches of the catalog": {do: func(s *stage) {
 			offered := s.offers(1, "web:1")
 			offered.Status.Rendered = &runtime.RawExtension{Raw: s.offers(1, "web:patched").Status.Manifest.Raw}
@@ -88,7 +88,7 @@ func TestOffered(t *testing.T) {
 			s.catalog.Status.Workloads = []v1alpha1.CatalogEntry{{Kind: theWeb.Kind, Name: theWeb.Name, Missing: true}}
 		}, want: "1:"},
 		"of an earlier catalog": {
-			do: func(s *stage) { s.catalog.UID = "another" }, want: "what AppCatalog teams/shop offered with revision 1 is not kept",
+			do: func(s *stage) { s.catalog.UID = "another" }, want: "what was offered is not kept: revision 1 of AppCatalog teams/shop",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -22,6 +23,9 @@ import (
 
 // plans bounds how often a run plans because others write what it writes.
 const plans = 5
+
+// ErrContended says that a run was not done because of others.
+var ErrContended = errors.New("others write what it writes, all the time")
 
 // Runner syncs environments. It may be used concurrently, by one run of each environment.
 type Runner struct {
@@ -61,6 +65,8 @@ const (
 type Request struct {
 	gather.Request
 	Mode Mode
+	// Planned hears of what is about to be written, each time it is planned, and ends the run if it fails. It may be nil.
+	Planned func(*plan.Plan) error
 	// Progress hears of steps that have been written, one after the other. It may be nil.
 	Progress apply.Progress
 }
@@ -115,7 +121,7 @@ func (r *running) run(ctx context.Context) error {
 	for i, conflict := range changed {
 		sentences[i] = conflict.Sentence
 	}
-	return fmt.Errorf("others write what it writes, all the time: %s", strings.Join(sentences, ", "))
+	return fmt.Errorf("%w: %s", ErrContended, strings.Join(sentences, ", "))
 }
 
 // once plans, and carries the plan out. It returns what somebody else has changed since it was planned.
@@ -137,6 +143,11 @@ func (r *running) once(ctx context.Context) ([]apply.Conflict, error) {
 		report, err := r.Applier.Check(ctx, r.target(), s.apply)
 		r.take(report, s)
 		return report.Conflicts, err
+	}
+	if r.Planned != nil {
+		if err := r.Planned(planned); err != nil {
+			return nil, err
+		}
 	}
 	report, err := r.Applier.Apply(ctx, r.target(), s.apply, r.progress())
 	r.take(report, s)

@@ -6,12 +6,12 @@ package run
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/sentence"
 )
 
 // steps are those of a plan that do something, and all of them.
@@ -48,19 +48,6 @@ func failureOf(refusal apply.Refusal) v1alpha1.ObjectFailure {
 	}
 	return v1alpha1.ObjectFailure{
 		Type: refusal.Kind, Namespace: refusal.Namespace, Name: refusal.Name, Reason: v1alpha1.ReasonRefused,
-		Message: cut(fmt.Sprintf("%s '%s'%s: %s", refusal.Kind, refusal.Name, place, said)),
+		Message: sentence.Cut(fmt.Sprintf("%s '%s'%s: %s", refusal.Kind, refusal.Name, place, said), validation.MaxFailureBytes),
 	}
-}
-
-// cut leaves so much of a message as a record takes.
-func cut(message string) string {
-	const dots = "..."
-	if len(message) <= validation.MaxFailureBytes {
-		return message
-	}
-	end := validation.MaxFailureBytes - len(dots)
-	for !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return message[:end] + dots
 }

@@ -203,6 +203,18 @@ const (
 	ReasonExpired = "Expired"
 )
 
+// Reasons of the failure of a run of an environment's sync as a whole. CatalogNotFound, RevisionNotKept and SyncFailed come, too.
+const (
+	// ReasonInterrupted says that the server stopped during each attempt.
+	ReasonInterrupted = "Interrupted"
+	// ReasonContended says that others write what the run writes, all the time.
+	ReasonContended = "Contended"
+	// ReasonForbidden says that the server may not read or write what the run does.
+	ReasonForbidden = "Forbidden"
+	// ReasonUnreachable says that the API server does not answer, or not now.
+	ReasonUnreachable = "Unreachable"
+)
+
 // Reasons of the failure of an object in a run of an environment's sync.
 const (
 	// ReasonSourceMissing says that the source does not have the object.

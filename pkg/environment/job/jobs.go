@@ -1,0 +1,80 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package job
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/run"
+	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	listers "github.com/configbutler/slipstream/pkg/generated/listers/configbutler/v1alpha1"
+)
+
+// Job is a run, and the records that it brings to their end.
+type Job struct {
+	// Environment is as read just before.
+	Environment *v1alpha1.Environment
+	// Records are that of the run, and the Dependency record that ends with it, if there is one.
+	Records []*v1alpha1.SyncStatus
+	// Request is of the mode Sync, or of the mode Check if it is only recorded what would be done. Its environment and its hooks
+	// are set by Do.
+	Request run.Request
+}
+
+// Outcome is what came of a job.
+type Outcome struct {
+	// Records are as they were written last, in the order of the job's. Their resourceVersions may be older.
+	Records []*v1alpha1.SyncStatus
+	// Result is that of the run. Its Plan is nil if there was none, because the first record is not to be carried out any more:
+	// somebody has put it aside, it was superseded or deleted, it has died too often.
+	Result run.Result
+}
+
+// Jobs carries out jobs. It may be used concurrently, by one job of each environment.
+type Jobs struct {
+	Runner  Runner
+	Records Records
+	// SyncStatuses reads records as they are now.
+	SyncStatuses typed.SyncStatusesGetter
+	// Catalogs lists the records of catalogs, which may be a moment old.
+	Catalogs listers.SyncStatusLister
+	Clock    clock.PassiveClock
+	// Policy returns the settings of now, with their defaults.
+	Policy func() v1alpha1.SyncPolicySpec
+}
+
+// Runner carries out syncs, as run.Runner does.
+type Runner interface {
+	Run(ctx context.Context, request run.Request) (run.Result, error)
+}
+
+var _ Runner = &run.Runner{}
+
+// Records writes the records that the API lets nobody write.
+type Records interface {
+	Write(ctx context.Context, record runtime.Object) error
+}
+
+// Do carries out a job. It returns an error if what came of it could not be recorded, or ctx has ended. The records may be
+// InProgress then, and the job is to be done again.
+func (j *Jobs) Do(ctx context.Context, job Job) (Outcome, error) {
+	w := &work{Jobs: j, Job: job}
+	for _, record := range job.Records {
+		w.entries = append(w.entries, &entry{Jobs: j, record: record, target: job.Environment.Spec.TargetNamespace})
+	}
+	result, err := w.do(ctx)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("carry out SyncStatus %s/%s: %w", job.Records[0].Namespace, job.Records[0].Name, err)
+	}
+	outcome := Outcome{Result: result}
+	for _, e := range w.entries {
+		outcome.Records = append(outcome.Records, e.record)
+	}
+	return outcome, nil
+}

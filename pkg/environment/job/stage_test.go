@@ -1,0 +1,256 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package job_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/job"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	listers "github.com/configbutler/slipstream/pkg/generated/listers/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+var (
+	began    = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	errDead  = errors.New("the process is dead")
+	statuses = v1alpha1.SchemeGroupVersion.WithResource("syncstatuses")
+)
+
+// stage is all around jobs: the API's records, and a run as it is told to go.
+type stage struct {
+	*testing.T
+	api         *fake.Clientset
+	clock       *clocktesting.FakePassiveClock
+	policy      v1alpha1.SyncPolicySpec
+	environment *v1alpha1.Environment
+	catalogs    cache.Indexer
+	// versions counts what was written of records.
+	versions int
+	// writes counts all writes of the process, which does not do the last one any more; 0: it goes on.
+	writes, last int
+	dead         bool
+	// before is called before a record is written.
+	before func(record *v1alpha1.SyncStatus)
+	// run is what a run does.
+	run func(ctx context.Context, request run.Request) (run.Result, error)
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	policy := &v1alpha1.SyncPolicy{}
+	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
+	s := &stage{
+		T: t, api: fake.NewSimpleClientset(), clock: clocktesting.NewFakePassiveClock(began), policy: policy.Spec,
+		environment: environmenttest.Environment(),
+		catalogs:    cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+	}
+	s.environment.Status.AppliedRevision = 1
+	s.api.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return s.dead, nil, errDead })
+	return s
+}
+
+// write counts a write, and fails it when the process is to die.
+func (s *stage) write() error {
+	s.writes++
+	if s.dead = s.dead || s.writes == s.last; s.dead {
+		return errDead
+	}
+	return nil
+}
+
+// Write is how records are written: as the API does it, on condition of what has been read.
+func (s *stage) Write(_ context.Context, o runtime.Object) error {
+	record := o.(*v1alpha1.SyncStatus).DeepCopy()
+	if s.before != nil {
+		s.before(record)
+	}
+	if err := s.write(); err != nil {
+		return err
+	}
+	stored, err := s.api.Tracker().Get(statuses, record.Namespace, record.Name)
+	if err != nil {
+		return err
+	}
+	if stored.(*v1alpha1.SyncStatus).ResourceVersion != record.ResourceVersion {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "syncstatuses"}, record.Name, errors.New("it has changed"))
+	}
+	s.store(record)
+	return nil
+}
+
+// store has the API hold a record.
+func (s *stage) store(record *v1alpha1.SyncStatus) {
+	s.Helper()
+	s.versions++
+	record.ResourceVersion = strconv.Itoa(s.versions)
+	err := s.api.Tracker().Update(statuses, record.DeepCopy(), record.Namespace)
+	if apierrors.IsNotFound(err) {
+		err = s.api.Tracker().Add(record.DeepCopy())
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// now is a record as the API has it.
+func (s *stage) now(name string) *v1alpha1.SyncStatus {
+	s.Helper()
+	stored, err := s.api.Tracker().Get(statuses, environmenttest.Teams, name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return stored.(*v1alpha1.SyncStatus)
+}
+
+// begin has the API hold a new record of the environment, taken through some states.
+func (s *stage) begin(of v1alpha1.SyncType, states ...v1alpha1.SyncState) *v1alpha1.SyncStatus {
+	s.Helper()
+	record, err := syncrecord.New(syncrecord.Beginning{
+		Namespace: s.environment.Namespace, DetectedAt: began,
+		Spec: v1alpha1.SyncStatusSpec{
+			Type: of, Batch: "b1", Subject: v1alpha1.SyncSubject{
+				Kind: v1alpha1.SubjectEnvironment, Name: s.environment.Name, UID: s.environment.UID,
+			},
+		},
+		First: syncrecord.Step{To: v1alpha1.SyncStatePending, At: began},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, state := range states {
+		step := syncrecord.Step{To: state, By: "jane", At: began}
+		if state == v1alpha1.SyncStateFailed {
+			step.Failure = &syncrecord.Failure{Reason: v1alpha1.ReasonUnreachable, Message: "it did not answer"}
+		}
+		if record, err = syncrecord.Move(record, step); err != nil {
+			s.Fatal(err)
+		}
+	}
+	record.UID = types.UID("of " + record.Name)
+	s.store(record)
+	return record
+}
+
+func (s *stage) jobs() *job.Jobs {
+	return &job.Jobs{
+		Runner: s, Records: s, SyncStatuses: s.api.ConfigbutlerV1alpha1(), Catalogs: listers.NewSyncStatusLister(s.catalogs),
+		Clock: s.clock, Policy: func() v1alpha1.SyncPolicySpec { return s.policy },
+	}
+}
+
+// Run is what a run does. Its hooks are called as the real one does.
+func (s *stage) Run(ctx context.Context, request run.Request) (run.Result, error) {
+	return s.run(ctx, request)
+}
+
+// job is one of the records.
+func (s *stage) job(mode run.Mode, records ...*v1alpha1.SyncStatus) job.Job {
+	request := run.Request{Mode: mode}
+	request.Action = v1alpha1.SyncActionAll
+	return job.Job{Environment: s.environment, Records: records, Request: request}
+}
+
+// do carries out a job of the records.
+func (s *stage) do(mode run.Mode, records ...*v1alpha1.SyncStatus) (job.Outcome, error) {
+	return s.jobs().Do(s.Context(), s.job(mode, records...))
+}
+
+// mustDo carries out a job that can be recorded, and returns the first of the records as the API has it.
+func (s *stage) mustDo(mode run.Mode, records ...*v1alpha1.SyncStatus) *v1alpha1.SyncStatus {
+	s.Helper()
+	outcome, err := s.do(mode, records...)
+	if err != nil || len(outcome.Records) != len(records) {
+		s.Fatalf("%v: %+v", err, outcome)
+	}
+	now := s.now(records[0].Name)
+	if now.Status.State != outcome.Records[0].Status.State {
+		s.Errorf("recorded is %s, told of %s", now.Status.State, outcome.Records[0].Status.State)
+	}
+	return now
+}
+
+// result is that of a run of revision 2 that is done, or ends with failures all the same.
+func result(planned *plan.Plan, failures ...v1alpha1.ObjectFailure) run.Result {
+	return run.Result{Revision: 2, Plan: planned, Failures: failures, Written: planned.Summaries(), Complete: true}
+}
+
+// planned is a plan that creates objects of the kinds, which are called as the kinds are.
+func planned(kinds ...string) *plan.Plan {
+	p := &plan.Plan{}
+	for _, kind := range kinds {
+		step := plan.Step{Verb: plan.Create, Namespace: environmenttest.Target}
+		step.Kind, step.Name = kind, "one"
+		p.Steps = append(p.Steps, step)
+	}
+	return p
+}
+
+// cluster is one that runs write objects to, by kinds.
+type cluster struct {
+	*stage
+	holds map[string]bool
+}
+
+// sync writes what is missing of the kinds, as runs do.
+func (c *cluster) sync(_ context.Context, request run.Request, kinds []string) (run.Result, error) {
+	missing := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return c.holds[kind] })
+	out := run.Result{Revision: 2, Plan: planned(missing...)}
+	if err := request.Planned(out.Plan); err != nil {
+		return out, err
+	}
+	for i, step := range out.Plan.Steps {
+		if err := c.write(); err != nil {
+			return out, err
+		}
+		c.holds[step.Kind] = true
+		out.Written = append(out.Written, out.Plan.Summaries()[i])
+		c.clock.SetTime(c.clock.Now().Add(time.Second))
+		request.Progress(i+1, len(missing))
+	}
+	out.Complete = true
+	return out, nil
+}
+
+// missing is a failure of something that the source does not have.
+func missing(name string) v1alpha1.ObjectFailure {
+	return v1alpha1.ObjectFailure{
+		Type: "ConfigMap", Namespace: environmenttest.Production, Name: name, Reason: v1alpha1.ReasonSourceMissing,
+		Message: fmt.Sprintf("Failed to sync ConfigMap '%s' from production - does not exist", name),
+	}
+}
+
+// objects are the kinds that a record tells of.
+func objects(record *v1alpha1.SyncStatus) []string {
+	kinds := map[string]bool{}
+	for _, summary := range record.Status.ResourceSummaries {
+		kinds[summary.Type] = true
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+func stamp(at time.Time) *metav1.Time {
+	out := metav1.NewTime(at)
+	return &out
+}
