@@ -102,27 +102,6 @@ func TestAuthorsAreWaitedFor(t *testing.T) {
 	s.reaches("shop", 4)
 }
 
-func TestAuthorsAsRecordsNameThem(t *testing.T) {
-	alice := attribution.Actor{Username: "alice", Name: "Alice", Email: "a@example.com", Groups: []string{"staff"}, ImpersonatedBy: "ci"}
-	told := v1alpha1.SourceAuthor{Username: "alice", Name: "Alice", Email: "a@example.com", ImpersonatedBy: "ci"}
-	with := func(signal v1alpha1.AttributionSignal) v1alpha1.SourceAuthor { told.Signal = signal; return told }
-	for _, test := range []struct {
-		author attribution.Author
-		want   v1alpha1.SourceAuthor
-	}{
-		{attribution.Author{Signal: attribution.Audit, Actor: alice}, with(v1alpha1.SignalAudit)},
-		{attribution.Author{Signal: attribution.Admission, Actor: alice}, with(v1alpha1.SignalAdmission)},
-		{attribution.Author{Signal: attribution.ManagedFields, Manager: "kubectl-edit"},
-			v1alpha1.SourceAuthor{Signal: v1alpha1.SignalManagedFields, FieldManager: "kubectl-edit"}},
-		{attribution.Author{Signal: attribution.Unknown}, v1alpha1.SourceAuthor{Signal: v1alpha1.SignalUnknown}},
-		{attribution.Author{}, v1alpha1.SourceAuthor{Signal: v1alpha1.SignalUnknown}},
-	} {
-		if got := sourceAuthor(test.author); got != test.want {
-			t.Errorf("%+v is named %+v, want %+v", test.author, got, test.want)
-		}
-	}
-}
-
 // ofRevision is the record of a revision.
 func (s *stage) ofRevision(revision int64) *v1alpha1.SyncStatus {
 	s.Helper()

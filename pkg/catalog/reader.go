@@ -75,6 +75,11 @@ func (r *reader) changed(ctx context.Context, batch intake.Batch, wanted func(*u
 	return out, nil
 }
 
+// referenceOf is what a catalog calls a changed object.
+func referenceOf(object intake.Object) reference {
+	return reference{Kind: v1alpha1.WorkloadKind(object.Kind), Name: object.Name}
+}
+
 // one looks for one workload.
 func (r *reader) one(
 	ctx context.Context, resource schema.GroupVersionResource, namespace string, workload reference, out *sight,

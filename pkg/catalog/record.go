@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/intake"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
@@ -66,7 +67,7 @@ func applied(
 		syncrecord.SetChanges(record, p.changes)
 	}
 	// Another process may have written it, which has seen more.
-	syncrecord.AddAuthors(record, changedBy(o.changes, p.changes))
+	syncrecord.AddAuthors(record, intake.ChangedBy(o.changes, p.changes))
 	record.Status.Preview = p.preview
 	switch {
 	case p.preview:

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package catalog
+package intake
 
 import (
 	"slices"
@@ -10,42 +10,39 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
-// changedBy are those who made changes of the workloads that are recorded, who changed most of them first.
-func changedBy(changes []intake.Change, recorded []v1alpha1.ResourceSummary) []v1alpha1.SourceAuthor {
-	wanted := sets.New[reference]()
+// summary is what a record and a change call an object of their namespace.
+type summary struct{ kind, name string }
+
+// ChangedBy are those who made the changes of the objects that a record names, who changed most of them first.
+func ChangedBy(changes []Change, recorded []v1alpha1.ResourceSummary) []v1alpha1.SourceAuthor {
+	wanted := sets.New[summary]()
 	for _, change := range recorded {
-		wanted.Insert(reference{Kind: v1alpha1.WorkloadKind(change.Type), Name: change.Name})
+		wanted.Insert(summary{change.Type, change.Name})
 	}
-	workloads := map[v1alpha1.SourceAuthor]sets.Set[reference]{}
+	objects := map[v1alpha1.SourceAuthor]sets.Set[summary]{}
 	for _, change := range changes {
-		workload := referenceOf(change.Object)
-		if !wanted.Has(workload) {
+		object := summary{change.Kind, change.Name}
+		if !wanted.Has(object) {
 			continue
 		}
 		for _, contribution := range change.Authors {
 			author := sourceAuthor(contribution.Author)
-			if workloads[author] == nil {
-				workloads[author] = sets.New[reference]()
+			if objects[author] == nil {
+				objects[author] = sets.New[summary]()
 			}
-			workloads[author].Insert(workload)
+			objects[author].Insert(object)
 		}
 	}
 	var out []v1alpha1.SourceAuthor
-	for author, of := range workloads {
+	for author, of := range objects {
 		author.Workloads = int32(of.Len())
 		out = append(out, author)
 	}
 	slices.SortFunc(out, syncrecord.CompareAuthors)
 	return out
-}
-
-// referenceOf is what a catalog calls a changed object.
-func referenceOf(object intake.Object) reference {
-	return reference{Kind: v1alpha1.WorkloadKind(object.Kind), Name: object.Name}
 }
 
 // sourceAuthor is an author as records name one.
