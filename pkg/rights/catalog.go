@@ -22,7 +22,7 @@ func OfCatalog(catalog *v1alpha1.AppCatalog) []Permission {
 	spec := &catalog.Spec
 	may := func(verb string, resource schema.GroupResource, remedy string) Permission {
 		return Permission{
-			Verbs: []string{verb}, Namespace: spec.SourceNamespace, Group: resource.Group, Resource: resource.Resource,
+			Verbs: []string{verb}, Namespace: spec.SourceNamespace, Group: resource.Group, Resources: []string{resource.Resource},
 			Cause: onBehalf, Remedy: remedy,
 		}
 	}

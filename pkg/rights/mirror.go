@@ -16,7 +16,7 @@ func OfRepository(repository *v1alpha1.GitRepoConfig) []Permission {
 	var permissions []Permission
 	add := func(name string, path *field.Path) {
 		permissions = append(permissions, Permission{
-			Verbs: []string{"get"}, Namespace: repository.Namespace, Resource: "secrets", Name: name,
+			Verbs: []string{"get"}, Namespace: repository.Namespace, Resources: []string{"secrets"}, Name: name,
 			Cause: onBehalf, Remedy: fmt.Sprintf("or let %s name a Secret that you may read", path),
 		})
 	}
@@ -35,7 +35,7 @@ func OfPolicy(policy *v1alpha1.SyncPolicy) []Permission {
 		return nil
 	}
 	return []Permission{{
-		Verbs: []string{"list"}, Group: v1alpha1.GroupName, Resource: "syncstatuses",
+		Verbs: []string{"list"}, Group: v1alpha1.GroupName, Resources: []string{"syncstatuses"},
 		Cause: onBehalf, Remedy: "or let spec.retention.archive.type be File",
 	}}
 }

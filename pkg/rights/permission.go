@@ -5,16 +5,21 @@ package rights
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Permission is to do something with objects of a type.
+// Permission is to do something with objects of some types.
 type Permission struct {
 	Verbs []string
 	// Namespace is empty for the whole cluster.
-	Namespace       string
-	Group, Resource string
-	// Name is empty for all objects of the type.
+	Namespace string
+	// Resources are types of one API group.
+	Group     string
+	Resources []string
+	// Name is empty for all objects of the types.
 	Name string
 	// Cause says in a clause what the permission is for.
 	Cause string
@@ -27,19 +32,20 @@ const onBehalf = "which the server would do on their behalf"
 
 // String reads like "list and watch secrets in the namespace shop".
 func (p Permission) String() string {
-	text := strings.Join(p.Verbs, " and ") + " " + p.subject()
+	text := enumerated(p.Verbs) + " " + p.subject()
 	if p.Namespace == "" {
 		return text + " in the whole cluster"
 	}
 	return text + " in the namespace " + p.Namespace
 }
 
-// subject names the type as RBAC does, and the object.
+// subject names the types as RBAC does, and the object.
 func (p Permission) subject() string {
-	text := p.Resource
-	if p.Group != "" {
-		text += "." + p.Group
+	types := make([]string, len(p.Resources))
+	for i, resource := range p.Resources {
+		types[i] = schema.GroupResource{Group: p.Group, Resource: resource}.String()
 	}
+	text := enumerated(types)
 	if p.Name != "" {
 		text += fmt.Sprintf(" %q", p.Name)
 	}
@@ -48,9 +54,16 @@ func (p Permission) subject() string {
 
 // Refusal says to a user who does not have the permission what is missing and what to do about it.
 func (p Permission) Refusal(user string) error {
+	noun, quoted := "resource", make([]string, len(p.Resources))
+	for i, resource := range p.Resources {
+		quoted[i] = strconv.Quote(resource)
+	}
+	if len(quoted) > 1 {
+		noun = "resources"
+	}
 	return fmt.Errorf(
-		"user %q cannot %s, %s: ask for a %s that allows %s on resource %q in API group %q, %s",
-		user, p, p.Cause, p.kindOfRole(), strings.Join(p.Verbs, " and "), p.Resource, p.Group, p.Remedy)
+		"user %q cannot %s, %s: ask for a %s that allows %s on %s %s in API group %q, %s",
+		user, p, p.Cause, p.kindOfRole(), enumerated(p.Verbs), noun, enumerated(quoted), p.Group, p.Remedy)
 }
 
 // kindOfRole is what grants the permission.
@@ -59,4 +72,13 @@ func (p Permission) kindOfRole() string {
 		return "ClusterRole"
 	}
 	return "Role in the namespace " + p.Namespace
+}
+
+// enumerated reads like "create, patch and delete".
+func enumerated(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }

@@ -123,12 +123,14 @@ func (r *reading) resolve(selection Selection, path *field.Path) (types []schema
 
 // need wants to read a type, once.
 func (r *reading) need(resource schema.GroupResource, remedy string) {
-	same := func(p Permission) bool { return p.Group == resource.Group && p.Resource == resource.Resource }
+	same := func(p Permission) bool {
+		return p.Group == resource.Group && slices.Contains(p.Resources, resource.Resource)
+	}
 	if slices.ContainsFunc(r.permissions, same) {
 		return
 	}
 	r.permissions = append(r.permissions, Permission{
-		Verbs: readVerbs, Namespace: r.namespace, Group: resource.Group, Resource: resource.Resource,
+		Verbs: readVerbs, Namespace: r.namespace, Group: resource.Group, Resources: []string{resource.Resource},
 		Cause: onBehalf, Remedy: remedy,
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 )
 
-// references lets admission see the rules, policies and destinations in storage. It asks the server itself, without a resource
-// version, for a list that no cache makes older than the writes of other replicas.
+// references lets admission see objects in storage. It asks the server itself, without a resource version, for what no cache
+// makes older than the writes of other replicas.
 type references struct {
 	client versioned.Interface
 }
@@ -65,4 +65,19 @@ func (r *references) GitDestinations(ctx context.Context) ([]v1alpha1.GitDestina
 		return nil, err
 	}
 	return list.Items, nil
+}
+
+// AppCatalog gets one.
+func (r *references) AppCatalog(ctx context.Context, namespace, name string) (*v1alpha1.AppCatalog, error) {
+	return r.client.ConfigbutlerV1alpha1().AppCatalogs(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// Environment gets one.
+func (r *references) Environment(ctx context.Context, namespace, name string) (*v1alpha1.Environment, error) {
+	return r.client.ConfigbutlerV1alpha1().Environments(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// SyncStatus gets one.
+func (r *references) SyncStatus(ctx context.Context, namespace, name string) (*v1alpha1.SyncStatus, error) {
+	return r.client.ConfigbutlerV1alpha1().SyncStatuses(namespace).Get(ctx, name, metav1.GetOptions{})
 }

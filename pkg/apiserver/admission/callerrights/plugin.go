@@ -3,11 +3,12 @@
 
 // Package callerrights keeps the server from being a way round RBAC.
 //
-// The server reads the cluster with an account of its own, which may read more than the people who tell it what to
-// read. So whoever creates a rule, or changes its spec, must be allowed to list and watch what it selects, and whoever
+// The server reads and writes the cluster with an account of its own, which may do more than the people who tell it what to
+// do. So whoever creates a rule, or changes its spec, must be allowed to list and watch what it selects, and whoever
 // names a Secret must be allowed to get it. Whoever says where a destination or a repository leads must be allowed to
 // read what the rules that are there already send to it. Whoever says what a catalog shows must be allowed to read that
-// in its source. Deletions, status and metadata are left to RBAC on our own kinds.
+// in its source. Whoever says what an environment is built from, or has it synced, must be allowed to write in its target what
+// syncs write there. Deletions, status and metadata are left to RBAC on our own kinds.
 package callerrights
 
 import (
@@ -25,7 +26,6 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/rights"
 )
 
@@ -105,17 +105,11 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate refuses an object that would make the server do what the caller may not. A rule that selects types which are
-// not served is admitted with a warning. When the rules cannot be listed, the client is asked to try again.
+// Validate refuses an object, or a request at a subresource, that would make the server do what the caller may not. A rule that
+// selects types which are not served is admitted with a warning. When what is referred to cannot be read, the client is asked to
+// try again.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetSubresource() != "" {
-		return nil
-	}
-	changed, err := p.changeOf(a)
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
-	wanted, err := p.wantedBy(ctx, changed)
+	wanted, err := p.wantedBy(ctx, a)
 	if err != nil {
 		return tryAgain(err)
 	}
@@ -132,25 +126,12 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// changeOf is what a request changes.
-func (p *Plugin) changeOf(a admission.Attributes) (c change, err error) {
-	if c.obj, err = p.kinds.ConvertToVersion(a.GetObject(), v1alpha1.SchemeGroupVersion); err != nil {
-		return c, fmt.Errorf("converting what is written: %w", err)
-	}
-	if old := a.GetOldObject(); old != nil {
-		if c.old, err = p.kinds.ConvertToVersion(old, v1alpha1.SchemeGroupVersion); err != nil {
-			return c, fmt.Errorf("converting what it was: %w", err)
-		}
-	}
-	return c, nil
-}
-
 // retryAfterSeconds is when a client should try again.
 const retryAfterSeconds = 1
 
 // tryAgain is for what may be found out later.
 func tryAgain(err error) error {
-	status := apierrors.NewServiceUnavailable(fmt.Sprintf("finding out what the caller must be allowed to read: %v", err))
+	status := apierrors.NewServiceUnavailable(fmt.Sprintf("finding out what the caller must be allowed to do: %v", err))
 	status.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
 	return status
 }

@@ -161,13 +161,18 @@ func (f *flow) into(destination *v1alpha1.GitDestination) {
 // add gathers what one sender reads, without Secrets if they are left out.
 func (f *flow) add(read wanted, secrets bool, cause string) {
 	for _, p := range read.permissions {
-		about := subject{p.Namespace, p.Group, p.Resource}
-		omitted := !secrets && p.Group == "" && p.Resource == "secrets"
-		if omitted || f.seen[about] {
-			continue
+		p.Resources = slices.DeleteFunc(slices.Clone(p.Resources), func(resource string) bool {
+			about := subject{p.Namespace, p.Group, resource}
+			omitted := !secrets && p.Group == "" && resource == "secrets"
+			if omitted || f.seen[about] {
+				return true
+			}
+			f.seen[about] = true
+			return false
+		})
+		if len(p.Resources) > 0 {
+			p.Cause, p.Remedy = cause, f.remedy
+			f.permissions = append(f.permissions, p)
 		}
-		f.seen[about] = true
-		p.Cause, p.Remedy = cause, f.remedy
-		f.permissions = append(f.permissions, p)
 	}
 }

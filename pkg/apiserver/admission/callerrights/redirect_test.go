@@ -29,6 +29,9 @@ type existing struct {
 	clusterRules []configbutler.ClusterWatchRule
 	policies     []configbutler.SyncPolicy
 	destinations []configbutler.GitDestination
+	catalogs     []configbutler.AppCatalog
+	environments []configbutler.Environment
+	syncs        []configbutler.SyncStatus
 	fails        string
 }
 
@@ -53,6 +56,37 @@ func (e existing) SyncPolicies(context.Context) ([]v1alpha1.SyncPolicy, error) {
 
 func (e existing) GitDestinations(context.Context) ([]v1alpha1.GitDestination, error) {
 	return inVersion(e.destinations, v1alpha1.Convert_configbutler_GitDestination_To_v1alpha1_GitDestination), e.fault("destinations")
+}
+
+func (e existing) AppCatalog(_ context.Context, namespace, name string) (*v1alpha1.AppCatalog, error) {
+	catalogs := inVersion(e.catalogs, v1alpha1.Convert_configbutler_AppCatalog_To_v1alpha1_AppCatalog)
+	return called(catalogs, namespace, name, e.fault("catalog"))
+}
+
+func (e existing) Environment(_ context.Context, namespace, name string) (*v1alpha1.Environment, error) {
+	environments := inVersion(e.environments, v1alpha1.Convert_configbutler_Environment_To_v1alpha1_Environment)
+	return called(environments, namespace, name, e.fault("environment"))
+}
+
+func (e existing) SyncStatus(_ context.Context, namespace, name string) (*v1alpha1.SyncStatus, error) {
+	syncs := inVersion(e.syncs, v1alpha1.Convert_configbutler_SyncStatus_To_v1alpha1_SyncStatus)
+	return called(syncs, namespace, name, e.fault("record"))
+}
+
+// called finds an object, unless there is a fault.
+func called[T any, O interface {
+	*T
+	metav1.Object
+}](objects []T, namespace, name string, fault error) (O, error) {
+	if fault != nil {
+		return nil, fault
+	}
+	for i := range objects {
+		if object := O(&objects[i]); object.GetNamespace() == namespace && object.GetName() == name {
+			return object, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(v1alpha1.Resource("any"), name)
 }
 
 // inVersion is how clients see objects of storage.

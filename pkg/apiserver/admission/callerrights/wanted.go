@@ -5,9 +5,11 @@ package callerrights
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/rights"
@@ -22,8 +24,33 @@ type wanted struct {
 // change is an object that is written, and what it was before, or nil.
 type change struct{ obj, old runtime.Object }
 
-// wantedBy asks nothing for kinds that make the server do nothing, and for changes that make it do nothing new.
-func (p *Plugin) wantedBy(ctx context.Context, c change) (wanted, error) {
+// wantedBy is what a request makes the server do.
+func (p *Plugin) wantedBy(ctx context.Context, a admission.Attributes) (wanted, error) {
+	if a.GetSubresource() != "" {
+		return p.wantedByRequest(ctx, a)
+	}
+	changed, err := p.changeOf(a)
+	if err != nil {
+		return wanted{}, err
+	}
+	return p.wantedByChange(ctx, changed)
+}
+
+// changeOf is what a request changes.
+func (p *Plugin) changeOf(a admission.Attributes) (c change, err error) {
+	if c.obj, err = p.kinds.ConvertToVersion(a.GetObject(), v1alpha1.SchemeGroupVersion); err != nil {
+		return c, fmt.Errorf("converting what is written: %w", err)
+	}
+	if old := a.GetOldObject(); old != nil {
+		if c.old, err = p.kinds.ConvertToVersion(old, v1alpha1.SchemeGroupVersion); err != nil {
+			return c, fmt.Errorf("converting what it was: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// wantedByChange asks nothing for kinds that make the server do nothing, and for changes that make it do nothing new.
+func (p *Plugin) wantedByChange(ctx context.Context, c change) (wanted, error) {
 	switch o := c.obj.(type) {
 	case *v1alpha1.GitRepoConfig:
 		return p.wantedByRepository(ctx, o, c.old)
@@ -54,6 +81,8 @@ func (p *Plugin) wantedBy(ctx context.Context, c change) (wanted, error) {
 			return wanted{}, nil
 		}
 		return wanted{permissions: rights.OfCatalog(o)}, nil
+	case *v1alpha1.Environment:
+		return p.wantedByEnvironment(ctx, o, c.old)
 	}
 	return wanted{}, nil
 }

@@ -1,0 +1,104 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package callerrights
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/rights"
+)
+
+// wantedByEnvironment is what syncs of an environment do, which whoever writes its spec asks for.
+func (p *Plugin) wantedByEnvironment(ctx context.Context, e *v1alpha1.Environment, old runtime.Object) (wanted, error) {
+	if before, ok := old.(*v1alpha1.Environment); ok && asksForNoMore(&e.Spec, &before.Spec) {
+		return wanted{}, nil
+	}
+	return p.doneFor(ctx, e)
+}
+
+// asksForNoMore says whether an environment has nothing written that it had not before. Everything counts but what is left out
+// here: automation that ends, or only shows what it would do; when it works, by the rights of whoever has turned it on; how long
+// the environment lives and what can be gone back to; and that what it wrote stays.
+func asksForNoMore(spec, before *v1alpha1.EnvironmentSpec) bool {
+	was := before.DeepCopy()
+	was.SyncWindows, was.TTL, was.HistoryLimit = spec.SyncWindows, spec.TTL, spec.HistoryLimit
+	if !spec.AutoSync {
+		was.AutoSync = false
+	}
+	if spec.Shadow {
+		was.Shadow = true
+	}
+	if spec.PinnedRevision == nil {
+		was.PinnedRevision = nil
+	}
+	if spec.DeletionPolicy == v1alpha1.DeletionPolicyOrphan {
+		was.DeletionPolicy = spec.DeletionPolicy
+	}
+	return equality.Semantic.DeepEqual(spec, was)
+}
+
+// doneFor is what a sync of an environment does.
+func (p *Plugin) doneFor(ctx context.Context, e *v1alpha1.Environment) (wanted, error) {
+	catalog, err := p.references.AppCatalog(ctx, cmp.Or(e.Spec.CatalogRef.Namespace, e.Namespace), e.Spec.CatalogRef.Name)
+	if apierrors.IsNotFound(err) {
+		catalog = nil
+	} else if err != nil {
+		return wanted{}, fmt.Errorf("reading the catalog: %w", err)
+	}
+	return wanted{permissions: rights.OfEnvironment(e, catalog)}, nil
+}
+
+// wantedByRequest is what a request at a subresource makes the server do. Nothing is asked when there is nothing that it could
+// be for: whoever carries it out says so.
+func (p *Plugin) wantedByRequest(ctx context.Context, a admission.Attributes) (wanted, error) {
+	e, err := p.environmentOf(ctx, a)
+	if apierrors.IsNotFound(err) || err == nil && e == nil {
+		return wanted{}, nil
+	}
+	if err != nil {
+		return wanted{}, err
+	}
+	return p.doneFor(ctx, e)
+}
+
+// environmentOf is the environment that a request has something written in, nil if there is none such.
+func (p *Plugin) environmentOf(ctx context.Context, a admission.Attributes) (*v1alpha1.Environment, error) {
+	switch a.GetResource().Resource + "/" + a.GetSubresource() {
+	case "environments/sync", "environments/resolve":
+		return p.environment(ctx, a.GetNamespace(), a.GetName())
+	case "environments/rollback":
+		e, err := p.environment(ctx, a.GetNamespace(), a.GetName())
+		if err == nil {
+			e = e.DeepCopy()
+			e.Spec.PinnedRevision = new(int64) // Whatever the revision is, it can bring what the catalog does not offer now.
+		}
+		return e, err
+	case "syncstatuses/retry":
+		record, err := p.references.SyncStatus(ctx, a.GetNamespace(), a.GetName())
+		if err != nil {
+			return nil, fmt.Errorf("reading the record: %w", err)
+		}
+		if record.Spec.Subject.Kind != v1alpha1.SubjectEnvironment {
+			return nil, nil
+		}
+		return p.environment(ctx, record.Namespace, record.Spec.Subject.Name)
+	}
+	return nil, nil
+}
+
+func (p *Plugin) environment(ctx context.Context, namespace, name string) (*v1alpha1.Environment, error) {
+	e, err := p.references.Environment(ctx, namespace, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the environment: %w", err)
+	}
+	return e, nil
+}
