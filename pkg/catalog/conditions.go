@@ -5,18 +5,14 @@ package catalog
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/sentence"
 )
-
-// maxNamed is how many workloads the message of a condition names.
-const maxNamed = 20
 
 // deletedInSource begins what is said of workloads that have been deleted.
 const deletedInSource = "Not in the source any more, and kept until an editor takes them out: "
@@ -103,20 +99,11 @@ func missingIn(catalog *v1alpha1.AppCatalog) verdict {
 	}
 	switch {
 	case len(deleted) > 0:
-		return verdict{v1alpha1.ReasonDeletedInSource, deletedInSource + list(deleted)}
+		return verdict{v1alpha1.ReasonDeletedInSource, deletedInSource + sentence.List(deleted)}
 	case len(never) > 0 && catalog.Status.Revision > 0:
-		return verdict{v1alpha1.ReasonNeverSeen, "Not in the source yet: " + list(never)}
+		return verdict{v1alpha1.ReasonNeverSeen, "Not in the source yet: " + sentence.List(never)}
 	}
 	return verdict{}
-}
-
-// list names things in a sentence.
-func list(names []string) string {
-	slices.Sort(names)
-	if more := len(names) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
-	}
-	return strings.Join(names, ", ")
 }
 
 // conditionSet writes conditions that are about the observed generation.

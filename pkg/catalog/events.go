@@ -13,6 +13,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/announce"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/sentence"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
@@ -57,7 +58,7 @@ func (s stoppable) Event(object runtime.Object, eventType, reason, message strin
 func (e *events) written(before, after *v1alpha1.AppCatalog) {
 	e.conditions.Announce(after, before.Status.Conditions, after.Status.Conditions)
 	if gone := newlyMissing(before, after); len(gone) > 0 {
-		e.recorder.Event(after, corev1.EventTypeWarning, v1alpha1.ReasonDeletedInSource, deletedInSource+list(gone))
+		e.recorder.Event(after, corev1.EventTypeWarning, v1alpha1.ReasonDeletedInSource, deletedInSource+sentence.List(gone))
 	}
 }
 

@@ -44,7 +44,7 @@ func trouble(status *v1alpha1.EnvironmentStatus) string {
 	switch {
 	case len(status.Conflicts) > 0:
 		return "Conflict: " + Count(conflictingFields(status.Conflicts), "field")
-	case holds(status, v1alpha1.ConditionStalled):
+	case holds(status, v1alpha1.ConditionStalled) && !hasFailed(status):
 		return With("Stalled", messageOf(status, v1alpha1.ConditionStalled))
 	case status.LastError != nil:
 		return With("Failed", status.LastError.Message)
@@ -52,6 +52,12 @@ func trouble(status *v1alpha1.EnvironmentStatus) string {
 		return With("Held", messageOf(status, v1alpha1.ConditionHeld))
 	}
 	return ""
+}
+
+// hasFailed says whether it is because of a sync that failed that an environment is stalled.
+func hasFailed(status *v1alpha1.EnvironmentStatus) bool {
+	stalled := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled)
+	return status.LastError != nil && stalled.Reason == v1alpha1.ReasonSyncFailed
 }
 
 func conflictingFields(conflicts []v1alpha1.WorkloadConflict) int {
@@ -65,7 +71,7 @@ func conflictingFields(conflicts []v1alpha1.WorkloadConflict) int {
 // offer says what has changed in the source and can be taken.
 func offer(e *v1alpha1.Environment) string {
 	status := &e.Status
-	workloads, dependencies := changedWorkloads(status), changedDependencies(status)
+	workloads, dependencies := changedWorkloads(status), Dependencies(status.ChangedDependencies)
 	dismissed := status.DismissedCatalogSync != "" && status.DismissedCatalogSync == status.LatestCatalogSync
 	switch {
 	case status.AppliedRevision == 0:
@@ -91,9 +97,10 @@ func changedWorkloads(status *v1alpha1.EnvironmentStatus) string {
 	return Count(int(status.ChangedWorkloadCount), "workload")
 }
 
-func changedDependencies(status *v1alpha1.EnvironmentStatus) string {
+// Dependencies counts what workloads refer to by types, as in 2 ConfigMaps, 1 Secret.
+func Dependencies(counts []v1alpha1.DependencyCount) string {
 	numbers := map[string]int{}
-	for _, changed := range status.ChangedDependencies {
+	for _, changed := range counts {
 		numbers[string(changed.Type)] = int(changed.Count)
 	}
 	return Counts(numbers)

@@ -36,6 +36,18 @@ func Counts(numbers map[string]int) string {
 	return strings.Join(counts, ", ")
 }
 
+// maxNamed is how many things a list names.
+const maxNamed = 20
+
+// List names things in order, and counts those beyond 20.
+func List(names []string) string {
+	names = slices.Sorted(slices.Values(names))
+	if more := len(names) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
 // With adds what it is about to a state, if that is known, as in Failed: the namespace production does not exist.
 func With(state, message string) string {
 	if message = Line(message); message == "" {

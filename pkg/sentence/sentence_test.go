@@ -4,6 +4,7 @@
 package sentence_test
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,6 +88,9 @@ func TestEnvironment(t *testing.T) {
 		{"Held: window nightly opens 18:00 CET", []func(envt){workloads(3), held}},
 		{"Failed: ConfigMap 'app-config' does not exist", []func(envt){workloads(3), held, failed("ConfigMap 'app-config'\ndoes  not exist")}},
 		{"Stalled: the catalog shop does not exist", []func(envt){failed("x"), condition(v1alpha1.ConditionStalled, "the catalog shop does not exist")}},
+		{"Failed: no quota", []func(envt){failed("no quota"), func(e envt) {
+			e.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSyncFailed}}
+		}}},
 		{"Conflict: 3 fields", []func(envt){workloads(3), held, failed("x"), conflicts}},
 		{"Syncing", []func(envt){workloads(3), conflicts, failed("x"), condition(v1alpha1.ConditionSyncing, "")}},
 		{"Taking over a change of the spec", []func(envt){func(e envt) { e.Generation = 4 }}},
@@ -106,6 +110,24 @@ func TestEnvironment(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		})
+	}
+}
+
+func TestList(t *testing.T) {
+	names := []string{"web", "api"}
+	if got := sentence.List(names); got != "api, web" || names[0] != "web" {
+		t.Errorf("%q of %v", got, names)
+	}
+	if got := sentence.List(make([]string, 22)); !strings.HasSuffix(got, " and 2 more") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestCut(t *testing.T) {
+	for text, want := range map[string]string{"": "", "twelve bytes": "twelve bytes", "more than twelve": "more than...", "häufig zu lang": "häufig z..."} {
+		if got := sentence.Cut(text, 12); got != want {
+			t.Errorf("%q becomes %q", text, got)
+		}
 	}
 }
 

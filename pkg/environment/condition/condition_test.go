@@ -1,0 +1,282 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/condition"
+	"github.com/configbutler/slipstream/pkg/sentence"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// usual are the conditions of an environment that holds what its catalog offers.
+var usual = map[string]string{
+	v1alpha1.ConditionReady: "True Succeeded", v1alpha1.ConditionCatalogUpToDate: "True Succeeded",
+	v1alpha1.ConditionDependenciesUpToDate: "True Succeeded", v1alpha1.ConditionSyncing: "False Succeeded",
+	v1alpha1.ConditionConflicted: "False Succeeded", v1alpha1.ConditionHeld: "False Succeeded",
+}
+
+func synced() *v1alpha1.Environment {
+	return &v1alpha1.Environment{
+		ObjectMeta: metav1.ObjectMeta{Name: "alice", Generation: 3},
+		Status: v1alpha1.EnvironmentStatus{
+			ObservedGeneration: 3, AppliedRevision: 41, LatestRevision: 41, LatestCatalogSync: "shop-bcdfg",
+			WorkloadsReady: &v1alpha1.WorkloadsReady{Ready: 3, Total: 3},
+		},
+	}
+}
+
+func changed(e *v1alpha1.Environment) {
+	e.Status.LatestRevision, e.Status.ChangedWorkloadCount = 42, 2
+	e.Status.ChangedWorkloads = []v1alpha1.WorkloadChange{
+		{Kind: "Deployment", Name: "web", ChangeType: v1alpha1.ChangeChanged}, {Kind: "CronJob", Name: "report", ChangeType: v1alpha1.ChangeAdded},
+	}
+}
+
+func pinned(to int64) func(*v1alpha1.Environment) {
+	return func(e *v1alpha1.Environment) { changed(e); e.Spec.PinnedRevision = &to }
+}
+
+func failed(e *v1alpha1.Environment) {
+	e.Status.LastError = &v1alpha1.SyncError{Reason: "SourceMissing", Message: "it does not exist"}
+}
+
+func conflicts(e *v1alpha1.Environment) {
+	e.Status.Conflicts = []v1alpha1.WorkloadConflict{{Kind: "Deployment", Name: "web", Fields: []v1alpha1.FieldConflict{{Field: "/spec/replicas"}}}}
+}
+
+func never(e *v1alpha1.Environment) {
+	e.Status = v1alpha1.EnvironmentStatus{ObservedGeneration: 3, LatestRevision: 41, ChangedWorkloadCount: 3}
+}
+
+func deleted(e *v1alpha1.Environment) { e.DeletionTimestamp = &metav1.Time{Time: noon} }
+
+func why(reason string) condition.Why { return condition.Why{Reason: reason, Message: "a sentence"} }
+
+// TestSet has the conditions that are not as usual, by type; and the column STATE.
+func TestSet(t *testing.T) {
+	const (
+		ready, catalog, dependencies = v1alpha1.ConditionReady, v1alpha1.ConditionCatalogUpToDate, v1alpha1.ConditionDependenciesUpToDate
+		reconciling, stalled         = v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled
+	)
+	type conditions map[string]string
+	for name, tt := range map[string]struct {
+		do    func(*v1alpha1.Environment)
+		facts condition.Facts
+		want  conditions
+		state string
+	}{
+		"as usual": {state: "Synced"},
+		"a prompt": {do: changed, want: conditions{catalog: "False WorkloadsChanged"}, state: "2 workloads changed"},
+		"a prompt that was put aside": {
+			do:   func(e *v1alpha1.Environment) { changed(e); e.Status.DismissedCatalogSync = "shop-bcdfg" },
+			want: conditions{catalog: "False Dismissed"}, state: "Dismissed: 2 workloads changed",
+		},
+		"an older prompt that was put aside": {
+			do:   func(e *v1alpha1.Environment) { changed(e); e.Status.DismissedCatalogSync = "shop-older" },
+			want: conditions{catalog: "False WorkloadsChanged"}, state: "2 workloads changed",
+		},
+		"a revision that changes nothing here": {do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, state: "Synced"},
+		"a revision that is looked at": {
+			do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, facts: condition.Facts{Unplanned: true},
+			want: conditions{catalog: "Unknown Progressing"}, state: "Synced",
+		},
+		"pinned": {do: pinned(41), want: conditions{catalog: "False Pinned"}, state: "2 workloads changed, pinned at r41"},
+		"pinned to another revision": {
+			do: pinned(40), want: conditions{catalog: "False Pinned", ready: "False Pinned", stalled: "True Pinned"},
+			state: "Stalled: The environment holds revision 41, and spec.pinnedRevision is 40",
+		},
+		"changed dependencies": {
+			do: func(e *v1alpha1.Environment) {
+				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.DependencyConfigMap, Count: 2}}
+			},
+			want: conditions{dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
+		},
+		"a missing one": {
+			facts: condition.Facts{Missing: []string{"ConfigMap app-config"}}, want: conditions{dependencies: "False DependenciesMissing"}, state: "Synced",
+		},
+		"new": {
+			do: never, want: conditions{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False NeverSynced"},
+			state: "Not synced yet",
+		},
+		"new, and about to be synced": {
+			do: func(e *v1alpha1.Environment) { never(e); e.Status.ActiveSyncs = []string{"alice-bcdfg"} },
+			want: conditions{
+				ready: "False Progressing", reconciling: "True Progressing", catalog: "False NeverSynced", dependencies: "False NeverSynced",
+			},
+			state: "Not synced yet",
+		},
+		"new, of a catalog that is new": {
+			do: never, facts: condition.Facts{Obstacle: why(v1alpha1.ReasonCatalogNotReady)},
+			want: conditions{
+				ready: "False CatalogNotReady", reconciling: "True CatalogNotReady", catalog: "Unknown CatalogNotReady",
+				dependencies: "False NeverSynced",
+			},
+			state: "Not synced yet",
+		},
+		"without a catalog": {
+			facts: condition.Facts{Obstacle: why(v1alpha1.ReasonCatalogNotFound)},
+			want:  conditions{ready: "False CatalogNotFound", stalled: "True CatalogNotFound", catalog: "Unknown CatalogNotFound"},
+			state: "Stalled: a sentence",
+		},
+		"syncing": {
+			do: changed, facts: condition.Facts{Running: &v1alpha1.SyncStatus{ObjectMeta: metav1.ObjectMeta{Name: "alice-bcdfg"}}},
+			want: conditions{
+				ready: "False Progressing", reconciling: "True Progressing", v1alpha1.ConditionSyncing: "True Progressing",
+				catalog: "False WorkloadsChanged",
+			},
+			state: "Syncing",
+		},
+		"conflicted": {
+			do: conflicts, want: conditions{
+				ready: "False FieldsChangedTwice", stalled: "True FieldsChangedTwice", catalog: "False FieldsChangedTwice",
+				v1alpha1.ConditionConflicted: "True FieldsChangedTwice",
+			},
+			state: "Conflict: 1 field",
+		},
+		"failed": {
+			do: failed, want: conditions{ready: "False SyncFailed", reconciling: "True SyncFailed"}, state: "Failed: it does not exist",
+		},
+		"failed too often": {
+			do: failed, facts: condition.Facts{GivenUp: true}, want: conditions{ready: "False SyncFailed", stalled: "True SyncFailed"},
+			state: "Failed: it does not exist",
+		},
+		"failed, and without a target since": {
+			do: failed, facts: condition.Facts{GivenUp: true, Obstacle: why(v1alpha1.ReasonTargetNotFound)},
+			want: conditions{ready: "False TargetNotFound", stalled: "True TargetNotFound"}, state: "Stalled: a sentence",
+		},
+		"held": {
+			do:    func(e *v1alpha1.Environment) { changed(e); e.Status.ActiveSyncs = []string{"alice-bcdfg"} },
+			facts: condition.Facts{Held: why(v1alpha1.ReasonWindowClosed)},
+			want:  conditions{catalog: "False WorkloadsChanged", v1alpha1.ConditionHeld: "True WindowClosed"}, state: "Held: a sentence",
+		},
+		"new and held": {
+			do: never, facts: condition.Facts{Held: why(v1alpha1.ReasonRateLimited)},
+			want: conditions{
+				ready: "False NeverSynced", v1alpha1.ConditionHeld: "True RateLimited", catalog: "False NeverSynced",
+				dependencies: "False NeverSynced",
+			},
+			state: "Held: a sentence",
+		},
+		"held because nobody may": {
+			facts: condition.Facts{Held: why(v1alpha1.ReasonPermissionLost)},
+			want: conditions{
+				ready: "False PermissionLost", stalled: "True PermissionLost", v1alpha1.ConditionHeld: "True PermissionLost",
+			},
+			state: "Stalled: a sentence",
+		},
+		"not running": {
+			do:    func(e *v1alpha1.Environment) { e.Status.WorkloadsReady.Ready = 1 },
+			facts: condition.Facts{NotReady: []string{"Deployment web: 0 of 1 Pods ready"}},
+			want:  conditions{ready: "False WorkloadsNotReady"}, state: "Synced, 2 of 3 workloads not ready",
+		},
+		"deleted": {do: deleted, want: conditions{ready: "False Progressing", reconciling: "True Progressing"}, state: "Deleting"},
+		"expired": {
+			do:   func(e *v1alpha1.Environment) { deleted(e); e.Status.ExpiresAt = &metav1.Time{Time: noon} },
+			want: conditions{ready: "False Expired", reconciling: "True Expired"}, state: "Deleting",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := synced()
+			if tt.do != nil {
+				tt.do(e)
+			}
+			condition.Set(e, tt.facts, noon)
+			want := maps.Clone(usual)
+			maps.Copy(want, tt.want)
+			if diff := cmp.Diff(want, told(t, e)); diff != "" {
+				t.Errorf("wrong conditions (-want +got):\n%s", diff)
+			}
+			if got := sentence.Environment(e); got != tt.state {
+				t.Errorf("STATE is %q", got)
+			}
+		})
+	}
+}
+
+// told are the conditions of an environment, which are all about the generation that it observed, and say what is the matter.
+func told(t *testing.T, e *v1alpha1.Environment) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, c := range e.Status.Conditions {
+		out[c.Type] = string(c.Status) + " " + c.Reason
+		if c.ObservedGeneration != 3 || c.LastTransitionTime.IsZero() || c.Message == "" && c.Reason != v1alpha1.ReasonSucceeded {
+			t.Errorf("%+v", c)
+		}
+	}
+	return out
+}
+
+// Every obstacle but that of a catalog which is new is for somebody to take away.
+func TestObstacles(t *testing.T) {
+	for _, reason := range []string{
+		v1alpha1.ReasonCatalogNotFound, v1alpha1.ReasonBaseNotFound, v1alpha1.ReasonTargetNotFound, v1alpha1.ReasonTargetIsSource,
+		v1alpha1.ReasonTargetTaken, v1alpha1.ReasonRevisionNotKept, v1alpha1.ReasonAccessNotGranted,
+	} {
+		e := synced()
+		condition.Set(e, condition.Facts{Obstacle: why(reason)}, noon)
+		if c := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionStalled); c == nil || c.Reason != reason {
+			t.Errorf("%s: %+v", reason, c)
+		}
+	}
+}
+
+// What is over is not left, and what has not changed keeps its time.
+func TestSetAgain(t *testing.T) {
+	e := synced()
+	failed(e)
+	condition.Set(e, condition.Facts{GivenUp: true}, noon)
+	e.Status.LastError = nil
+	condition.Set(e, condition.Facts{}, noon.Add(time.Hour))
+	if diff := cmp.Diff(usual, told(t, e)); diff != "" {
+		t.Errorf("wrong conditions (-want +got):\n%s", diff)
+	}
+	at := func(kind string) time.Time {
+		return meta.FindStatusCondition(e.Status.Conditions, kind).LastTransitionTime.UTC()
+	}
+	if got := []time.Time{at(v1alpha1.ConditionReady), at(v1alpha1.ConditionHeld)}; !slices.Equal(got, []time.Time{noon.Add(time.Hour), noon}) {
+		t.Errorf("they changed at %v", got)
+	}
+}
+
+func TestMessages(t *testing.T) {
+	e := synced()
+	changed(e)
+	conflicts(e)
+	e.Status.WorkloadsReady.Ready = 1
+	facts := condition.Facts{NotReady: []string{"Deployment web: 0 of 1 Pods ready"}}
+	for _, step := range []struct {
+		do   func(*v1alpha1.Environment)
+		kind string
+		want string
+	}{
+		{
+			kind: v1alpha1.ConditionConflicted,
+			want: "1 field changed here and in the catalog, until the subresource resolve says what to do, of Deployment web",
+		},
+		{
+			do: func(e *v1alpha1.Environment) { e.Status.Conflicts = nil }, kind: v1alpha1.ConditionCatalogUpToDate,
+			want: "Revision 42 of the catalog changes 2 workloads: CronJob report, Deployment web",
+		},
+		{kind: v1alpha1.ConditionReady, want: "2 of 3 workloads not ready: Deployment web: 0 of 1 Pods ready"},
+	} {
+		if step.do != nil {
+			step.do(e)
+		}
+		condition.Set(e, facts, noon)
+		if got := meta.FindStatusCondition(e.Status.Conditions, step.kind).Message; got != step.want {
+			t.Errorf("%s says %q", step.kind, got)
+		}
+	}
+}

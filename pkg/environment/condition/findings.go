@@ -1,0 +1,149 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package condition
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/sentence"
+)
+
+// catalog is why an environment does not hold what its catalog offers, or why that is not known.
+func (f *findings) catalog() Why {
+	status := &f.Status
+	switch {
+	case f.Obstacle.Reason == v1alpha1.ReasonCatalogNotFound, f.Obstacle.Reason == v1alpha1.ReasonCatalogNotReady:
+		return f.Obstacle
+	case status.AppliedRevision == 0:
+		return neverSynced
+	case f.Unplanned:
+		return Why{v1alpha1.ReasonProgressing, fmt.Sprintf("What revision %d of the catalog would change is being found out", status.LatestRevision)}
+	case len(status.Conflicts) > 0:
+		return f.conflicted()
+	case status.ChangedWorkloadCount == 0:
+		return Why{}
+	case f.isPinned():
+		return Why{v1alpha1.ReasonPinned, fmt.Sprintf("%s, and spec.pinnedRevision is %d", f.changed(), *f.Spec.PinnedRevision)}
+	case status.DismissedCatalogSync != "" && status.DismissedCatalogSync == status.LatestCatalogSync:
+		return Why{v1alpha1.ReasonDismissed, f.changed() + ", which was put aside"}
+	}
+	return Why{v1alpha1.ReasonWorkloadsChanged, f.changed()}
+}
+
+var neverSynced = Why{v1alpha1.ReasonNeverSynced, "Nothing has been applied yet"}
+
+// changed says which workloads the catalog would change.
+func (f *findings) changed() string {
+	var names []string
+	for _, change := range f.Status.ChangedWorkloads {
+		names = append(names, fmt.Sprintf("%s %s", change.Kind, change.Name))
+	}
+	return fmt.Sprintf("Revision %d of the catalog changes %s: %s",
+		f.Status.LatestRevision, sentence.Count(int(f.Status.ChangedWorkloadCount), "workload"), sentence.List(names))
+}
+
+func (f *findings) isPinned() bool { return f.Spec.PinnedRevision != nil }
+
+// dependencies is why what workloads refer to is not as in the source.
+func (f *findings) dependencies() Why {
+	switch {
+	case f.Status.AppliedRevision == 0:
+		return neverSynced
+	case len(f.Missing) > 0:
+		return Why{v1alpha1.ReasonDependenciesMissing, "Not in the source, and kept as it was: " + sentence.List(f.Missing)}
+	case len(f.Status.ChangedDependencies) > 0:
+		return Why{v1alpha1.ReasonDependenciesChanged, fmt.Sprintf("%s changed in the source", sentence.Dependencies(f.Status.ChangedDependencies))}
+	}
+	return Why{}
+}
+
+// syncing says that a run is being done.
+func (f *findings) syncing() Why {
+	if f.Running == nil {
+		return Why{}
+	}
+	return Why{v1alpha1.ReasonProgressing, fmt.Sprintf("SyncStatus %s says how far the sync has come", f.Running.Name)}
+}
+
+// conflicted says which workloads somebody has to decide about.
+func (f *findings) conflicted() Why {
+	if len(f.Status.Conflicts) == 0 {
+		return Why{}
+	}
+	fields, names := 0, make([]string, len(f.Status.Conflicts))
+	for i, conflict := range f.Status.Conflicts {
+		fields, names[i] = fields+len(conflict.Fields), fmt.Sprintf("%s %s", conflict.Kind, conflict.Name)
+	}
+	return Why{v1alpha1.ReasonFieldsChangedTwice, fmt.Sprintf("%s changed here and in the catalog, until the subresource resolve says what to do, of %s",
+		sentence.Count(fields, "field"), sentence.List(names))}
+}
+
+// ready is why an environment is not what its spec asks for, the worst first.
+func (f *findings) ready() Why {
+	status := &f.Status
+	switch {
+	case f.DeletionTimestamp != nil && f.isExpired():
+		return Why{v1alpha1.ReasonExpired, "The environment is being deleted: its spec.ttl is over"}
+	case f.DeletionTimestamp != nil:
+		return Why{v1alpha1.ReasonProgressing, "The environment is being deleted"}
+	case !f.Obstacle.ok():
+		return f.Obstacle
+	case f.Running != nil:
+		return f.syncing()
+	case len(status.Conflicts) > 0:
+		return f.conflicted()
+	case status.LastError != nil:
+		return Why{v1alpha1.ReasonSyncFailed, status.LastError.Message}
+	case f.Held.Reason == v1alpha1.ReasonPermissionLost:
+		return f.Held
+	case f.isWaiting():
+		return Why{v1alpha1.ReasonProgressing, "A sync is about to begin: " + strings.Join(status.ActiveSyncs, ", ")}
+	case status.AppliedRevision == 0:
+		return neverSynced
+	case f.isPinned() && status.AppliedRevision != *f.Spec.PinnedRevision:
+		return Why{v1alpha1.ReasonPinned, fmt.Sprintf("The environment holds revision %d, and spec.pinnedRevision is %d",
+			status.AppliedRevision, *f.Spec.PinnedRevision)}
+	}
+	return f.workloads()
+}
+
+// isExpired says whether the environment's time is over.
+func (f *findings) isExpired() bool {
+	return f.Status.ExpiresAt != nil && !f.Status.ExpiresAt.After(f.now)
+}
+
+// isWaiting says whether a run waits for nothing but its turn.
+func (f *findings) isWaiting() bool { return len(f.Status.ActiveSyncs) > 0 && f.Held.ok() }
+
+// workloads is why what was applied does not run.
+func (f *findings) workloads() Why {
+	ready := f.Status.WorkloadsReady
+	if ready == nil || ready.Ready == ready.Total {
+		return Why{}
+	}
+	return Why{v1alpha1.ReasonWorkloadsNotReady, sentence.With(
+		fmt.Sprintf("%d of %s not ready", ready.Total-ready.Ready, sentence.Count(int(ready.Total), "workload")), sentence.List(f.NotReady))}
+}
+
+// goesOn says whether the server does, or will do, something about what keeps an environment from being ready.
+func (f *findings) goesOn(ready Why) bool {
+	switch ready.Reason {
+	case v1alpha1.ReasonProgressing, v1alpha1.ReasonExpired, v1alpha1.ReasonCatalogNotReady:
+		return true
+	case v1alpha1.ReasonSyncFailed:
+		return !f.GivenUp
+	}
+	return false
+}
+
+// stalls says whether somebody has to do something before an environment can be ready.
+func (f *findings) stalls(ready Why) bool {
+	switch ready.Reason {
+	case "", v1alpha1.ReasonNeverSynced, v1alpha1.ReasonWorkloadsNotReady:
+		return false
+	}
+	return !f.goesOn(ready)
+}
