@@ -94,7 +94,7 @@ const (
 type SyncRecord struct {
 	// state is how far it has come. A catalog's record is AutoApplied, Applied, Failed, Retrying, ManualIntervention or
 	// Dismissed; an environment's is Pending, InProgress, Completed, Conflicted, Superseded, Failed, Retrying,
-	// ManualIntervention or Dismissed; that of dependencies Pending, InProgress, Completed, Failed, Retrying,
+	// ManualIntervention or Dismissed; that of dependencies Pending, InProgress, Completed, Superseded, Failed, Retrying,
 	// ManualIntervention or Dismissed.
 	State SyncState `json:"state"`
 	// preview says that the change was only recorded: its catalog has previewOnly set, or its environment shadow.
