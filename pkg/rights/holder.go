@@ -1,0 +1,62 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// Holder is who must have permissions for what goes on while they are not there.
+type Holder struct {
+	user user.DefaultInfo
+	// account is a ServiceAccount as people write it, empty for a user.
+	account string
+	// takenOver says what to do when they have not.
+	takenOver string
+}
+
+// Automating is by whose permissions the automatic syncs of an environment are done. A user is known by the groups of when they
+// turned them on.
+func Automating(e *v1alpha1.Environment) Holder {
+	if name := e.Spec.ServiceAccountName; name != "" {
+		return accountHolder(e.Namespace, name, "grant it that, or let spec.serviceAccountName name one that may")
+	}
+	by := e.Status.AutomatedBy
+	if by == nil {
+		return Holder{takenOver: "to have turned automatic syncs on: turn spec.autoSync off and on again"}
+	}
+	return Holder{
+		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
+		takenOver: "somebody who may has to turn spec.autoSync off and on again",
+	}
+}
+
+func accountHolder(namespace, name, takenOver string) Holder {
+	info := serviceaccount.UserInfo(namespace, name, "")
+	return Holder{
+		user:    user.DefaultInfo{Name: info.GetName(), Groups: append(info.GetGroups(), user.AllAuthenticated)},
+		account: namespace + "/" + name, takenOver: takenOver,
+	}
+}
+
+// String reads like `user "jane"`.
+func (h Holder) String() string {
+	if h.account != "" {
+		return "ServiceAccount " + h.account
+	}
+	return fmt.Sprintf("user %q", h.user.Name)
+}
+
+// fingerprint tells users apart, in little memory however many groups they have.
+type fingerprint [sha256.Size]byte
+
+func fingerprintOf(who user.Info) fingerprint {
+	return sha256.Sum256(fmt.Appendf(nil, "%q", append([]string{who.GetName(), who.GetUID()}, who.GetGroups()...)))
+}
