@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -29,15 +30,28 @@ func (s *Situation) labels() map[string]string {
 	return labels
 }
 
-// Owns says whether an environment has written an object. What a controller makes may have the labels of what it makes it of.
-func Owns(e *v1alpha1.Environment, object metav1.Object) bool {
+// Writer is an environment as what it has written says.
+type Writer struct {
+	types.NamespacedName
+	UID types.UID
+}
+
+// WriterOf returns the environment that has written an object, false if none has. What a controller makes may have the labels of what
+// it makes it of.
+func WriterOf(object metav1.Object) (Writer, bool) {
 	labels := object.GetLabels()
-	for key, value := range identity(e) {
-		if got, ok := labels[key]; !ok || got != value {
-			return false
-		}
+	writer := Writer{
+		NamespacedName: types.NamespacedName{Namespace: labels[v1alpha1.LabelEnvironmentNamespace], Name: labels[v1alpha1.LabelEnvironment]},
+		UID:            types.UID(labels[v1alpha1.LabelEnvironmentUID]),
 	}
-	return metav1.GetControllerOfNoCopy(object) == nil
+	isWhole := writer.Namespace != "" && writer.Name != "" && writer.UID != ""
+	return writer, isWhole && metav1.GetControllerOfNoCopy(object) == nil
+}
+
+// Owns says whether an environment has written an object.
+func Owns(e *v1alpha1.Environment, object metav1.Object) bool {
+	writer, ok := WriterOf(object)
+	return ok && writer == Writer{types.NamespacedName{Namespace: e.Namespace, Name: e.Name}, e.UID}
 }
 
 // Written selects what an environment has written, and what controllers make of it.

@@ -1,0 +1,171 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package readiness_test
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/readiness"
+)
+
+// patience is longer than anything here takes on a busy machine; no test passes because of it.
+const patience = time.Minute
+
+// stage is a cluster in which the workloads of environments are watched.
+type stage struct {
+	testing.TB
+	cluster     *dynamicfake.FakeDynamicClient
+	clock       *clocktesting.FakeClock
+	environment *v1alpha1.Environment
+	watcher     *readiness.Watcher
+	// told are the environments of which something has changed.
+	told chan types.NamespacedName
+}
+
+func newStage(t testing.TB) *stage {
+	t.Helper()
+	s := &stage{
+		TB: t, cluster: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), clock: clocktesting.NewFakeClock(time.Now()),
+		environment: environmenttest.Environment(), told: make(chan types.NamespacedName, 100),
+	}
+	var err error
+	s.watcher, err = readiness.New(readiness.Config{
+		Client: s.cluster, Clock: s.clock, Changed: func(environment types.NamespacedName) { s.told <- environment },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run begins to watch.
+func (s *stage) run() {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.watcher.Run(ctx)
+	}()
+	s.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+// runs begins to watch and waits until all is known.
+func (s *stage) runs() {
+	s.Helper()
+	s.run()
+	s.eventually("all to be known", func() bool {
+		count, _ := s.watcher.Of(s.environment)
+		return count != nil
+	})
+}
+
+func (s *stage) eventually(what string, is func() bool) {
+	s.Helper()
+	err := wait.PollUntilContextTimeout(s.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		s.Fatalf("waiting for %s: %v", what, err)
+	}
+}
+
+// mine is an object that the environment has written.
+func (s *stage) mine(text string) *unstructured.Unstructured {
+	s.Helper()
+	o := environmenttest.Object(s, text)
+	labels := map[string]string{
+		v1alpha1.LabelEnvironment: s.environment.Name, v1alpha1.LabelEnvironmentNamespace: s.environment.Namespace,
+		v1alpha1.LabelEnvironmentUID: string(s.environment.UID),
+	}
+	maps.Copy(labels, o.GetLabels())
+	o.SetLabels(labels)
+	if o.GetNamespace() == "" {
+		o.SetNamespace(environmenttest.Target)
+	}
+	return o
+}
+
+func (s *stage) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
+	resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+	return s.cluster.Resource(resource).Namespace(o.GetNamespace())
+}
+
+func (s *stage) create(o *unstructured.Unstructured) {
+	s.Helper()
+	if _, err := s.resource(o).Create(s.Context(), o, metav1.CreateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) update(o *unstructured.Unstructured) {
+	s.Helper()
+	if _, err := s.resource(o).Update(s.Context(), o, metav1.UpdateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) delete(o *unstructured.Unstructured) {
+	s.Helper()
+	if err := s.resource(o).Delete(s.Context(), o.GetName(), metav1.DeleteOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// is expects so many of the environment's workloads to be ready, some time.
+func (s *stage) is(ready, total int32, troubles ...string) {
+	s.Helper()
+	var count *v1alpha1.WorkloadsReady
+	var got []string
+	want := v1alpha1.WorkloadsReady{Ready: ready, Total: total}
+	defer func() {
+		if s.Failed() {
+			s.Logf("%v, %q; want %v, %q", count, got, want, troubles)
+		}
+	}()
+	s.eventually("workloads", func() bool {
+		count, got = s.watcher.Of(s.environment)
+		return count != nil && *count == want && strings.Join(got, "\n") == strings.Join(troubles, "\n")
+	})
+}
+
+// tells lets the time pass that changes gather, and expects them to be told of then.
+func (s *stage) tells(want types.NamespacedName) {
+	s.Helper()
+	s.eventually("something to tell", s.clock.HasWaiters)
+	s.clock.Step(time.Second)
+	select {
+	case got := <-s.told:
+		if got != want {
+			s.Errorf("told of %s, want %s", got, want)
+		}
+	case <-time.After(patience):
+		s.Fatal("nothing is told")
+	}
+}
+
+// isSilent expects nothing more to be told of.
+func (s *stage) isSilent() {
+	s.Helper()
+	if s.clock.HasWaiters() || len(s.told) > 0 {
+		s.Errorf("there is more to tell, or %d have been told", len(s.told))
+	}
+}
