@@ -78,6 +78,8 @@ var lives = map[v1alpha1.SyncType]map[v1alpha1.SyncState]stage{
 		v1alpha1.SyncStatePending: {first: true, next: map[v1alpha1.SyncState]word{
 			v1alpha1.SyncStateInProgress: anybody,
 			v1alpha1.SyncStateDismissed:  aUser,
+			// It is not wanted any more: what had changed was changed back, or came with a run of the other type.
+			v1alpha1.SyncStateSuperseded: anybody,
 		}},
 		v1alpha1.SyncStateInProgress: {next: map[v1alpha1.SyncState]word{
 			v1alpha1.SyncStateCompleted: anybody,

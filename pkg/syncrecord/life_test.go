@@ -61,6 +61,7 @@ func promised() map[v1alpha1.SyncType]map[transition]bool {
 			{"", pending}:           true,
 			{pending, inProgress}:   true,
 			{pending, dismissed}:    false,
+			{pending, superseded}:   true,
 			{inProgress, completed}: true, {inProgress, failed}: true,
 			{failed, retrying}: true, {failed, manualIntervention}: true, {failed, superseded}: true,
 			{retrying, inProgress}: true, {retrying, superseded}: true,
