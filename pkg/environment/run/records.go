@@ -16,37 +16,38 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// record has the EnvironmentDependencies say what the environment has, and the index after them.
-func (r *running) record(ctx context.Context, records []v1alpha1.EnvironmentDependencyRecord) error {
+// Record has the EnvironmentDependencies say what an environment has, and the index after them. Runs end with it; while one of the
+// environment goes on, nobody else does it.
+func (r *Runner) Record(ctx context.Context, of *v1alpha1.Environment, records []v1alpha1.EnvironmentDependencyRecord) error {
 	wanted := map[string]*v1alpha1.EnvironmentDependency{}
 	for _, record := range records {
-		of := r.dependency(record)
-		wanted[of.Name] = of
+		dependency := dependencyOf(of, record)
+		wanted[dependency.Name] = dependency
 	}
 	if err := r.write(ctx, wanted); err != nil {
 		return err
 	}
-	if err := r.sweep(ctx, wanted); err != nil {
+	if err := r.sweep(ctx, of, wanted); err != nil {
 		return err
 	}
-	r.Index.Set(types.NamespacedName{Namespace: r.Environment.Namespace, Name: r.Environment.Name}, records)
+	r.Index.Set(types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, records)
 	return nil
 }
 
-func (r *running) dependency(record v1alpha1.EnvironmentDependencyRecord) *v1alpha1.EnvironmentDependency {
-	owner := metav1.NewControllerRef(r.Environment, v1alpha1.SchemeGroupVersion.WithKind(string(v1alpha1.SubjectEnvironment)))
+func dependencyOf(of *v1alpha1.Environment, record v1alpha1.EnvironmentDependencyRecord) *v1alpha1.EnvironmentDependency {
+	owner := metav1.NewControllerRef(of, v1alpha1.SchemeGroupVersion.WithKind(string(v1alpha1.SubjectEnvironment)))
 	return &v1alpha1.EnvironmentDependency{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       r.Environment.Namespace,
-			Name:            v1alpha1.EnvironmentDependencyName(r.Environment.Name, record.Type, record.Target.Name),
-			Labels:          map[string]string{v1alpha1.LabelEnvironment: r.Environment.Name},
+			Namespace:       of.Namespace,
+			Name:            v1alpha1.EnvironmentDependencyName(of.Name, record.Type, record.Target.Name),
+			Labels:          map[string]string{v1alpha1.LabelEnvironment: of.Name},
 			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
 		Status: record,
 	}
 }
 
-func (r *running) write(ctx context.Context, wanted map[string]*v1alpha1.EnvironmentDependency) error {
+func (r *Runner) write(ctx context.Context, wanted map[string]*v1alpha1.EnvironmentDependency) error {
 	group, begin := errgroup.WithContext(ctx)
 	group.SetLimit(max(r.Applier.Concurrency, 1))
 	for _, dependency := range wanted {
@@ -61,13 +62,13 @@ func (r *running) write(ctx context.Context, wanted map[string]*v1alpha1.Environ
 }
 
 // sweep deletes the records of what the environment does not refer to any more.
-func (r *running) sweep(ctx context.Context, wanted map[string]*v1alpha1.EnvironmentDependency) error {
-	client := r.Dependencies.EnvironmentDependencies(r.Environment.Namespace)
+func (r *Runner) sweep(ctx context.Context, of *v1alpha1.Environment, wanted map[string]*v1alpha1.EnvironmentDependency) error {
+	client := r.Dependencies.EnvironmentDependencies(of.Namespace)
 	there, err := client.List(ctx, metav1.ListOptions{
-		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelEnvironment: r.Environment.Name}).String(),
+		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelEnvironment: of.Name}).String(),
 	})
 	if err != nil {
-		return fmt.Errorf("list EnvironmentDependencies in %s: %w", r.Environment.Namespace, err)
+		return fmt.Errorf("list EnvironmentDependencies in %s: %w", of.Namespace, err)
 	}
 	for _, record := range there.Items {
 		if wanted[record.Name] != nil {

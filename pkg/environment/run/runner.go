@@ -158,7 +158,7 @@ func (r *running) once(ctx context.Context) ([]apply.Conflict, error) {
 	if err != nil || !done {
 		return report.Conflicts, err
 	}
-	if err := r.record(ctx, planned.Index); err != nil {
+	if err := r.Record(ctx, r.Environment, planned.Index); err != nil {
 		return nil, err
 	}
 	r.result.Complete = true
