@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/configbutler/slipstream/pkg/accesspolicy"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/ignore"
 	"github.com/configbutler/slipstream/pkg/keyring"
@@ -183,24 +184,12 @@ func branchAllowed(allowed []string, branch string) bool {
 }
 
 // admits says whether a policy of an object in namespace own lets objects of namespace from
-// refer to it. No policy means the same namespace only.
+// refer to it.
 func admits(policy *v1alpha1.AccessPolicy, own, from string, namespaces namespaceLookup) bool {
-	if own == from {
-		return true
-	}
-	if policy == nil {
-		return false
-	}
-	switch policy.NamespacedRules.Mode {
-	case v1alpha1.AccessModeAllNamespaces:
-		return true
-	case v1alpha1.AccessModeFromSelector:
-		selector, err := metav1.LabelSelectorAsSelector(policy.NamespacedRules.NamespaceSelector)
-		namespace, known := namespaces(from)
-		return err == nil && known && selector.Matches(namespace.Labels)
-	default:
-		return false
-	}
+	return accesspolicy.Admits(policy, own, from, func(name string) (labels.Set, bool) {
+		namespace, known := namespaces(name)
+		return namespace.Labels, known
+	})
 }
 
 func admitsClusterRules(policy *v1alpha1.AccessPolicy) bool {

@@ -17,6 +17,7 @@ import (
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
+	"github.com/configbutler/slipstream/pkg/apiserver/admission/placement"
 	"github.com/configbutler/slipstream/pkg/loop"
 )
 
@@ -38,7 +39,9 @@ func assemble(
 			return nil, err
 		}
 		rules.catalogue, err = newCatalogue(generic.ClientConfig, opts.Mirror.DiscoveryRefresh)
-		return callerrights.NewInitializer(rules, references), err
+		return admission.PluginInitializers{
+			callerrights.NewInitializer(rules, references), placement.NewInitializer(opts.Namespace, references),
+		}, err
 	})
 	if err != nil {
 		return nil, err

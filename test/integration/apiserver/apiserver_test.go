@@ -74,6 +74,7 @@ func TestAPI(t *testing.T) {
 		{"a catalog needs the rights of its author", testCatalogRights},
 		{"an edit is noted with its author", testEdits},
 		{"an edit of an environment is noted with its author", testEnvironmentEdits},
+		{"an environment does not get in the way of others", testEnvironmentPlacement},
 		{"requests have defaults", testRequests},
 		{"what a user says of a record stays", testRecordRequests},
 		{"what failed is tried again", testRetry},

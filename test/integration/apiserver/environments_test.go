@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,11 +27,16 @@ func testEnvironmentEdits(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "environment-edits")
 	jane, joe := s.ordinary(t, "jane"), s.ordinary(t, "joe")
 	for _, user := range []string{"jane", "joe"} {
-		s.grant(t, user, namespace, "environments-"+user, "get,list,create,update,patch", "environments.configbutler.ai,environments.configbutler.ai/status")
+		s.kubectl(t, "create", "rolebinding", user, "-n", namespace, "--clusterrole=cluster-admin", "--user="+user)
+		eventually(t, "the binding of "+user, func(ctx context.Context) error {
+			_, err := s.admin.Run(ctx, "auth", "can-i", "create", "environments.configbutler.ai", "-n", namespace, "--as="+user)
+			return err
+		})
 	}
+	manifest := strings.Replace(environmentIn(namespace), namespace+"-alice, createNamespace: true", namespace, 1)
 	answer := "jsonpath={.status.pendingEdits[-1:].generation} {.status.pendingEdits[-1:].actor} {.status.pendingEdits[-1:].fields} " +
 		"{.status.automatedBy.username}"
-	forged := environmentIn(namespace) + "status: {automatedBy: {username: somebody-else, time: \"2026-01-01T00:00:00Z\"}}\n"
+	forged := manifest + "status: {automatedBy: {username: somebody-else, time: \"2026-01-01T00:00:00Z\"}}\n"
 	created, err := jane.Feed(t.Context(), forged, "create", "-f", "-", "-o", answer)
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +71,64 @@ func testEnvironmentEdits(t *testing.T, s *stage) {
 		_, err := patch(joe, `{"status":`+forgery+`}`, "--subresource=status")
 		if err == nil || !strings.Contains(err.Error(), field+": Forbidden: only the server") {
 			t.Errorf("joe writes %s: %v, want an error about %s", forgery, err, field)
+		}
+	}
+}
+
+// testEnvironmentPlacement has the catalog first and then the environment, and the other way round.
+func testEnvironmentPlacement(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "environment-placement")
+	s.apply(t, environmentIn(namespace))
+	inTarget := strings.Replace(catalogIn(namespace, namespace+"-alice"), "name: shop", "name: loop", 1)
+	s.refused(t, inTarget, fmt.Sprintf(`spec.sourceNamespace: Invalid value: "%s-alice": must not be the target of an environment: Environment %s/alice builds it`,
+		namespace, namespace))
+	s.apply(t, catalogIn(namespace, namespace))
+	for path, manifest := range map[string]string{
+		"spec.targetNamespace: Invalid value: \"" + namespace + "\"": strings.NewReplacer(
+			"name: alice", "name: inside", "targetNamespace: "+namespace+"-alice", "targetNamespace: "+namespace).Replace(environmentIn(namespace)),
+		"spec.targetNamespace: Invalid value: \"" + namespace + "-alice\"": strings.Replace(environmentIn(namespace), "name: alice", "name: second", 1),
+		"spec.baseEnvironmentRef.name: Invalid value: \"nobody\"":          branchIn(namespace, "lost", "nobody", "web"),
+	} {
+		s.refused(t, manifest, path)
+	}
+	s.apply(t, branchIn(namespace, "bob", "alice", "web"))
+	s.refused(t, branchIn(namespace, "carol", "alice", "web"), `spec.branchWorkloads[0]: Invalid value: "Deployment web"`)
+	s.apply(t, branchIn(namespace, "carol", "alice", "api"))
+	_, err := s.admin.Run(t.Context(), "patch", "envt", "carol", "-n", namespace, "--type=merge",
+		"-p", `{"spec":{"branchWorkloads":[{"kind":"Deployment","name":"api"},{"kind":"Deployment","name":"web"}]}}`)
+	if err == nil || !strings.Contains(err.Error(), "spec.branchWorkloads[1]") {
+		t.Errorf("carol takes bob's workload: %v, want an error about spec.branchWorkloads[1]", err)
+	}
+	elsewhere := s.namespace(t, "environment-elsewhere")
+	of := strings.Replace(environmentIn(elsewhere), "catalogRef: {name: shop}", "catalogRef: {name: shop, namespace: "+namespace+"}", 1)
+	s.refused(t, of, `spec.catalogRef: Invalid value: "`+namespace+`/shop": must be a catalog that admits Environments of the namespace `+elsewhere)
+	admit := `{"spec":{"accessPolicy":{"namespacedRules":{"mode":"FromSelector","namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"` +
+		elsewhere + `"}}}}}}`
+	s.kubectl(t, "patch", "cat", "shop", "-n", namespace, "--type=merge", "-p", admit)
+	s.apply(t, of)
+}
+
+// branchIn is a Branch of a base in the target of environmentIn.
+func branchIn(namespace, name, base, workload string) string {
+	return fmt.Sprintf(`
+apiVersion: configbutler.ai/v1alpha1
+kind: Environment
+metadata: {namespace: %[1]s, name: %[2]s}
+spec:
+  catalogRef: {name: shop}
+  targetNamespace: %[1]s-alice
+  type: Branch
+  baseEnvironmentRef: {name: %[3]s}
+  branchWorkloads: [{kind: Deployment, name: %[4]s}]
+`, namespace, name, base, workload)
+}
+
+// refused expects that a manifest is not taken, dry run or not, and that the answer says why.
+func (s *stage) refused(t *testing.T, manifest, want string) {
+	t.Helper()
+	for _, way := range [][]string{{"create", "-f", "-"}, {"create", "--dry-run=server", "-f", "-"}, {"apply", "--server-side", "-f", "-"}} {
+		if _, err := s.admin.Feed(t.Context(), manifest, way...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("kubectl %v: %v, want an error with %s", way, err, want)
 		}
 	}
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
+	"github.com/configbutler/slipstream/pkg/apiserver/admission/placement"
 	"github.com/configbutler/slipstream/pkg/egress"
 	"github.com/configbutler/slipstream/pkg/loop"
 )
@@ -87,7 +88,8 @@ func New(codecs serializer.CodecFactory) *Options {
 	recommended.Etcd.StorageConfig.EncodeVersioner = runtime.NewMultiGroupVersioner(
 		v1alpha1.SchemeGroupVersion, schema.GroupKind{Group: v1alpha1.GroupName})
 	callerrights.Register(recommended.Admission.Plugins)
-	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, callerrights.PluginName)
+	placement.Register(recommended.Admission.Plugins)
+	recommended.Admission.RecommendedPluginOrder = append(recommended.Admission.RecommendedPluginOrder, callerrights.PluginName, placement.PluginName)
 	components, features := newComponents()
 	recommended.FeatureGate = features
 	server := genericoptions.NewServerRunOptionsForComponent(basecompatibility.DefaultKubeComponent, components)

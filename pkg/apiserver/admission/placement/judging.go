@@ -1,0 +1,114 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/neighbours"
+)
+
+// judgeEnvironment says why an environment may not be where it wants to be. Of a change of one that is there, it is about the
+// workloads that it takes.
+func (p *Plugin) judgeEnvironment(ctx context.Context, obj, old *configbutler.Environment) error {
+	taken := workloadsTaken(obj, old)
+	if old != nil && taken.Len() == 0 {
+		return nil
+	}
+	wanted := &v1alpha1.Environment{}
+	if err := v1alpha1.Convert_configbutler_Environment_To_v1alpha1_Environment(obj, wanted, nil); err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("converting Environment %s/%s: %w", obj.Namespace, obj.Name, err))
+	}
+	wanted.CreationTimestamp = metav1.Time{} // What is stored comes before it, whatever the second in which it was created.
+	obstacles, err := p.obstacles(ctx, wanted)
+	if err != nil {
+		return tryAgain(err)
+	}
+	var errs field.ErrorList
+	for _, obstacle := range obstacles {
+		if old == nil || taken.Has(obstacle.Field.String()) {
+			errs = append(errs, field.Invalid(obstacle.Field, obstacle.Value, obstacle.Message))
+		}
+	}
+	return invalid("Environment", obj.Name, errs)
+}
+
+// workloadsTaken are the fields of branchWorkloads that are not as they were.
+func workloadsTaken(obj, old *configbutler.Environment) sets.Set[string] {
+	taken := sets.New[string]()
+	for i, workload := range obj.Spec.BranchWorkloads {
+		if old == nil || !slices.Contains(old.Spec.BranchWorkloads, workload) {
+			taken.Insert(field.NewPath("spec", "branchWorkloads").Index(i).String())
+		}
+	}
+	return taken
+}
+
+// obstacles compares an environment with everything that is there.
+func (p *Plugin) obstacles(ctx context.Context, wanted *v1alpha1.Environment) ([]neighbours.Obstacle, error) {
+	environments, err := p.objects.Environments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	catalogs, err := p.objects.AppCatalogs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var failure error
+	around := neighbours.Neighbourhood{
+		Own: p.own, Environments: pointers(environments), Catalogs: pointers(catalogs),
+		Labels: func(namespace string) (labels.Set, bool) {
+			found, err := p.cluster.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+			if err == nil {
+				return found.Labels, true
+			}
+			if !apierrors.IsNotFound(err) {
+				failure = fmt.Errorf("reading the namespace %s: %w", namespace, err)
+			}
+			return nil, false
+		},
+	}
+	return around.Judge(wanted), failure
+}
+
+// judgeCatalog keeps a catalog from following what an environment builds.
+func (p *Plugin) judgeCatalog(ctx context.Context, obj *configbutler.AppCatalog) error {
+	environments, err := p.objects.Environments(ctx)
+	if err != nil {
+		return tryAgain(err)
+	}
+	around := neighbours.Neighbourhood{Environments: pointers(environments)}
+	source := obj.Spec.SourceNamespace
+	builder := around.Builder(source)
+	if builder == nil {
+		return nil
+	}
+	return invalid("AppCatalog", obj.Name, field.ErrorList{field.Invalid(field.NewPath("spec", "sourceNamespace"), source,
+		fmt.Sprintf("must not be the target of an environment: Environment %s/%s builds it", builder.Namespace, builder.Name))})
+}
+
+func invalid(kind, name string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(configbutler.Kind(kind), name, errs)
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
