@@ -64,7 +64,13 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	controllers := controllers{opts: opts, cluster: config.Generic.ClientConfig, server: server, store: store, reports: reports}
+	runner, err := newRunner(ctx, config.Generic.ClientConfig, server, store)
+	if err != nil {
+		return nil, err
+	}
+	controllers := controllers{
+		opts: opts, cluster: config.Generic.ClientConfig, server: server, store: store, reports: reports, runner: runner,
+	}
 	runners, err := controllers.all(stores.identity)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/catalog"
 	"github.com/configbutler/slipstream/pkg/egress"
+	syncrun "github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/landing"
 	"github.com/configbutler/slipstream/pkg/loop"
@@ -30,6 +31,7 @@ type controllers struct {
 	server  *apiserver.Server
 	store   *workstore.Store
 	reports *reports
+	runner  *syncrun.Runner
 }
 
 // all are the controllers of this process, whose identity tells it from every other that may lead.
@@ -44,8 +46,12 @@ func (c *controllers) all(identity string) ([]loop.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	environment, err := c.environments()
+	if err != nil {
+		return nil, err
+	}
 	retention, err := c.retention(deposits)
-	return []loop.Runner{mirror, catalog, retention}, err
+	return []loop.Runner{mirror, catalog, environment, retention}, err
 }
 
 // slipstream is how a controller reaches the objects of this server.

@@ -99,6 +99,20 @@ func (x *Index) Objects(in Collection) []Object {
 	return objects
 }
 
+// Missing returns what an environment refers to and its source does not have, in order.
+func (x *Index) Missing(environment types.NamespacedName) []Object {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var missing []Object
+	for of, r := range x.objects[environment] {
+		if r.missing {
+			missing = append(missing, of)
+		}
+	}
+	slices.SortFunc(missing, func(a, b Object) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name)) })
+	return missing
+}
+
 // Len is the number of copies.
 func (x *Index) Len() int {
 	x.mu.RLock()

@@ -16,8 +16,8 @@ import (
 const (
 	// MaxConflicts is how many workloads with conflicts, and how many fields of each, an environment shows.
 	MaxConflicts = 100
-	// maxActiveSyncs is one of workloads and one of what they refer to.
-	maxActiveSyncs = 2
+	// maxActiveSyncs is one of workloads and one that waits behind it; one of all that they refer to and one of a part of it.
+	maxActiveSyncs = 4
 )
 
 // ValidateEnvironmentStatusUpdate checks a changed status. Revisions may fall: a rollback takes an environment back, and

@@ -1,0 +1,43 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/configbutler/slipstream/pkg/apiserver"
+	"github.com/configbutler/slipstream/pkg/environment"
+	syncrun "github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/keyedhash"
+	"github.com/configbutler/slipstream/pkg/transplant"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+// newRunner makes what carries out syncs in a cluster. Every replica plans with it, the one that leads syncs.
+func newRunner(ctx context.Context, cluster *rest.Config, server *apiserver.Server, store *workstore.Store) (*syncrun.Runner, error) {
+	slipstream, err := newLoopbackClient(server.Generic.LoopbackClientConfig, "sync")
+	if err != nil {
+		return nil, err
+	}
+	hasher, err := keyedhash.Open(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	return environment.NewRunner(environment.RunnerConfig{
+		Slipstream: slipstream, Cluster: cluster, Store: store, Records: server.Records, Hasher: hasher, Marks: transplant.DefaultMarks(),
+	})
+}
+
+// environments syncs environments.
+func (c *controllers) environments() (*environment.Controller, error) {
+	slipstream, err := c.slipstream("environment")
+	if err != nil {
+		return nil, err
+	}
+	return &environment.Controller{Config: environment.Config{
+		Slipstream: slipstream, Cluster: c.cluster, Namespace: c.opts.Namespace, Store: c.store, Records: c.server.Records, Runner: c.runner,
+	}}, nil
+}

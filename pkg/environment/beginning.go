@@ -1,0 +1,89 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/gather"
+	"github.com/configbutler/slipstream/pkg/environment/job"
+	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// ready brings the records of a run to where it can begin, and returns them: that which was chosen, and the one about dependencies
+// if the run brings these as well. What the run does in the place of others is not tried again.
+func (t *turning) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1alpha1.SyncStatus, error) {
+	for _, record := range t.overtaken(chosen) {
+		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
+			return nil, err
+		}
+	}
+	names := []string{chosen.Name}
+	if open := t.dependency(); open != nil && open.Name != chosen.Name && actionOf(chosen) == v1alpha1.SyncActionAll && !t.isPartial(chosen) {
+		names = append(names, open.Name)
+	}
+	records := make([]*v1alpha1.SyncStatus, len(names))
+	for i, name := range names {
+		if err := t.retry(ctx, t.called(name), chosen.Status.Actor); err != nil {
+			return nil, err
+		}
+		records[i] = t.called(name)
+	}
+	return records, nil
+}
+
+// retry has a record that has failed be tried again, with a run that a user has asked for unless that is empty.
+func (t *turning) retry(ctx context.Context, record *v1alpha1.SyncStatus, by string) error {
+	switch {
+	case record.Status.State == v1alpha1.SyncStateFailed:
+		return t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying}, "")
+	case record.Status.State == v1alpha1.SyncStateManualIntervention && by != "":
+		return t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: by}, "")
+	}
+	return nil
+}
+
+// overtaken are the records of earlier runs whose place a run takes: all that wait for another attempt or for somebody.
+func (s *situation) overtaken(by *v1alpha1.SyncStatus) []*v1alpha1.SyncStatus {
+	if by.Spec.Type != v1alpha1.SyncTypeEnvironment {
+		return nil
+	}
+	var out []*v1alpha1.SyncStatus
+	for _, record := range s.open(v1alpha1.SyncTypeEnvironment) {
+		waits := record.Status.State == v1alpha1.SyncStatePending || record.Status.State == v1alpha1.SyncStateInProgress
+		if record.Name != by.Name && !waits && compareAges(record, by) <= 0 {
+			out = append(out, record)
+		}
+	}
+	return out
+}
+
+// job is the run that records stand for.
+func (s *situation) job(records []*v1alpha1.SyncStatus) job.Job {
+	record := records[0]
+	request := run.Request{Request: gather.Request{
+		Environment: s.environment, Action: actionOf(record), Force: record.Status.Force, Resolution: s.resolution(),
+	}}
+	if asked := s.request(record); asked != nil {
+		request.Only = asked.Sync.Workloads
+	}
+	if !request.Force && request.Action != v1alpha1.SyncActionCluster {
+		request.Revision = s.pinned()
+	}
+	if s.environment.Spec.Shadow && record.Status.AutoTriggered {
+		request.Mode = run.Check
+	}
+	return job.Job{Environment: s.environment, Records: records, Request: request}
+}
+
+// actionOf is what a record's run does.
+func actionOf(record *v1alpha1.SyncStatus) v1alpha1.SyncAction {
+	if record.Spec.Type == v1alpha1.SyncTypeDependency {
+		return v1alpha1.SyncActionCluster
+	}
+	return cmp.Or(record.Status.Action, v1alpha1.SyncActionAll)
+}

@@ -1,0 +1,123 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/environment/job"
+	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+const (
+	// workers is how many environments are looked at at once.
+	workers = 4
+	// What fails is tried again after retryMin, doubling up to retryMax.
+	retryMin = 500 * time.Millisecond
+	retryMax = time.Minute
+)
+
+// environments looks after environments for one term of leadership.
+type environments struct {
+	config     Config
+	api        typed.ConfigbutlerV1alpha1Interface
+	informers  externalversions.SharedInformerFactory
+	namespaces *source.Namespaces
+	copies     *copies.Copies
+	jobs       Jobs
+	// line has the runs begin in order, runs are those that go on.
+	line *line
+	runs *runs
+	// offers are what catalogs would bring.
+	offers *offers
+	// queue has the environments that are to be looked at.
+	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
+}
+
+// tend looks after environments until ctx ends.
+func tend(ctx context.Context, config Config, edge edge) error {
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var group wait.Group
+	defer group.Wait()
+	defer cancel()
+	c, err := newEnvironments(config, edge)
+	defer c.queue.ShutDown()
+	defer c.offers.close()
+	if err != nil {
+		return err
+	}
+	defer c.informers.Shutdown()
+	defer cancel()
+	c.informers.StartWithContext(ctx)
+	group.StartWithContext(ctx, c.namespaces.Run)
+	if err := c.prepare(ctx); err != nil {
+		return err
+	}
+	for range workers {
+		group.StartWithContext(ctx, c.work)
+	}
+	for range planners {
+		group.StartWithContext(ctx, c.offers.work)
+	}
+	group.StartWithContext(ctx, c.compareUntil)
+	group.StartWithContext(ctx, c.measureUntil)
+	<-ctx.Done()
+	c.runs.wait()
+	return nil
+}
+
+// newEnvironments returns what does nothing yet. Its queues are to be shut down also after an error.
+func newEnvironments(config Config, edge edge) (*environments, error) {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryMin, retryMax)
+	c := &environments{
+		config: config, api: config.Slipstream.ConfigbutlerV1alpha1(), copies: copies.New(config.Store, keptRevisions),
+		informers: externalversions.NewSharedInformerFactory(config.Slipstream, 0),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Clock: config.Clock}),
+	}
+	c.line = newLine(config.Clock)
+	c.runs = newRuns()
+	c.offers = newOffers(config.Runner, config.Clock, c.queue.Add)
+	c.jobs = &job.Jobs{
+		Runner: config.Runner, Records: config.Records, SyncStatuses: c.api,
+		Catalogs: c.informers.Configbutler().V1alpha1().SyncStatuses().Lister(), Clock: config.Clock,
+		Policy: func() v1alpha1.SyncPolicySpec { return *c.settings() },
+	}
+	var err error
+	if c.namespaces, err = source.NewNamespaces(edge.metadata); err != nil {
+		return c, err
+	}
+	return c, c.listen()
+}
+
+// prepare waits until everything is known that nothing may be concluded without, and puts in order what a death has left.
+func (c *environments) prepare(ctx context.Context) error {
+	for kind, synced := range c.informers.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			return fmt.Errorf("read the %s: %w", kind, context.Cause(ctx))
+		}
+	}
+	if !c.namespaces.WaitForSync(ctx) {
+		return fmt.Errorf("read the namespaces: %w", context.Cause(ctx))
+	}
+	if err := c.copies.Sweep(ctx, c.isThere); err != nil {
+		return err
+	}
+	_, err := c.readIndex(ctx)
+	return err
+}

@@ -1,0 +1,189 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"cmp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// defaultHistoryLimit is that of an environment that says nothing of it.
+const defaultHistoryLimit = 10
+
+// fold takes up in the status what came of the runs that it says go on.
+func (s *situation) fold() {
+	var ended []*v1alpha1.SyncStatus
+	for _, name := range s.environment.Status.ActiveSyncs {
+		if record := s.called(name); record != nil && record.Status.State == v1alpha1.SyncStateCompleted && !record.Status.Preview {
+			ended = append(ended, record)
+		}
+	}
+	slices.SortStableFunc(ended, func(a, b *v1alpha1.SyncStatus) int {
+		return cmp.Or(a.Status.ResolvedAt.Compare(b.Status.ResolvedAt.Time), compareAges(a, b))
+	})
+	for _, record := range ended {
+		s.complete(record)
+	}
+}
+
+// complete takes up that a run has done everything. One of some workloads has not: the environment has the revision when all do.
+func (s *situation) complete(record *v1alpha1.SyncStatus) {
+	status := &s.environment.Status
+	if s.isPartial(record) {
+		return
+	}
+	status.LastDependencySyncedAt = record.Status.ResolvedAt.DeepCopy()
+	if record.Spec.Type != v1alpha1.SyncTypeEnvironment {
+		return
+	}
+	status.LastCatalogSyncedAt = record.Status.ResolvedAt.DeepCopy()
+	status.AppliedRevision, status.AppliedCatalogSync = record.Status.Revision, s.syncOf(record.Status.Revision)
+	status.DismissedCatalogSync, status.Dismissals = "", 0
+	status.History = slices.DeleteFunc(slices.Clone(status.History), func(entry v1alpha1.CatalogRevision) bool {
+		return entry.Revision == record.Status.Revision
+	})
+	status.History = slices.Insert(status.History, 0, v1alpha1.CatalogRevision{
+		Revision: record.Status.Revision, Time: *record.Status.ResolvedAt, SyncStatus: record.Name,
+	})
+}
+
+// syncOf is the SyncStatus of a revision of the catalog, empty if that is not known any more.
+func (s *situation) syncOf(revision int64) string {
+	if s.catalog == nil {
+		return ""
+	}
+	for _, entry := range s.catalog.Status.History {
+		if entry.Revision == revision {
+			return entry.SyncStatus
+		}
+	}
+	if s.catalog.Status.Revision == revision {
+		return s.catalog.Status.LatestSync
+	}
+	return ""
+}
+
+// describe has the status say what is true now. active are the records of the run that begins.
+func (s *situation) describe(active []*v1alpha1.SyncStatus) {
+	status := &s.environment.Status
+	status.ObservedGeneration = s.environment.Generation
+	status.PendingEdits = nil
+	status.History = status.History[:min(len(status.History), historyLimit(s.environment))]
+	s.describeOffer()
+	s.describeDependencies()
+	status.ActiveSyncs, status.LastError = nil, nil
+	for _, record := range s.records {
+		if s.isActive(record) || slices.Contains(active, record) {
+			status.ActiveSyncs = append(status.ActiveSyncs, record.Name)
+		}
+		if failed(record) {
+			status.LastError = record.Status.Error
+		}
+	}
+	status.PendingRequests = slices.DeleteFunc(slices.Clone(status.PendingRequests), s.over())
+	status.ExpiresAt = expiry(s.environment)
+}
+
+// describeOffer says what the catalog offers, and what of it is not here as far as it is known.
+func (s *situation) describeOffer() {
+	status := &s.environment.Status
+	if !s.isConflicted() {
+		status.Conflicts = nil
+	}
+	if s.offered() == 0 {
+		return
+	}
+	status.LatestCatalogSync, status.LatestRevision = s.catalog.Status.LatestSync, s.offered()
+	if s.offer == nil || s.offer.failure != nil {
+		return
+	}
+	status.ChangedWorkloadCount = int32(len(s.offer.workloads))
+	status.ChangedWorkloads = slices.Clip(s.offer.workloads[:min(len(s.offer.workloads), syncrecord.MaxListed)])
+	if s.isConflicted() {
+		status.Conflicts = slices.Clip(s.offer.conflicts[:min(len(s.offer.conflicts), validation.MaxConflicts)])
+	}
+}
+
+// isConflicted says whether somebody has to decide before a run can go on.
+func (s *situation) isConflicted() bool {
+	return slices.ContainsFunc(s.records, func(record *v1alpha1.SyncStatus) bool {
+		return record.Status.State == v1alpha1.SyncStateConflicted
+	})
+}
+
+// describeDependencies says what of what workloads refer to has changed in the source.
+func (s *situation) describeDependencies() {
+	status := &s.environment.Status
+	status.LatestDependencySync, status.ChangedDependencies = "", nil
+	open := s.dependency()
+	if open == nil {
+		return
+	}
+	status.LatestDependencySync = open.Name
+	counts := map[v1alpha1.DependencyType]int32{}
+	for _, changed := range open.Status.ResourceSummaries {
+		counts[v1alpha1.DependencyType(changed.Type)]++
+	}
+	for of, count := range counts {
+		status.ChangedDependencies = append(status.ChangedDependencies, v1alpha1.DependencyCount{Type: of, Count: count})
+	}
+	slices.SortFunc(status.ChangedDependencies, func(a, b v1alpha1.DependencyCount) int { return cmp.Compare(a.Type, b.Type) })
+}
+
+// isActive says whether a run waits, is being done, or is to be tried again.
+func (s *situation) isActive(record *v1alpha1.SyncStatus) bool {
+	switch record.Status.State {
+	case v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateFailed:
+		return s.isWanted(record)
+	}
+	return false
+}
+
+// failed says whether what a record tells of could not be done yet.
+func failed(record *v1alpha1.SyncStatus) bool {
+	switch record.Status.State {
+	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateManualIntervention:
+		return true
+	}
+	return false
+}
+
+// over says which requests are over: those whose records have come to their end, and decisions that no run needs any more.
+func (s *situation) over() func(v1alpha1.PendingEnvironmentRequest) bool {
+	begun := slices.ContainsFunc(s.open(v1alpha1.SyncTypeEnvironment), func(record *v1alpha1.SyncStatus) bool {
+		return record.Status.State != v1alpha1.SyncStatePending
+	})
+	return func(request v1alpha1.PendingEnvironmentRequest) bool {
+		switch request.Type {
+		case v1alpha1.EnvironmentRequestResolve:
+			return !begun
+		case v1alpha1.EnvironmentRequestRediscover:
+			return s.rediscovered[request.ID]
+		default:
+			return s.answered(&request)
+		}
+	}
+}
+
+func historyLimit(e *v1alpha1.Environment) int {
+	if limit := e.Spec.HistoryLimit; limit != nil {
+		return int(*limit)
+	}
+	return defaultHistoryLimit
+}
+
+// expiry is when an environment is deleted by its ttl, nil if it is not.
+func expiry(e *v1alpha1.Environment) *metav1.Time {
+	if e.Spec.TTL == nil {
+		return nil
+	}
+	at := metav1.NewTime(e.CreationTimestamp.Add(e.Spec.TTL.Duration)).Rfc3339Copy()
+	return &at
+}

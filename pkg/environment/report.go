@@ -1,0 +1,55 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"fmt"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/condition"
+)
+
+// report has the conditions say how things are. begun is the run that begins, nil if none does.
+func (t *turning) report(held verdict, begun *v1alpha1.SyncStatus) {
+	facts := condition.Facts{
+		Obstacle: t.obstacle.why(), Held: held.why(), Running: begun, GivenUp: t.hasGivenUp(),
+		Unplanned: t.offer == nil || t.offer.failure != nil,
+	}
+	e := t.environment
+	if begun == nil && t.busy {
+		facts.Running = t.inProgress()
+	}
+	if t.obstacle.ok() && e.Status.AppliedRevision > 0 && !t.hasTarget(e) {
+		facts.Obstacle = condition.Why{Reason: v1alpha1.ReasonTargetNotFound,
+			Message: fmt.Sprintf("The namespace %s is gone; a sync makes it anew", e.Spec.TargetNamespace)}
+	}
+	for _, missing := range t.config.Runner.Index.Missing(nameOf(e)) {
+		facts.Missing = append(facts.Missing, fmt.Sprintf("%s %s", missing.Type, missing.Name))
+	}
+	condition.Set(e, facts, t.now)
+}
+
+// inProgress is the record whose run is being done, nil if there is none.
+func (s *situation) inProgress() *v1alpha1.SyncStatus {
+	for _, record := range s.records {
+		if record.Status.State == v1alpha1.SyncStateInProgress {
+			return record
+		}
+	}
+	return nil
+}
+
+// hasGivenUp says whether what failed last is not tried again until somebody asks for it.
+func (s *situation) hasGivenUp() bool {
+	gave := false
+	for _, record := range s.records {
+		if failed(record) {
+			gave = record.Status.State == v1alpha1.SyncStateManualIntervention
+		}
+	}
+	return gave
+}
+
+// why is a verdict as conditions have it.
+func (v verdict) why() condition.Why { return condition.Why{Reason: v.reason, Message: v.message} }

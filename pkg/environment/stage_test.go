@@ -1,0 +1,352 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog"
+	"github.com/configbutler/slipstream/pkg/environment/apply"
+	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/gather"
+	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+func TestMain(m *testing.M) {
+	// The transport of the test's cluster keeps connections for a while.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
+
+// patience is more than anything in these tests takes on a busy machine.
+const patience = time.Minute
+
+var (
+	noon       = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
+
+const (
+	web = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "web:1", envFrom: [{configMapRef: {name: settings}}]}]
+`
+	worker = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: worker}
+spec:
+  selector: {matchLabels: {app: worker}}
+  template:
+    metadata: {labels: {app: worker}}
+    spec: {containers: [{name: worker, image: "worker:1"}]}
+`
+	settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}"
+)
+
+// stage is all around a controller: the API, the cluster, the store and the clock. They outlive a process.
+type stage struct {
+	testing.TB
+	*api
+	cluster *environmenttest.Cluster
+	meta    *metadatafake.FakeMetadataClient
+	kv      clientv3.KV
+	clock   *clocktesting.FakeClock
+	events  *eventLog
+	stop    func()
+	catalog *v1alpha1.AppCatalog
+}
+
+// newStage has a catalog of production that offers web and worker, and the environment alice whose target is there.
+func newStage(t testing.TB, edit ...func(*v1alpha1.Environment)) *stage {
+	t.Helper()
+	metaScheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(metaScheme); err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{
+		TB: t, cluster: environmenttest.NewCluster(t), meta: metadatafake.NewSimpleMetadataClient(metaScheme),
+		clock: clocktesting.NewFakeClock(noon), stop: func() {}, events: &eventLog{}, catalog: environmenttest.Catalog(),
+	}
+	s.api = newAPI(t, s.clock)
+	s.kv = mortalKV{bolttest.NewKV(t), s.life}
+	s.cluster.Answer(s.life.request)
+	t.Cleanup(func() { s.stop() })
+	s.addNamespace(environmenttest.Target)
+	s.produce(settings)
+	s.offer(1, web, worker)
+	e := environmenttest.Environment()
+	for _, change := range edit {
+		change(e)
+	}
+	s.addEnvironment(e)
+	return s
+}
+
+// addNamespace has a namespace there.
+func (s *stage) addNamespace(name string) {
+	s.Helper()
+	s.cluster.Put(environmenttest.Object(s, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}"))
+	s.cluster.Put(environmenttest.Object(s, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: "+name+"}}"))
+	err := s.meta.Tracker().Add(&metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// dropNamespace has a namespace, and all that is in it, gone.
+func (s *stage) dropNamespace(name string) {
+	s.Helper()
+	for _, object := range s.cluster.Names(name) {
+		resource, object, _ := strings.Cut(object, "/")
+		s.cluster.Drop(resource, name, object)
+	}
+	s.cluster.Drop("namespaces", "", name)
+	if err := s.meta.Tracker().Delete(namespaces, "", name); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// produce has objects in production.
+func (s *stage) produce(texts ...string) {
+	s.Helper()
+	for _, text := range texts {
+		s.cluster.Put(s.object(text))
+	}
+}
+
+func (s *stage) object(text string) *unstructured.Unstructured {
+	s.Helper()
+	o := environmenttest.Object(s, text)
+	o.SetNamespace(environmenttest.Production)
+	return o
+}
+
+// offer has the catalog offer workloads, and nothing else, with a revision.
+func (s *stage) offer(revision int64, texts ...string) {
+	s.Helper()
+	status := &s.catalog.Status
+	status.Revision, status.Workloads, status.LatestSync = revision, nil, fmt.Sprintf("shop-r%d", revision)
+	status.History = append([]v1alpha1.CatalogRevision{{Revision: revision, Time: metav1.NewTime(noon), SyncStatus: status.LatestSync}}, status.History...)
+	for _, text := range texts {
+		s.keep("catalogworkloads", environmenttest.Offer(s, s.catalog, s.object(text)))
+	}
+	s.keep("appcatalogs", s.catalog)
+}
+
+// image has an image in a workload.
+func image(workload, image string) string { return strings.Replace(workload, ":1", ":"+image, 1) }
+
+// start begins the life of a process, which ends at its last write, or by stop.
+func (s *stage) start(last int) (ended <-chan struct{}) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
+	s.life.begin(last, cancel)
+	config := Config{Slipstream: s.client, Store: s.store(), Records: s.api, Clock: s.clock, Namespace: "slipstream-system", Runner: s.runner()}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := tend(ctx, config, edge{metadata: s.meta, events: s.events}); err != nil && ctx.Err() == nil {
+			s.Error(err)
+		}
+	}()
+	s.stop = sync.OnceFunc(func() { cancel(); <-done })
+	return done
+}
+
+func (s *stage) store() *workstore.Store { return workstore.New(s.kv, "/test") }
+
+func (s *stage) runner() *run.Runner {
+	s.Helper()
+	limiter := flowcontrol.NewFakeAlwaysRateLimiter()
+	client, mapper, kept := s.cluster.Client(), s.cluster.Mapper(), copies.New(s.store(), keptRevisions)
+	return &run.Runner{
+		Gatherer: &gather.Gatherer{
+			Slipstream: s.client.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
+			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: catalog.NewRevisions(s.store()),
+			Clock: s.clock,
+		},
+		Applier: &apply.Applier{Client: client, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 4},
+		Copies:  kept, Records: s.api, Dependencies: s.client.ConfigbutlerV1alpha1(), Index: index.New(),
+	}
+}
+
+// eventually lets time pass until check finds nothing wrong.
+func (s *stage) eventually(what string, check func() error) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%s: %v", what, err)
+		}
+		s.clock.Step(time.Second)
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// soon waits until check finds nothing wrong. No time passes for the controller.
+func (s *stage) soon(what string, check func() error) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%s: %v", what, err)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// pass lets seconds pass, in which everything can happen that is going to.
+func (s *stage) pass(seconds int) {
+	s.Helper()
+	for range seconds {
+		s.clock.Step(time.Second)
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// reaches waits until the environment alice has what a check asks for.
+func (s *stage) reaches(what string, is func(*v1alpha1.Environment) bool) {
+	s.Helper()
+	s.eventually(what, func() error {
+		if e := s.environment("alice"); !is(e) {
+			return fmt.Errorf("%+v; records: %q", e.Status, s.told())
+		}
+		return nil
+	})
+}
+
+// applied waits until alice has a revision, and nothing is going on.
+func (s *stage) applied(revision int64) {
+	s.Helper()
+	s.reaches(fmt.Sprintf("revision %d", revision), func(e *v1alpha1.Environment) bool {
+		return e.Status.AppliedRevision == revision && len(e.Status.ActiveSyncs) == 0 && len(e.Status.PendingRequests) == 0
+	})
+}
+
+// images are those of the Deployments in the target, by their names.
+func (s *stage) images() string {
+	s.Helper()
+	var out []string
+	for _, name := range s.cluster.Names(environmenttest.Target) {
+		resource, name, _ := strings.Cut(name, "/")
+		if resource != "deployments" {
+			continue
+		}
+		live := s.cluster.Live(resource, environmenttest.Target, name)
+		containers, _, _ := unstructured.NestedSlice(live.Object, "spec", "template", "spec", "containers")
+		out = append(out, containers[0].(map[string]any)["image"].(string))
+	}
+	return strings.Join(out, " ")
+}
+
+// life counts what a process writes, and can end it.
+type life struct {
+	mu     sync.Mutex
+	writes int
+	// last is the write that is not done any more, 0 when there is none.
+	last int
+	dead bool
+	end  func()
+}
+
+var errDead = errors.New("the process is dead")
+
+// write counts a write, and fails from the last one on.
+func (l *life) write() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes++
+	if l.dead || l.last > 0 && l.writes >= l.last {
+		l.dead = true
+		l.end()
+		return errDead
+	}
+	return nil
+}
+
+func (l *life) begin(last int, end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes, l.last, l.dead, l.end = 0, last, false, end
+}
+
+// request is an answer in the place of the cluster's.
+func (l *life) request(request string) *metav1.Status {
+	if !strings.HasPrefix(request, "PATCH") && !strings.HasPrefix(request, "DELETE") && !strings.HasPrefix(request, "POST") {
+		return nil
+	}
+	if err := l.write(); err != nil {
+		return environmenttest.Status(503, metav1.StatusReasonServiceUnavailable, err.Error())
+	}
+	return nil
+}
+
+// mortalKV counts the writes to a store.
+type mortalKV struct {
+	clientv3.KV
+	life *life
+}
+
+func (kv mortalKV) Txn(ctx context.Context) clientv3.Txn { return mortalTxn{kv.KV.Txn(ctx), kv.life} }
+
+func (kv mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+	if err := kv.life.write(); err != nil {
+		return nil, err
+	}
+	return kv.KV.Delete(ctx, key, options...)
+}
+
+type mortalTxn struct {
+	clientv3.Txn
+	life *life
+}
+
+func (txn mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	return mortalTxn{txn.Txn.Then(ops...), txn.life}
+}
+
+func (txn mortalTxn) Commit() (*clientv3.TxnResponse, error) {
+	if err := txn.life.write(); err != nil {
+		return nil, err
+	}
+	return txn.Txn.Commit()
+}

@@ -1,0 +1,204 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// turning is a turn that goes on. Each of its writes can be repeated.
+type turning struct {
+	*environments
+	*situation
+}
+
+// takeUp has records say what people and the spec ask for.
+func (t *turning) takeUp(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{t.giveUp, t.refresh, t.resolve, t.wish, t.overtake} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveUp has someone look at what has failed too often.
+func (t *turning) giveUp(ctx context.Context) error {
+	for _, record := range slices.Clone(t.records) {
+		if record.Status.State != v1alpha1.SyncStateFailed {
+			continue
+		}
+		if _, left := syncrecord.NextAttempt(record, t.policy.Retry); left {
+			continue
+		}
+		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateManualIntervention}, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refresh takes up the oldest request to refresh what workloads refer to: the open record of that becomes its user's, or else a
+// new one begins; a part of it has one of its own. The next request is taken up when that has come to its end.
+func (t *turning) refresh(ctx context.Context) error {
+	requests := t.environment.Status.PendingRequests
+	at := slices.IndexFunc(requests, func(r v1alpha1.PendingEnvironmentRequest) bool { return isRefresh(&r) && !t.answered(&r) })
+	if at < 0 || t.of(&requests[at]) != nil {
+		return nil
+	}
+	request, open := &requests[at], t.dependency()
+	if open == nil || len(request.Sync.Workloads) > 0 {
+		return t.ensure(ctx, wish{
+			of: v1alpha1.SyncTypeDependency, batch: request.ID, actor: request.Actor, detected: request.Time.Time,
+			action: v1alpha1.SyncActionCluster, force: request.Sync.Force,
+		})
+	}
+	switch open.Status.State {
+	case v1alpha1.SyncStatePending:
+		claimed, err := syncrecord.Claim(open, request.Actor)
+		if err != nil {
+			return err
+		}
+		claimed.Status.Force = claimed.Status.Force || request.Sync.Force
+		return t.put(ctx, annotated(claimed, request.ID))
+	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention:
+		return t.move(ctx, open, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: request.Actor}, request.ID)
+	case v1alpha1.SyncStateRetrying:
+		return t.put(ctx, annotated(open.DeepCopy(), request.ID))
+	}
+	return nil // It is being done, and may have read the source before the request was made.
+}
+
+// resolve tries again what somebody has decided about.
+func (t *turning) resolve(ctx context.Context) error {
+	for _, record := range t.open(v1alpha1.SyncTypeEnvironment) {
+		decision := t.undecided(record)
+		if record.Status.State != v1alpha1.SyncStateConflicted || decision == nil {
+			continue
+		}
+		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: decision.Actor}, decision.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undecided is the newest decision about conflicts that a record has not been tried again with, nil if there is none.
+func (s *situation) undecided(record *v1alpha1.SyncStatus) *v1alpha1.PendingEnvironmentRequest {
+	for i := range slices.Backward(s.environment.Status.PendingRequests) {
+		if request := &s.environment.Status.PendingRequests[i]; request.Type == v1alpha1.EnvironmentRequestResolve {
+			if record.Annotations[annotationRequest] == request.ID {
+				return nil
+			}
+			return request
+		}
+	}
+	return nil
+}
+
+// wish has each wish begin a record.
+func (t *turning) wish(ctx context.Context) error {
+	for _, w := range t.wishes() {
+		if err := t.ensure(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overtake lets the newest of the records that wait take the place of the others, and of what nobody wants any more.
+func (t *turning) overtake(ctx context.Context) error {
+	var waiting []*v1alpha1.SyncStatus
+	for _, record := range t.open(v1alpha1.SyncTypeEnvironment) {
+		if record.Status.State == v1alpha1.SyncStatePending {
+			waiting = append(waiting, record)
+		}
+	}
+	slices.SortStableFunc(waiting, t.compareOrder)
+	for i, record := range waiting {
+		if i == len(waiting)-1 && t.isWanted(record) {
+			continue
+		}
+		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensure has a wish have its record, which follows from the wish.
+func (t *turning) ensure(ctx context.Context, w wish) error {
+	spec := v1alpha1.SyncStatusSpec{
+		Type: w.of, Batch: w.batch,
+		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: t.environment.Name, UID: t.environment.UID},
+	}
+	if slices.ContainsFunc(t.records, func(record *v1alpha1.SyncStatus) bool { return record.Spec == spec }) {
+		return nil
+	}
+	found, name, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) {
+		return t.api.SyncStatuses(t.environment.Namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		t.situation.take(found)
+		return nil
+	}
+	record, err := syncrecord.New(syncrecord.Beginning{
+		Namespace: t.environment.Namespace, Spec: spec, DetectedAt: w.detected,
+		First: syncrecord.Step{To: v1alpha1.SyncStatePending, By: w.actor, At: t.now},
+	})
+	if err != nil {
+		return err
+	}
+	record.Name, record.Status.Action, record.Status.Force, record.Status.Revision = name, w.action, w.force, w.revision
+	if w.of == v1alpha1.SyncTypeEnvironment {
+		record.Status.FromRevision = t.environment.Status.AppliedRevision
+	}
+	return t.put(ctx, record)
+}
+
+// move takes a record a step further; by is the request that it is for, empty if it is for none.
+func (t *turning) move(ctx context.Context, record *v1alpha1.SyncStatus, step syncrecord.Step, by string) error {
+	step.At = t.now
+	moved, err := syncrecord.Move(record, step)
+	if err != nil {
+		return err
+	}
+	if by != "" {
+		annotated(moved, by)
+	}
+	return t.put(ctx, moved)
+}
+
+// put writes a record. A Conflict says that somebody has changed it since it was read.
+func (t *turning) put(ctx context.Context, record *v1alpha1.SyncStatus) error {
+	if err := t.config.Records.Write(ctx, record); err != nil {
+		return fmt.Errorf("write SyncStatus %s: %w", record.Name, err)
+	}
+	written, err := t.api.SyncStatuses(record.Namespace).Get(ctx, record.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read SyncStatus %s: %w", record.Name, err)
+	}
+	if written.Spec != record.Spec {
+		return apierrors.NewConflict(v1alpha1.Resource("syncstatuses"), record.Name, fmt.Errorf("another has its name"))
+	}
+	t.situation.take(written)
+	return nil
+}
+
+// annotated says in a record which request has moved it.
+func annotated(record *v1alpha1.SyncStatus, request string) *v1alpha1.SyncStatus {
+	metav1.SetMetaDataAnnotation(&record.ObjectMeta, annotationRequest, request)
+	return record
+}

@@ -1,0 +1,145 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// work looks after environments, one after the other, until the queue is shut down.
+func (c *environments) work(ctx context.Context) {
+	for {
+		name, shutdown := c.queue.Get()
+		if shutdown {
+			return
+		}
+		again, err := c.turn(ctx, name)
+		switch {
+		case err == nil:
+			c.queue.Forget(name)
+			if !again.IsZero() {
+				c.queue.AddAfter(name, max(again.Sub(c.config.Clock.Now()), time.Millisecond))
+			}
+		case ctx.Err() == nil:
+			// That somebody else was faster is no failure.
+			if !apierrors.IsConflict(err) {
+				klog.FromContext(ctx).Error(err, "Environment cannot be looked after, trying again", "environment", name)
+			}
+			c.queue.AddRateLimited(name)
+		}
+		c.queue.Done(name)
+	}
+}
+
+// turn does what is due about an environment, and says when to look again if nothing happens before.
+func (c *environments) turn(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("look after Environment %s: %w", name, err)
+		}
+	}()
+	s, err := c.read(ctx, name)
+	switch {
+	case err != nil:
+		return again, err
+	case s == nil:
+		c.forget(name)
+		return again, nil
+	}
+	if s.environment.DeletionTimestamp != nil {
+		return again, nil
+	}
+	return (&turning{c, s}).proceed(ctx)
+}
+
+// proceed goes through what the package's comment says, in that order.
+func (t *turning) proceed(ctx context.Context) (again time.Time, err error) {
+	before := t.environment.DeepCopy()
+	t.fold()
+	t.offer = t.question()
+	if err := t.takeUp(ctx); err != nil {
+		return again, err
+	}
+	next := t.next()
+	next = t.standInLine(next)
+	defer func() {
+		if err != nil && next.record != nil {
+			t.line.undo(nameOf(t.environment))
+		}
+	}()
+	var records []*v1alpha1.SyncStatus
+	if next.record != nil {
+		if records, err = t.ready(ctx, next.record); err != nil {
+			return again, err
+		}
+		t.busy = true
+	}
+	t.describe(records)
+	t.report(next.held, next.record)
+	if err := t.writeStatus(ctx, before); err != nil {
+		return again, err
+	}
+	if next.record != nil {
+		t.begin(ctx, t.job(records))
+	}
+	return next.again, nil
+}
+
+// question asks what the catalog would bring, unless that cannot be said at the moment.
+func (t *turning) question() *offer {
+	if t.busy || !t.obstacle.ok() {
+		return nil
+	}
+	e, name := t.environment, nameOf(t.environment)
+	return t.offers.of(name, t.situation.question(t.runs.count(e.UID), t.hasTarget(e)))
+}
+
+// standInLine has the chosen run wait for its turn, if it has to.
+func (t *turning) standInLine(next choice) choice {
+	name := nameOf(t.environment)
+	if next.record == nil {
+		for _, other := range t.line.leave(name) {
+			t.queue.Add(other)
+		}
+		return next
+	}
+	most := int(*t.policy.MaxSyncsPerMinute)
+	ok, ahead, again := t.line.ask(name, next.record.Status.DetectedAt.Time, most)
+	if ok {
+		return next
+	}
+	return choice{again: earliest(next.again, again), held: verdict{v1alpha1.ReasonRateLimited,
+		fmt.Sprintf("%d syncs are before it, of which at most %d begin in a minute and %d go on at once", ahead, most, maxRuns)}}
+}
+
+// writeStatus writes the status if it has changed. A Conflict says that what was decided with is out of date.
+func (t *turning) writeStatus(ctx context.Context, before *v1alpha1.Environment) error {
+	if equality.Semantic.DeepEqual(before.Status, t.environment.Status) {
+		return nil
+	}
+	written, err := t.api.Environments(before.Namespace).UpdateStatus(ctx, t.environment, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("write its status: %w", err)
+	}
+	t.environment = written
+	return nil
+}
+
+// forget lets go of an environment that is gone.
+func (c *environments) forget(name types.NamespacedName) {
+	c.offers.forget(name)
+	for _, other := range c.line.leave(name) {
+		c.queue.Add(other)
+	}
+}

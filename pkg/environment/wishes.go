@@ -1,0 +1,128 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// wish is a run that somebody, or the environment's spec, wants.
+type wish struct {
+	of       v1alpha1.SyncType
+	batch    string
+	actor    string
+	detected time.Time
+	action   v1alpha1.SyncAction
+	revision int64
+	force    bool
+}
+
+// pinField is the field of the spec whose change asks for a run.
+const pinField = "pinnedRevision"
+
+// wishes are the runs that there are to be records of, the oldest first. A wish that has a record is among them as long as it is
+// not answered.
+func (s *situation) wishes() []wish {
+	var wishes []wish
+	for i := range s.environment.Status.PendingRequests {
+		request := &s.environment.Status.PendingRequests[i]
+		if request.Type == v1alpha1.EnvironmentRequestSync && !isRefresh(request) {
+			wishes = append(wishes, s.requested(request))
+		}
+	}
+	if w, there := s.rollback(); there {
+		wishes = append(wishes, w)
+	}
+	slices.SortStableFunc(wishes, func(a, b wish) int { return a.detected.Compare(b.detected) })
+	if w, there := s.automatic(); there {
+		wishes = append(wishes, w)
+	}
+	return wishes
+}
+
+// isRefresh says whether a request is about what workloads refer to alone. There is one open record of that for all who ask.
+func isRefresh(request *v1alpha1.PendingEnvironmentRequest) bool {
+	return request.Sync != nil && request.Sync.Action == v1alpha1.SyncActionCluster
+}
+
+// requested is the run that a user asks for.
+func (s *situation) requested(request *v1alpha1.PendingEnvironmentRequest) wish {
+	w := wish{
+		of: v1alpha1.SyncTypeEnvironment, batch: request.ID, actor: request.Actor, detected: request.Time.Time,
+		action: v1alpha1.SyncActionAll, revision: s.wanted(),
+	}
+	if request.Sync != nil {
+		w.force = request.Sync.Force
+		if request.Sync.Action != "" {
+			w.action = request.Sync.Action
+		}
+	}
+	if w.force {
+		w.revision = s.offered()
+	}
+	return w
+}
+
+// rollback is the run that brings the revision to which a user has pinned the environment.
+func (s *situation) rollback() (wish, bool) {
+	if s.pinned() == 0 {
+		return wish{}, false
+	}
+	for _, edit := range slices.Backward(s.environment.Status.PendingEdits) {
+		if slices.Contains(edit.Fields, pinField) {
+			return wish{
+				of: v1alpha1.SyncTypeEnvironment, batch: syncrecord.EditBatch(edit.Generation), actor: edit.Actor, detected: edit.Time.Time,
+				action: v1alpha1.SyncActionCatalog, revision: s.pinned(),
+			}, true
+		}
+	}
+	return wish{}, false
+}
+
+// automatic is the run that brings what the catalog offers by itself. It is wished for once for what is offered with the spec that
+// there is, and not as long as a run waits that a user has asked for.
+func (s *situation) automatic() (wish, bool) {
+	waits := slices.ContainsFunc(s.open(v1alpha1.SyncTypeEnvironment), func(record *v1alpha1.SyncStatus) bool {
+		return record.Status.State == v1alpha1.SyncStatePending && !record.Status.AutoTriggered
+	})
+	if waits || !s.isBehind() || !s.withheld().ok() {
+		return wish{}, false
+	}
+	return wish{
+		of: v1alpha1.SyncTypeEnvironment, detected: s.now, action: v1alpha1.SyncActionCatalog, revision: s.offered(),
+		batch: fmt.Sprintf("auto.%s.%d", s.catalog.Status.LatestSync, s.environment.Generation),
+	}, true
+}
+
+// isBehind says whether the environment does not have what its catalog offers, as far as is known.
+func (s *situation) isBehind() bool {
+	if s.offered() == 0 {
+		return false
+	}
+	return s.environment.Status.AppliedRevision != s.offered() || s.offer != nil && s.offer.changes
+}
+
+// withheld says why nothing begins by itself for which there is no record yet. What is withheld is shown, and can be asked for.
+func (s *situation) withheld() verdict {
+	switch {
+	case !s.obstacle.ok():
+		return s.obstacle
+	case !s.environment.Spec.AutoSync:
+		return verdict{v1alpha1.ReasonSuspended, "spec.autoSync is false"}
+	case s.policy.Suspend.EnvironmentAutoSync:
+		return verdict{v1alpha1.ReasonSuspended, "automatic syncs from catalogs are suspended by the SyncPolicy"}
+	case s.pinned() > 0:
+		return s.pin()
+	}
+	return s.lost
+}
+
+func (s *situation) pin() verdict {
+	return verdict{v1alpha1.ReasonPinned, fmt.Sprintf("spec.pinnedRevision is %d", s.pinned())}
+}
