@@ -179,6 +179,7 @@ func (o *GitOptions) addFlags(flags *cliflag.NamedFlagSets) {
 // Complete fills in what follows from other settings.
 func (o *Options) Complete() error {
 	o.Storage.complete()
+	completeAudit(o.Recommended.Audit, o.Storage)
 	// One kubeconfig is enough: delegation goes to the same cluster unless it is told otherwise.
 	kubeconfig := o.Recommended.CoreAPI.CoreAPIKubeconfigPath
 	if o.Recommended.Authentication.RemoteKubeConfigFile == "" {
@@ -284,5 +285,5 @@ func (o *Options) ApplyTo(
 	if err := recommended.ApplyTo(config.Generic); err != nil {
 		return fmt.Errorf("applying the options of the API server: %w", err)
 	}
-	return nil
+	return applyAudit(recommended.Audit, &config.Generic.Config)
 }
