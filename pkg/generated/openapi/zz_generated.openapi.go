@@ -2443,7 +2443,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 					},
 					"deletionPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deletionPolicy says what becomes of what the environment wrote when it is deleted. Delete: it goes, and the namespace with it if the environment created it and nothing else is in it; what others put there stays. Orphan: it stays as it is. Defaults to Delete: what the environment wrote can be made again from the catalog, while copies that nobody looks after keep running, and keep production's Secrets readable.\n\nPossible enum values:\n - `\"Delete\"` removes it.\n - `\"Orphan\"` leaves it as it is.",
+							Description: "deletionPolicy says what becomes of what the environment wrote when it is deleted. Delete: it goes, and the namespace with it if the environment created it and nothing else is in it; what others put there stays, and so do the volumes of StatefulSets. The environment is there until the Pods of its workloads have ended. Orphan: it stays as it is, with its labels; no other environment takes it for its own. Defaults to Delete: what the environment wrote can be made again from the catalog, while copies that nobody looks after keep running, and keep production's Secrets readable.\n\nPossible enum values:\n - `\"Delete\"` removes it.\n - `\"Orphan\"` leaves it as it is.",
 							Default:     v1alpha1.DeletionPolicyDelete,
 							Type:        []string{"string"},
 							Format:      "",

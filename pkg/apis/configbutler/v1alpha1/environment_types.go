@@ -111,9 +111,10 @@ type EnvironmentSpec struct {
 	// +optional
 	TTL *metav1.Duration `json:"ttl,omitempty"`
 	// deletionPolicy says what becomes of what the environment wrote when it is deleted. Delete: it goes, and the
-	// namespace with it if the environment created it and nothing else is in it; what others put there stays. Orphan:
-	// it stays as it is. Defaults to Delete: what the environment wrote can be made again from the catalog, while copies
-	// that nobody looks after keep running, and keep production's Secrets readable.
+	// namespace with it if the environment created it and nothing else is in it; what others put there stays, and so do
+	// the volumes of StatefulSets. The environment is there until the Pods of its workloads have ended. Orphan: it stays as
+	// it is, with its labels; no other environment takes it for its own. Defaults to Delete: what the environment wrote can be
+	// made again from the catalog, while copies that nobody looks after keep running, and keep production's Secrets readable.
 	// +optional
 	// +default=ref(DeletionPolicyDelete)
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`

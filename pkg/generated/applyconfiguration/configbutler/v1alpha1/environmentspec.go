@@ -59,9 +59,10 @@ type EnvironmentSpecApplyConfiguration struct {
 	// deletionPolicy says. At least 1m, at most 8760h, which is a year. Absent means that it stays.
 	TTL *v1.Duration `json:"ttl,omitempty"`
 	// deletionPolicy says what becomes of what the environment wrote when it is deleted. Delete: it goes, and the
-	// namespace with it if the environment created it and nothing else is in it; what others put there stays. Orphan:
-	// it stays as it is. Defaults to Delete: what the environment wrote can be made again from the catalog, while copies
-	// that nobody looks after keep running, and keep production's Secrets readable.
+	// namespace with it if the environment created it and nothing else is in it; what others put there stays, and so do
+	// the volumes of StatefulSets. The environment is there until the Pods of its workloads have ended. Orphan: it stays as
+	// it is, with its labels; no other environment takes it for its own. Defaults to Delete: what the environment wrote can be
+	// made again from the catalog, while copies that nobody looks after keep running, and keep production's Secrets readable.
 	DeletionPolicy *configbutlerv1alpha1.DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// serviceAccountName is the ServiceAccount in this namespace whose permissions automatic syncs need. Empty means those
 	// of the user who last turned them on, as status.automatedBy says.
