@@ -22,7 +22,8 @@
 // Where anything goes wrong, what has begun is finished and nothing else is begun. Whoever dies in between plans anew:
 // what has been written is as planned then, and needs no step.
 //
-// ConfigMaps and Secrets that are immutable are deleted and created again. What others have put into them goes.
+// ConfigMaps and Secrets that are immutable, and Jobs whose template is to be another, are deleted and created again. What others
+// have put into them goes, and a Job is begun again.
 //
 // # Secrets
 //

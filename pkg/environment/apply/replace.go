@@ -9,15 +9,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// isImmutable says whether the object is a ConfigMap or Secret that can only be replaced.
-func (t *task) isImmutable() bool {
-	if t.Verb != Update || t.object.Group != "" || t.object.Kind != "ConfigMap" && t.object.Kind != "Secret" {
+// isFixed says whether the object is one that can only be replaced when it is to be another: an immutable ConfigMap or Secret,
+// or a Job.
+func (t *task) isFixed() bool {
+	if t.Verb != Update {
 		return false
 	}
-	immutable, _, _ := unstructured.NestedBool(t.live.Object, "immutable")
-	return immutable
+	switch t.object.GroupKind {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		return true
+	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "Secret"}:
+		immutable, _, _ := unstructured.NestedBool(t.live.Object, "immutable")
+		return immutable
+	}
+	return false
 }
 
 // replace deletes the object and creates it again. Whoever dies in between finds none, and creates it.
@@ -52,7 +60,7 @@ func (r *run) tryUnderAnotherName(ctx context.Context, t *task) (*unstructured.U
 // try makes the dry run of a step.
 func (r *run) try(ctx context.Context, t *task) error {
 	object, err := r.attempt(ctx, t, true)
-	if apierrors.IsInvalid(err) && t.isImmutable() {
+	if apierrors.IsInvalid(err) && t.isFixed() {
 		t.replaces = true
 		object, err = r.attempt(ctx, t, true)
 	}

@@ -42,6 +42,8 @@ type namespace struct {
 	t       testing.TB
 	objects map[plan.Key]*unstructured.Unstructured
 	version int
+	// replaced counts the objects that were deleted and created again.
+	replaced int
 }
 
 func newNamespace(t testing.TB) *namespace {
@@ -114,8 +116,15 @@ func (n *namespace) stored(o *unstructured.Unstructured) *unstructured.Unstructu
 	return &unstructured.Unstructured{Object: fields}
 }
 
-// defaults sets what an API server does in a list that is one field.
+// defaults sets what an API server does in a list that is one field, and what it generates for a Job.
 func defaults(fields map[string]any) {
+	if spec, ok := fields["spec"].(map[string]any); ok && fields["kind"] == "Job" {
+		made := map[string]any{controllerUID: "made"}
+		spec["selector"] = map[string]any{"matchLabels": made}
+		if template, ok := spec["template"].(map[string]any); ok {
+			template["metadata"] = map[string]any{"labels": made}
+		}
+	}
 	claims, _, _ := unstructured.NestedSlice(fields, "spec", "volumeClaimTemplates")
 	for _, claim := range claims {
 		claim.(map[string]any)["status"] = map[string]any{"phase": "Pending"}
@@ -124,6 +133,9 @@ func defaults(fields map[string]any) {
 		fields["spec"].(map[string]any)["volumeClaimTemplates"] = claims
 	}
 }
+
+// controllerUID is the label of a Job's pods that its API server makes.
+const controllerUID = "batch.kubernetes.io/controller-uid"
 
 func withoutEmpty(fields, written map[string]any) {
 	for name, value := range fields {
@@ -166,6 +178,7 @@ func (n *namespace) carryOut(s plan.Step) {
 	case plan.Create, plan.Update:
 		if n.isRefused(s) {
 			delete(n.objects, s.Key)
+			n.replaced++
 		}
 		if s.Removal != nil {
 			n.update(v1alpha1.FieldManager, jsonPatched(n.t, n.objects[s.Key], s.Removal))
@@ -176,6 +189,11 @@ func (n *namespace) carryOut(s plan.Step) {
 
 // isRefused says whether an API server would only let an object be replaced.
 func (n *namespace) isRefused(s plan.Step) bool {
+	if s.Kind == "Job" && s.Live != nil {
+		is, _, _ := unstructured.NestedMap(s.Live.Object, "spec", "template", "spec")
+		becomes, _, _ := unstructured.NestedMap(s.After.Object, "spec", "template", "spec")
+		return !reflect.DeepEqual(is, becomes)
+	}
 	immutable, _, _ := unstructured.NestedBool(n.before(s.Apply).Object, "immutable")
 	return immutable && (!reflect.DeepEqual(s.Live.Object["data"], s.Apply.Object["data"]) || s.Apply.Object["immutable"] != true)
 }

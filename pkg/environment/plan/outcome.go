@@ -33,22 +33,18 @@ func (d *draft) outcome(ctx context.Context, key Key, v threeway.Versions, owner
 	if out.removal, err = result.RemovalPatch(v.Live); err != nil {
 		return outcome{}, err
 	}
+	if owner == others {
+		if out.removal, err = d.adopt(ctx, v.Live, out.apply, out.removal); err != nil {
+			return outcome{}, err
+		}
+	}
 	if out.after, err = predict(ctx, d.merger.Schemas, v.Live, out.apply, out.removal); err != nil {
 		return outcome{}, err
 	}
 	if out.changes, err = d.merger.Schemas.Compare(ctx, v.Live, out.after); err != nil || !isReplaced(v.Live, out.changes) {
 		return out, err
 	}
-	out.removal, out.apply, out.after = nil, v.Desired, v.Desired
-	out.changes, err = d.merger.Schemas.Compare(ctx, v.Live, out.after)
-	return out, err
-}
-
-// isReplaced says whether changes are such that the object has to be deleted and created again: it has said that what it holds
-// stays as it is.
-func isReplaced(live *unstructured.Unstructured, changes []fielddiff.Difference) bool {
-	immutable, _, _ := unstructured.NestedBool(live.Object, "immutable")
-	return immutable && slices.ContainsFunc(changes, func(change fielddiff.Difference) bool { return change.Path[0].Field != "metadata" })
+	return d.replaced(ctx, v, out)
 }
 
 // settle lets what the server has made of what was written stay so. Defaults within lists that are one field, and admission,

@@ -133,7 +133,10 @@ func (s *stage) checkPrediction(step plan.Step, was *unstructured.Unstructured) 
 		return
 	}
 	// What the server adds in there is for the server to tell.
-	isDefaulted := func(field string) bool { return field == "Changed /spec/volumeClaimTemplates" }
+	isDefaulted := func(field string) bool {
+		return field == "Changed /spec/volumeClaimTemplates" || step.Kind == "Job" && (field == "Added /spec/selector" ||
+			strings.HasPrefix(field, "Added /spec/template/metadata"))
+	}
 	diff := slices.DeleteFunc(differences(s.t, step.After, live), isDefaulted)
 	if len(diff) > 0 {
 		s.t.Errorf("%s: not predicted: %q", step, diff)
