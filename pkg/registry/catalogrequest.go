@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -31,25 +33,28 @@ func (c *catalogRequests) recordOf(ctx context.Context, catalog *configbutler.Ap
 		Type: v1alpha1.SyncTypeCatalog, Batch: batch,
 		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: catalog.Name, UID: catalog.UID},
 	}
-	record, _, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return c.recordCalled(ctx, name) })
+	record, _, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return recordCalled(ctx, c.records, name) })
 	if err != nil {
 		return nil
 	}
 	return record
 }
 
-func (c *catalogRequests) recordCalled(ctx context.Context, name string) (*v1alpha1.SyncStatus, error) {
-	stored, err := read[*configbutler.SyncStatus](ctx, c.records, name)
+// recordCalled reads a SyncStatus.
+func recordCalled(ctx context.Context, records rest.Getter, name string) (*v1alpha1.SyncStatus, error) {
+	stored, err := read[*configbutler.SyncStatus](ctx, records, name)
 	if err != nil {
 		return nil, err
 	}
 	return versioned(stored)
 }
 
-// tell adds to an answer what a record says.
-func tell(answer *configbutler.RequestOutcome, record *v1alpha1.SyncStatus) {
-	answer.SyncStatuses = []string{record.Name}
-	answer.Message += fmt.Sprintf("; SyncStatus %s: %s", record.Name, syncrecord.Sentence(record))
+// tell adds to an answer what records say.
+func tell(answer *configbutler.RequestOutcome, records ...*v1alpha1.SyncStatus) {
+	for _, record := range records {
+		answer.SyncStatuses = append(answer.SyncStatuses, record.Name)
+		answer.Message += fmt.Sprintf("; SyncStatus %s: %s", record.Name, syncrecord.Sentence(record))
+	}
 }
 
 // heldBack says why changes of the source of a catalog wait, and how they would not; it is empty when they do not.
@@ -59,17 +64,17 @@ func heldBack(catalog *configbutler.AppCatalog, now time.Time) string {
 		return "it is being deleted"
 	case spec.PinnedRevision != nil:
 		return fmt.Sprintf("changes of the source wait, because its spec.pinnedRevision is %d; to go forward: %s",
-			*spec.PinnedRevision, clearing(catalog, "pinnedRevision"))
+			*spec.PinnedRevision, clearing("appcatalog", catalog, "pinnedRevision"))
 	case spec.PauseUntil != nil && spec.PauseUntil.After(now):
 		return fmt.Sprintf("changes of the source wait until %s, which is its spec.pauseUntil; to end that: %s",
-			spec.PauseUntil.UTC().Format(time.RFC3339), clearing(catalog, "pauseUntil"))
+			spec.PauseUntil.UTC().Format(time.RFC3339), clearing("appcatalog", catalog, "pauseUntil"))
 	}
 	return ""
 }
 
-// clearing is the command that takes a field out of a catalog's spec.
-func clearing(catalog *configbutler.AppCatalog, field string) string {
-	return fmt.Sprintf(`kubectl patch appcatalog %s -n %s --type=merge -p '{"spec":{"%s":null}}'`, catalog.Name, catalog.Namespace, field)
+// clearing is the command that takes a field out of the spec of an object of a kind.
+func clearing(kind string, of metav1.Object, field string) string {
+	return fmt.Sprintf(`kubectl patch %s %s -n %s --type=merge -p '{"spec":{"%s":null}}'`, kind, of.GetName(), of.GetNamespace(), field)
 }
 
 // versioned is a record as packages outside the API know it. It shares what it can with the one that is given.

@@ -102,7 +102,7 @@ func (c *catalogRequests) foundBy(ctx context.Context, before, after *configbutl
 	if after.Status.Revision <= before.Status.Revision {
 		return nil
 	}
-	record, err := c.recordCalled(ctx, after.Status.LatestSync)
+	record, err := recordCalled(ctx, c.records, after.Status.LatestSync)
 	if err != nil {
 		return nil // It may have been deleted.
 	}

@@ -9,6 +9,9 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/util/dryrun"
 	"k8s.io/utils/clock"
@@ -22,9 +25,10 @@ import (
 // recordRequests are the subresources of SyncStatuses that take requests. They are what a user can say of a record, and
 // change nothing but its state and what comes with that.
 type recordRequests struct {
-	// records changes SyncStatuses, catalogs reads AppCatalogs.
-	records, catalogs *genericregistry.Store
-	clock             clock.PassiveClock
+	// records changes SyncStatuses. The others are read.
+	records, catalogs, environments *genericregistry.Store
+	prompts                         *prompts
+	clock                           clock.PassiveClock
 }
 
 // dismiss is the subresource dismiss.
@@ -39,7 +43,7 @@ func (r *recordRequests) dismiss() *requestREST[*configbutler.Dismissal] {
 }
 
 func (r *recordRequests) carryOutDismissal(ctx context.Context, name string, request *configbutler.Dismissal, dryRun []string) error {
-	record, already, err := r.move(ctx, name, v1alpha1.SyncStateDismissed, dryRun, nil)
+	record, already, err := r.dismissed(ctx, name, dryRun)
 	if err != nil {
 		return err
 	}
@@ -52,6 +56,43 @@ func (r *recordRequests) carryOutDismissal(ctx context.Context, name string, req
 	}
 	request.Status = answerAbout(record, message)
 	return nil
+}
+
+// dismissed dismisses a record. The environment that prompts for it does so no longer, and counts that.
+func (r *recordRequests) dismissed(
+	ctx context.Context, name string, dryRun []string,
+) (record *v1alpha1.SyncStatus, already bool, err error) {
+	move := func(dryRun []string) error {
+		record, already, err = r.move(ctx, name, v1alpha1.SyncStateDismissed, dryRun, nil)
+		return err
+	}
+	if err := move([]string{metav1.DryRunAll}); err != nil {
+		return nil, false, err
+	}
+	environment, err := r.prompting(ctx, record)
+	if err != nil {
+		return nil, false, err
+	}
+	if environment == nil {
+		return record, already, move(dryRun)
+	}
+	err = r.prompts.putAside(ctx, environment, "", name, dryRun, func() error { return move(dryRun) })
+	return record, already, err
+}
+
+// prompting is the environment that prompts for a record, nil when none does.
+func (r *recordRequests) prompting(ctx context.Context, record *v1alpha1.SyncStatus) (*configbutler.Environment, error) {
+	if record.Spec.Type != v1alpha1.SyncTypeDependency {
+		return nil, nil
+	}
+	environment, err := read[*configbutler.Environment](ctx, r.environments, record.Spec.Subject.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil || environment.UID != record.Spec.Subject.UID || environment.Status.LatestDependencySync != record.Name {
+		return nil, err
+	}
+	return environment, nil
 }
 
 // retry is the subresource retry.
@@ -91,20 +132,46 @@ func (r *recordRequests) carryOutRetry(ctx context.Context, name string, request
 // attempt would end as the last one did.
 func (r *recordRequests) canBeTried(ctx context.Context, record *v1alpha1.SyncStatus) (held string, err error) {
 	if record.Status.State == v1alpha1.SyncStateConflicted {
-		return "", refused("syncstatuses", record.Name, "it is Conflicted: somebody has to decide about the fields first, which tries it again")
+		return "", refused("syncstatuses", record.Name,
+			"it is Conflicted: somebody has to decide about the fields first, with the subresource resolve of the Environment, which tries it again")
 	}
 	subject := record.Spec.Subject
-	if subject.Kind != v1alpha1.SubjectAppCatalog {
-		return "", nil
+	found, held, err := types.UID(""), "", error(nil)
+	switch subject.Kind {
+	case v1alpha1.SubjectAppCatalog:
+		found, held, err = r.catalogWaits(ctx, subject.Name)
+	case v1alpha1.SubjectEnvironment:
+		found, held, err = r.environmentWaits(ctx, subject.Name)
 	}
-	catalog, err := read[*configbutler.AppCatalog](ctx, r.catalogs, subject.Name)
-	if apierrors.IsNotFound(err) || err == nil && catalog.UID != subject.UID {
-		return "", refused("syncstatuses", record.Name, fmt.Sprintf("the AppCatalog %s that it is about is gone, so nothing is left to try", subject.Name))
+	if apierrors.IsNotFound(err) || err == nil && found != subject.UID {
+		return "", refused("syncstatuses", record.Name,
+			fmt.Sprintf("the %s %s that it is about is gone, so nothing is left to try", subject.Kind, subject.Name))
 	}
+	return held, err
+}
+
+// catalogWaits returns the uid of a catalog, and what keeps changes of its source waiting.
+func (r *recordRequests) catalogWaits(ctx context.Context, name string) (types.UID, string, error) {
+	catalog, err := read[*configbutler.AppCatalog](ctx, r.catalogs, name)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return heldBack(catalog, r.clock.Now()), nil
+	return catalog.UID, heldBack(catalog, r.clock.Now()), nil
+}
+
+// environmentWaits returns the uid of an environment, and what keeps it from being synced. One that is being deleted is as good
+// as gone.
+func (r *recordRequests) environmentWaits(ctx context.Context, name string) (types.UID, string, error) {
+	environment, err := read[*configbutler.Environment](ctx, r.environments, name)
+	if err != nil || environment.DeletionTimestamp != nil {
+		return "", "", err
+	}
+	for _, condition := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionHeld} {
+		if found := apimeta.FindStatusCondition(environment.Status.Conditions, condition); found != nil && found.Status == metav1.ConditionTrue {
+			return environment.UID, found.Message, nil
+		}
+	}
+	return environment.UID, "", nil
 }
 
 // move brings a record to a state at the word of the user, unless check refuses it as it is stored. A record that is in the

@@ -46,8 +46,8 @@ func (c *catalogRequests) carryOutRollback(ctx context.Context, name string, req
 	if err != nil {
 		return err
 	}
+	request.Status = configbutler.RequestOutcome{Accepted: true}
 	answer := &request.Status
-	answer.Accepted = true
 	switch {
 	case already:
 		answer.Message = fmt.Sprintf("AppCatalog %s is pinned to revision %d already", name, to)
@@ -62,7 +62,7 @@ func (c *catalogRequests) carryOutRollback(ctx context.Context, name string, req
 		}
 	}
 	if !dryrun.IsDryRun(dryRun) {
-		answer.Message += "; to go forward again: " + clearing(catalog, "pinnedRevision")
+		answer.Message += "; to go forward again: " + clearing("appcatalog", catalog, "pinnedRevision")
 	}
 	return nil
 }

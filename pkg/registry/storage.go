@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -41,6 +42,10 @@ type Config struct {
 	Recorder Recorder
 	// Patience is how long an answer waits for what comes of a request; 10 s by default.
 	Patience time.Duration
+	// Plans say what syncs of environments would change. Optional: without it, diffs and dry runs of syncs are refused.
+	Plans Plans
+	// Authorizer decides who may see Secrets in diffs. Optional: without it, nobody may.
+	Authorizer authorizer.Authorizer
 	// RecordAdmission is asked before a record is created, which no request asks for. Optional.
 	RecordAdmission admission.MutationInterface
 }
@@ -82,12 +87,39 @@ func (s *Storage) addRequests(config Config, stores map[string]*genericregistry.
 		clock:    config.Clock,
 		patience: patience,
 	}
-	records := &recordRequests{records: stores["syncstatuses"], catalogs: stores["appcatalogs"], clock: config.Clock}
+	records := &recordRequests{
+		records: stores["syncstatuses"], catalogs: stores["appcatalogs"], environments: stores["environments"],
+		prompts: &prompts{
+			statuses: statusStore(config.Scheme, environments().erase(), stores["environments"]), policies: stores["syncpolicies"],
+		},
+		clock: config.Clock,
+	}
 	s.Endpoints["gitdestinations/sync"] = mirror.endpoint()
 	s.Endpoints["appcatalogs/sync"] = catalogs.sync()
 	s.Endpoints["appcatalogs/rollback"] = catalogs.rollback()
 	s.Endpoints["syncstatuses/dismiss"] = records.dismiss()
 	s.Endpoints["syncstatuses/retry"] = records.retry()
+	s.addEnvironmentRequests(config, stores, records, patience)
+}
+
+// addEnvironmentRequests makes the subresources of Environments that are no fields of theirs.
+func (s *Storage) addEnvironmentRequests(
+	config Config, stores map[string]*genericregistry.Store, records *recordRequests, patience time.Duration,
+) {
+	requests := &environmentRequests{
+		environments: stores["environments"], statuses: records.prompts.statuses,
+		records: stores["syncstatuses"], catalogs: stores["appcatalogs"],
+		moves: records, clock: config.Clock, patience: patience,
+	}
+	requests.plans = &plans{made: config.Plans, records: stores["syncstatuses"], catalog: requests.catalogOf}
+	s.Endpoints["environments/sync"] = requests.sync()
+	s.Endpoints["environments/diff"] = requests.diff()
+	s.Endpoints["environments/secretdiff"] = requests.secretDiff(config.Authorizer)
+	s.Endpoints["environments/dismiss"] = requests.dismiss()
+	s.Endpoints["environments/undismiss"] = requests.undismiss()
+	s.Endpoints["environments/resolve"] = requests.resolve()
+	s.Endpoints["environments/rollback"] = requests.rollback()
+	s.Endpoints["environments/rediscover"] = requests.rediscover()
 }
 
 // add makes the endpoints of one kind.

@@ -17,6 +17,64 @@ func ValidateSyncRequest(request *configbutler.SyncRequest, name string) field.E
 	return append(validateNameInPath(request.Name, name), validateSyncRequestSpec(&request.Spec, specPath)...)
 }
 
+// ValidateSyncRequestWorkloads checks that the workloads of a request are among those that a sync of the environment is about:
+// what its catalog offers, of which a Branch holds some, and what the environment has besides.
+func ValidateSyncRequestWorkloads(
+	request *configbutler.SyncRequest, environment *configbutler.Environment, catalog *configbutler.AppCatalog,
+) field.ErrorList {
+	path, known := specPath.Child("workloads"), syncedWorkloads(environment, catalog)
+	var errs field.ErrorList
+	for i, workload := range request.Spec.Workloads {
+		if !slices.Contains(known, workload) {
+			errs = append(errs, unknownWorkload(path.Index(i), workload, known, environment))
+		}
+	}
+	return errs
+}
+
+// syncedWorkloads are the workloads that a sync of an environment is about.
+func syncedWorkloads(environment *configbutler.Environment, catalog *configbutler.AppCatalog) []configbutler.WorkloadReference {
+	var known []configbutler.WorkloadReference
+	for _, entry := range catalog.Status.Workloads {
+		workload := configbutler.WorkloadReference{Kind: entry.Kind, Name: entry.Name}
+		if environment.Spec.Type != configbutler.EnvironmentBranch || slices.Contains(environment.Spec.BranchWorkloads, workload) {
+			known = append(known, workload)
+		}
+	}
+	for _, change := range environment.Status.ChangedWorkloads {
+		if workload := (configbutler.WorkloadReference{Kind: change.Kind, Name: change.Name}); !slices.Contains(known, workload) {
+			known = append(known, workload)
+		}
+	}
+	return known
+}
+
+// mostNamed is how many workloads an error lists. Whoever wants to see more looks at the catalog.
+const mostNamed = 20
+
+func unknownWorkload(
+	path *field.Path, workload configbutler.WorkloadReference, known []configbutler.WorkloadReference, environment *configbutler.Environment,
+) *field.Error {
+	name := nameOfWorkload(workload)
+	switch n := len(known); {
+	case n == 0:
+		return field.Invalid(path, name, fmt.Sprintf("AppCatalog %s offers no workload for this environment yet", catalogOf(environment)))
+	case n > mostNamed:
+		return field.Invalid(path, name, fmt.Sprintf("is none of the %d workloads of this environment, which status.workloads of AppCatalog %s lists",
+			n, catalogOf(environment)))
+	}
+	names := make([]string, len(known))
+	for i, each := range known {
+		names[i] = nameOfWorkload(each)
+	}
+	return field.NotSupported(path, name, names)
+}
+
+// nameOfWorkload is a workload as people write it.
+func nameOfWorkload(workload configbutler.WorkloadReference) string {
+	return fmt.Sprintf("%s/%s", workload.Kind, workload.Name)
+}
+
 // ValidateUndismissal checks a request to offer the environment called name again what was put aside.
 func ValidateUndismissal(request *configbutler.Undismissal, name string) field.ErrorList {
 	return validateNameInPath(request.Name, name)
@@ -128,13 +186,13 @@ func (d decisions) fieldsOf(workload configbutler.WorkloadReference) []string {
 
 // unknown says that a workload has no conflicts, and which have.
 func (d decisions) unknown(workload configbutler.WorkloadReference, path *field.Path) *field.Error {
-	name := fmt.Sprintf("%s/%s", workload.Kind, workload.Name)
+	name := nameOfWorkload(workload)
 	if len(d.conflicts) == 0 {
 		return field.Invalid(path, name, "has no conflict: the environment's status.conflicts is empty")
 	}
 	known := make([]string, len(d.conflicts))
 	for i, conflict := range d.conflicts {
-		known[i] = fmt.Sprintf("%s/%s", conflict.Kind, conflict.Name)
+		known[i] = nameOfWorkload(configbutler.WorkloadReference{Kind: conflict.Kind, Name: conflict.Name})
 	}
 	return field.NotSupported(path, name, known)
 }

@@ -4,7 +4,10 @@
 package validation_test
 
 import (
+	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
@@ -40,6 +43,69 @@ func TestSyncRequest(t *testing.T) {
 			request := &configbutler.SyncRequest{Spec: configbutler.SyncRequestSpec{Action: configbutler.SyncActionAll}}
 			test.do(&request.Spec)
 			test.check(t, validation.ValidateSyncRequest(request, "alice"))
+		})
+	}
+}
+
+func TestSyncRequestWorkloads(t *testing.T) {
+	workload := func(name string) configbutler.WorkloadReference {
+		return configbutler.WorkloadReference{Kind: configbutler.WorkloadDeployment, Name: name}
+	}
+	offers := func(names ...string) (entries []configbutler.CatalogEntry) {
+		for _, name := range names {
+			entries = append(entries, configbutler.CatalogEntry{Kind: configbutler.WorkloadDeployment, Name: name})
+		}
+		return entries
+	}
+	type envt = *configbutler.Environment
+	branch := func(e envt) {
+		e.Spec.Type, e.Spec.BranchWorkloads = configbutler.EnvironmentBranch, []configbutler.WorkloadReference{workload("api")}
+	}
+	tests := []struct {
+		offers []configbutler.CatalogEntry
+		asks   []configbutler.WorkloadReference
+		change[envt]
+	}{
+		{offers: offers("api", "web"), asks: []configbutler.WorkloadReference{workload("web")}, change: change[envt]{name: "one that is offered"}},
+		{
+			offers: offers("api"), asks: []configbutler.WorkloadReference{workload("web")}, change: change[envt]{name: "one that is to be removed", do: func(e envt) {
+				e.Status.ChangedWorkloads = []configbutler.WorkloadChange{
+					{Kind: configbutler.WorkloadDeployment, Name: "web", ChangeType: configbutler.ChangeRemoved},
+				}
+			}},
+		},
+		{
+			offers: offers("api", "web"), asks: []configbutler.WorkloadReference{workload("api"), workload("db")},
+			change: change[envt]{name: "one that nobody knows", path: "spec.workloads[1]", says: `"Deployment/api", "Deployment/web"`},
+		},
+		{
+			offers: offers("web"), asks: []configbutler.WorkloadReference{{Kind: configbutler.WorkloadJob, Name: "web"}},
+			change: change[envt]{name: "another kind", path: "spec.workloads[0]", says: `"Job/web": supported values: "Deployment/web"`},
+		},
+		{
+			offers: offers("api", "web"), asks: []configbutler.WorkloadReference{workload("web")},
+			change: change[envt]{name: "one that a branch does not hold", do: branch, path: "spec.workloads[0]", says: `supported values: "Deployment/api"`},
+		},
+		{asks: []configbutler.WorkloadReference{workload("web")}, change: change[envt]{
+			name: "nothing is offered", path: "spec.workloads[0]", says: "AppCatalog teams/shop offers no workload for this environment yet",
+		}},
+		{
+			offers: offers(strings.Split("abcdefghijklmnopqrstu", "")...), asks: []configbutler.WorkloadReference{workload("web")},
+			change: change[envt]{name: "many are offered", path: "spec.workloads[0]", says: "none of the 21 workloads"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			environment := &configbutler.Environment{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "alice"},
+				Spec:       configbutler.EnvironmentSpec{CatalogRef: configbutler.ObjectReference{Name: "shop"}},
+			}
+			if test.do != nil {
+				test.do(environment)
+			}
+			request := &configbutler.SyncRequest{Spec: configbutler.SyncRequestSpec{Workloads: test.asks}}
+			offering := &configbutler.AppCatalog{Status: configbutler.AppCatalogStatus{Workloads: test.offers}}
+			test.check(t, validation.ValidateSyncRequestWorkloads(request, environment, offering))
 		})
 	}
 }

@@ -1,0 +1,67 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// expectCatalogSync refuses a request of somebody who has seen another record of the catalog than the newest, or than that of
+// the revision which the environment is pinned to. It asks the catalog itself: the environment may not have heard of the newest
+// yet.
+func (r *environmentRequests) expectCatalogSync(
+	ctx context.Context, environment *configbutler.Environment, catalog *configbutler.AppCatalog, expected string,
+) error {
+	newest := catalog.Status.LatestSync
+	if expected == "" || expected == newest {
+		return nil
+	}
+	if pinned := environment.Spec.PinnedRevision; pinned != nil && expected == recordOfRevision(catalog, environment, *pinned) {
+		return nil
+	}
+	reason := fmt.Sprintf("spec.expectedCatalogSync is %s, and AppCatalog %s offers nothing yet", expected, catalog.Name)
+	if newest != "" {
+		reason = fmt.Sprintf("spec.expectedCatalogSync is %s, but what AppCatalog %s offers by now is %s at revision %d",
+			expected, catalog.Name, r.summary(genericapirequest.WithNamespace(ctx, catalog.Namespace), newest), catalog.Status.Revision)
+	}
+	return refused("environments", environment.Name, reason)
+}
+
+// expectDependencySync refuses a request of somebody who has seen another open record about what workloads refer to than
+// there is.
+func (r *environmentRequests) expectDependencySync(ctx context.Context, environment *configbutler.Environment, expected string) error {
+	newest := environment.Status.LatestDependencySync
+	if expected == "" || expected == newest {
+		return nil
+	}
+	if newest == "" {
+		return refused("environments", environment.Name, fmt.Sprintf(
+			"spec.expectedDependencySync is no longer open, and nothing else is: %s", r.summary(ctx, expected)))
+	}
+	return refused("environments", environment.Name, fmt.Sprintf(
+		"spec.expectedDependencySync is %s, but what has changed by now is in %s", expected, r.summary(ctx, newest)))
+}
+
+// summary names a record of the namespace of ctx and says what is in it, as far as it can be read.
+func (r *environmentRequests) summary(ctx context.Context, name string) string {
+	stored, err := read[*configbutler.SyncStatus](ctx, r.records, name)
+	if err != nil {
+		return "SyncStatus " + name
+	}
+	record, err := versioned(stored)
+	if err != nil {
+		return "SyncStatus " + name
+	}
+	text := fmt.Sprintf("SyncStatus %s: %s", name, syncrecord.Sentence(record))
+	if changed := someOf(changedNames(stored), int(stored.Status.WorkloadCount)); changed != "" {
+		text += " (" + changed + ")"
+	}
+	return text
+}

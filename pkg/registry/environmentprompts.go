@@ -1,0 +1,103 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/sentence"
+)
+
+// prompts put aside what environments offer to take: what their catalog offers, and the open record about what workloads
+// refer to. The environment counts how often in a row that is done, and a policy says how often it may be.
+//
+// The record is moved first, and the environment says so then. Who dies in between leaves a prompt for a record that is
+// dismissed, which whoever dismisses it again takes away, as the controller does.
+type prompts struct {
+	// statuses changes the status of Environments, policies reads SyncPolicies.
+	statuses, policies *genericregistry.Store
+}
+
+// catalogOffer is the record that the catalog's prompt is about, empty when there is nothing to take, or it has been put aside.
+func catalogOffer(environment *configbutler.Environment) string {
+	status := &environment.Status
+	offered := status.ChangedWorkloadCount > 0 || status.AppliedCatalogSync != status.LatestCatalogSync
+	if !offered || status.DismissedCatalogSync == status.LatestCatalogSync {
+		return ""
+	}
+	return status.LatestCatalogSync
+}
+
+// putAside notes in the status of an environment that prompts were put aside: what the catalog offers, if offer names it, and
+// the open record, if record names it, which move dismisses. Both together count as one. Nothing is done if any of it is
+// refused.
+func (p *prompts) putAside(
+	ctx context.Context, environment *configbutler.Environment, offer, record string, dryRun []string, move func() error,
+) error {
+	if err := p.note(ctx, environment, offer, record, []string{metav1.DryRunAll}, p.mayPutAside); err != nil {
+		return err
+	}
+	if record == "" {
+		return p.note(ctx, environment, offer, "", dryRun, p.mayPutAside)
+	}
+	if err := move(); err != nil || dryrun.IsDryRun(dryRun) {
+		return err
+	}
+	return p.note(ctx, environment, offer, record, nil, nil)
+}
+
+// note has an environment say that prompts were put aside, unless judge refuses it. What has been noted before is not counted
+// again.
+func (p *prompts) note(
+	ctx context.Context, environment *configbutler.Environment, offer, record string, dryRun []string,
+	judge func(context.Context, *configbutler.Environment) error,
+) error {
+	_, err := change(ctx, p.statuses, environment.Name, dryRun, func(stored *configbutler.Environment) error {
+		status, counts := &stored.Status, false
+		if stored.UID != environment.UID {
+			return nil // It is another one by now, which prompts for nothing of that.
+		}
+		if offer != "" && status.DismissedCatalogSync != offer {
+			status.DismissedCatalogSync, counts = offer, true
+		}
+		if record != "" && status.LatestDependencySync == record {
+			status.LatestDependencySync, status.ChangedDependencies, counts = "", nil, true
+		}
+		if !counts {
+			return nil
+		}
+		status.Dismissals++
+		if judge == nil {
+			return nil
+		}
+		return judge(ctx, stored)
+	})
+	return err
+}
+
+// mayPutAside says why the last of the dismissals of an environment is one too many.
+func (p *prompts) mayPutAside(ctx context.Context, environment *configbutler.Environment) error {
+	policy, err := read[*configbutler.SyncPolicy](ctx, p.policies, v1alpha1.SyncPolicyName)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	before := environment.Status.Dismissals - 1
+	if most := policy.Spec.MaxDismissals; most != nil && before >= *most {
+		return refused("environments", environment.Name, fmt.Sprintf(
+			"%s in a row have been dismissed, and spec.maxDismissals of SyncPolicy %s is %d: this one can only be taken, with the subresource sync",
+			sentence.Count(int(before), "prompt"), policy.Name, *most))
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// environmentRequests are the subresources of Environments that take requests. What takes a controller to carry out is noted
+// in the status of the environment, where the replica that leads finds it, now or when one leads again.
+type environmentRequests struct {
+	// environments changes the spec of Environments, statuses their status. The others are read.
+	environments, statuses, records, catalogs *genericregistry.Store
+	plans                                     *plans
+	// moves dismisses records.
+	moves    *recordRequests
+	clock    clock.PassiveClock
+	patience time.Duration
+}
+
+// newRequest is one that the user of ctx makes at a subresource, to be noted.
+func (r *environmentRequests) newRequest(
+	ctx context.Context, of configbutler.EnvironmentRequestType,
+) (configbutler.PendingEnvironmentRequest, error) {
+	actor, err := requester(ctx)
+	return configbutler.PendingEnvironmentRequest{
+		ID: string(uuid.NewUUID()), Actor: actor, Time: metav1.NewTime(r.clock.Now().Truncate(time.Second)), Type: of,
+	}, err
+}
+
+// note adds a request to those that wait for an environment, unless check refuses it for what is stored.
+func (r *environmentRequests) note(
+	ctx context.Context, name string, dryRun []string, request configbutler.PendingEnvironmentRequest,
+	check func(*configbutler.Environment) error,
+) (*configbutler.Environment, error) {
+	return change(ctx, r.statuses, name, dryRun, func(environment *configbutler.Environment) error {
+		if environment.DeletionTimestamp != nil {
+			return refused("environments", name, "it is being deleted")
+		}
+		if err := check(environment); err != nil {
+			return err
+		}
+		if n := len(environment.Status.PendingRequests); n >= validation.MaxPendingSyncs {
+			return apierrors.NewTooManyRequests(fmt.Sprintf("%d requests wait for this environment; its conditions say why", n), requestRetrySeconds)
+		}
+		environment.Status.PendingRequests = append(environment.Status.PendingRequests, request)
+		return nil
+	})
+}
+
+// awaitTaken waits a while until a request that was noted has been taken up, and returns the environment as it is then; nil
+// when nobody has taken it up.
+func (r *environmentRequests) awaitTaken(ctx context.Context, noted *configbutler.Environment, id string) *configbutler.Environment {
+	var taken *configbutler.Environment
+	await(ctx, r.patience, r.statuses, noted.Name, noted.ResourceVersion, func(now *configbutler.Environment) bool {
+		if slices.ContainsFunc(now.Status.PendingRequests, func(p configbutler.PendingEnvironmentRequest) bool { return p.ID == id }) {
+			return false
+		}
+		taken = now
+		return true
+	})
+	return taken
+}
+
+// catalogOf reads the AppCatalog that an environment is built from. That there is none keeps every request from being
+// carried out.
+func (r *environmentRequests) catalogOf(ctx context.Context, environment *configbutler.Environment) (*configbutler.AppCatalog, error) {
+	ref := environment.Spec.CatalogRef
+	namespace := cmp.Or(ref.Namespace, environment.Namespace)
+	catalog, err := read[*configbutler.AppCatalog](genericapirequest.WithNamespace(ctx, namespace), r.catalogs, ref.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, refused("environments", environment.Name,
+			fmt.Sprintf("AppCatalog %s/%s, which it is built from, does not exist", namespace, ref.Name))
+	}
+	return catalog, err
+}
+
+// recordOf finds the SyncStatus of a batch of an environment, and the name that it has, or is to have. A record that there is
+// not, or that cannot be read, is nil: what has been asked for happens all the same.
+func (r *environmentRequests) recordOf(
+	ctx context.Context, environment *configbutler.Environment, of v1alpha1.SyncType, batch string,
+) (record *v1alpha1.SyncStatus, name string) {
+	spec := v1alpha1.SyncStatusSpec{
+		Type: of, Batch: batch,
+		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: environment.Name, UID: environment.UID},
+	}
+	record, name, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return recordCalled(ctx, r.records, name) })
+	if err != nil {
+		return nil, ""
+	}
+	return record, name
+}
+
+// waiting says that a request has been accepted, where it is, and how things are with the environment.
+func waiting(environment *configbutler.Environment, id string) string {
+	return fmt.Sprintf("The request is accepted; until it is taken up, status.pendingRequests of Environment %s (%s) has it under the id %s",
+		environment.Name, environmentSentence(environment), id)
+}

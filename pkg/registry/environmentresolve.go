@@ -1,0 +1,164 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/sentence"
+)
+
+// resolve is the subresource resolve of an Environment. The run that has met the conflicts is tried again with what was decided.
+func (r *environmentRequests) resolve() *requestREST[*configbutler.ConflictResolution] {
+	return &requestREST[*configbutler.ConflictResolution]{
+		newRequest: func() *configbutler.ConflictResolution { return &configbutler.ConflictResolution{} },
+		judge: func(ctx context.Context, name string, request *configbutler.ConflictResolution) error {
+			environment, err := read[*configbutler.Environment](ctx, r.environments, name)
+			if err != nil {
+				return err
+			}
+			return judgeResolution(environment, request)
+		},
+		carryOut: r.carryOutResolution,
+	}
+}
+
+// judgeResolution says which decisions are about nothing that is in conflict.
+func judgeResolution(environment *configbutler.Environment, request *configbutler.ConflictResolution) error {
+	return invalid("ConflictResolution", environment.Name,
+		validation.ValidateConflictResolution(request, environment.Name, environment.Status.Conflicts))
+}
+
+func (r *environmentRequests) carryOutResolution(
+	ctx context.Context, name string, request *configbutler.ConflictResolution, dryRun []string,
+) error {
+	pending, err := r.newRequest(ctx, configbutler.EnvironmentRequestResolve)
+	if err != nil {
+		return err
+	}
+	pending.Resolve = request.Spec.DeepCopy()
+	environment, err := r.note(ctx, name, dryRun, pending, func(stored *configbutler.Environment) error {
+		return judgeResolution(stored, request)
+	})
+	if err != nil {
+		return err
+	}
+	request.Status = configbutler.RequestOutcome{Accepted: true}
+	answer, decided := &request.Status, decisions(&request.Spec, environment.Status.Conflicts)
+	if dryrun.IsDryRun(dryRun) {
+		answer.Message = fmt.Sprintf("Would %s (dry run)", decided)
+		return nil
+	}
+	records := r.conflicted(ctx, environment)
+	if r.awaitTaken(ctx, environment, pending.ID) == nil {
+		answer.Message = waiting(environment, pending.ID)
+		return nil
+	}
+	answer.Message = "Decided: " + decided
+	for i, record := range records {
+		if now, err := recordCalled(ctx, r.records, record.Name); err == nil {
+			records[i] = now
+		}
+	}
+	tell(answer, records...)
+	return nil
+}
+
+// conflicted are the records of an environment's runs that have met conflicts nobody has decided about.
+func (r *environmentRequests) conflicted(ctx context.Context, environment *configbutler.Environment) []*v1alpha1.SyncStatus {
+	selector := labels.SelectorFromSet(labels.Set{
+		v1alpha1.LabelEnvironment: environment.Name, v1alpha1.LabelSyncType: string(v1alpha1.SyncTypeEnvironment),
+	})
+	list, err := listRecords(ctx, r.records, selector)
+	if err != nil {
+		return nil // What was decided is done all the same.
+	}
+	var found []*v1alpha1.SyncStatus
+	for i := range list.Items {
+		item := &list.Items[i]
+		if item.Status.State != configbutler.SyncStateConflicted || item.Spec.Subject.UID != environment.UID {
+			continue
+		}
+		if record, err := versioned(item); err == nil {
+			found = append(found, record)
+		}
+	}
+	return found
+}
+
+// decisions says in a clause what was decided, and how much of what is in conflict that is.
+func decisions(spec *configbutler.ConflictResolutionSpec, conflicts []configbutler.WorkloadConflict) string {
+	var said []string
+	for _, each := range []struct {
+		verb    string
+		choices []configbutler.ConflictChoice
+	}{{"keep", spec.Keep}, {"take", spec.Take}} {
+		if n := chosen(each.choices, conflicts); n > 0 {
+			said = append(said, each.verb+" "+sentence.Count(n, "field"))
+		}
+	}
+	return strings.Join(said, " and ")
+}
+
+// chosen counts the fields that choices name. A choice without fields names all of a workload's.
+func chosen(choices []configbutler.ConflictChoice, conflicts []configbutler.WorkloadConflict) int {
+	count := 0
+	for _, choice := range choices {
+		count += len(choice.Fields)
+		for _, conflict := range conflicts {
+			if len(choice.Fields) == 0 && conflict.Kind == choice.Kind && conflict.Name == choice.Name {
+				count += len(conflict.Fields)
+			}
+		}
+	}
+	return count
+}
+
+// rediscover is the subresource rediscover of an Environment.
+func (r *environmentRequests) rediscover() *requestREST[*configbutler.Rediscovery] {
+	return &requestREST[*configbutler.Rediscovery]{
+		newRequest: func() *configbutler.Rediscovery { return &configbutler.Rediscovery{} },
+		judge: func(_ context.Context, name string, request *configbutler.Rediscovery) error {
+			return invalid("Rediscovery", name, validation.ValidateRediscovery(request, name))
+		},
+		carryOut: r.carryOutRediscovery,
+	}
+}
+
+func (r *environmentRequests) carryOutRediscovery(
+	ctx context.Context, name string, request *configbutler.Rediscovery, dryRun []string,
+) error {
+	pending, err := r.newRequest(ctx, configbutler.EnvironmentRequestRediscover)
+	if err != nil {
+		return err
+	}
+	environment, err := r.note(ctx, name, dryRun, pending, func(*configbutler.Environment) error { return nil })
+	if err != nil {
+		return err
+	}
+	request.Status = configbutler.RequestOutcome{Accepted: true}
+	answer := &request.Status
+	if dryrun.IsDryRun(dryRun) {
+		answer.Message = "Would find anew what workloads refer to (dry run)"
+		return nil
+	}
+	found := r.awaitTaken(ctx, environment, pending.ID)
+	if found == nil {
+		answer.Message = waiting(environment, pending.ID)
+		return nil
+	}
+	answer.Message = "What workloads refer to has been found anew: " + environmentSentence(found)
+	if open := found.Status.LatestDependencySync; open != "" {
+		answer.SyncStatuses = []string{open}
+	}
+	return nil
+}
