@@ -1,0 +1,122 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// changedBy are the authors that the records of an environment name, each with the number of objects.
+func (s *stage) changedBy(environment string) []string {
+	s.Helper()
+	var lines []string
+	for _, record := range s.syncStatuses() {
+		if record.Spec.Subject.Name != environment {
+			continue
+		}
+		var names []string
+		for _, author := range record.Status.ChangedBy {
+			names = append(names, fmt.Sprintf("%s%s %d", author.Username, author.FieldManager, author.Workloads))
+		}
+		lines = append(lines, strings.Join(names, ", "))
+	}
+	return lines
+}
+
+func (s *stage) namesAuthors(environment string, want ...string) {
+	s.Helper()
+	s.eventually("authors", func() error {
+		if got := s.changedBy(environment); !slices.Equal(got, want) {
+			return fmt.Errorf("%q, want %q", got, want)
+		}
+		return nil
+	})
+}
+
+func TestAuthors(t *testing.T) {
+	s := begunStage(t)
+	s.put("settings", "2", by("ann"))
+	s.put("queue", "2", by("ann"))
+	s.put("queue", "3", by("ben"))
+	s.put("secret-other", "2", by("cleo"))
+	s.namesAuthors("alice", "ann 2, ben 1")
+	s.namesAuthors("bob", "ann 1")
+	s.put("secret-database", "2", by("dan"))
+	s.put("settings", "2", by("eric")) // Who changes nothing that counts is no author.
+	s.namesAuthors("alice", "ann 2, ben 1, dan 1")
+	s.namesAuthors("bob", "ann 1")
+}
+
+// TestAuthorsOfWhatNobodyWatched has changes while no process runs.
+func TestAuthorsOfWhatNobodyWatched(t *testing.T) {
+	s := begunStage(t)
+	s.stop()
+	s.authors.found = map[string]string{"queue": "ann", "secret-database": "ben", "service-web": "cleo"}
+	s.put("queue", "2")
+	s.remove("secret-database")
+	s.put("settings", "2")
+	s.start(0)
+	s.stays("alice Pending* Changed ConfigMap queue Changed ConfigMap settings Removed Secret secret-database",
+		"bob Pending* Changed ConfigMap settings")
+	s.namesAuthors("alice", "ann 1, ben 1")
+	s.namesAuthors("bob", "")
+}
+
+// TestAuthorsAreWaitedFor has an author who is not known when the window ends, and then one who never is.
+func TestAuthorsAreWaitedFor(t *testing.T) {
+	s := begunStage(t)
+	s.windowPasses()
+	s.authors.thinks.Store(true)
+	s.put("queue", "2")
+	s.arrived(1)
+	for range 40 {
+		s.clock.Step(1e9)
+		if got := s.told(); len(got) > 0 {
+			t.Fatalf("told before the author is known: %q", got)
+		}
+	}
+	s.tells("alice Pending* Changed ConfigMap queue")
+}
+
+// arrived waits until so many changes have come since the start. No time passes meanwhile: they are of one window.
+func (s *stage) arrived(changes int64) {
+	s.Helper()
+	s.waits("changes have come", func() error {
+		if asked := s.authors.asked.Load(); asked < changes {
+			return fmt.Errorf("%d, want %d", asked, changes)
+		}
+		return nil
+	})
+}
+
+// TestContentIsNotKept looks at what is handed to those who find authors, and wait for that.
+func TestContentIsNotKept(t *testing.T) {
+	s := begunStage(t)
+	s.put("secret-database", "hunter2", func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "hunter2"})
+		o.SetLabels(map[string]string{"password": "hunter2"})
+	})
+	s.put("secret-other", "hunter2")
+	s.tells("alice Pending* Changed Secret secret-database")
+	s.authors.mu.Lock()
+	defer s.authors.mu.Unlock()
+	if len(s.authors.kept) < 2 {
+		t.Errorf("only %d events", len(s.authors.kept))
+	}
+	for _, object := range s.authors.kept {
+		if text := fmt.Sprint(object.Object); strings.Contains(text, "hunter2") {
+			t.Errorf("the content is kept: %s", text)
+		}
+	}
+	for _, list := range []any{s.syncStatuses(), s.dependencies("alice"), s.environment("alice")} {
+		if text := fmt.Sprint(list); strings.Contains(text, "hunter2") {
+			t.Errorf("the content is written: %s", text)
+		}
+	}
+}

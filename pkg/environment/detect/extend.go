@@ -1,0 +1,70 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// isOpen says whether a record can be extended: no run goes on for it, and one is to come.
+func isOpen(record *v1alpha1.SyncStatus) bool {
+	switch record.Status.State {
+	case v1alpha1.SyncStatePending, v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention:
+		return record.Spec.Type == v1alpha1.SyncTypeDependency
+	}
+	return false
+}
+
+// differs says whether the version is another than the one that was copied.
+func (i *item) differs() bool { return i.version != i.copied.Copied() }
+
+// summary is what a record says of an item that differs.
+func (i *item) summary() v1alpha1.ResourceSummary {
+	how := v1alpha1.ChangeChanged
+	switch v1alpha1.SeenRemoved {
+	case i.copied.Copied():
+		how = v1alpha1.ChangeAdded
+	case i.version:
+		how = v1alpha1.ChangeRemoved
+	}
+	return v1alpha1.ResourceSummary{Type: string(i.of.Type), Namespace: i.of.Namespace, Name: i.of.Name, ChangeType: how}
+}
+
+// isAbout says whether a summary is about the object of an item.
+func (i *item) isAbout(s v1alpha1.ResourceSummary) bool {
+	return s.Type == string(i.of.Type) && s.Namespace == i.of.Namespace && s.Name == i.of.Name
+}
+
+// differing are the summaries of the items that differ.
+func differing(items []item) []v1alpha1.ResourceSummary {
+	var out []v1alpha1.ResourceSummary
+	for _, i := range items {
+		if i.differs() {
+			out = append(out, i.summary())
+		}
+	}
+	return out
+}
+
+// extended is a record that names the items that differ, and not those that do not: these it goes on to name when a run may have
+// written some of them. Nothing is left to do about one that the server began and that names nothing any more; it keeps what it
+// has told of.
+func extended(record *v1alpha1.SyncStatus, items []item, by []v1alpha1.SourceAuthor, now time.Time) (*v1alpha1.SyncStatus, error) {
+	changes := slices.DeleteFunc(slices.Clone(record.Status.ResourceSummaries), func(s v1alpha1.ResourceSummary) bool {
+		return record.Status.State == v1alpha1.SyncStatePending &&
+			slices.ContainsFunc(items, func(i item) bool { return i.isAbout(s) && !i.differs() })
+	})
+	changes = append(changes, differing(items)...)
+	if len(changes) == 0 && len(record.Status.ResourceSummaries) > 0 && record.Status.AutoTriggered {
+		return syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateSuperseded, At: now})
+	}
+	next := record.DeepCopy()
+	syncrecord.SetChanges(next, changes)
+	syncrecord.AddAuthors(next, by)
+	return next, nil
+}

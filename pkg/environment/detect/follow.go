@@ -1,0 +1,93 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"context"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// watchUntil watches what environments have copies of until ctx ends.
+func (d *Detector) watchUntil(ctx context.Context) {
+	for {
+		watches := d.watches()
+		d.wanted.set(watches)
+		if d.streams.Set(ctx, watches) != nil {
+			return // ctx has ended.
+		}
+		select {
+		case <-d.replan:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watches are those of each type in each namespace of which there is a copy.
+func (d *Detector) watches() []source.Watch {
+	var watches []source.Watch
+	for _, in := range d.config.Index.Collections() {
+		watches = append(watches, watchOf(in))
+	}
+	return watches
+}
+
+func watchOf(in index.Collection) source.Watch {
+	return source.Watch{Resource: resourceOf(in.Type), Namespace: in.Namespace}
+}
+
+// indexChanged has what is known anew of an environment compared with its sources: the run that has read them may have done so
+// before a change of which the index then knew nobody who cares. What the run has copied need not be told of any more.
+func (d *Detector) indexChanged(environment types.NamespacedName, changed []index.Object) {
+	select {
+	case d.replan <- struct{}{}:
+	default:
+	}
+	for _, of := range changed {
+		d.touched.add(of.Namespace, environment)
+		if copied, _ := d.config.Index.Differs(of, ""); copied {
+			d.intake.Look(intakeObject(of))
+		}
+		d.queue.Add(of.Namespace)
+	}
+}
+
+func intakeObject(of index.Object) intake.Object {
+	object := intake.Object{Namespace: of.Namespace, Name: of.Name}
+	object.Kind = string(of.Type)
+	return object
+}
+
+func indexObject(of intake.Object) index.Object {
+	return index.Object{Type: v1alpha1.DependencyType(of.Kind), Namespace: of.Namespace, Name: of.Name}
+}
+
+// wanted says of which objects it matters who changes them: those of the types and in the namespaces that are watched.
+type wanted struct {
+	// collections have no names. The set is not changed, but replaced.
+	collections atomic.Pointer[sets.Set[attribution.Object]]
+}
+
+func (w *wanted) set(watches []source.Watch) {
+	collections := sets.New[attribution.Object]()
+	for _, watch := range watches {
+		collections.Insert(attribution.Object{GroupResource: watch.Resource.GroupResource(), Namespace: watch.Namespace})
+	}
+	w.collections.Store(&collections)
+}
+
+func (w *wanted) has(object attribution.Object) bool {
+	object.Name = ""
+	collections := w.collections.Load()
+	return collections != nil && collections.Has(object)
+}

@@ -1,0 +1,122 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// fewChanges is up to how many objects of a batch are read one by one. Beyond it, the namespace is listed, which is one request
+// for 500 objects.
+const fewChanges = 100
+
+// finding is a version of an object that is not known of some copy.
+type finding struct {
+	of      index.Object
+	version string
+	// object is bare; nil: there is none.
+	object *unstructured.Unstructured
+}
+
+// reader finds out which version of objects a source has now.
+type reader struct {
+	client dynamic.Interface
+	lister *source.Lister
+	hasher plan.Hasher
+	index  *index.Index
+}
+
+// version is that of an object as plans have it.
+func (r *reader) version(object *unstructured.Unstructured) (string, error) {
+	return plan.Hash(r.hasher, object)
+}
+
+// read looks at the objects of a batch, or at everything of which there are copies where that says more or is less work.
+func (r *reader) read(ctx context.Context, batch intake.Batch) ([]finding, error) {
+	if batch.Resync || len(batch.Changes) > fewChanges {
+		return r.everything(ctx, batch.Namespace)
+	}
+	var found []finding
+	for _, change := range batch.Changes {
+		of := indexObject(change.Object)
+		if copied, _ := r.index.Differs(of, ""); !copied {
+			continue
+		}
+		object, err := r.client.Resource(resourceOf(of.Type)).Namespace(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			found = r.compare(found, of, v1alpha1.SeenRemoved, nil)
+		case err != nil:
+			return nil, fmt.Errorf("read the source: %s %s/%s: %w", of.Type, of.Namespace, of.Name, err)
+		default:
+			if found, err = r.compareObject(found, of, object); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// everything looks at all objects of a namespace of which there are copies.
+func (r *reader) everything(ctx context.Context, namespace string) (found []finding, err error) {
+	for _, in := range r.index.Collections() {
+		if in.Namespace != namespace {
+			continue
+		}
+		if found, err = r.collection(ctx, in, found); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// collection adds what differs of a collection. Only what was there to be asked for before it is listed can be concluded to be
+// gone.
+func (r *reader) collection(ctx context.Context, in index.Collection, found []finding) ([]finding, error) {
+	gone := sets.New(r.index.Objects(in)...)
+	_, err := r.lister.List(ctx, watchOf(in), func(object *unstructured.Unstructured) (err error) {
+		of := index.Object{Type: in.Type, Namespace: in.Namespace, Name: object.GetName()}
+		gone.Delete(of)
+		if copied, _ := r.index.Differs(of, ""); copied {
+			found, err = r.compareObject(found, of, object)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the source: %w", err)
+	}
+	for of := range gone {
+		found = r.compare(found, of, v1alpha1.SeenRemoved, nil)
+	}
+	return found, nil
+}
+
+func (r *reader) compareObject(found []finding, of index.Object, object *unstructured.Unstructured) ([]finding, error) {
+	version, err := r.version(object)
+	if err != nil {
+		return nil, fmt.Errorf("read the source: %w", err)
+	}
+	return r.compare(found, of, version, bare(object)), nil
+}
+
+// compare adds a version that is not known of some copy.
+func (r *reader) compare(found []finding, of index.Object, version string, object *unstructured.Unstructured) []finding {
+	if _, differs := r.index.Differs(of, version); differs {
+		found = append(found, finding{of, version, object})
+	}
+	return found
+}

@@ -1,0 +1,75 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/gather"
+	"github.com/configbutler/slipstream/pkg/environment/run"
+)
+
+// Rediscover finds anew what the workloads of an environment refer to, and has its records and the index say that. Nothing is
+// copied: what was not known to be referred to is told of as added. While an environment holds no revision, it has no workloads.
+// No run may go on in the environment.
+func (d *Detector) Rediscover(ctx context.Context, name types.NamespacedName) error {
+	defer d.keeper.lock(name)()
+	environment, err := d.config.Slipstream.Environments(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("rediscover what environment %s depends on: %w", name, err)
+	}
+	if environment.Status.AppliedRevision == 0 {
+		return nil
+	}
+	result, err := d.config.Runner.Run(ctx, run.Request{
+		Request: gather.Request{Environment: environment, Action: v1alpha1.SyncActionCatalog, Revision: environment.Status.AppliedRevision},
+		Mode:    run.Plan,
+	})
+	if err != nil {
+		return fmt.Errorf("rediscover what environment %s depends on: %w", name, err)
+	}
+	before, err := d.recorded(ctx, environment)
+	if err != nil {
+		return fmt.Errorf("rediscover what environment %s depends on: %w", name, err)
+	}
+	return d.config.Runner.Record(ctx, environment, rediscovered(result.Plan.Index, before))
+}
+
+// recorded are the records of an environment, by their names.
+func (d *Detector) recorded(ctx context.Context, environment *v1alpha1.Environment) (map[string]v1alpha1.EnvironmentDependencyRecord, error) {
+	list, err := d.config.Slipstream.EnvironmentDependencies(environment.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelEnvironment: environment.Name}).String(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list EnvironmentDependencies in %s: %w", environment.Namespace, err)
+	}
+	records := map[string]v1alpha1.EnvironmentDependencyRecord{}
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], environment) {
+			records[list.Items[i].Name] = list.Items[i].Status
+		}
+	}
+	return records, nil
+}
+
+// rediscovered are the records of what a plan has found: who refers to what is as found, and what was copied as it was.
+func rediscovered(
+	found []v1alpha1.EnvironmentDependencyRecord, before map[string]v1alpha1.EnvironmentDependencyRecord,
+) []v1alpha1.EnvironmentDependencyRecord {
+	records := make([]v1alpha1.EnvironmentDependencyRecord, len(found))
+	for i, record := range found {
+		record.Hash = "" // Nothing has been copied yet.
+		if was, known := before[v1alpha1.EnvironmentDependencyName(record.Environment, record.Type, record.Target.Name)]; known {
+			record.Hash, record.SeenHash, record.Keys, record.Missing = was.Hash, was.SeenHash, was.Keys, was.Missing
+		}
+		records[i] = record
+	}
+	return records
+}

@@ -1,0 +1,146 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// tell has a record say what is new, and the environment name it. Somebody may move the record meanwhile.
+func (k *keeper) tell(ctx context.Context, environment *v1alpha1.Environment, batch intake.Batch, told []item) error {
+	by := k.changedBy(batch, told)
+	var record *v1alpha1.SyncStatus
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+		record, err = k.open(ctx, environment)
+		if record == nil && err == nil && len(differing(told)) > 0 {
+			record, err = k.begin(ctx, environment, batch)
+		}
+		if record == nil || err != nil {
+			return err
+		}
+		record, err = k.put(ctx, record, told, by)
+		return err
+	})
+	if record == nil || err != nil {
+		return err
+	}
+	return k.point(ctx, environment, record)
+}
+
+// open returns the record that can be extended, nil if there is none.
+func (k *keeper) open(ctx context.Context, environment *v1alpha1.Environment) (*v1alpha1.SyncStatus, error) {
+	now, err := k.again(ctx, environment)
+	if err != nil || now.Status.LatestDependencySync == "" {
+		return nil, err
+	}
+	record, err := k.api.SyncStatuses(now.Namespace).Get(ctx, now.Status.LatestDependencySync, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read SyncStatus %s: %w", now.Status.LatestDependencySync, err)
+	case record.Spec.Subject.UID != environment.UID || !isOpen(record):
+		return nil, nil
+	}
+	return record, nil
+}
+
+// begin returns the record of a batch, as an interrupted attempt has left it or a new one. One that is not open any more has
+// become a run: then the batch has another.
+func (k *keeper) begin(ctx context.Context, environment *v1alpha1.Environment, batch intake.Batch) (*v1alpha1.SyncStatus, error) {
+	for number := 1; ; number++ {
+		spec := specOf(environment, batch, number)
+		found, name, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) {
+			return k.api.SyncStatuses(environment.Namespace).Get(ctx, name, metav1.GetOptions{})
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case found == nil:
+			record, err := syncrecord.New(syncrecord.Beginning{
+				Namespace: environment.Namespace, Spec: spec, DetectedAt: batch.FirstSeen,
+				First: syncrecord.Step{To: v1alpha1.SyncStatePending, At: k.clock.Now()},
+			})
+			if err != nil {
+				return nil, err
+			}
+			record.Name = name
+			return record, nil
+		case isOpen(found):
+			return found, nil
+		}
+	}
+}
+
+// specOf tells the records of a batch from all others. Most batches have one for each environment.
+func specOf(environment *v1alpha1.Environment, batch intake.Batch, number int) v1alpha1.SyncStatusSpec {
+	id := batch.ID
+	if number > 1 {
+		id += fmt.Sprint(".", number)
+	}
+	return v1alpha1.SyncStatusSpec{
+		Type: v1alpha1.SyncTypeDependency, Batch: id,
+		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: environment.Name, UID: environment.UID},
+	}
+}
+
+// put extends a record, and writes it if that changes it.
+func (k *keeper) put(
+	ctx context.Context, record *v1alpha1.SyncStatus, items []item, by []v1alpha1.SourceAuthor,
+) (*v1alpha1.SyncStatus, error) {
+	next, err := extended(record, items, by, k.clock.Now())
+	if err != nil || equality.Semantic.DeepEqual(record, next) {
+		return record, err
+	}
+	if err := k.write(ctx, next); err != nil {
+		return nil, err
+	}
+	switch {
+	case record.ResourceVersion == "":
+		recordsWritten.WithLabelValues(begun).Inc()
+		recordSeconds.Observe(k.clock.Since(next.Status.DetectedAt.Time).Seconds())
+	case next.Status.State == v1alpha1.SyncStateSuperseded:
+		recordsWritten.WithLabelValues(superseded).Inc()
+	default:
+		recordsWritten.WithLabelValues(changed).Inc()
+	}
+	return next, nil
+}
+
+// point has the environment's status name a record while it is open.
+func (k *keeper) point(ctx context.Context, environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		now, err := k.again(ctx, environment)
+		if err != nil {
+			return err
+		}
+		latest := &now.Status.LatestDependencySync
+		switch named := *latest == record.Name; {
+		case isOpen(record) && !named:
+			*latest = record.Name
+		case !isOpen(record) && named:
+			*latest = ""
+		default:
+			return nil
+		}
+		_, err = k.api.Environments(now.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{})
+		if apierrors.IsNotFound(err) {
+			return errGone
+		}
+		if err != nil {
+			return fmt.Errorf("write its status: %w", err)
+		}
+		return nil
+	})
+}
