@@ -43,6 +43,8 @@ type catalogs struct {
 	events     *events
 	unseen     *unseen
 	gone       gone
+	// lost are the catalogs whose editors may not read any more what they show.
+	lost obstacles
 	// queue has the namespaces that are to be looked at.
 	queue workqueue.TypedRateLimitingInterface[string]
 	// replan asks for another look at what is to be watched.
@@ -117,7 +119,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	c.reach = newReach(config.Namespace, func(namespace string) bool {
 		_, exists := c.namespaces.Get(namespace)
 		return exists
-	})
+	}, c.builder)
 	c.reader = &reader{client: edge.dynamic, lister: source.NewLister(edge.dynamic), types: c.catalogue.Snapshot}
 	c.events = newEvents(edge.events, func() bool { return c.policy().Suspend.CatalogNotices })
 	c.keeper = &keeper{

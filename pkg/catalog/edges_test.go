@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,6 +65,41 @@ func TestTheServersOwnNamespaceIsNoSource(t *testing.T) {
 			t.Errorf("it is watched: %v", action)
 		}
 	}
+}
+
+// An environment that got past admission beside the catalog was there before it.
+func TestWhatAnEnvironmentBuildsIsNoSource(t *testing.T) {
+	shop := appCatalog("shop", "api")
+	shop.Spec.SourceNamespace = "dev"
+	shop.CreationTimestamp = metav1.NewTime(noon)
+	builder := &v1alpha1.Environment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "alice", CreationTimestamp: metav1.NewTime(noon.Add(-time.Second))},
+		Spec:       v1alpha1.EnvironmentSpec{TargetNamespace: "dev"},
+	}
+	later := builder.DeepCopy()
+	later.Name, later.Spec.TargetNamespace, later.CreationTimestamp = "late", "production", metav1.NewTime(noon.Add(time.Second))
+	other := appCatalog("other", "api")
+	other.CreationTimestamp = metav1.NewTime(noon)
+	s := newStage(t, shop, other, builder, later)
+	if err := s.meta.Tracker().Add(namespace("dev")); err != nil {
+		t.Fatal(err)
+	}
+	s.putIn("dev")
+	s.start(0)
+	s.reason(v1alpha1.ReasonSourceIsTarget)
+	s.reaches("other", 1)
+	s.windowPasses()
+	s.tells("other 1 Applied by eve Added api (1)")
+	reachable := meta.FindStatusCondition(s.catalog("shop").Status.Conditions, v1alpha1.ConditionSourceReachable)
+	if message := reachable.Message; !strings.Contains(message, "Environment teams/alice builds") {
+		t.Errorf("the message is %q", message)
+	}
+	environments := v1alpha1.SchemeGroupVersion.WithResource("environments")
+	if err := s.api.Tracker().Delete(environments, "teams", "alice"); err != nil {
+		t.Fatal(err)
+	}
+	s.reason(v1alpha1.ReasonSucceeded)
+	s.reaches("shop", 1)
 }
 
 // putIn has a Deployment api in another namespace than production.

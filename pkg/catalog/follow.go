@@ -38,6 +38,9 @@ func (c *catalogs) listen() error {
 	if err := c.followPolicy(); err != nil {
 		return err
 	}
+	if err := c.followEnvironments(); err != nil {
+		return err
+	}
 	c.catalogue.Subscribe(func(*source.Snapshot) { c.plan() })
 	c.namespaces.Subscribe(func(change source.NamespaceChange) {
 		if change.Before == nil {
@@ -98,6 +101,7 @@ func (c *catalogs) catalogGone(object any) {
 		c.unseen.forget(catalog.UID)
 		c.gone.add(catalog)
 		c.keeper.obstacles.set(catalog.UID, verdict{})
+		c.lost.set(catalog.UID, verdict{})
 		c.queue.Add(catalog.Spec.SourceNamespace)
 		c.plan()
 	}

@@ -141,7 +141,8 @@ func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
 
 // refuses says whether a catalog is of a source that is not followed. Its condition says so.
 func (k *keeper) refuses(catalog *v1alpha1.AppCatalog) bool {
-	return k.source(catalog.Spec.SourceNamespace).reason == v1alpha1.ReasonSourceIsServer
+	reason := k.source(catalog.Spec.SourceNamespace).reason
+	return reason == v1alpha1.ReasonSourceIsServer || reason == v1alpha1.ReasonSourceIsTarget
 }
 
 func (k *keeper) plan(ctx context.Context, t *task, seen sight) (plan, error) {

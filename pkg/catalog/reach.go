@@ -23,14 +23,16 @@ type reach struct {
 	own string
 	// exists says whether there is a namespace.
 	exists func(namespace string) bool
+	// builder is the environment that builds a namespace, nil if none does: what it copies is nobody's source.
+	builder func(namespace string) *v1alpha1.Environment
 
 	mu sync.Mutex
 	// watches are those that there are, by their namespaces, with why they are not open.
 	watches map[string]map[source.Watch]error
 }
 
-func newReach(own string, exists func(namespace string) bool) *reach {
-	return &reach{own: own, exists: exists, watches: map[string]map[source.Watch]error{}}
+func newReach(own string, exists func(namespace string) bool, builder func(namespace string) *v1alpha1.Environment) *reach {
+	return &reach{own: own, exists: exists, builder: builder, watches: map[string]map[source.Watch]error{}}
 }
 
 // update notes how a watch is.
@@ -61,14 +63,26 @@ func (r *reach) retain(running []source.Watch) {
 	}
 }
 
+// refusal is why a namespace is not followed, whoever asks for it.
+func (r *reach) refusal(namespace string) verdict {
+	if r.own != "" && namespace == r.own {
+		return verdict{v1alpha1.ReasonSourceIsServer, fmt.Sprintf(
+			"%s is the namespace of this server, and what keeps it going is nothing to be copied; make a catalog of another namespace", namespace)}
+	}
+	if by := r.builder(namespace); by != nil {
+		return verdict{v1alpha1.ReasonSourceIsTarget, fmt.Sprintf(
+			"%s is what Environment %s/%s builds, and copies are nothing to be copied; make a catalog of another namespace", namespace, by.Namespace, by.Name)}
+	}
+	return verdict{}
+}
+
 // refuses says whether a namespace is not followed, whoever asks for it.
-func (r *reach) refuses(namespace string) bool { return r.own != "" && namespace == r.own }
+func (r *reach) refuses(namespace string) bool { return !r.refusal(namespace).ok() }
 
 // of says how a namespace can be read. It is followed from when all of its watches have been opened.
 func (r *reach) of(namespace string) verdict {
-	if r.refuses(namespace) {
-		return verdict{v1alpha1.ReasonSourceIsServer, fmt.Sprintf(
-			"%s is the namespace of this server, and what keeps it going is nothing to be copied; make a catalog of another namespace", namespace)}
+	if refusal := r.refusal(namespace); !refusal.ok() {
+		return refusal
 	}
 	if !r.exists(namespace) {
 		return verdict{v1alpha1.ReasonSourceNotFound, fmt.Sprintf("There is no namespace %s", namespace)}
