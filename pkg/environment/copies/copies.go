@@ -55,7 +55,8 @@ func keyOf(object *unstructured.Unstructured) Key {
 
 // Change is what a run has done.
 type Change struct {
-	// Revision is that of the catalog.
+	// Revision is that of the catalog which the environment has with the change, 0 if it has no revision as a whole: that takes
+	// nothing from what was applied as of any.
 	Revision int64
 	// Applied are the objects that have been applied, each in full; what else there is stays.
 	Applied []*unstructured.Unstructured
@@ -98,7 +99,7 @@ func (c *Copies) lock(uid types.UID) (unlock func()) {
 	return func() { _ = c.locks.UnlockKey(string(uid)) } // It fails for what is not locked.
 }
 
-// List returns what is applied in an environment as far as is known, and the revision that was put last; 0 if nothing was.
+// List returns what is applied in an environment as far as is known, and the revision that it has; 0 if it has none.
 func (c *Copies) List(ctx context.Context, uid types.UID) ([]*unstructured.Unstructured, int64, error) {
 	revision, there, err := c.current(ctx, uid)
 	if err != nil {
@@ -108,7 +109,7 @@ func (c *Copies) List(ctx context.Context, uid types.UID) ([]*unstructured.Unstr
 	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o == nil }), revision, err
 }
 
-// Revision returns the one that was put last in an environment, 0 if none was.
+// Revision returns the one that an environment has, 0 if it has none.
 func (c *Copies) Revision(ctx context.Context, uid types.UID) (int64, error) {
 	revision, _, err := c.current(ctx, uid)
 	if err != nil {
@@ -119,6 +120,9 @@ func (c *Copies) Revision(ctx context.Context, uid types.UID) (int64, error) {
 
 // At returns what was applied in an environment when a revision was put last, false unless all of it is known.
 func (c *Copies) At(ctx context.Context, uid types.UID, revision int64) ([]*unstructured.Unstructured, bool, error) {
+	if revision == between {
+		return nil, false, nil
+	}
 	there, err := c.head(ctx, uid, revision)
 	if err != nil {
 		return nil, false, fmt.Errorf("read what was applied as of revision %d: %w", revision, err)
@@ -146,7 +150,7 @@ func (c *Copies) Get(ctx context.Context, uid types.UID, key Key) (*unstructured
 // Revisions returns the revisions that were put and that there still is something of, the lowest first.
 func (c *Copies) Revisions(ctx context.Context, uid types.UID) ([]int64, error) {
 	there, err := c.history(ctx, uid)
-	return slices.Sorted(maps.Keys(there.heads)), err
+	return there.revisions(), err
 }
 
 // read returns the objects that a head names, in the order of their keys, nil in the place of those that are gone.

@@ -98,6 +98,34 @@ func TestRevisionsThatAreKept(t *testing.T) {
 	check("5: a=5 b=1", 3, 4, 5)
 }
 
+// What a part of a revision has brought, or an attempt that failed, is not what was applied as of the revision before.
+func TestBetweenRevisions(t *testing.T) {
+	s := newStage(t, 2)
+	s.put(1, settings("a=1", "b=1"))
+	s.put(0, settings("a=2"))
+	s.put(0, settings("c=2"), "b")
+	for what, want := range map[string][2]string{
+		"now":         {s.listed(), "0: a=2 c=2"},
+		"revision 1":  {s.at(1), "a=1 b=1"},
+		"no revision": {s.at(0), "unknown"},
+	} {
+		if want[0] != want[1] {
+			t.Errorf("%s: %q, want %q", what, want[0], want[1])
+		}
+	}
+	s.put(2, settings("b=2"))
+	if got, err := s.Revisions(t.Context(), alice.UID); err != nil || !slices.Equal(got, []int64{1, 2}) {
+		t.Errorf("%v: %v", err, got)
+	}
+	if now, n := s.listed(), s.contents(); now != "2: a=2 b=2 c=2" || s.at(1) != "a=1 b=1" || n != 5 {
+		t.Errorf("%q, %d contents", now, n)
+	}
+	s.put(3, settings("a=3"))
+	if s.at(1) != "unknown" || s.at(2) != "a=2 b=2 c=2" {
+		t.Errorf("as of revision 1 %q, 2 %q", s.at(1), s.at(2))
+	}
+}
+
 func TestEnvironmentsAreApart(t *testing.T) {
 	s := newStage(t, 2)
 	other := copies.Environment{NamespacedName: alice.NamespacedName, UID: alice.UID + "0"}

@@ -11,7 +11,7 @@
 // # Rows
 //
 //	environment/{uid}         that there may be rows of an environment, and what it is called
-//	current/{uid}             the revision that was put last
+//	current/{uid}             the revision that was put last, 0 while the environment has none as a whole
 //	head/{uid}/{revision}     which objects were applied as of a revision, and where their content is
 //	content/{uid}/{number}    the content of an object, once for all revisions that have it; the number is a random one
 //

@@ -13,18 +13,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
+// between is in the place of a revision when the environment has none.
+const between = 0
+
 // history is what there is of an environment.
 type history struct {
-	// current is the revision that was put last, 0 if none was.
+	// current is the revision that was put last.
 	current int64
 	heads   map[int64]head
 }
 
-// with is the history after another head has been put.
+// with is the history after another head has been put. That between revisions goes when there is one again.
 func (h history) with(revision int64, next head) history {
 	after := history{revision, maps.Clone(h.heads)}
+	delete(after.heads, between)
 	after.heads[revision] = next
 	return after
+}
+
+// revisions are those that there is something of, the lowest first.
+func (h history) revisions() []int64 {
+	revisions := slices.Sorted(maps.Keys(h.heads))
+	return slices.DeleteFunc(revisions, func(revision int64) bool { return revision == between })
 }
 
 func (h history) equal(other history) bool {

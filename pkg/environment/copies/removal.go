@@ -6,8 +6,6 @@ package copies
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,12 +13,16 @@ import (
 
 // prune removes the revisions that are too old, and then what nothing names any more.
 func (c *Copies) prune(ctx context.Context, uid types.UID, before, after history) error {
-	revisions := slices.Sorted(maps.Keys(after.heads))
-	var keys []string
+	revisions := after.revisions()
 	for _, revision := range revisions[:max(len(revisions)-c.keep, 0)] {
 		if revision != after.current {
-			keys = append(keys, headsOf(uid)+numbered(revision))
 			delete(after.heads, revision)
+		}
+	}
+	var keys []string
+	for revision := range before.heads {
+		if after.heads[revision] == nil {
+			keys = append(keys, headsOf(uid)+numbered(revision))
 		}
 	}
 	for number := range before.contents().Difference(after.contents()) {

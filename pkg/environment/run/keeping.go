@@ -4,7 +4,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -54,13 +53,16 @@ func addTo(change *copies.Change, step plan.Step) {
 // isWhole says whether a plan is about all that the environment has.
 func (r *running) isWhole() bool { return r.Action != v1alpha1.SyncActionCluster && len(r.Only) == 0 }
 
-// heldRevision is the one that the environment has: another one once all of that is done, the one before until then.
+// heldRevision is the one that the environment has as a whole, 0 if it has none: what an attempt has written that did not come to
+// its end, or what was brought of some workloads, is no state to go back to.
 func (r *running) heldRevision(ctx context.Context, s plan.Situation, done bool) (int64, error) {
-	if done && r.isWhole() {
+	switch {
+	case done && r.isWhole():
 		return s.Revision, nil
+	case done && len(r.Only) == 0:
+		return r.Copies.Revision(ctx, r.Environment.UID)
 	}
-	before, err := r.Copies.Revision(ctx, r.Environment.UID)
-	return cmp.Or(before, s.Revision), err
+	return 0, nil
 }
 
 // stale are copies of what is neither wanted nor there any more. What only the source lacks for now is still wanted.

@@ -138,6 +138,9 @@ func TestDeath(t *testing.T) {
 			if result := s.sync(); len(result.Written) > 0 {
 				t.Errorf("once more it writes %v", result.Written)
 			}
+			if got := s.appliedAt(1, "web"); !strings.Contains(got, "web:1") {
+				t.Errorf("as of revision 1 there was %s", got)
+			}
 		})
 	}
 }
@@ -253,7 +256,7 @@ func TestTargetThatIsNotThere(t *testing.T) {
 }
 
 func TestWhatIsKept(t *testing.T) {
-	t.Run("of a part, the revision stays", func(t *testing.T) {
+	t.Run("of a part, what was applied as of a revision stays", func(t *testing.T) {
 		s := newStage(t)
 		s.sync()
 		s.next()
@@ -262,8 +265,11 @@ func TestWhatIsKept(t *testing.T) {
 		if result, err := s.runner().Run(t.Context(), request); err != nil || !result.Complete {
 			t.Fatalf("%v: %+v", err, result)
 		}
-		if got := s.copied(); !strings.HasPrefix(got, "1: ") || !strings.Contains(got, "worker") {
+		if got := s.copied(); !strings.HasPrefix(got, "0: ") || !strings.Contains(got, "worker") {
 			t.Errorf("kept %s", got)
+		}
+		if got := s.appliedAt(1, "web"); !strings.Contains(got, "web:1") {
+			t.Errorf("as of revision 1 there was %s", got)
 		}
 	})
 	t.Run("of what workloads refer to, it stays as well", func(t *testing.T) {

@@ -326,6 +326,21 @@ func (s *stage) copied() string {
 	return strings.Join(names, " ")
 }
 
+// appliedAt is an object as it was applied as of a revision.
+func (s *stage) appliedAt(revision int64, name string) string {
+	s.Helper()
+	applied, _, err := s.copies().At(s.Context(), s.environment.UID, revision)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, o := range applied {
+		if o.GetName() == name {
+			return fmt.Sprint(o.Object)
+		}
+	}
+	return ""
+}
+
 // written are the writes of some requests, and dry those that were only tried.
 func written(requests []string) (writes, dry []string) {
 	for _, request := range requests {
