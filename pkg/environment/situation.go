@@ -13,7 +13,7 @@ import (
 )
 
 // annotationRequest is the id of the request that last moved a record, where the record's batch does not say it.
-const annotationRequest = "configbutler.ai/request"
+const annotationRequest = v1alpha1.AnnotationRequest
 
 // verdict is why something is not as it should be; the zero value says that it is.
 type verdict struct{ reason, message string }

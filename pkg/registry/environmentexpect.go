@@ -23,7 +23,7 @@ func (r *environmentRequests) expectCatalogSync(
 	if expected == "" || expected == newest {
 		return nil
 	}
-	if pinned := environment.Spec.PinnedRevision; pinned != nil && expected == recordOfRevision(catalog, environment, *pinned) {
+	if pinned := environment.Spec.PinnedRevision; pinned != nil && expected == recordOfRevision(catalog, *pinned) {
 		return nil
 	}
 	reason := fmt.Sprintf("spec.expectedCatalogSync is %s, and AppCatalog %s offers nothing yet", expected, catalog.Name)

@@ -28,17 +28,17 @@ func newEnvironment(t *testing.T, storage *registry.Storage, change func(envt)) 
 			c.Status.Workloads = append(c.Status.Workloads, configbutler.CatalogEntry{Kind: configbutler.WorkloadDeployment, Name: name, Revision: 5})
 		}
 	})
-	wanted := environment()
-	wanted.Status = configbutler.EnvironmentStatus{
-		ObservedGeneration: 1, AppliedRevision: 4, LatestRevision: 5, AppliedCatalogSync: "shop-older", LatestCatalogSync: "shop-newer",
-		ChangedWorkloadCount: 2, History: history(4, 3),
-	}
-	change(wanted)
 	createEnvironment(as(t, "eve"), t, storage, environment())
-	if err := editEnvironment(in(t), storage, "environments/status", func(e envt) { e.Status = wanted.Status }); err != nil {
+	if err := editEnvironment(in(t), storage, "environments/status", func(e envt) {
+		status := &e.Status
+		status.ObservedGeneration, status.PendingEdits, status.History, status.ChangedWorkloadCount = 1, nil, history(4, 3), 2
+		status.AppliedRevision, status.AppliedCatalogSync = 4, "shop-older"
+		status.LatestRevision, status.LatestCatalogSync = 5, "shop-newer"
+		change(e)
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := editEnvironment(in(t), storage, "environments", func(e envt) { e.Spec, e.Finalizers = wanted.Spec, wanted.Finalizers }); err != nil {
+	if err := editEnvironment(in(t), storage, "environments", change); err != nil {
 		t.Fatal(err)
 	}
 	return storedEnvironment(t, storage)

@@ -83,20 +83,18 @@ func (p *plans) plan(ctx context.Context, environment *configbutler.Environment,
 	if err := v1alpha1.Convert_v1alpha1_SyncPlan_To_configbutler_SyncPlan(planned, out, nil); err != nil {
 		return nil, fmt.Errorf("converting a plan: %w", err)
 	}
-	out.CatalogSync = recordOfRevision(catalog, environment, out.Revision)
+	out.CatalogSync = recordOfRevision(catalog, out.Revision)
 	return out, nil
 }
 
 // recordOfRevision is the record of a revision of a catalog, empty when nobody knows it any more.
-func recordOfRevision(catalog *configbutler.AppCatalog, environment *configbutler.Environment, revision int64) string {
+func recordOfRevision(catalog *configbutler.AppCatalog, revision int64) string {
 	if revision != 0 && revision == catalog.Status.Revision {
 		return catalog.Status.LatestSync
 	}
-	for _, history := range [][]configbutler.CatalogRevision{catalog.Status.History, environment.Status.History} {
-		for _, there := range history {
-			if there.Revision == revision {
-				return there.SyncStatus
-			}
+	for _, there := range catalog.Status.History {
+		if there.Revision == revision {
+			return there.SyncStatus
 		}
 	}
 	return ""

@@ -65,12 +65,15 @@ func (r *environmentRequests) note(
 	})
 }
 
-// awaitTaken waits a while until a request that was noted has been taken up, and returns the environment as it is then; nil
-// when nobody has taken it up.
-func (r *environmentRequests) awaitTaken(ctx context.Context, noted *configbutler.Environment, id string) *configbutler.Environment {
+// awaitTaken waits a while until a request that was noted is over, or begun says that it has begun. Then it returns the
+// environment as it is; otherwise nil.
+func (r *environmentRequests) awaitTaken(
+	ctx context.Context, noted *configbutler.Environment, id string, begun func() bool,
+) *configbutler.Environment {
 	var taken *configbutler.Environment
 	await(ctx, r.patience, r.statuses, noted.Name, noted.ResourceVersion, func(now *configbutler.Environment) bool {
-		if slices.ContainsFunc(now.Status.PendingRequests, func(p configbutler.PendingEnvironmentRequest) bool { return p.ID == id }) {
+		waits := slices.ContainsFunc(now.Status.PendingRequests, func(p configbutler.PendingEnvironmentRequest) bool { return p.ID == id })
+		if waits && !begun() {
 			return false
 		}
 		taken = now

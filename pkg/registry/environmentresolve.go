@@ -59,18 +59,25 @@ func (r *environmentRequests) carryOutResolution(
 		return nil
 	}
 	records := r.conflicted(ctx, environment)
-	if r.awaitTaken(ctx, environment, pending.ID) == nil {
+	if r.awaitTaken(ctx, environment, pending.ID, func() bool { return r.moved(ctx, records) }) == nil {
 		answer.Message = waiting(environment, pending.ID)
 		return nil
 	}
+	r.moved(ctx, records)
 	answer.Message = "Decided: " + decided
-	for i, record := range records {
-		if now, err := recordCalled(ctx, r.records, record.Name); err == nil {
-			records[i] = now
-		}
-	}
 	tell(answer, records...)
 	return nil
+}
+
+// moved reads records anew, and says whether one of them is in another state than before.
+func (r *environmentRequests) moved(ctx context.Context, records []*v1alpha1.SyncStatus) bool {
+	moved := false
+	for i, record := range records {
+		if now, err := recordCalled(ctx, r.records, record.Name); err == nil {
+			records[i], moved = now, moved || now.Status.State != v1alpha1.SyncStateConflicted
+		}
+	}
+	return moved
 }
 
 // conflicted are the records of an environment's runs that have met conflicts nobody has decided about.
@@ -151,7 +158,7 @@ func (r *environmentRequests) carryOutRediscovery(
 		answer.Message = "Would find anew what workloads refer to (dry run)"
 		return nil
 	}
-	found := r.awaitTaken(ctx, environment, pending.ID)
+	found := r.awaitTaken(ctx, environment, pending.ID, func() bool { return false })
 	if found == nil {
 		answer.Message = waiting(environment, pending.ID)
 		return nil

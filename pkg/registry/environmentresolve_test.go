@@ -54,7 +54,7 @@ func TestConflictsAreResolved(t *testing.T) {
 		if err := storage.Records.Write(t.Context(), moved); err != nil {
 			return err
 		}
-		return taken(in(t), storage, asIs)
+		return editEnvironment(in(t), storage, "environments/status", func(e envt) { e.Status.ActiveSyncs = []string{record.Name} })
 	})
 	request := resolution(choice("web", image), choice("web", "/spec/replicas"))
 	answer, err := ask(as(t, "jane"), storage, "environments/resolve", "alice", request)

@@ -72,7 +72,11 @@ func (r *environmentRequests) carryOutSync(ctx context.Context, name string, req
 func (r *environmentRequests) answerSync(
 	ctx context.Context, noted *configbutler.Environment, request *configbutler.PendingEnvironmentRequest, answer *configbutler.RequestOutcome,
 ) {
-	taken := r.awaitTaken(ctx, noted, request.ID)
+	var records []*v1alpha1.SyncStatus
+	taken := r.awaitTaken(ctx, noted, request.ID, func() bool {
+		records = r.recordsOfSync(ctx, noted, request)
+		return len(records) > 0
+	})
 	if taken == nil {
 		answer.Message = waiting(noted, request.ID)
 		_, name := r.recordOf(ctx, noted, v1alpha1.SyncTypeEnvironment, request.ID)
@@ -81,36 +85,34 @@ func (r *environmentRequests) answerSync(
 		}
 		return
 	}
-	records := r.recordsOfSync(ctx, noted, request)
 	answer.Message = "The request is taken up"
-	tell(answer, records...)
-	if len(records) == 0 {
+	if records = r.recordsOfSync(ctx, noted, request); len(records) == 0 {
 		answer.Message = fmt.Sprintf("Nothing is recorded of the request; Environment %s says: %s", taken.Name, environmentSentence(taken))
 	}
+	tell(answer, records...)
 }
 
-// recordsOfSync are the records of a run that was asked for: the one of workloads, and the one of what they refer to, which may
-// have been there before.
+// recordsOfSync are the records of a run that was asked for, once it has one: of what workloads refer to, one that was there before
+// may have become it, and ends with a run of everything.
 func (r *environmentRequests) recordsOfSync(
 	ctx context.Context, noted *configbutler.Environment, request *configbutler.PendingEnvironmentRequest,
 ) []*v1alpha1.SyncStatus {
+	refreshes := request.Sync.Action == configbutler.SyncActionCluster
+	of := v1alpha1.SyncTypeEnvironment
+	if refreshes {
+		of = v1alpha1.SyncTypeDependency
+	}
 	var records []*v1alpha1.SyncStatus
-	if request.Sync.Action != configbutler.SyncActionCluster {
-		if record, _ := r.recordOf(ctx, noted, v1alpha1.SyncTypeEnvironment, request.ID); record != nil {
-			records = append(records, record)
-		}
-	}
-	if request.Sync.Action == configbutler.SyncActionCatalog {
-		return records
-	}
-	record, _ := r.recordOf(ctx, noted, v1alpha1.SyncTypeDependency, request.ID)
-	if open := noted.Status.LatestDependencySync; record == nil && open != "" {
-		if found, err := recordCalled(ctx, r.records, open); err == nil {
-			record = found
-		}
-	}
-	if record != nil {
+	if record, _ := r.recordOf(ctx, noted, of, request.ID); record != nil {
 		records = append(records, record)
+	}
+	open, err := recordCalled(ctx, r.records, noted.Status.LatestDependencySync)
+	if err != nil {
+		return records // There is none, or it has been deleted.
+	}
+	begun := len(records) > 0 && request.Sync.Action == configbutler.SyncActionAll && len(request.Sync.Workloads) == 0
+	if begun || refreshes && open.Annotations[v1alpha1.AnnotationRequest] == request.ID {
+		records = append(records, open)
 	}
 	return records
 }

@@ -68,6 +68,10 @@ func TestSyncOfAnEnvironmentIsAnswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			storage := newStorage(t)
 			newEnvironment(t, storage, asIs)
+			var open *v1alpha1.SyncStatus
+			if tt.open {
+				open = prompts(t, storage)
+			}
 			var names []any
 			wait := leading(t, storage, asked, func(e envt) error {
 				request := e.Status.PendingRequests[0]
@@ -78,18 +82,21 @@ func TestSyncOfAnEnvironmentIsAnswered(t *testing.T) {
 					}
 					names = append(names, record.Name)
 				}
-				return taken(in(t), storage, asIs)
+				if len(tt.records) == 0 {
+					open.Annotations = map[string]string{v1alpha1.AnnotationRequest: request.ID}
+					if err := storage.Records.Write(t.Context(), open); err != nil {
+						return err
+					}
+				}
+				return editEnvironment(in(t), storage, "environments/status", func(e envt) { e.Status.ActiveSyncs = []string{"alice-active"} })
 			})
-			if tt.open {
-				prompts(t, storage)
-			}
 			answer, err := ask(as(t, "jane"), storage, "environments/sync", "alice", requestOf(func(s *configbutler.SyncRequestSpec) { s.Action = tt.action }))
 			if err != nil {
 				t.Fatal(err)
 			}
 			wait()
-			if open := storedEnvironment(t, storage).Status.LatestDependencySync; tt.open && tt.action != configbutler.SyncActionCatalog {
-				names = append(names, open)
+			if open != nil && tt.action != configbutler.SyncActionCatalog {
+				names = append(names, open.Name)
 			}
 			var told []any
 			for _, name := range answer.Status.SyncStatuses {
@@ -258,9 +265,13 @@ func TestSyncOfAnEnvironmentRefuses(t *testing.T) {
 // Whoever has seen what is there is let through, also in an environment that stays at an earlier revision.
 func TestSyncOfAnEnvironmentAsItWasSeen(t *testing.T) {
 	storage := newStorage(t, impatient)
-	newEnvironment(t, storage, func(e envt) {
-		e.Status.History[1].SyncStatus, e.Spec.PinnedRevision = "shop-pinned", new(int64(3))
-	})
+	newEnvironment(t, storage, func(e envt) { e.Spec.PinnedRevision = new(int64(3)) })
+	if err := editCatalog(in(t), storage, "appcatalogs/status", func(c *configbutler.AppCatalog) {
+		c.Status.History = history(5, 4, 3)
+		c.Status.History[0].SyncStatus, c.Status.History[2].SyncStatus = "shop-newer", "shop-pinned"
+	}); err != nil {
+		t.Fatal(err)
+	}
 	open := prompts(t, storage).Name
 	for _, expected := range []string{"shop-newer", "shop-pinned"} {
 		if _, err := ask(as(t, "jane"), storage, "environments/sync", "alice", requestOf(func(s *configbutler.SyncRequestSpec) {

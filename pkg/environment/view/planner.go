@@ -75,7 +75,7 @@ func (p *Planner) show(
 // somebody forces another one.
 func Request(e *v1alpha1.Environment, request v1alpha1.SyncRequestSpec) gather.Request {
 	planned := gather.Request{Environment: e, Action: request.Action, Only: request.Workloads, Force: request.Force}
-	if pinned := e.Spec.PinnedRevision; pinned != nil && !request.Force {
+	if pinned := e.Spec.PinnedRevision; pinned != nil && !request.Force && request.Action != v1alpha1.SyncActionCluster {
 		planned.Revision = *pinned
 	}
 	return planned

@@ -20,3 +20,7 @@ const (
 	// LabelSyncType is the type of a SyncStatus.
 	LabelSyncType = "configbutler.ai/sync-type"
 )
+
+// AnnotationRequest is the id of the request, in status.pendingRequests of an Environment, that a record was last moved for which
+// another batch had begun.
+const AnnotationRequest = "configbutler.ai/request"
