@@ -34,6 +34,8 @@ type Config struct {
 	Validation validation.Options
 	// Recorder takes in who has made each change of the kinds that are served. Optional.
 	Recorder registry.Recorder
+	// Plans say what syncs of environments would change. Optional: without it, nothing is planned.
+	Plans registry.Plans
 
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory
@@ -76,6 +78,8 @@ func (c CompletedConfig) New() (*Server, error) {
 		Clock:           c.config.Clock,
 		Validation:      c.config.Validation,
 		Recorder:        c.config.Recorder,
+		Plans:           c.config.Plans,
+		Authorizer:      c.generic.Authorization.Authorizer,
 		RecordAdmission: namespaces,
 	})
 	if err != nil {

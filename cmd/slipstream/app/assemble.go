@@ -18,6 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/placement"
+	"github.com/configbutler/slipstream/pkg/environment/view"
 	"github.com/configbutler/slipstream/pkg/loop"
 )
 
@@ -51,6 +52,8 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
+	plans := view.NewPlanner()
+	config.Plans = plans
 	server, err := config.Complete().New()
 	if err != nil {
 		return nil, err
@@ -68,6 +71,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
+	plans.Runner = runner
 	controllers := controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, server: server, store: store, reports: reports, runner: runner,
 	}
