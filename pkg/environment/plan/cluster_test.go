@@ -119,11 +119,8 @@ func (n *namespace) stored(o *unstructured.Unstructured) *unstructured.Unstructu
 // defaults sets what an API server does in a list that is one field, and what it generates for a Job.
 func defaults(fields map[string]any) {
 	if spec, ok := fields["spec"].(map[string]any); ok && fields["kind"] == "Job" {
-		made := map[string]any{controllerUID: "made"}
-		spec["selector"] = map[string]any{"matchLabels": made}
-		if template, ok := spec["template"].(map[string]any); ok {
-			template["metadata"] = map[string]any{"labels": made}
-		}
+		spec["selector"] = map[string]any{"matchLabels": map[string]any{controllerUID: "made"}}
+		_ = unstructured.SetNestedField(spec, "made", "template", "metadata", "labels", controllerUID)
 	}
 	claims, _, _ := unstructured.NestedSlice(fields, "spec", "volumeClaimTemplates")
 	for _, claim := range claims {
