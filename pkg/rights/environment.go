@@ -25,12 +25,6 @@ var writeVerbs = []string{"create", "patch", "delete"}
 func OfEnvironment(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
 	permissions := []Permission{usesCatalog(e)}
 	permissions = append(permissions, copiesSecrets(e, catalog)...)
-	if name := e.Spec.ServiceAccountName; name != "" {
-		permissions = append(permissions, Permission{
-			Verbs: []string{"impersonate"}, Namespace: e.Namespace, Resources: []string{"serviceaccounts"}, Name: name,
-			Cause: "whose permissions automatic syncs would have", Remedy: "or leave out spec.serviceAccountName",
-		})
-	}
 	if e.Spec.CreateNamespace {
 		permissions = append(permissions, Permission{
 			Verbs: []string{"create"}, Resources: []string{"namespaces"},
@@ -38,6 +32,18 @@ func OfEnvironment(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Perm
 		})
 	}
 	return append(permissions, writes(e, catalog)...)
+}
+
+// OfAccount is to act as the account for which an environment is synced by itself, if it names one. Who names it lets it do what
+// syncs will take later.
+func OfAccount(e *v1alpha1.Environment) []Permission {
+	if e.Spec.ServiceAccountName == "" {
+		return nil
+	}
+	return []Permission{{
+		Verbs: []string{"impersonate"}, Namespace: e.Namespace, Resources: []string{"serviceaccounts"}, Name: e.Spec.ServiceAccountName,
+		Cause: "whose permissions automatic syncs would have", Remedy: "or leave out spec.serviceAccountName",
+	}}
 }
 
 // catalogOf is where an environment's catalog is.

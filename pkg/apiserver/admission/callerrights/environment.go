@@ -22,7 +22,8 @@ func (p *Plugin) wantedByEnvironment(ctx context.Context, e *v1alpha1.Environmen
 	if before, ok := old.(*v1alpha1.Environment); ok && asksForNoMore(&e.Spec, &before.Spec) {
 		return wanted{}, nil
 	}
-	return p.doneFor(ctx, e)
+	done, err := p.doneFor(ctx, e)
+	return wanted{permissions: append(rights.OfAccount(e), done.permissions...)}, err
 }
 
 // asksForNoMore says whether an environment has nothing written that it had not before. Everything counts but what is left out

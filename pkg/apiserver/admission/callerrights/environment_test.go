@@ -178,7 +178,7 @@ func TestWhatAnEnvironmentTakes(t *testing.T) {
 		{
 			name: "the permissions of an account", existing: shop,
 			obj:  environment(func(s environmentSpec) { s.ServiceAccountName = "syncer" }),
-			asks: slices.Concat([]string{usesCatalog, getsSecrets, "impersonate serviceaccounts teams/syncer"}, builds("deployments.apps")),
+			asks: slices.Concat([]string{"impersonate serviceaccounts teams/syncer"}, buildsShop),
 		},
 		{
 			name: "a catalog of another namespace", existing: shop,
@@ -288,8 +288,10 @@ func TestWhatRequestsForAnEnvironmentTake(t *testing.T) {
 		{"another attempt of no record", requestAt("syncstatuses", "retry", "bob-1", retry), nil},
 		{"a sync of a catalog", requestAt("appcatalogs", "sync", "alice", &configbutler.CatalogSync{}), nil},
 	}
+	existing := among(catalog())
+	existing.environments[0].Spec.ServiceAccountName = "syncer" // Nobody acts as it here.
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { asksFor(t, tt.asked, among(catalog()), tt.asks) })
+		t.Run(tt.name, func(t *testing.T) { asksFor(t, tt.asked, existing, tt.asks) })
 	}
 }
 
