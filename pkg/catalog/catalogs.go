@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
@@ -43,6 +42,7 @@ type catalogs struct {
 	events     *events
 	unseen     *unseen
 	gone       gone
+	standing   Standing
 	// lost are the catalogs whose editors may not read any more what they show.
 	lost obstacles
 	// queue has the namespaces that are to be looked at.
@@ -53,9 +53,6 @@ type catalogs struct {
 
 // run follows until ctx ends.
 func run(ctx context.Context, config Config, edge edge) error {
-	if config.Clock == nil {
-		config.Clock = clock.RealClock{}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	var group wait.Group
 	defer group.Wait()
@@ -97,7 +94,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
 	c := &catalogs{
 		config: config, informers: externalversions.NewSharedInformerFactory(config.Slipstream, 0),
-		interests: newInterests(), unseen: newUnseen(), authors: edge.authors, replan: make(chan struct{}, 1),
+		interests: newInterests(), unseen: newUnseen(), authors: edge.authors, standing: edge.standing, replan: make(chan struct{}, 1),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: config.Clock}),
 	}
 	var err error

@@ -22,6 +22,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/landing"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -98,9 +99,17 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a client for Events: %w", err)
 	}
-	return run(ctx, c.Config, edge{
+	config := c.Config
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	standing, err := rights.Connect(config.Cluster, config.Clock)
+	if err != nil {
+		return err
+	}
+	return run(ctx, config, edge{
 		discovery: clients.Discovery, dynamic: clients.Dynamic, metadata: clients.Metadata,
-		events: announce.NewRecorder(ctx, cluster),
+		events: announce.NewRecorder(ctx, cluster), standing: standing,
 	})
 }
 
@@ -113,6 +122,8 @@ type edge struct {
 	authors Authors
 	// events make Events there.
 	events announce.Recorder
+	// standing knows what the editors of catalogs may read there.
+	standing Standing
 }
 
 var _ source.Discoverer = &discovery.DiscoveryClient{}

@@ -12,8 +12,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// obstacles are why catalogs cannot become what their records say that they are already. No record can say it: one that
-// tells of a change does not fail any more. A server that starts finds them again.
+// obstacles are why catalogs cannot go on, by their UIDs, where no record can say it: one that tells already of the change does
+// not fail any more, and one that may not be made is not there. A server that starts finds them again.
 type obstacles struct {
 	mu sync.Mutex
 	of map[types.UID]verdict

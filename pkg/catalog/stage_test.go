@@ -66,6 +66,8 @@ type stage struct {
 	// facts are those of an audit whose place the real thing takes; nil: authors knows.
 	facts  attribution.Facts
 	events *eventLog
+	// standing knows what editors may read; nil: nobody answers for a catalog.
+	standing Standing
 	// capacity is that of the intake, 0 for its own.
 	capacity int
 	// log is what a mirror tells of its commits in the same process, where mirrored says that there is one.
@@ -197,7 +199,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := run(ctx, config, edge{served{}, s.source, s.meta, authors, s.events}); err != nil && ctx.Err() == nil {
+		if err := run(ctx, config, edge{served{}, s.source, s.meta, authors, s.events, s.standing}); err != nil && ctx.Err() == nil {
 			s.Error(err)
 		}
 	}()

@@ -49,8 +49,9 @@ func (c *catalogs) turn(ctx context.Context, namespace string) error {
 		return err
 	}
 	c.endPauses(namespace, following)
-	able, err := c.resumeAll(ctx, namespace, following)
-	errs := []error{err, c.keeper.nameLanded(ctx, namespace)}
+	permitted, unknown := c.permitted(ctx, namespace, following)
+	able, err := c.resumeAll(ctx, namespace, permitted)
+	errs := []error{unknown, err, c.keeper.nameLanded(ctx, namespace)}
 	if c.unexplained(namespace, able) {
 		c.queue.AddAfter(namespace, explainInterval)
 	} else {
@@ -115,7 +116,7 @@ func (c *catalogs) recordBatch(
 // endBatch ends a batch that some catalogs have been brought up to date with. The others do not keep the next batch from
 // them: that one compares everything, and finds what they have missed.
 func (c *catalogs) endBatch(ctx context.Context, batch intake.Batch, with int) error {
-	if with < len(c.following(batch.Namespace)) {
+	if with < len(c.unhindered(batch.Namespace)) {
 		c.intake.Resync(batch.Namespace, intake.Missed)
 	}
 	return c.intake.Done(ctx, batch)

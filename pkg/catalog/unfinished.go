@@ -126,8 +126,12 @@ func outdated(record *v1alpha1.SyncStatus, catalog *v1alpha1.AppCatalog) bool {
 	return syncrecord.IsEdit(batch) && batch != syncrecord.EditBatch(catalog.Status.ObservedGeneration)
 }
 
-// trouble is why a catalog does not offer what its spec wants: what failed last and is not settled.
+// trouble is why a catalog does not offer what its spec wants: what its editor may not read any more, or what failed last and is
+// not settled.
 func (c *catalogs) trouble(catalog *v1alpha1.AppCatalog) verdict {
+	if lost := c.lost.get(catalog.UID); !lost.ok() {
+		return lost
+	}
 	out := c.keeper.obstacles.get(catalog.UID)
 	records := c.unseen.over(c.records(catalog), catalog.UID)
 	slices.SortFunc(records, compareDetection)

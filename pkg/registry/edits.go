@@ -12,11 +12,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // edit is a change of a spec, its creation included.
@@ -26,6 +29,16 @@ type edit struct {
 	// user is who made it, as authenticated; nil when nobody is known to have.
 	user user.Info
 	time metav1.Time
+}
+
+// author is who made the change, nil when nobody is known to have.
+func (e edit) author() *configbutler.AutomatedBy {
+	if e.user == nil {
+		return nil
+	}
+	return &configbutler.AutomatedBy{
+		Username: e.user.GetName(), UID: types.UID(e.user.GetUID()), Groups: slices.Clone(e.user.GetGroups()), Time: e.time,
+	}
 }
 
 // edits say how a kind keeps in its status who has changed its spec, until a controller has seen to it. They are written
@@ -51,7 +64,7 @@ func admitEdits(waiting int, newest, actor, what string) error {
 		"%d changes of this %s, by several users in turn, wait to be taken over; its conditions say why", waiting, what), editRetrySeconds)
 }
 
-// catalogEdits keep the changes of a catalog that it does not show yet.
+// catalogEdits keep the changes of a catalog that it does not show yet, and who answers for what it shows.
 func catalogEdits() *edits[*configbutler.AppCatalog] {
 	newest := func(waiting []configbutler.CatalogEdit) string {
 		if len(waiting) == 0 {
@@ -64,7 +77,10 @@ func catalogEdits() *edits[*configbutler.AppCatalog] {
 			waiting := stored.Status.PendingEdits
 			return admitEdits(len(waiting), newest(waiting), actor, "catalog")
 		},
-		note: func(obj, _ *configbutler.AppCatalog, e edit) {
+		note: func(obj, old *configbutler.AppCatalog, e edit) {
+			if old == nil || !showsNoMore(&obj.Spec, &old.Spec) {
+				obj.Status.EditedBy = e.author()
+			}
 			if e.user == nil {
 				return
 			}
@@ -75,6 +91,17 @@ func catalogEdits() *edits[*configbutler.AppCatalog] {
 			obj.Status.PendingEdits = slices.Concat(before, []configbutler.CatalogEdit{{Generation: e.generation, Actor: actor, Time: e.time}})
 		},
 	}
+}
+
+// showsNoMore says whether a change of a catalog takes no right to read its source, so that its author stays who answers for it.
+func showsNoMore(spec, before *configbutler.AppCatalogSpec) bool {
+	var versions [2]v1alpha1.AppCatalogSpec
+	for i, version := range []*configbutler.AppCatalogSpec{spec, before} {
+		if v1alpha1.Convert_configbutler_AppCatalogSpec_To_v1alpha1_AppCatalogSpec(version, &versions[i], nil) != nil {
+			return false // The same conversion stores it.
+		}
+	}
+	return rights.CatalogShowsNoMore(&versions[0], &versions[1])
 }
 
 // beginUpdate refuses a change of the spec that cannot be noted. What notes it, PrepareForUpdate, cannot fail.

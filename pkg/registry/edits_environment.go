@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -91,12 +90,8 @@ func automatedBy(obj, old *configbutler.Environment, e edit) *configbutler.Autom
 		return nil
 	case old != nil && old.Spec.AutoSync && doesNoMore(&obj.Spec, &old.Spec):
 		return old.Status.AutomatedBy
-	case e.user == nil:
-		return nil
 	}
-	return &configbutler.AutomatedBy{
-		Username: e.user.GetName(), UID: types.UID(e.user.GetUID()), Groups: slices.Clone(e.user.GetGroups()), Time: e.time,
-	}
+	return e.author()
 }
 
 // doesNoMore says whether automatic syncs do nothing that they did not do before, on nobody else's permissions. Everything

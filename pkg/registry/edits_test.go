@@ -247,6 +247,53 @@ func TestNobodyForgesRequests(t *testing.T) {
 	}
 }
 
+// Whoever has a catalog show more answers for all of it, since nobody could have done so without the right to read it.
+func TestWhoAnswersForACatalog(t *testing.T) {
+	web := configbutler.WorkloadReference{Kind: configbutler.WorkloadDeployment, Name: "web"}
+	shadowed := catalog()
+	shadowed.Spec.PreviewOnly, shadowed.Spec.Workloads = true, append(shadowed.Spec.Workloads, configbutler.WorkloadReference{Kind: web.Kind, Name: "api"})
+	shadowed.Status.EditedBy = &configbutler.AutomatedBy{Username: "somebody-else"}
+	for _, test := range []struct {
+		name, user string
+		change     func(*configbutler.AppCatalog)
+		want       string
+	}{
+		{"nothing", "joe", func(*configbutler.AppCatalog) {}, "jane"},
+		{"how many revisions are kept", "joe", limit(5), "jane"},
+		{"a workload less", "joe", func(o *configbutler.AppCatalog) { o.Spec.Workloads = []configbutler.WorkloadReference{web} }, "jane"},
+		{"a pause", "joe", func(o *configbutler.AppCatalog) { o.Spec.PauseUntil = new(metav1.NewTime(noon)) }, "jane"},
+		{"the status", "joe", func(o *configbutler.AppCatalog) { o.Status.EditedBy.Username = "joe" }, "jane"},
+		{"a patch", "joe", func(o *configbutler.AppCatalog) {
+			o.Spec.Patches = []configbutler.Patch{{Target: configbutler.PatchTarget{Kind: "Deployment"}, Type: configbutler.PatchMerge, Patch: "spec: {paused: true}"}}
+		}, "joe"},
+		{"Secrets", "joe", func(o *configbutler.AppCatalog) { o.Spec.Secrets = configbutler.CatalogSecretsShared }, "joe"},
+		{"what was only shown", "joe", func(o *configbutler.AppCatalog) { o.Spec.PreviewOnly = false }, "joe"},
+		{"what was only shown, by nobody", "", func(o *configbutler.AppCatalog) { o.Spec.PreviewOnly = false }, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			storage := newStorage(t)
+			if err := createCatalog(as(t, "jane"), storage, shadowed.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+			if err := editCatalog(as(t, test.user), storage, "appcatalogs", test.change); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if by := storedCatalog(t, storage).Status.EditedBy; by != nil {
+				got = by.Username
+			}
+			if got != test.want {
+				t.Errorf("edited by %q, want %q", got, test.want)
+			}
+			forge := func(o *configbutler.AppCatalog) { o.Status.EditedBy = &configbutler.AutomatedBy{Username: "root"} }
+			err := editCatalog(as(t, "mallory"), storage, "appcatalogs/status", forge)
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "status.editedBy: Forbidden: only the server writes it") {
+				t.Errorf("forged: %v", err)
+			}
+		})
+	}
+}
+
 func TestNobodyForgesRequestsToADestination(t *testing.T) {
 	storage := newStorage(t)
 	forged := create(t, storage, "gitdestinations", destination()).(*configbutler.GitDestination)

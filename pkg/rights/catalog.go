@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -50,4 +51,24 @@ func remedyWithout(kind v1alpha1.WorkloadKind, spec *v1alpha1.AppCatalogSpec) (r
 		return fmt.Sprintf("or leave workloads of kind %s out of spec.workloads", kind), true
 	}
 	return "", false
+}
+
+// CatalogShowsNoMore says whether a catalog shows nothing that it did not show before, to nobody else. Everything counts but
+// what is left out here: when changes of the source are taken over, how many revisions are kept and which of them is
+// offered; that changes are only shown; workloads that are taken out; and Secrets that are shared no longer.
+//
+// Patches count. They can make a workload refer to what it did not, and what it refers to is copied.
+func CatalogShowsNoMore(spec, before *v1alpha1.AppCatalogSpec) bool {
+	was := before.DeepCopy()
+	was.PauseUntil, was.PinnedRevision, was.HistoryLimit = spec.PauseUntil, spec.PinnedRevision, spec.HistoryLimit
+	if spec.PreviewOnly {
+		was.PreviewOnly = true
+	}
+	was.Workloads = slices.DeleteFunc(was.Workloads, func(workload v1alpha1.WorkloadReference) bool {
+		return !slices.Contains(spec.Workloads, workload)
+	})
+	if spec.Secrets == v1alpha1.CatalogSecretsRequester {
+		was.Secrets = spec.Secrets
+	}
+	return equality.Semantic.DeepEqual(spec, was)
 }

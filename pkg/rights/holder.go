@@ -38,6 +38,18 @@ func Automating(e *v1alpha1.Environment) Holder {
 	}
 }
 
+// Editing is by whose permissions a catalog takes changes of its source over, if that is known.
+func Editing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
+	by := catalog.Status.EditedBy
+	if by == nil {
+		return Holder{}, false
+	}
+	return Holder{
+		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
+		takenOver: "nothing is taken over from the source until they may, or until somebody who may sets spec.previewOnly to true and back",
+	}, true
+}
+
 func accountHolder(namespace, name, takenOver string) Holder {
 	info := serviceaccount.UserInfo(namespace, name, "")
 	return Holder{

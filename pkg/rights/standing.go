@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 )
 
@@ -35,6 +36,17 @@ const (
 // and keeps the answers for a while.
 type Standing struct {
 	reviews reviews
+}
+
+// Connect asks the API server that config leads to, whose fairness is all that limits the questions.
+func Connect(config *rest.Config, clock clock.PassiveClock) (*Standing, error) {
+	config = rest.AddUserAgent(rest.CopyConfig(config), "standing-rights")
+	config.QPS = -1
+	client, err := authorizationclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for SubjectAccessReviews: %w", err)
+	}
+	return NewStanding(client.SubjectAccessReviews(), clock), nil
 }
 
 // NewStanding asks with a client that may create SubjectAccessReviews.

@@ -18,7 +18,6 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -81,13 +80,11 @@ func newStage(t *testing.T) stage {
 	s := stage{cluster: &cluster{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1_800_000_000, 0))}
 	server := httptest.NewServer(s.cluster)
 	t.Cleanup(server.Close)
-	client, err := authorizationclient.NewForConfig(&rest.Config{
-		Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
-	})
+	standing, err := rights.Connect(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, s.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.standing = rights.NewStanding(client.SubjectAccessReviews(), s.clock)
+	s.standing = standing
 	return s
 }
 

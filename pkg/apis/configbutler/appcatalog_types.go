@@ -83,6 +83,7 @@ type AppCatalogStatus struct {
 	LatestSync         string
 	Workloads          []CatalogEntry
 	History            []CatalogRevision
+	EditedBy           *AutomatedBy
 	PendingEdits       []CatalogEdit
 	PendingSyncs       []PendingCatalogSync
 }

@@ -67,7 +67,8 @@ type WorkloadsReady struct {
 	Total int32
 }
 
-// AutomatedBy is the user who turned automatic syncs on, as authenticated then. They ask for that user's permissions.
+// AutomatedBy is the user who answers for what the server does by itself, as authenticated then. It asks for that user's
+// permissions.
 type AutomatedBy struct {
 	Username string
 	UID      types.UID

@@ -193,6 +193,11 @@ func (in *AppCatalogStatus) DeepCopyInto(out *AppCatalogStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.EditedBy != nil {
+		in, out := &in.EditedBy, &out.EditedBy
+		*out = new(AutomatedBy)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.PendingEdits != nil {
 		in, out := &in.PendingEdits, &out.PendingEdits
 		*out = make([]CatalogEdit, len(*in))

@@ -459,7 +459,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 					},
 					"previewOnly": {
 						SchemaProps: spec.SchemaProps{
-							Description: "previewOnly records changes of the source without taking them over. Defaults to false.",
+							Description: "previewOnly records changes of the source without taking them over. Whoever ends it has the catalog show more. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -603,6 +603,12 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 							},
 						},
 					},
+					"editedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "editedBy is the user who last had the catalog show more, as whoever creates it does. Nothing is taken over from the source any more when that user may no longer read what the catalog shows; whoever has it show more takes their place. Absent when nobody is known to have: then nobody's permissions are asked for.",
+							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
+						},
+					},
 					"pendingEdits": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -649,7 +655,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.CatalogEdit{}.OpenAPIModelName(), v1alpha1.CatalogEntry{}.OpenAPIModelName(), v1alpha1.CatalogRevision{}.OpenAPIModelName(), v1alpha1.PendingCatalogSync{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			v1alpha1.AutomatedBy{}.OpenAPIModelName(), v1alpha1.CatalogEdit{}.OpenAPIModelName(), v1alpha1.CatalogEntry{}.OpenAPIModelName(), v1alpha1.CatalogRevision{}.OpenAPIModelName(), v1alpha1.PendingCatalogSync{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -734,7 +740,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AutomatedBy is the user who answers for automatic syncs, as authenticated then. They ask for that user's permissions.",
+				Description: "AutomatedBy is the user who answers for what the server does by itself, as authenticated then. It asks for that user's permissions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"username": {
@@ -773,7 +779,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref common.ReferenceCallb
 					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
-							Description: "time is when the user turned them on, or changed what they do.",
+							Description: "time is when the user asked for it, or changed what it does.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},

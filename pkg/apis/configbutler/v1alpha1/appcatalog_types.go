@@ -66,7 +66,8 @@ type AppCatalogSpec struct {
 	// another one what editors have. Only a rollback does not wait. A time that has passed means no pause.
 	// +optional
 	PauseUntil *metav1.Time `json:"pauseUntil,omitempty"`
-	// previewOnly records changes of the source without taking them over. Defaults to false.
+	// previewOnly records changes of the source without taking them over. Whoever ends it has the catalog show more. Defaults
+	// to false.
 	// +optional
 	PreviewOnly bool `json:"previewOnly,omitempty"`
 	// pinnedRevision keeps the catalog at what it was at a revision listed in status.history. What it held then is offered
@@ -164,6 +165,11 @@ type AppCatalogStatus struct {
 	// +listType=map
 	// +listMapKey=revision
 	History []CatalogRevision `json:"history,omitempty"`
+	// editedBy is the user who last had the catalog show more, as whoever creates it does. Nothing is taken over from the
+	// source any more when that user may no longer read what the catalog shows; whoever has it show more takes their place.
+	// Absent when nobody is known to have: then nobody's permissions are asked for.
+	// +optional
+	EditedBy *AutomatedBy `json:"editedBy,omitempty"`
 	// pendingEdits are changes of the spec that the catalog does not show yet, and who made them.
 	// +optional
 	// +listType=map

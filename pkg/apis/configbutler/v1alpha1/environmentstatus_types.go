@@ -159,7 +159,8 @@ type WorkloadsReady struct {
 	Total int32 `json:"total"`
 }
 
-// AutomatedBy is the user who answers for automatic syncs, as authenticated then. They ask for that user's permissions.
+// AutomatedBy is the user who answers for what the server does by itself, as authenticated then. It asks for that user's
+// permissions.
 type AutomatedBy struct {
 	// username is the Kubernetes user.
 	Username string `json:"username"`
@@ -170,7 +171,7 @@ type AutomatedBy struct {
 	// +optional
 	// +listType=atomic
 	Groups []string `json:"groups,omitempty"`
-	// time is when the user turned them on, or changed what they do.
+	// time is when the user asked for it, or changed what it does.
 	Time metav1.Time `json:"time"`
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -56,14 +57,21 @@ func ValidateAppCatalogStatusUpdate(catalog, old *configbutler.AppCatalog) field
 	}
 	errs = append(errs, validateEntries(status.Workloads, statusPath.Child("workloads"))...)
 	errs = append(errs, validateHistory(status.History, status.Revision, statusPath.Child("history"))...)
+	if by := status.EditedBy; by != nil && by.Username == "" {
+		errs = append(errs, field.Required(statusPath.Child("editedBy", "username"), "must be the user who had the catalog show more"))
+	}
 	errs = append(errs, validatePendingEdits(status.PendingEdits, statusPath.Child("pendingEdits"))...)
 	return append(errs, validatePendingCatalogSyncs(status.PendingSyncs, statusPath.Child("pendingSyncs"))...)
 }
 
-// ValidateAppCatalogStatusRequest checks what somebody asks for in a status, besides: edits and requests are recorded by
-// the server, with the user whom it has authenticated, and everybody else can only take them out.
+// ValidateAppCatalogStatusRequest checks what somebody asks for in a status, besides: edits, requests and who answers for what
+// the catalog shows are recorded by the server, with the user whom it has authenticated. Edits and requests can be taken out.
 func ValidateAppCatalogStatusRequest(catalog, old *configbutler.AppCatalog) field.ErrorList {
 	errs := validateOnlyTakenOut(catalog.Status.PendingEdits, old.Status.PendingEdits, statusPath.Child("pendingEdits"))
+	if !equality.Semantic.DeepEqual(catalog.Status.EditedBy, old.Status.EditedBy) {
+		errs = append(errs, field.Forbidden(statusPath.Child("editedBy"),
+			"only the server writes it, when somebody has the catalog show more: it must stay as it is"))
+	}
 	return append(errs, validateOnlyTakenOut(catalog.Status.PendingSyncs, old.Status.PendingSyncs, statusPath.Child("pendingSyncs"))...)
 }
 

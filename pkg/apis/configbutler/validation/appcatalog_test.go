@@ -218,6 +218,10 @@ func TestAppCatalogStatus(t *testing.T) {
 			path: "status.workloads[0].kind", says: `"Deployment"`,
 		},
 		{
+			name: "edited by nobody", do: func(s status) { s.EditedBy = &configbutler.AutomatedBy{} },
+			path: "status.editedBy.username", says: "had the catalog show more",
+		},
+		{
 			name: "an edit by nobody", do: func(s status) { s.PendingEdits = []configbutler.CatalogEdit{{Generation: 2}} },
 			path: "status.pendingEdits[0].actor", says: "the user who made",
 		},

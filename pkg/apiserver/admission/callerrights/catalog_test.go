@@ -91,6 +91,10 @@ func TestWhatACatalogShowsMustBeReadable(t *testing.T) {
 			obj: catalog(func(s spec) { s.Patches = []configbutler.Patch{{Patch: "spec: {}"}} }), old: catalog(),
 		},
 		{
+			name: "what was only shown", asks: ofDeployments,
+			obj: catalog(), old: catalog(func(s spec) { s.PreviewOnly = true }),
+		},
+		{
 			name: "other readers", asks: ofDeployments,
 			obj: catalog(func(s spec) { s.AccessPolicy.NamespacedRules.Mode = configbutler.AccessModeAllNamespaces }), old: catalog(),
 		},

@@ -77,7 +77,7 @@ func (p *Plugin) wantedByChange(ctx context.Context, c change) (wanted, error) {
 		return wanted{permissions: rights.OfPolicy(o)}, nil
 	case *v1alpha1.AppCatalog:
 		before, ok := c.old.(*v1alpha1.AppCatalog)
-		if ok && showsNoMore(&o.Spec, &before.Spec) {
+		if ok && rights.CatalogShowsNoMore(&o.Spec, &before.Spec) {
 			return wanted{}, nil
 		}
 		return wanted{permissions: rights.OfCatalog(o)}, nil

@@ -33,7 +33,8 @@ type AppCatalogSpecApplyConfiguration struct {
 	// pauseUntil keeps the catalog as it is until that time. Then one record says what the source has changed meanwhile, and
 	// another one what editors have. Only a rollback does not wait. A time that has passed means no pause.
 	PauseUntil *metav1.Time `json:"pauseUntil,omitempty"`
-	// previewOnly records changes of the source without taking them over. Defaults to false.
+	// previewOnly records changes of the source without taking them over. Whoever ends it has the catalog show more. Defaults
+	// to false.
 	PreviewOnly *bool `json:"previewOnly,omitempty"`
 	// pinnedRevision keeps the catalog at what it was at a revision listed in status.history. What it held then is offered
 	// as a new revision. While it is set, changes of the source wait; when it is taken away, one record says what changed

@@ -31,6 +31,10 @@ type AppCatalogStatusApplyConfiguration struct {
 	Workloads []CatalogEntryApplyConfiguration `json:"workloads,omitempty"`
 	// history are the revisions that can be gone back to, the newest first.
 	History []CatalogRevisionApplyConfiguration `json:"history,omitempty"`
+	// editedBy is the user who last had the catalog show more, as whoever creates it does. Nothing is taken over from the
+	// source any more when that user may no longer read what the catalog shows; whoever has it show more takes their place.
+	// Absent when nobody is known to have: then nobody's permissions are asked for.
+	EditedBy *AutomatedByApplyConfiguration `json:"editedBy,omitempty"`
 	// pendingEdits are changes of the spec that the catalog does not show yet, and who made them.
 	PendingEdits []CatalogEditApplyConfiguration `json:"pendingEdits,omitempty"`
 	// pendingSyncs are the requests, made at the subresource sync, that have not been carried out yet.
@@ -111,6 +115,14 @@ func (b *AppCatalogStatusApplyConfiguration) WithHistory(values ...*CatalogRevis
 		}
 		b.History = append(b.History, *values[i])
 	}
+	return b
+}
+
+// WithEditedBy sets the EditedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the EditedBy field is set to the value of the last call.
+func (b *AppCatalogStatusApplyConfiguration) WithEditedBy(value *AutomatedByApplyConfiguration) *AppCatalogStatusApplyConfiguration {
+	b.EditedBy = value
 	return b
 }
 

@@ -13,7 +13,8 @@ import (
 // AutomatedByApplyConfiguration represents a declarative configuration of the AutomatedBy type for use
 // with apply.
 //
-// AutomatedBy is the user who answers for automatic syncs, as authenticated then. They ask for that user's permissions.
+// AutomatedBy is the user who answers for what the server does by itself, as authenticated then. It asks for that user's
+// permissions.
 type AutomatedByApplyConfiguration struct {
 	// username is the Kubernetes user.
 	Username *string `json:"username,omitempty"`
@@ -21,7 +22,7 @@ type AutomatedByApplyConfiguration struct {
 	UID *types.UID `json:"uid,omitempty"`
 	// groups of the user.
 	Groups []string `json:"groups,omitempty"`
-	// time is when the user turned them on, or changed what they do.
+	// time is when the user asked for it, or changed what it does.
 	Time *v1.Time `json:"time,omitempty"`
 }
 
