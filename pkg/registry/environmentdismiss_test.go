@@ -39,8 +39,8 @@ func upToDate(e envt) {
 }
 
 func TestPromptsOfAnEnvironmentAreDismissed(t *testing.T) {
-	inProgress := []v1alpha1.SyncState{v1alpha1.SyncStateInProgress}
-	needsSomeone := append(slices.Clone(inProgress), failed, manualIntervention)
+	begun := []v1alpha1.SyncState{inProgress}
+	needsSomeone := []v1alpha1.SyncState{inProgress, failed, manualIntervention}
 	tests := map[string]struct {
 		change func(envt)
 		// record says that there is a record about what workloads refer to, and through which states it has come.
@@ -68,11 +68,11 @@ func TestPromptsOfAnEnvironmentAreDismissed(t *testing.T) {
 				"what has changed of what workloads refer to (SyncStatus %s), until more does; nothing else has changed",
 		},
 		"one of both, because the other is being taken": {
-			change: asIs, record: true, states: inProgress, catalog: true,
+			change: asIs, record: true, states: begun, catalog: true,
 			says: "Dismissed what the catalog offers (SyncStatus shop-newer), until it offers something else; nothing else has changed",
 		},
 		"none, because it is being taken": {
-			change: upToDate, record: true, states: inProgress,
+			change: upToDate, record: true, states: begun,
 			refuses: "that is InProgress cannot become Dismissed, only Completed or Failed; Dismissed follows ManualIntervention or Pending",
 		},
 		"nothing": {change: upToDate, says: "There is nothing to dismiss: Synced"},
