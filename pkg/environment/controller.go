@@ -6,17 +6,26 @@ package environment
 import (
 	"context"
 	"fmt"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/announce"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/environment/detect"
 	"github.com/configbutler/slipstream/pkg/environment/job"
+	"github.com/configbutler/slipstream/pkg/environment/readiness"
 	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/environment/teardown"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -42,6 +51,14 @@ type Config struct {
 	Runner *run.Runner
 	// Clock says when windows open; nil: the real one.
 	Clock clock.WithTicker
+	// Facts are the reports of who made changes; nil: only what managedFields say is known.
+	Facts attribution.Facts
+	// Hash is the keyed hash of canonical content that facts have; nil: they have none.
+	Hash func([]byte) string
+	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
+	AttributionMaxWait time.Duration
+	// Capacity is how many changed dependencies can wait to be recorded; 0: intake.DefaultCapacity.
+	Capacity int
 }
 
 // Controller runs the environments for as long as this process leads. It can be run again.
@@ -62,14 +79,50 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a client for Events: %w", err)
 	}
-	return tend(ctx, c.Config, edge{metadata: clients.Metadata, events: announce.NewRecorder(ctx, cluster)})
+	config := c.Config
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	standing := rights.NewStanding(cluster.AuthorizationV1().SubjectAccessReviews(), config.Clock)
+	recorder := announce.NewRecorder(ctx, cluster)
+	return tend(ctx, config, edge{
+		metadata: clients.Metadata, events: recorder, rights: standing,
+		remover: &teardown.Remover{
+			Client: clients.Metadata, Mapper: config.Runner.Applier.Mapper, Types: clients.Discovery,
+			Limiter: config.Runner.Applier.Limiter, Concurrency: concurrency,
+			Stays: func(e *v1alpha1.Environment, why string) {
+				recorder.Event(e, corev1.EventTypeNormal, reasonNamespaceKept, why)
+			},
+		},
+		watch: func(changed func(types.NamespacedName)) (Readiness, error) {
+			return readiness.New(readiness.Config{Client: clients.Dynamic, Changed: changed, Clock: config.Clock})
+		},
+		detect: func(policy func() v1alpha1.SyncPolicySpec) Detector {
+			return detect.New(config.detector(clients, policy))
+		},
+	})
+}
+
+// detector is what notices changes of what environments depend on.
+func (c *Config) detector(clients *source.Clients, policy func() v1alpha1.SyncPolicySpec) detect.Config {
+	return detect.Config{
+		Slipstream: c.Slipstream.ConfigbutlerV1alpha1(), Source: clients.Dynamic, Store: c.Store, Records: c.Records,
+		Index: c.Runner.Index, Hasher: c.Runner.Gatherer.Planner.Hasher, Runner: c.Runner, Policy: policy, Clock: c.Clock,
+		Facts: c.Facts, Hash: c.Hash, AttributionMaxWait: c.AttributionMaxWait, Capacity: c.Capacity,
+	}
 }
 
 // edge is how the cluster is reached, and what is done there.
 type edge struct {
 	metadata metadata.Interface
 	// events make Events there.
-	events announce.Recorder
+	events  announce.Recorder
+	rights  Rights
+	remover Remover
+	// watch returns what says whether workloads came up, and tells changed when they do.
+	watch func(changed func(types.NamespacedName)) (Readiness, error)
+	// detect returns what notices changes of what environments depend on.
+	detect func(policy func() v1alpha1.SyncPolicySpec) Detector
 }
 
 // Jobs carries out the runs that records stand for.
@@ -77,4 +130,27 @@ type Jobs interface {
 	Do(ctx context.Context, job job.Job) (job.Outcome, error)
 }
 
-var _ Jobs = &job.Jobs{}
+// Remover removes what environments wrote, and says what is left.
+type Remover interface {
+	Remove(ctx context.Context, e *v1alpha1.Environment) (left []string, err error)
+}
+
+// Readiness says whether what environments hold came up, and why not.
+type Readiness interface {
+	Run(ctx context.Context)
+	Of(e *v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string)
+}
+
+// Detector notices changes of what environments depend on, and finds anew what that is.
+type Detector interface {
+	Run(ctx context.Context) error
+	Rediscover(ctx context.Context, environment types.NamespacedName) error
+	PolicyChanged()
+}
+
+var (
+	_ Jobs      = &job.Jobs{}
+	_ Remover   = &teardown.Remover{}
+	_ Readiness = &readiness.Watcher{}
+	_ Detector  = &detect.Detector{}
+)

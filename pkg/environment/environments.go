@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
@@ -41,16 +40,18 @@ type environments struct {
 	line *line
 	runs *runs
 	// offers are what catalogs would bring.
-	offers *offers
+	offers    *offers
+	events    *events
+	rights    Rights
+	remover   Remover
+	readiness Readiness
+	detector  Detector
 	// queue has the environments that are to be looked at.
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
 
 // tend looks after environments until ctx ends.
 func tend(ctx context.Context, config Config, edge edge) error {
-	if config.Clock == nil {
-		config.Clock = clock.RealClock{}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	var group wait.Group
 	defer group.Wait()
@@ -74,11 +75,11 @@ func tend(ctx context.Context, config Config, edge edge) error {
 	for range planners {
 		group.StartWithContext(ctx, c.offers.work)
 	}
-	group.StartWithContext(ctx, c.compareUntil)
-	group.StartWithContext(ctx, c.measureUntil)
-	<-ctx.Done()
-	c.runs.wait()
-	return nil
+	for _, part := range []func(context.Context){c.readiness.Run, c.compareUntil, c.measureUntil} {
+		group.StartWithContext(ctx, part)
+	}
+	defer c.runs.wait()
+	return c.detector.Run(ctx)
 }
 
 // newEnvironments returns what does nothing yet. Its queues are to be shut down also after an error.
@@ -90,16 +91,22 @@ func newEnvironments(config Config, edge edge) (*environments, error) {
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Clock: config.Clock}),
 	}
+	c.events, c.rights, c.remover = newEvents(edge.events), edge.rights, edge.remover
+	policy := func() v1alpha1.SyncPolicySpec { return *c.settings() }
+	c.detector = edge.detect(policy)
 	c.line = newLine(config.Clock)
 	c.runs = newRuns()
 	c.offers = newOffers(config.Runner, config.Clock, c.queue.Add)
 	c.jobs = &job.Jobs{
 		Runner: config.Runner, Records: config.Records, SyncStatuses: c.api,
 		Catalogs: c.informers.Configbutler().V1alpha1().SyncStatuses().Lister(), Clock: config.Clock,
-		Policy: func() v1alpha1.SyncPolicySpec { return *c.settings() },
+		Policy: policy,
 	}
 	var err error
 	if c.namespaces, err = source.NewNamespaces(edge.metadata); err != nil {
+		return c, err
+	}
+	if c.readiness, err = edge.watch(c.queue.Add); err != nil {
 		return c, err
 	}
 	return c, c.listen()

@@ -6,6 +6,7 @@ package environment
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,11 +18,10 @@ import (
 // defaultHistoryLimit is that of an environment that says nothing of it.
 const defaultHistoryLimit = 10
 
-// fold takes up in the status what came of the runs that it says go on.
-func (s *situation) fold() {
-	var ended []*v1alpha1.SyncStatus
+// fold takes up in the status what came of the runs that it says go on. It returns the records of those that have done everything.
+func (s *situation) fold() (ended []*v1alpha1.SyncStatus) {
 	for _, name := range s.environment.Status.ActiveSyncs {
-		if record := s.called(name); record != nil && record.Status.State == v1alpha1.SyncStateCompleted && !record.Status.Preview {
+		if record := s.called(name); record != nil && record.Status.State == v1alpha1.SyncStateCompleted {
 			ended = append(ended, record)
 		}
 	}
@@ -29,8 +29,11 @@ func (s *situation) fold() {
 		return cmp.Or(a.Status.ResolvedAt.Compare(b.Status.ResolvedAt.Time), compareAges(a, b))
 	})
 	for _, record := range ended {
-		s.complete(record)
+		if !record.Status.Preview {
+			s.complete(record)
+		}
 	}
+	return ended
 }
 
 // complete takes up that a run has done everything. One of some workloads has not: the environment has the revision when all do.
@@ -177,6 +180,14 @@ func historyLimit(e *v1alpha1.Environment) int {
 		return int(*limit)
 	}
 	return defaultHistoryLimit
+}
+
+// expiryOf is expiry as a time, the zero time if there is none.
+func expiryOf(e *v1alpha1.Environment) time.Time {
+	if at := expiry(e); at != nil {
+		return at.Time
+	}
+	return time.Time{}
 }
 
 // expiry is when an environment is deleted by its ttl, nil if it is not.

@@ -114,7 +114,10 @@ func (c *environments) followRecords() error {
 
 func (c *environments) followPolicy() error {
 	_, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Informer().AddEventHandler(
-		heard(func(*v1alpha1.SyncPolicy) { c.lookAtAll() }))
+		heard(func(*v1alpha1.SyncPolicy) {
+			c.lookAtAll()
+			c.detector.PolicyChanged()
+		}))
 	return err
 }
 

@@ -27,7 +27,20 @@ func (t *turning) report(held verdict, begun *v1alpha1.SyncStatus) {
 	for _, missing := range t.config.Runner.Index.Missing(nameOf(e)) {
 		facts.Missing = append(facts.Missing, fmt.Sprintf("%s %s", missing.Type, missing.Name))
 	}
+	e.Status.WorkloadsReady, facts.NotReady = t.workloads()
 	condition.Set(e, facts, t.now)
+}
+
+// workloads counts those that run as they should, and says why others do not. While that is not known, it is what was known last.
+func (t *turning) workloads() (*v1alpha1.WorkloadsReady, []string) {
+	if t.environment.Status.AppliedRevision == 0 {
+		return nil, nil
+	}
+	ready, troubles := t.readiness.Of(t.environment)
+	if ready == nil {
+		return t.environment.Status.WorkloadsReady, nil
+	}
+	return ready, troubles
 }
 
 // inProgress is the record whose run is being done, nil if there is none.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
@@ -85,6 +86,7 @@ type stage struct {
 	events  *eventLog
 	stop    func()
 	catalog *v1alpha1.AppCatalog
+	beside
 }
 
 // newStage has a catalog of production that offers web and worker, and the environment alice whose target is there.
@@ -97,6 +99,7 @@ func newStage(t testing.TB, edit ...func(*v1alpha1.Environment)) *stage {
 	s := &stage{
 		TB: t, cluster: environmenttest.NewCluster(t), meta: metadatafake.NewSimpleMetadataClient(metaScheme),
 		clock: clocktesting.NewFakeClock(noon), stop: func() {}, events: &eventLog{}, catalog: environmenttest.Catalog(),
+		beside: beside{ready: &ready{}, detector: &detector{}},
 	}
 	s.api = newAPI(t, s.clock)
 	s.kv = mortalKV{bolttest.NewKV(t), s.life}
@@ -178,12 +181,21 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := tend(ctx, config, edge{metadata: s.meta, events: s.events}); err != nil && ctx.Err() == nil {
+		if err := tend(ctx, config, s.edge()); err != nil && ctx.Err() == nil {
 			s.Error(err)
 		}
 	}()
 	s.stop = sync.OnceFunc(func() { cancel(); <-done })
 	return done
+}
+
+// edge is the cluster beside the one that syncs write to.
+func (s *stage) edge() edge {
+	return edge{
+		metadata: s.meta, events: s.events, rights: s, remover: s,
+		watch:  func(func(types.NamespacedName)) (Readiness, error) { return s.ready, nil },
+		detect: func(func() v1alpha1.SyncPolicySpec) Detector { return s.detector },
+	}
 }
 
 func (s *stage) store() *workstore.Store { return workstore.New(s.kv, "/test") }

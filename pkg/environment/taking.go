@@ -23,7 +23,7 @@ type turning struct {
 
 // takeUp has records say what people and the spec ask for.
 func (t *turning) takeUp(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{t.giveUp, t.refresh, t.resolve, t.wish, t.overtake} {
+	for _, step := range []func(context.Context) error{t.giveUp, t.rediscover, t.refresh, t.resolve, t.wish, t.overtake} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -43,8 +43,23 @@ func (t *turning) giveUp(ctx context.Context) error {
 		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateManualIntervention}, ""); err != nil {
 			return err
 		}
+		t.events.gaveUp(t.environment, t.called(record.Name))
 	}
 	return nil
+}
+
+// rediscover has found anew what workloads refer to, as has been asked for. While a run goes on, that finds it, too, and is waited for.
+func (t *turning) rediscover(ctx context.Context) error {
+	t.rediscovered = map[string]bool{}
+	for _, request := range t.environment.Status.PendingRequests {
+		if request.Type == v1alpha1.EnvironmentRequestRediscover && !t.busy {
+			t.rediscovered[request.ID] = true
+		}
+	}
+	if len(t.rediscovered) == 0 {
+		return nil
+	}
+	return t.detector.Rediscover(ctx, nameOf(t.environment))
 }
 
 // refresh takes up the oldest request to refresh what workloads refer to: the open record of that becomes its user's, or else a

@@ -57,43 +57,58 @@ func (c *environments) turn(ctx context.Context, name types.NamespacedName) (aga
 		c.forget(name)
 		return again, nil
 	}
+	t := &turning{c, s}
 	if s.environment.DeletionTimestamp != nil {
-		return again, nil
+		return t.remove(ctx)
 	}
-	return (&turning{c, s}).proceed(ctx)
+	return t.proceed(ctx)
 }
 
 // proceed goes through what the package's comment says, in that order.
 func (t *turning) proceed(ctx context.Context) (again time.Time, err error) {
+	if over, err := t.expire(ctx); over || err != nil {
+		return again, err
+	}
+	if err := t.claim(ctx); err != nil {
+		return again, err
+	}
 	before := t.environment.DeepCopy()
-	t.fold()
+	ended := t.fold()
 	t.offer = t.question()
+	again = earliest(t.checkRights(ctx), expiryOf(t.environment))
 	if err := t.takeUp(ctx); err != nil {
 		return again, err
 	}
-	next := t.next()
-	next = t.standInLine(next)
-	defer func() {
-		if err != nil && next.record != nil {
+	next := t.standInLine(t.next())
+	if err := t.conclude(ctx, before, next); err != nil {
+		if next.record != nil {
 			t.line.undo(nameOf(t.environment))
 		}
-	}()
+		return again, err
+	}
+	for _, record := range ended {
+		t.events.ended(t.environment, record)
+	}
+	return earliest(again, next.again), nil
+}
+
+// conclude writes the status, and begins the run that has been chosen, if there is one.
+func (t *turning) conclude(ctx context.Context, before *v1alpha1.Environment, next choice) (err error) {
 	var records []*v1alpha1.SyncStatus
 	if next.record != nil {
 		if records, err = t.ready(ctx, next.record); err != nil {
-			return again, err
+			return err
 		}
-		t.busy = true
 	}
 	t.describe(records)
 	t.report(next.held, next.record)
 	if err := t.writeStatus(ctx, before); err != nil {
-		return again, err
+		return err
 	}
 	if next.record != nil {
 		t.begin(ctx, t.job(records))
 	}
-	return next.again, nil
+	return nil
 }
 
 // question asks what the catalog would bring, unless that cannot be said at the moment.
@@ -133,12 +148,14 @@ func (t *turning) writeStatus(ctx context.Context, before *v1alpha1.Environment)
 		return fmt.Errorf("write its status: %w", err)
 	}
 	t.environment = written
+	t.events.conditions.Announce(written, before.Status.Conditions, written.Status.Conditions)
 	return nil
 }
 
 // forget lets go of an environment that is gone.
 func (c *environments) forget(name types.NamespacedName) {
 	c.offers.forget(name)
+	c.config.Runner.Index.Set(name, nil)
 	for _, other := range c.line.leave(name) {
 		c.queue.Add(other)
 	}

@@ -39,5 +39,6 @@ func (c *controllers) environments() (*environment.Controller, error) {
 	}
 	return &environment.Controller{Config: environment.Config{
 		Slipstream: slipstream, Cluster: c.cluster, Namespace: c.opts.Namespace, Store: c.store, Records: c.server.Records, Runner: c.runner,
+		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: c.opts.Attribution.MaxWait,
 	}}, nil
 }

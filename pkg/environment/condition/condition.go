@@ -32,6 +32,8 @@ type Facts struct {
 	Unplanned bool
 	// Missing is what workloads refer to and the source lacks, such as ConfigMap app-config.
 	Missing []string
+	// Left are sentences about what an environment that is being deleted has written and that is still there.
+	Left []string
 	// NotReady are sentences about workloads that do not run as they should.
 	NotReady []string
 }

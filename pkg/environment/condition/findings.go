@@ -86,9 +86,9 @@ func (f *findings) ready() Why {
 	status := &f.Status
 	switch {
 	case f.DeletionTimestamp != nil && f.isExpired():
-		return Why{v1alpha1.ReasonExpired, "The environment is being deleted: its spec.ttl is over"}
+		return Why{v1alpha1.ReasonExpired, f.leaving("The environment is being deleted, as its spec.ttl is over")}
 	case f.DeletionTimestamp != nil:
-		return Why{v1alpha1.ReasonProgressing, "The environment is being deleted"}
+		return Why{v1alpha1.ReasonProgressing, f.leaving("The environment is being deleted")}
 	case !f.Obstacle.ok():
 		return f.Obstacle
 	case f.Running != nil:
@@ -108,6 +108,11 @@ func (f *findings) ready() Why {
 			status.AppliedRevision, *f.Spec.PinnedRevision)}
 	}
 	return f.workloads()
+}
+
+// leaving says that an environment goes, and what is still there of it.
+func (f *findings) leaving(sentenceAbout string) string {
+	return sentence.With(sentenceAbout, sentence.List(f.Left))
 }
 
 // isExpired says whether the environment's time is over.

@@ -1,0 +1,86 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/rights"
+)
+
+// beside is what works beside the controller. It is told what to say by a test, and has tests of their own.
+type beside struct {
+	mu sync.Mutex
+	// lost is which permission is not there any more, and left is what cannot be removed.
+	lost string
+	left []string
+	// removed are the environments whose content has been removed.
+	removed  []string
+	ready    *ready
+	detector *detector
+}
+
+// Check says what is lost.
+func (b *beside) Check(context.Context, rights.Holder, []rights.Permission) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lost, nil
+}
+
+func (b *beside) lose(what string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lost = what
+}
+
+// Remove removes everything but what is left.
+func (b *beside) Remove(_ context.Context, e *v1alpha1.Environment) ([]string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.left) == 0 {
+		b.removed = append(b.removed, e.Name)
+	}
+	return slices.Clone(b.left), nil
+}
+
+func (b *beside) leave(left ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = left
+}
+
+// ready says that all workloads run.
+type ready struct{}
+
+func (*ready) Run(ctx context.Context) { <-ctx.Done() }
+
+func (*ready) Of(*v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string) {
+	return &v1alpha1.WorkloadsReady{Ready: 2, Total: 2}, nil
+}
+
+// detector counts what it is asked for.
+type detector struct {
+	mu           sync.Mutex
+	rediscovered int
+}
+
+func (*detector) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (*detector) PolicyChanged() {}
+
+// Rediscover counts.
+func (d *detector) Rediscover(context.Context, types.NamespacedName) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rediscovered++
+	return nil
+}

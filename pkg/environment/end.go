@@ -1,0 +1,124 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/condition"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// Finalizer keeps an environment there until what it wrote is as its deletionPolicy wants it.
+const Finalizer = "configbutler.ai/environment"
+
+// removePause is how long what is being removed has to go before it is looked at again.
+const removePause = 2 * time.Second
+
+// claim puts the finalizer, without which nothing may be written to the target.
+func (t *turning) claim(ctx context.Context) error {
+	if slices.Contains(t.environment.Finalizers, Finalizer) {
+		return nil
+	}
+	claimed := t.environment.DeepCopy()
+	claimed.Finalizers = append(claimed.Finalizers, Finalizer)
+	written, err := t.api.Environments(claimed.Namespace).Update(ctx, claimed, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("put the finalizer: %w", err)
+	}
+	t.environment = written
+	return nil
+}
+
+// expire deletes the environment if its time is over, and says whether it is.
+func (t *turning) expire(ctx context.Context) (over bool, err error) {
+	at := expiry(t.environment)
+	if at == nil || at.After(t.now) {
+		return false, nil
+	}
+	e := t.environment
+	err = t.api.Environments(e.Namespace).Delete(ctx, e.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &e.UID}})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return true, fmt.Errorf("delete it because its time is over: %w", err)
+	}
+	t.events.recorder.Event(e, corev1.EventTypeNormal, v1alpha1.ReasonExpired,
+		fmt.Sprintf("The environment is deleted: its spec.ttl of %s is over", e.Spec.TTL.Duration))
+	return true, nil
+}
+
+// remove removes what the environment wrote, as its deletionPolicy says, and then lets it go.
+func (t *turning) remove(ctx context.Context) (again time.Time, err error) {
+	name := nameOf(t.environment)
+	for _, other := range t.line.leave(name) {
+		t.queue.Add(other)
+	}
+	switch {
+	case !slices.Contains(t.environment.Finalizers, Finalizer):
+		return again, nil
+	case t.busy:
+		t.runs.cancel(name)
+		return again, nil
+	}
+	if err := t.close(ctx); err != nil {
+		return again, err
+	}
+	left, err := t.remover.Remove(ctx, t.environment)
+	if err != nil {
+		return again, err
+	}
+	if len(left) > 0 {
+		return t.now.Add(removePause), t.reportLeft(ctx, left)
+	}
+	if err := t.copies.Forget(ctx, t.environment.UID); err != nil {
+		return again, err
+	}
+	t.config.Runner.Index.Set(name, nil)
+	t.runs.forget(t.environment.UID)
+	released := t.environment.DeepCopy()
+	released.Finalizers = slices.DeleteFunc(released.Finalizers, func(f string) bool { return f == Finalizer })
+	if _, err := t.api.Environments(name.Namespace).Update(ctx, released, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return again, fmt.Errorf("take the finalizer out: %w", err)
+	}
+	return again, nil
+}
+
+// reportLeft says what is still there.
+func (t *turning) reportLeft(ctx context.Context, left []string) error {
+	before := t.environment.DeepCopy()
+	condition.Set(t.environment, condition.Facts{Left: left}, t.now)
+	return t.writeStatus(ctx, before)
+}
+
+// close brings the records of an environment that is being deleted to their end: nobody goes on with them.
+func (t *turning) close(ctx context.Context) error {
+	for _, record := range slices.Clone(t.records) {
+		if syncrecord.Ended(record) {
+			continue
+		}
+		if record.Status.State == v1alpha1.SyncStateInProgress {
+			err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateFailed, Failure: &syncrecord.Failure{
+				Reason: v1alpha1.ReasonInterrupted, Message: "the environment is being deleted",
+			}}, "")
+			if err != nil {
+				return err
+			}
+			record = t.called(record.Name)
+		}
+		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}

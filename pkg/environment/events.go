@@ -1,0 +1,90 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/announce"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// Reasons of Events about an environment that are not those of its conditions.
+const (
+	// reasonSynced says that a run has done everything.
+	reasonSynced = "Synced"
+	// reasonPreviewed says what would have been done.
+	reasonPreviewed = "Previewed"
+	// reasonManualIntervention says that a record needs someone.
+	reasonManualIntervention = "ManualIntervention"
+	// reasonNamespaceKept says why the target is not deleted with the environment.
+	reasonNamespaceKept = "NamespaceKept"
+)
+
+// events tell people of environments. An Event is made after what it tells of has been written, so a process that dies between the
+// two leaves one out, and none is made twice: records and conditions are what counts. They say what those say, and have
+// nothing of what is in objects.
+type events struct {
+	recorder   announce.Recorder
+	conditions *announce.Announcer
+}
+
+func newEvents(recorder announce.Recorder) *events {
+	return &events{recorder, announce.New(recorder, troublesOf)}
+}
+
+// ended tells of a run that has come to its end.
+func (e *events) ended(environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) {
+	reason := reasonSynced
+	if record.Status.Preview {
+		reason = reasonPreviewed
+	}
+	e.recorder.Event(environment, corev1.EventTypeNormal, reason, fmt.Sprintf("SyncStatus %s: %s", record.Name, doneBy(record)))
+}
+
+// doneBy says what a run has changed.
+func doneBy(record *v1alpha1.SyncStatus) string {
+	counts := map[string]int{}
+	for _, changed := range record.Status.ResourceSummaries {
+		counts[changed.Type]++
+	}
+	what := "nothing was to be changed"
+	if len(counts) > 0 {
+		what = sentence.Counts(counts) + " changed"
+	}
+	if record.Status.Revision > 0 {
+		what = fmt.Sprintf("revision %d, %s", record.Status.Revision, what)
+	}
+	return what
+}
+
+// gaveUp tells that somebody has to look at what has failed.
+func (e *events) gaveUp(environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) {
+	e.recorder.Event(environment, corev1.EventTypeWarning, reasonManualIntervention,
+		fmt.Sprintf("SyncStatus %s: %s", record.Name, syncrecord.Sentence(record)))
+}
+
+// troublesOf reads conditions. What was told before stays while something is being done about it.
+func troublesOf(conditions []metav1.Condition, before announce.Troubles) announce.Troubles {
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionFalse {
+		return announce.Troubles{}
+	}
+	switch ready.Reason {
+	case v1alpha1.ReasonProgressing, v1alpha1.ReasonExpired:
+		if reason, ok := before[ready.Type]; ok {
+			return announce.Troubles{ready.Type: reason}
+		}
+		return announce.Troubles{}
+	case v1alpha1.ReasonNeverSynced, v1alpha1.ReasonCatalogNotReady, v1alpha1.ReasonWorkloadsNotReady:
+		return announce.Troubles{}
+	}
+	return announce.Troubles{ready.Type: ready.Reason}
+}
