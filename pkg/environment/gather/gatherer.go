@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +45,8 @@ type Gatherer struct {
 // Copies are what was applied last in environments, as copies.Copies has it.
 type Copies interface {
 	List(ctx context.Context, environment types.UID) (objects []*unstructured.Unstructured, revision int64, err error)
+	// At returns what was applied when an environment had a revision, false unless all of it is known.
+	At(ctx context.Context, environment types.UID, revision int64) ([]*unstructured.Unstructured, bool, error)
 }
 
 // Revisions are what catalogs offered with their revisions.
@@ -57,7 +60,8 @@ type Revisions interface {
 // Request says what is to be planned.
 type Request struct {
 	Environment *v1alpha1.Environment
-	// Revision is that of the catalog which the environment is to have, 0 for the one that it offers now.
+	// Revision is that of the catalog which the environment is to have, as it had it if that is known; 0 for the one that the
+	// catalog offers now.
 	Revision int64
 
 	Action     v1alpha1.SyncAction
@@ -83,7 +87,7 @@ func (g *Gatherer) Gather(ctx context.Context, request Request) (plan.Situation,
 type reading struct {
 	*Gatherer
 	*plan.Situation
-	// versions are those of workloads, which are read in the target as the catalog has them.
+	// versions are those of what is read in the target as it is wanted: workloads, and what was applied.
 	versions map[plan.Key]string
 }
 
@@ -93,12 +97,8 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 		return err
 	}
 	r.SourceNamespace, r.Revision = catalog.Spec.SourceNamespace, cmp.Or(revision, catalog.Status.Revision)
-	if r.Workloads, err = r.offered(ctx, catalog); err != nil {
+	if err := r.wanted(ctx, catalog, revision); err != nil {
 		return err
-	}
-	r.versions = map[plan.Key]string{}
-	for _, workload := range r.Workloads {
-		r.versions[plan.KeyOf(workload)] = workload.GroupVersionKind().Version
 	}
 	if err := r.records(ctx); err != nil {
 		return err
@@ -107,6 +107,22 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 		return err
 	}
 	return r.objects(ctx)
+}
+
+// wanted reads what the environment is to have: what it had with the revision that is asked for, or what the catalog offers.
+func (r *reading) wanted(ctx context.Context, catalog *v1alpha1.AppCatalog, revision int64) (err error) {
+	known := false
+	if revision != 0 && r.Action != v1alpha1.SyncActionCluster {
+		r.Applied, known, err = r.Copies.At(ctx, r.Environment.UID, revision)
+	}
+	if err == nil && !known {
+		r.Workloads, err = r.offered(ctx, catalog)
+	}
+	r.versions = map[plan.Key]string{}
+	for _, object := range slices.Concat(r.Workloads, r.Applied) {
+		r.versions[plan.KeyOf(object)] = object.GroupVersionKind().Version
+	}
+	return err
 }
 
 // base takes up what was applied last.

@@ -26,14 +26,14 @@ var (
 
 // companions takes in what is about workloads: what scales them, how many may be evicted, what leads to their Services.
 func (d *draft) companions(workloads []*unstructured.Unstructured) error {
-	for _, autoscaler := range d.sourceOf(autoscalers) {
+	for _, autoscaler := range d.originals(autoscalers) {
 		if of, ok := scaled(autoscaler); ok && d.wanted[of] != nil {
 			if _, err := d.want(autoscaler, "it scales "+of.String()); err != nil {
 				return err
 			}
 		}
 	}
-	for _, budget := range d.sourceOf(budgets) {
+	for _, budget := range d.originals(budgets) {
 		of := selected(budget, workloads)
 		if of == nil {
 			continue
@@ -58,8 +58,8 @@ func (d *draft) services() sets.Set[string] {
 
 // leadingTo takes in the Ingresses that lead to Services, with what else they refer to.
 func (d *draft) leadingTo(services sets.Set[string]) error {
-	for _, ingress := range d.sourceOf(ingresses) {
-		w, _, err := d.copies.copy(ingress)
+	for _, ingress := range d.originals(ingresses) {
+		w, _, err := d.copyOf(ingress)
 		if err != nil {
 			return err
 		}

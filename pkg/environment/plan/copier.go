@@ -6,6 +6,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -43,7 +44,7 @@ func (s *Situation) newCopier(marks transplant.Marks) (*copier, error) {
 	c.target = transplant.Target{
 		Namespace:       spec.TargetNamespace,
 		Marks:           marks,
-		Selected:        transplant.SelectorKeys(s.Workloads...).Union(transplant.SelectorKeys(s.Source...)),
+		Selected:        transplant.SelectorKeys(slices.Concat(s.Workloads, s.Source, s.Applied)...),
 		OneReplica:      spec.Adapt.Replicas != v1alpha1.ReplicasAsSource,
 		SuspendCronJobs: spec.Adapt.CronJobs != v1alpha1.CronJobsAsSource,
 		NoLoadBalancers: spec.Adapt.LoadBalancers != v1alpha1.LoadBalancersAsSource,
@@ -116,12 +117,16 @@ func (c *copier) copy(object *unstructured.Unstructured) (*wanted, string, error
 	if err != nil {
 		return nil, "", err
 	}
-	desired := stored(patched)
-	labels := desired.GetLabels()
+	return &wanted{desired: c.labelled(stored(patched)), undeclared: stored(copied)}, "", nil
+}
+
+// labelled sets the environment's labels on an object.
+func (c *copier) labelled(object *unstructured.Unstructured) *unstructured.Unstructured {
+	labels := object.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	maps.Copy(labels, c.labels)
-	desired.SetLabels(labels)
-	return &wanted{desired: desired, undeclared: stored(copied)}, "", nil
+	object.SetLabels(labels)
+	return object
 }

@@ -129,6 +129,9 @@ func (d *draft) record(
 func (d *draft) described(record, before v1alpha1.EnvironmentDependencyRecord) (v1alpha1.EnvironmentDependencyRecord, error) {
 	object, ok := d.source[recordKey(&record)]
 	record.Missing, record.SeenHash = !ok, ""
+	if d.isAsApplied() {
+		return d.describedAsApplied(record, object)
+	}
 	if !ok {
 		record.Hash, record.Keys = before.Hash, before.Keys
 		return record, nil

@@ -20,11 +20,11 @@ import (
 // discover takes in the workloads that the catalog offers, and what comes with them.
 func (d *draft) discover() error {
 	var workloads []*unstructured.Unstructured
-	for _, object := range inNameOrder(d.Workloads) {
+	for _, object := range inNameOrder(d.offered()) {
 		if key := KeyOf(object); !d.isOffered(key) || !d.isNamed(key) {
 			continue
 		}
-		w, err := d.want(object, "the catalog offers it")
+		w, err := d.want(object, d.whyOffered())
 		if err != nil {
 			return err
 		}
@@ -42,6 +42,9 @@ func (d *draft) discover() error {
 	if err := d.companions(workloads); err != nil {
 		return err
 	}
+	if d.isAsApplied() {
+		return d.takeRest()
+	}
 	d.takeStock()
 	return nil
 }
@@ -57,7 +60,7 @@ func (d *draft) require(object *unstructured.Unstructured) error {
 
 // follow takes in what workloads refer to, and the Services that select their pods.
 func (d *draft) follow(workloads []*unstructured.Unstructured) error {
-	services, err := references.Selecting(d.Source, workloads)
+	services, err := references.Selecting(d.origin(), workloads)
 	if err != nil {
 		return err
 	}
@@ -72,11 +75,10 @@ func (d *draft) follow(workloads []*unstructured.Unstructured) error {
 func (d *draft) take(refs []references.Reference) error {
 	d.found = references.Merge(d.found, refs)
 	for _, ref := range refs {
-		object, ok := d.source[keyOf(ref.Target)]
-		if !ok || ref.Type == references.PersistentVolumeClaim {
+		if ref.Type == references.PersistentVolumeClaim {
 			continue
 		}
-		w, err := d.want(object, refersTo(ref))
+		w, err := d.wantReferred(keyOf(ref.Target), refersTo(ref))
 		if err != nil {
 			return err
 		}
@@ -95,6 +97,14 @@ func (d *draft) take(refs []references.Reference) error {
 		}
 	}
 	return nil
+}
+
+// wantReferred takes in an object that something needs, if it has a copy.
+func (d *draft) wantReferred(key Key, why string) (*wanted, error) {
+	if object, ok := d.made[key]; ok {
+		return d.want(object, why)
+	}
+	return d.rebuild(key), nil
 }
 
 // refersTo says, in a few words, what refers to something.
@@ -152,10 +162,10 @@ func (d *draft) reportClaim(ref references.Reference) {
 	}
 }
 
-// sourceOf returns the objects of a kind in the source.
-func (d *draft) sourceOf(kind schema.GroupKind) []*unstructured.Unstructured {
+// originals returns the objects of a kind that copies can be made of.
+func (d *draft) originals(kind schema.GroupKind) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
-	for key, object := range d.source {
+	for key, object := range d.made {
 		if key.GroupKind == kind {
 			found = append(found, object)
 		}

@@ -54,7 +54,7 @@ func (p Planner) draft(s *Situation) (*draft, error) {
 	}
 	d := &draft{
 		Situation: s, copies: copies, merger: threeway.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, hasher: p.Hasher,
-		source: byKey(s.Source), live: byKey(s.Live), wanted: map[Key]*wanted{}, why: map[Key]string{},
+		source: byKey(s.Source), made: byKey(s.origin()), live: byKey(s.Live), wanted: map[Key]*wanted{}, why: map[Key]string{},
 		required: sets.New[references.Target](), absent: sets.New[Key](), plan: &Plan{},
 	}
 	if s.Action == v1alpha1.SyncActionCluster {
@@ -71,6 +71,8 @@ type draft struct {
 	hasher Hasher
 
 	source, live map[Key]*unstructured.Unstructured
+	// made are what wanted objects are made of, but for workloads of the catalog.
+	made map[Key]*unstructured.Unstructured
 	// wanted are the objects that are to be in the target, and why they are.
 	wanted map[Key]*wanted
 	why    map[Key]string
@@ -89,7 +91,7 @@ func (d *draft) want(object *unstructured.Unstructured, why string) (*wanted, er
 	if w, ok := d.wanted[key]; ok {
 		return w, nil
 	}
-	w, omitted, err := d.copies.copy(object)
+	w, omitted, err := d.copyOf(object)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ func (d *draft) refresh() error {
 		object, ok := d.source[key]
 		if !ok {
 			d.absent.Insert(key)
+			d.rebuild(key)
 			if !record.Optional {
 				d.missing(key)
 			}

@@ -6,7 +6,8 @@ package plan
 import "fmt"
 
 // keyed are the lists of pods in which API servers let an item be there more than once, and what items are found by. What is
-// applied must have each once.
+// applied must have each once. Other lists have these names as well, such as the ports of Services: an item without the first
+// key is of one of them.
 var keyed = map[string][]string{
 	"env": {"name"}, "ports": {"containerPort", "protocol"}, "imagePullSecrets": {"name"}, "hostAliases": {"ip"},
 }
@@ -33,9 +34,9 @@ func lastOfEach(items []any, keys []string) []any {
 	for i, item := range items {
 		later[keyIn(item, keys)] = i
 	}
-	kept := make([]any, 0, len(later))
+	kept := make([]any, 0, len(items))
 	for i, item := range items {
-		if later[keyIn(item, keys)] == i {
+		if fields, _ := item.(map[string]any); fields[keys[0]] == nil || later[keyIn(item, keys)] == i {
 			kept = append(kept, item)
 		}
 	}

@@ -25,6 +25,9 @@ type Situation struct {
 	// not among them does not exist.
 	SourceNamespace string
 	Source          []*unstructured.Unstructured
+	// Applied are all objects that were applied when the environment had the revision, if that is known: then they are wanted as
+	// they were, and nothing is taken from the catalog or the source. If it is nil, what the catalog offers is wanted.
+	Applied []*unstructured.Unstructured
 	// Live are objects of the target, with their managedFields: all that the environment has written, whatever has the name of
 	// what it may write, and the PersistentVolumeClaims.
 	Live []*unstructured.Unstructured

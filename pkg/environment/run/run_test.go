@@ -255,6 +255,58 @@ func TestTargetThatIsNotThere(t *testing.T) {
 	}
 }
 
+// TestRollback has production change and delete what an environment had before that goes back to it.
+func TestRollback(t *testing.T) {
+	s := newStage(t)
+	s.sync()
+	before := s.state()
+	s.next()
+	s.sync()
+	s.cluster.Drop("configmaps", environmenttest.Production, "settings")
+	s.cluster.Drop("configmaps", environmenttest.Production, "queue")
+	s.put(strings.ReplaceAll(database, "aHVudGVyMg==", "aHVudGVyMw=="))
+	request := s.request()
+	request.Revision = 1
+	result, err := s.runner().Run(t.Context(), request)
+	if err != nil || !result.Complete || result.Revision != 1 || len(result.Failures) > 0 {
+		t.Fatalf("%v: %+v", err, result)
+	}
+	after := s.state()
+	for name := range before {
+		if strings.HasPrefix(name, "record ") { // They say how it is with the source now.
+			continue
+		}
+		if diff := cmp.Diff(before[name], after[name]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if len(after) != len(before) {
+		t.Errorf("there are %d, and were %d", len(after), len(before))
+	}
+	s.checkIndex()
+	if again, err := s.runner().Run(t.Context(), request); err != nil || len(again.Written) > 0 {
+		t.Errorf("%v: again it writes %v", err, lines(again))
+	}
+}
+
+// TestTargetThatIsRebuilt has somebody delete the target while the source lacks what workloads refer to.
+func TestTargetThatIsRebuilt(t *testing.T) {
+	s := newStage(t)
+	s.sync()
+	for _, name := range s.cluster.Names(environmenttest.Target) {
+		resource, name, _ := strings.Cut(name, "/")
+		s.cluster.Drop(resource, environmenttest.Target, name)
+	}
+	s.cluster.Drop("configmaps", environmenttest.Production, "settings")
+	result := s.sync()
+	if len(result.Failures) != 1 || result.Failures[0].Message != "Failed to sync ConfigMap 'settings' from production - does not exist" {
+		t.Errorf("failures %v", result.Failures)
+	}
+	if live := s.cluster.Live("configmaps", environmenttest.Target, "settings"); live == nil || len(result.Written) != 5 {
+		t.Errorf("written %v", lines(result))
+	}
+}
+
 func TestWhatIsKept(t *testing.T) {
 	t.Run("of a part, what was applied as of a revision stays", func(t *testing.T) {
 		s := newStage(t)

@@ -1,0 +1,165 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+// content is what there is in the target, without what the server notes about it.
+func (s *stage) content() map[string]any {
+	content := map[string]any{}
+	for key, live := range s.target.objects {
+		o := live.DeepCopy()
+		o.SetResourceVersion("")
+		o.SetManagedFields(nil)
+		content[key.String()] = o.Object
+	}
+	return content
+}
+
+// goBack has the environment want what it had with a revision.
+func (s *stage) goBack(to int64, applied map[plan.Key]*unstructured.Unstructured) {
+	s.Revision, s.Applied = to, slices.Collect(maps.Values(applied))
+}
+
+// TestAsApplied has the source change everything, and delete what was referred to, before the environment goes back.
+func TestAsApplied(t *testing.T) {
+	s := shop(t)
+	s.Revision = 1
+	applied, had := maps.Clone(s.Base), s.content()
+	s.Revision++
+	s.put(replaced(t, web, "web:1", "web:2", "app-config", "new-config", "replicas: 3", "replicas: 0"))
+	s.put(replaced(t, database, "aHVudGVyMg==", "aHVudGVyMw=="))
+	s.add(replaced(t, appConfig, "app-config", "new-config"))
+	s.drop("CronJob", "report")
+	s.drop("ConfigMap", "report-config")
+	s.drop("ConfigMap", "app-config")
+	s.drop("Ingress", "web")
+	s.Environment.Spec.Patches = []v1alpha1.Patch{{
+		Target: v1alpha1.PatchTarget{Kind: "Deployment"}, Type: v1alpha1.PatchMerge, Patch: "{metadata: {labels: {mine: 'yes'}}}",
+	}}
+	s.sync()
+	if cmp.Equal(had, s.content()) {
+		t.Fatal("nothing has changed")
+	}
+	s.goBack(1, applied)
+	p := s.sync()
+	if diff := cmp.Diff(had, s.content()); diff != "" {
+		t.Errorf("it is not what it was (-want +got):\n%s", diff)
+	}
+	if len(p.Failures())+len(p.Conflicts) > 0 {
+		t.Errorf("failures %v, conflicts %v", p.Failures(), p.Conflicts)
+	}
+	records := map[string]v1alpha1.EnvironmentDependencyRecord{}
+	for _, record := range p.Index {
+		records[record.Source.Name] = record
+	}
+	if r := records["app-config"]; !r.Missing || !slices.Equal(r.Keys, []string{"level"}) || r.Hash == "" {
+		t.Errorf("what is gone in the source is recorded as %+v", r)
+	}
+	if r := records["database"]; r.Missing || r.Hash == hashOf(t, replaced(t, database, "aHVudGVyMg==", "aHVudGVyMw==")) {
+		t.Errorf("what has changed in the source is recorded as %+v", r)
+	}
+	if _, there := records["new-config"]; there {
+		t.Error("what nothing refers to any more is recorded")
+	}
+}
+
+// What has not changed in the source is recorded as it, so that nobody is told that it has.
+func TestAsAppliedAndStillSo(t *testing.T) {
+	s := shop(t)
+	s.Revision = 1
+	s.goBack(1, s.Base)
+	for _, record := range s.sync().Index {
+		if record.Source.Name == "app-config" && record.Hash != hashOf(t, object(t, appConfig)) {
+			t.Errorf("it is recorded as %+v", record)
+		}
+	}
+}
+
+// Of some workloads, what they refer to comes with them, and nothing else.
+func TestSomeAsApplied(t *testing.T) {
+	s := shop(t)
+	s.Revision = 1
+	applied := maps.Clone(s.Base)
+	s.Revision++
+	for _, o := range []*unstructured.Unstructured{
+		replaced(t, web, "web:1", "web:2"), replaced(t, appConfig, "info", "debug"), replaced(t, report, "report:1", "report:2"),
+		replaced(t, reportConfig, "sales", "board"),
+	} {
+		s.put(o)
+	}
+	s.sync()
+	s.goBack(1, applied)
+	s.Only = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "web"}}
+	var got []string
+	for _, step := range s.sync().Steps {
+		if step.Verb != plan.Leave {
+			got = append(got, step.Key.String())
+		}
+	}
+	if diff := cmp.Diff([]string{"ConfigMap app-config", "Deployment web"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func hashOf(t *testing.T, o *unstructured.Unstructured) string {
+	t.Helper()
+	o.SetNamespace("production")
+	hash, err := plan.Hash(hasher{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
+// TestRebuild has somebody delete the target while the source lacks something that workloads refer to.
+func TestRebuild(t *testing.T) {
+	for name, action := range map[string]v1alpha1.SyncAction{
+		"all": v1alpha1.SyncActionAll, "the catalog": v1alpha1.SyncActionCatalog, "the cluster": v1alpha1.SyncActionCluster,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, object(t, web), object(t, appConfig), object(t, database), object(t, pulling))
+			s.sync()
+			had := s.content()
+			s.drop("ConfigMap", "app-config")
+			s.drop("ServiceAccount", "default")
+			s.target.objects = map[plan.Key]*unstructured.Unstructured{}
+			s.Action = action
+			p := s.sync()
+			var failures []string
+			for _, failure := range p.Failures() {
+				failures = append(failures, failure.Name)
+			}
+			if !slices.Contains(failures, "app-config") {
+				t.Errorf("failures %q", failures)
+			}
+			for key, was := range had {
+				is, there := s.content()[key]
+				if isWorkload := strings.HasPrefix(key, "Deployment"); isWorkload && action == v1alpha1.SyncActionCluster {
+					continue
+				}
+				if diff := cmp.Diff(was, is); diff != "" || !there {
+					t.Errorf("%s is not what it was:\n%s", key, diff)
+				}
+			}
+		})
+	}
+	t.Run("what nobody has applied", func(t *testing.T) {
+		s := newStage(t, object(t, web), object(t, database))
+		if p := s.sync(); len(p.Missing) != 1 || len(s.target.objects) != 2 {
+			t.Errorf("missing %v, there are %d", p.Missing, len(s.target.objects))
+		}
+	})
+}
