@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -240,4 +241,35 @@ func TestChangesWaitWhileACatalogIsPinned(t *testing.T) {
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.PinnedRevision = nil })
 	s.reaches("shop", 2)
 	s.tells(first, "shop 2 Applied by adam Changed api (1)")
+}
+
+// supersede has another catalog take the place of one in a moment in which nobody looks. It follows nothing that there is.
+func (s *stage) supersede(name string) {
+	s.Helper()
+	s.replace(name, func(catalog *v1alpha1.AppCatalog) {
+		version := catalog.ResourceVersion
+		*catalog = *elsewhere(appCatalog(name, "api"))
+		catalog.UID, catalog.ResourceVersion = "another", version
+	})
+}
+
+func TestCatalogsThatAreSupersededAreForgotten(t *testing.T) {
+	s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "worker"))
+	s.start(0)
+	s.reaches("shop", 1)
+	s.reaches("work", 1)
+	s.watching()
+	s.windowPasses()
+	s.supersede("shop")
+	s.eventually("the other one is looked at", func() error {
+		if conditions := s.catalog("shop").Status.Conditions; len(conditions) == 0 {
+			return errors.New("it says nothing of itself")
+		}
+		return nil
+	})
+	before := metered(t)
+	s.put("api", "shop/api:2")
+	s.put("worker", "shop/worker:2")
+	s.reaches("work", 2)
+	grew(t, before, map[string]float64{"catalog_events_mapped_total": 1, "catalog_events_ignored_total not_followed": 1})
 }

@@ -85,6 +85,97 @@ func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 	})
 }
 
+// dismiss puts a record aside as a user does.
+func (s *stage) dismiss(record *v1alpha1.SyncStatus) {
+	s.Helper()
+	dismissed, err := syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := s.api.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("syncstatuses"), dismissed, "teams"); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// isReady waits until a catalog says whether it is, and returns why it is not.
+func (s *stage) isReady(name string, want bool) (message string) {
+	s.Helper()
+	s.eventually(fmt.Sprintf("the catalog is ready: %t", want), func() error {
+		catalog := s.catalog(name)
+		ready := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || (ready.Status == metav1.ConditionTrue) != want || len(catalog.Status.PendingSyncs) > 0 {
+			return fmt.Errorf("%q, %+v", s.told(), catalog.Status.Conditions)
+		}
+		message = ready.Message
+		return nil
+	})
+	return message
+}
+
+// ask has somebody ask to read the source of a catalog anew.
+func (s *stage) ask(name string) {
+	s.Helper()
+	s.replace(name, func(catalog *v1alpha1.AppCatalog) {
+		catalog.Status.PendingSyncs = []v1alpha1.PendingCatalogSync{{ID: "1", Actor: "eve", Time: metav1.NewTime(s.clock.Now())}}
+	})
+}
+
+// Nothing has been put right when somebody does not want to hear of it any more.
+func TestWhatIsDismissedIsNotSettled(t *testing.T) {
+	paused := with(true, "spec", "paused")
+	for name, settle := range map[string]func(s *stage){
+		"another edit": func(s *stage) {
+			s.edit("shop", "eve", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
+		},
+		"a comparison of everything": func(s *stage) {
+			s.put("api", "shop/api:3", paused)
+			s.windowPasses()
+			s.ask("shop")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := failing(t)
+			s.dismiss(s.awaits(v1alpha1.SyncStateManualIntervention))
+			s.put("worker", "shop/worker:2")
+			s.reaches("shop", 2)
+			if why := s.isReady("shop", false); !strings.Contains(why, "patches[0]") {
+				t.Errorf("after a batch: %s", why)
+			}
+			s.stop()
+			s.start(0)
+			s.watching()
+			s.put("worker", "shop/worker:3")
+			s.reaches("shop", 3)
+			s.isReady("shop", false)
+			settle(s)
+			s.isReady("shop", true)
+			s.put("worker", "shop/worker:4")
+			s.windowPasses()
+			s.isReady("shop", true)
+		})
+	}
+}
+
+// A comparison that goes wrong settles nothing, and what has been settled does not come back with the next failure.
+func TestWhatIsDismissedStaysSettled(t *testing.T) {
+	paused := with(true, "spec", "paused")
+	s := failing(t)
+	s.dismiss(s.awaits(v1alpha1.SyncStateManualIntervention))
+	s.ask("shop")
+	s.comes("shop 0 ManualIntervention by eve (0)")
+	s.isReady("shop", false)
+	s.put("api", "shop/api:2", paused)
+	s.windowPasses()
+	s.ask("shop")
+	s.isReady("shop", true)
+
+	s.put("api", "shop/api:3")
+	s.comes("shop 0 Failed (0)")
+	s.isReady("shop", false)
+	s.put("api", "shop/api:4", paused)
+	s.isReady("shop", true)
+}
+
 // What a user has put right in the spec is not held against the catalog: what failed because of it is tried again.
 func TestEditsHaveWhatFailedTriedAgain(t *testing.T) {
 	s := newStage(t, appCatalog("shop", "api"))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -27,7 +28,7 @@ func (c *catalogs) listen() error {
 		return fmt.Errorf("follow the AppCatalogs: %w", err)
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: c.catalogChanged, UpdateFunc: func(_, after any) { c.catalogChanged(after) }, DeleteFunc: c.catalogGone,
+		AddFunc: c.catalogChanged, UpdateFunc: updates(c.catalogChanged, c.catalogGone), DeleteFunc: c.catalogGone,
 	})
 	if err != nil {
 		return fmt.Errorf("follow the AppCatalogs: %w", err)
@@ -50,6 +51,19 @@ func (c *catalogs) listen() error {
 		}
 	})
 	return nil
+}
+
+// updates is for updates of objects. If the deletion of one was not seen, what has its name by now is another one: then the first is
+// gone.
+func updates(changed, gone func(any)) func(before, after any) {
+	return func(before, after any) {
+		one, _ := before.(metav1.Object)
+		other, _ := after.(metav1.Object)
+		if one != nil && other != nil && one.GetUID() != other.GetUID() {
+			gone(before)
+		}
+		changed(after)
+	}
 }
 
 // followPolicy has all sources looked at when the settings change: a shorter window may be over already.

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -58,6 +59,8 @@ type task struct {
 	name   string
 	// told is the record as it has been written now.
 	told *v1alpha1.SyncStatus
+	// compared says that the catalog can become what the whole spec makes of the whole source.
+	compared bool
 }
 
 // carryOut brings a catalog to what was seen of its source. A catalog that is going is left alone.
@@ -126,6 +129,7 @@ func (k *keeper) perform(ctx context.Context, t *task, seen sight) error {
 	}
 	next, err := k.plan(ctx, t, seen)
 	if err == nil {
+		t.compared = !t.gathered
 		t.changes = slices.Concat(t.changes, k.found(t, next, seen))
 		err = k.commit(ctx, t, next)
 	}
@@ -243,6 +247,9 @@ func (k *keeper) close(ctx context.Context, t *task, change func(*v1alpha1.AppCa
 	changed := t.catalog.DeepCopy()
 	if change != nil {
 		change(changed)
+	}
+	if t.compared { // What has been dismissed before does not count any more: putAside asks since when the condition is true.
+		meta.RemoveStatusCondition(&changed.Status.Conditions, v1alpha1.ConditionStalled)
 	}
 	answer(changed, t.occasion)
 	return k.end(ctx, t, k.trouble(changed), changed)

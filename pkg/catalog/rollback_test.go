@@ -189,8 +189,9 @@ func TestRevisionsGoWithTheHistory(t *testing.T) {
 
 func TestRevisionsGoWithTheCatalog(t *testing.T) {
 	for name, deleted := range map[string]func(s *stage){
-		"while it is followed": func(s *stage) { s.deleteCatalog("shop") },
-		"while nobody looks":   func(s *stage) { s.stop(); s.deleteCatalog("shop"); s.start(0) },
+		"while it is followed":                           func(s *stage) { s.deleteCatalog("shop") },
+		"while nobody looks":                             func(s *stage) { s.stop(); s.deleteCatalog("shop"); s.start(0) },
+		"and another one comes, of which alone is heard": func(s *stage) { s.supersede("shop") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, appCatalog("shop", "api"), appCatalog("work", "worker"))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -26,7 +27,7 @@ func (c *catalogs) followRecords() error {
 		return fmt.Errorf("follow the SyncStatuses: %w", err)
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: c.recordChanged, UpdateFunc: func(_, after any) { c.recordChanged(after) }, DeleteFunc: c.recordGone,
+		AddFunc: c.recordChanged, UpdateFunc: updates(c.recordChanged, c.recordGone), DeleteFunc: c.recordGone,
 	})
 	if err != nil {
 		return fmt.Errorf("follow the SyncStatuses: %w", err)
@@ -127,7 +128,7 @@ func outdated(record *v1alpha1.SyncStatus, catalog *v1alpha1.AppCatalog) bool {
 }
 
 // trouble is why a catalog does not offer what its spec wants: what its editor may not read any more, or what failed last and is
-// not settled.
+// not settled, whether or not somebody wants to hear of it.
 func (c *catalogs) trouble(catalog *v1alpha1.AppCatalog) verdict {
 	if lost := c.lost.get(catalog.UID); !lost.ok() {
 		return lost
@@ -136,9 +137,17 @@ func (c *catalogs) trouble(catalog *v1alpha1.AppCatalog) verdict {
 	records := c.unseen.over(c.records(catalog), catalog.UID)
 	slices.SortFunc(records, compareDetection)
 	for _, record := range records {
-		if failed(record) && record.Status.Error != nil && !outdated(record, catalog) {
+		if (failed(record) || putAside(record, catalog)) && record.Status.Error != nil && !outdated(record, catalog) {
 			out = verdict{record.Status.Error.Reason, record.Status.Error.Message}
 		}
 	}
 	return out
+}
+
+// putAside says whether somebody has dismissed a record while the catalog could not follow its spec, and it has not been able
+// to since: nothing has been put right by that. It can when everything has been compared without a failure.
+func putAside(record *v1alpha1.SyncStatus, catalog *v1alpha1.AppCatalog) bool {
+	since := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionStalled)
+	return record.Status.State == v1alpha1.SyncStateDismissed && record.Status.ResolvedAt != nil &&
+		since != nil && !since.LastTransitionTime.After(record.Status.ResolvedAt.Time)
 }
