@@ -79,6 +79,8 @@ func TestAPI(t *testing.T) {
 		{"what a user says of a record stays", testRecordRequests},
 		{"what failed is tried again", testRetry},
 		{"each request is a right of its own", testRequestRights},
+		{"requests for an environment have defaults, and are carried out", testEnvironmentRequests},
+		{"each request for an environment is a right of its own", testEnvironmentRequestRights},
 		{"a namespace with our objects is deleted", testNamespaceDeletion},
 		{"a record goes with its owner", testGarbageCollection},
 		{"a restart keeps objects and revisions", testRestart},

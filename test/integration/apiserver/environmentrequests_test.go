@@ -1,0 +1,206 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+// shopIn is what the catalog of catalogIn follows, with what it refers to.
+func shopIn(namespace, image, level, password string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {namespace: %[1]s, name: settings}
+data: {level: %[3]s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {namespace: %[1]s, name: database}
+stringData: {password: %[4]s}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: %[1]s, name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: web, image: %[2]q, envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: database}}]}
+`, namespace, image, level, password)
+}
+
+// shown reads a subresource of an environment with plain kubectl.
+func shown(ctx context.Context, as devcluster.Kubectl, namespace, subresource string) (string, error) {
+	return as.Run(ctx, "get", "--raw", "/apis/configbutler.ai/v1alpha1/namespaces/"+namespace+"/environments/alice/"+subresource)
+}
+
+// Every request has defaults for all that can be asked for, says what is wrong with what is, and as a dry run writes nothing.
+func testEnvironmentRequests(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "environment-requests")
+	target := namespace + "-alice"
+	s.apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))
+	s.apply(t, catalogIn(namespace, namespace))
+	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=60s")
+	s.apply(t, environmentIn(namespace))
+	ask := func(subresource, body, query string) string {
+		out, err := request(t.Context(), s.admin, namespace, "environments/alice", subresource, body, query)
+		return fmt.Sprint(out, err)
+	}
+	for _, body := range []string{"", "{}", " \n"} {
+		said := ask("sync", body, "?dryRun=All")
+		for _, want := range []string{
+			`"accepted":true,"message":"Would sync workloads and what they refer to (dry run)"`, `"kind":"Namespace","name":"` + target + `"`,
+			`"kind":"Deployment","namespace":"` + target + `","name":"web","changeType":"Added"`,
+		} {
+			contains(t, said, want)
+		}
+	}
+	if out, err := s.admin.Run(t.Context(), "get", "namespace", target); err == nil {
+		t.Errorf("a dry run has created %s", out)
+	}
+	for _, each := range []struct{ subresource, body, want string }{
+		{"sync", `{"spec":{"action":"Some"}}`, `spec.action: Unsupported value: "Some"`},
+		{"sync", `{"spec":{"workload":[]}}`, `unknown field "spec.workload"`},
+		{
+			"sync", `{"spec":{"workloads":[{"kind":"Deployment","name":"api"}]}}`,
+			`spec.workloads[0]: Unsupported value: "Deployment/api": supported values: "Deployment/web"`,
+		},
+		{"sync", `{"spec":{"expectedCatalogSync":"shop-older"}}`, "but what AppCatalog shop offers by now is SyncStatus shop-"},
+		{"sync", `{"metadata":{"name":"other"}}`, "metadata.name: Invalid value"},
+		{"rollback", "", "spec.revision: Required value"},
+		{"rollback", `{"spec":{"revision":7}}`, "spec.revision: "},
+		{"resolve", "{}", "name fields to keep, fields to take, or both"},
+		{"resolve", `{"spec":{"keep":[{"kind":"Deployment","name":"web"}]}}`, "status.conflicts is empty"},
+		{"undismiss", "", `"accepted":true,"message":"Nothing was dismissed`},
+	} {
+		contains(t, ask(each.subresource, each.body, "?fieldValidation=Strict"), each.want)
+	}
+	testEnvironmentSync(t, s, namespace, ask)
+}
+
+// testEnvironmentSync has what was asked for done, and then shows what has changed.
+func testEnvironmentSync(t *testing.T, s *stage, namespace string, ask func(subresource, body, query string) string) {
+	t.Helper()
+	synced := func(revision int) {
+		contains(t, ask("sync", "", ""), `"accepted":true`)
+		s.kubectl(t, "wait", fmt.Sprint("--for=jsonpath={.status.appliedRevision}=", revision), "envt/alice", "-n", namespace, "--timeout=60s")
+	}
+	synced(1)
+	s.apply(t, shopIn(namespace, "shop/web:2", "debug", "correct-horse"))
+	_, err := request(t.Context(), s.admin, namespace, "appcatalogs/shop", "sync", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.kubectl(t, "wait", "--for=jsonpath={.status.latestRevision}=2", "envt/alice", "-n", namespace, "--timeout=60s")
+	diff, err := shown(t.Context(), s.admin, namespace, "diff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"kind":"EnvironmentDiff"`, `"fromRevision":1,"revision":2`, `"before":"\"shop/web:1\"","after":"\"shop/web:2\""`,
+		`"before":"\"info\"","after":"\"debug\""`, `"field":"/data/password","changeType":"Changed"`, `"hidden":true`,
+	} {
+		contains(t, diff, want)
+	}
+	const before, after = "aHVudGVyMg==", "Y29ycmVjdC1ob3JzZQ=="
+	rehearsed := ask("sync", "", "?dryRun=All")
+	for _, value := range []string{before, after, "hunter2", "correct-horse"} {
+		if strings.Contains(diff+rehearsed, value) {
+			t.Errorf("what the Secret holds is shown: %s\n%s", diff, rehearsed)
+		}
+	}
+	secret, err := shown(t.Context(), s.admin, namespace, "secretdiff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, secret, before)
+	contains(t, secret, after)
+	eventually(t, "a prompt", func(context.Context) error {
+		if said := ask("dismiss", "", ""); !strings.Contains(said, "Dismissed what the catalog offers (SyncStatus shop-") {
+			return errors.New(said)
+		}
+		return nil
+	})
+	contains(t, s.kubectl(t, "get", "envt", "alice", "-n", namespace), "Dismissed: 1 workload changed")
+	contains(t, ask("undismiss", "", ""), "What the catalog offers is shown again")
+	synced(2)
+	contains(t, ask("rollback", `{"spec":{"revision":1}}`, ""), "Environment alice goes from revision 2 to revision 1 of its catalog")
+	s.kubectl(t, "wait", "--for=jsonpath={.status.appliedRevision}=1", "envt/alice", "-n", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=jsonpath={.spec.template.spec.containers[0].image}=shop/web:1",
+		"deployment/web", "-n", namespace+"-alice", "--timeout=60s")
+}
+
+// Who may look may not touch, who may do one thing may not do another, and no right on an environment is one on Secrets.
+func testEnvironmentRequestRights(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "environment-rights")
+	target := s.namespace(t, namespace+"-alice")
+	s.apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))
+	s.apply(t, catalogIn(namespace, namespace))
+	s.apply(t, environmentIn(namespace))
+	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=60s")
+	rosa := s.ordinary(t, "rosa")
+	s.grant(t, "rosa", namespace, "looks", "get,list,watch", "environments.configbutler.ai,syncstatuses.configbutler.ai")
+	const onBehalf = "which the server would do on their behalf"
+	actions := []struct{ verb, subresource, answer string }{
+		{"create", "sync", onBehalf},
+		{"create", "rollback", "spec.revision: Required value"},
+		{"create", "resolve", "name fields to keep, fields to take, or both"},
+		{"create", "dismiss", `"accepted":true`},
+		{"create", "undismiss", `"accepted":true`},
+		{"create", "rediscover", `"accepted":true`},
+		{"get", "diff", `"kind":"EnvironmentDiff"`},
+		{"get", "secretdiff", `user \"rosa\" cannot get secrets in the namespace ` + target + ", whose content is shown"},
+	}
+	ask := func(ctx context.Context, verb, subresource string) string {
+		if verb == "get" {
+			out, err := shown(ctx, rosa, namespace, subresource)
+			return strings.ReplaceAll(fmt.Sprint(out, err), `"rosa"`, `\"rosa\"`)
+		}
+		out, err := request(ctx, rosa, namespace, "environments/alice", subresource, "", "?dryRun=All")
+		return fmt.Sprint(out, err)
+	}
+	for i, granted := range actions {
+		role := "may-" + granted.subresource
+		s.kubectl(t, "create", "role", role, "-n", namespace, "--verb="+granted.verb,
+			"--resource=environments.configbutler.ai/"+granted.subresource)
+		s.kubectl(t, "create", "rolebinding", role, "-n", namespace, "--role="+role, "--user=rosa")
+		eventually(t, "rosa has the right to "+granted.subresource, func(ctx context.Context) error {
+			if said := ask(ctx, granted.verb, granted.subresource); !strings.Contains(said, granted.answer) {
+				return fmt.Errorf("%s, want %s", said, granted.answer)
+			}
+			return nil
+		})
+		for _, other := range actions[i+1:] {
+			want := fmt.Sprintf(`cannot %s resource "environments/%s"`, other.verb, other.subresource)
+			if said := ask(t.Context(), other.verb, other.subresource); !strings.Contains(said, want) {
+				t.Errorf("rosa asks for %s: %s, want %s", other.subresource, said, want)
+			}
+		}
+	}
+	s.grant(t, "rosa", target, "secrets", "get", "secrets")
+	eventually(t, "the target's Secrets are not enough", func(ctx context.Context) error {
+		said := ask(ctx, "get", "secretdiff")
+		const lacks = "cannot get secrets in the namespace %s,"
+		if strings.Contains(said, fmt.Sprintf(lacks, target)) || !strings.Contains(said, fmt.Sprintf(lacks, namespace)) {
+			return errors.New(said)
+		}
+		return nil
+	})
+	s.grant(t, "rosa", namespace, "secrets", "get", "secrets")
+	eventually(t, "both are", func(ctx context.Context) error {
+		if said := ask(ctx, "get", "secretdiff"); !strings.Contains(said, `"kind":"EnvironmentDiff"`) {
+			return errors.New(said)
+		}
+		return nil
+	})
+}
