@@ -111,6 +111,10 @@ func TestConflicts(t *testing.T) {
 			if level, _, _ := unstructured.NestedString(config.Object, "data", "level"); level != "debug" {
 				t.Errorf("the ConfigMap has the level %s", level)
 			}
+			web := []v1alpha1.WorkloadChange{{Kind: of.Kind, Name: of.Name, ChangeType: v1alpha1.ChangeChanged}}
+			if diff := cmp.Diff(web, p.Workloads()); want != nil && diff != "" {
+				t.Errorf("workloads that change: want -, got +:\n%s", diff)
+			}
 			s.checkShown(p, test.conflicts)
 			s.Resolution = v1alpha1.ConflictResolutionSpec{}
 			if again := s.plan(); len(again.Conflicts) != len(want) {

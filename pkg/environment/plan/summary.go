@@ -10,13 +10,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Workloads are those that the plan changes, by kind and name.
+// Workloads are those that the plan changes, or would if somebody had decided about their conflicts, by kind and name.
 func (p *Plan) Workloads() []v1alpha1.WorkloadChange {
 	var changed []v1alpha1.WorkloadChange
 	for _, s := range p.Steps {
 		if change := s.ChangeType(); change != "" && s.isWorkload() {
 			changed = append(changed, v1alpha1.WorkloadChange{Kind: v1alpha1.WorkloadKind(s.Kind), Name: s.Name, ChangeType: change})
 		}
+	}
+	for _, c := range p.Conflicts {
+		changed = append(changed, v1alpha1.WorkloadChange{Kind: c.Kind, Name: c.Name, ChangeType: v1alpha1.ChangeChanged})
 	}
 	slices.SortFunc(changed, func(a, b v1alpha1.WorkloadChange) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
