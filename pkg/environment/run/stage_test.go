@@ -156,6 +156,7 @@ type stage struct {
 	environment *v1alpha1.Environment
 	catalog     *v1alpha1.AppCatalog
 	index       *index.Index
+	clock       *clocktesting.FakePassiveClock
 }
 
 // newStage has the target, and in production two workloads that the catalog offers.
@@ -164,6 +165,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{
 		T: t, cluster: environmenttest.NewCluster(t), life: &life{}, api: fake.NewSimpleClientset(), index: index.New(),
 		environment: environmenttest.Environment(), catalog: environmenttest.Catalog(),
+		clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time),
 	}
 	s.kv = mortalKV{bolttest.NewKV(t), s.life}
 	s.cluster.Answer(s.life.request)
@@ -241,7 +243,7 @@ func (s *stage) runner() *run.Runner {
 		Gatherer: &gather.Gatherer{
 			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
 			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept,
-			Clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time),
+			Clock: s.clock,
 		},
 		Applier: &apply.Applier{Client: client, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 4},
 		Copies:  kept, Records: s, Dependencies: s.api.ConfigbutlerV1alpha1(), Index: s.index,

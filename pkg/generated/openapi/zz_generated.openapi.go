@@ -2110,7 +2110,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyRecord(ref commo
 					},
 					"lastDiscoveredAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastDiscoveredAt is when it was last found to be referred to.",
+							Description: "lastDiscoveredAt is when it was last found to be referred to, or up to an hour before that.",
 							Ref:         ref(v1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -6707,11 +6707,17 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref common.ReferenceC
 							},
 						},
 					},
+					"editedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "editedBy is the user who wrote the spec last. Nothing that the rule selects is mirrored any more when that user may not read it; whoever writes the spec takes their place. Absent when nobody is known to have: then nobody's permissions are asked for.",
+							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ResourceType{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+			v1alpha1.AutomatedBy{}.OpenAPIModelName(), v1alpha1.ResourceType{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 

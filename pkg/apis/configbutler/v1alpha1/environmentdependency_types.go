@@ -69,7 +69,7 @@ type EnvironmentDependencyRecord struct {
 	// missing says that the source does not have it. The copy stays as it was.
 	// +optional
 	Missing bool `json:"missing,omitempty"`
-	// lastDiscoveredAt is when it was last found to be referred to.
+	// lastDiscoveredAt is when it was last found to be referred to, or up to an hour before that.
 	// +optional
 	LastDiscoveredAt *metav1.Time `json:"lastDiscoveredAt,omitempty"`
 }
