@@ -31,13 +31,18 @@ const attempts = 5
 // empty deletes the environment's objects and returns what is left of them.
 func (r *Remover) empty(ctx context.Context, e *v1alpha1.Environment) (left []string, err error) {
 	var errs []error
+	var kinds []schema.GroupKind
 	for _, kind := range slices.Backward(plan.Kinds()) {
-		errs = append(errs, r.deleteAll(ctx, e, kind))
+		some, err := r.deleteAll(ctx, e, kind)
+		if some {
+			kinds = append(kinds, kind)
+		}
+		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	for _, kind := range slices.Backward(plan.Kinds()) {
+	for _, kind := range kinds {
 		objects, err := r.written(ctx, e, kind)
 		if err != nil {
 			return nil, err
@@ -61,15 +66,15 @@ func stateOf(object *metav1.PartialObjectMetadata) string {
 	return "is being deleted, with what it has started"
 }
 
-// deleteAll deletes the environment's objects of a kind.
-func (r *Remover) deleteAll(ctx context.Context, e *v1alpha1.Environment, kind schema.GroupKind) error {
+// deleteAll deletes the environment's objects of a kind, and says whether there were any.
+func (r *Remover) deleteAll(ctx context.Context, e *v1alpha1.Environment, kind schema.GroupKind) (some bool, err error) {
 	objects, err := r.written(ctx, e, kind)
-	if err != nil {
-		return err
+	if err != nil || len(objects) == 0 {
+		return false, err
 	}
 	client, err := r.resource(e, kind)
 	if client == nil || err != nil {
-		return err
+		return false, err
 	}
 	errs := make([]error, len(objects))
 	var group errgroup.Group
@@ -82,7 +87,7 @@ func (r *Remover) deleteAll(ctx context.Context, e *v1alpha1.Environment, kind s
 			return nil
 		})
 	}
-	return errors.Join(group.Wait(), errors.Join(errs...))
+	return true, errors.Join(group.Wait(), errors.Join(errs...))
 }
 
 // delete deletes an object on condition that it is the environment's.
