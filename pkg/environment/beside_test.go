@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,13 +56,14 @@ func (b *beside) leave(left ...string) {
 	b.left = left
 }
 
-// ready says that all workloads run.
-type ready struct{}
+// ready says that all workloads run, but for those that are gone.
+type ready struct{ gone atomic.Int32 }
 
 func (*ready) Run(ctx context.Context) { <-ctx.Done() }
 
-func (*ready) Of(*v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string) {
-	return &v1alpha1.WorkloadsReady{Ready: 2, Total: 2}, nil
+func (r *ready) Of(*v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string) {
+	there := 2 - r.gone.Load()
+	return &v1alpha1.WorkloadsReady{Ready: there, Total: there}, nil
 }
 
 // detector counts what it is asked for.

@@ -52,16 +52,16 @@ type environments struct {
 
 // tend looks after environments until ctx ends.
 func tend(ctx context.Context, config Config, edge edge) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var group wait.Group
-	defer group.Wait()
-	defer cancel()
 	c, err := newEnvironments(config, edge)
-	defer c.queue.ShutDown()
-	defer c.offers.close()
 	if err != nil {
+		c.close()
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	var group wait.Group
+	defer c.runs.wait()
+	defer group.Wait()
+	defer c.close()
 	defer c.informers.Shutdown()
 	defer cancel()
 	c.informers.StartWithContext(ctx)
@@ -78,11 +78,16 @@ func tend(ctx context.Context, config Config, edge edge) error {
 	for _, part := range []func(context.Context){c.readiness.Run, c.compareUntil, c.measureUntil} {
 		group.StartWithContext(ctx, part)
 	}
-	defer c.runs.wait()
 	return c.detector.Run(ctx)
 }
 
-// newEnvironments returns what does nothing yet. Its queues are to be shut down also after an error.
+// close ends the queues, and with them whoever works on them.
+func (c *environments) close() {
+	c.queue.ShutDown()
+	c.offers.close()
+}
+
+// newEnvironments returns what does nothing yet, and is to be closed also after an error.
 func newEnvironments(config Config, edge edge) (*environments, error) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryMin, retryMax)
 	c := &environments{

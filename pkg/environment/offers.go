@@ -39,8 +39,10 @@ type basis struct {
 	applied    int64
 	// decisions is how many have been made about conflicts, runs how many runs have come to an end.
 	decisions, runs int
-	// target says that there is the target.
+	// target says that there is the target, and there how many of the environment's workloads are in it: what somebody deletes is
+	// offered again.
 	target bool
+	there  int32
 }
 
 // Planner makes plans, as run.Runner does in the mode Plan.

@@ -25,7 +25,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
 	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
@@ -86,7 +85,19 @@ type stage struct {
 	events  *eventLog
 	stop    func()
 	catalog *v1alpha1.AppCatalog
+	// offered is what the catalog offered with its revisions.
+	offered offered
 	beside
+}
+
+// offered is what is kept of a catalog's revisions.
+type offered map[int64]map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord
+
+// Offered returns a revision.
+func (o offered) Offered(_ context.Context, _ types.UID, revision int64) (
+	map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord, error,
+) {
+	return o[revision], nil
 }
 
 // newStage has a catalog of production that offers web and worker, and the environment alice whose target is there.
@@ -99,7 +110,7 @@ func newStage(t testing.TB, edit ...func(*v1alpha1.Environment)) *stage {
 	s := &stage{
 		TB: t, cluster: environmenttest.NewCluster(t), meta: metadatafake.NewSimpleMetadataClient(metaScheme),
 		clock: clocktesting.NewFakeClock(noon), stop: func() {}, events: &eventLog{}, catalog: environmenttest.Catalog(),
-		beside: beside{ready: &ready{}, detector: &detector{}},
+		offered: offered{}, beside: beside{ready: &ready{}, detector: &detector{}},
 	}
 	s.api = newAPI(t, s.clock)
 	s.kv = mortalKV{bolttest.NewKV(t), s.life}
@@ -163,8 +174,11 @@ func (s *stage) offer(revision int64, texts ...string) {
 	status := &s.catalog.Status
 	status.Revision, status.Workloads, status.LatestSync = revision, nil, fmt.Sprintf("shop-r%d", revision)
 	status.History = append([]v1alpha1.CatalogRevision{{Revision: revision, Time: metav1.NewTime(noon), SyncStatus: status.LatestSync}}, status.History...)
+	s.offered[revision] = map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord{}
 	for _, text := range texts {
-		s.keep("catalogworkloads", environmenttest.Offer(s, s.catalog, s.object(text)))
+		workload := environmenttest.Offer(s, s.catalog, s.object(text))
+		s.offered[revision][v1alpha1.WorkloadReference{Kind: workload.Status.Kind, Name: workload.Status.Name}] = &workload.Status
+		s.keep("catalogworkloads", workload)
 	}
 	s.keep("appcatalogs", s.catalog)
 }
@@ -207,7 +221,7 @@ func (s *stage) runner() *run.Runner {
 	return &run.Runner{
 		Gatherer: &gather.Gatherer{
 			Slipstream: s.client.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
-			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: catalog.NewRevisions(s.store()),
+			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: s.offered,
 			Clock: s.clock,
 		},
 		Applier: &apply.Applier{Client: client, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 4},
@@ -227,21 +241,6 @@ func (s *stage) eventually(what string, check func() error) {
 			s.Fatalf("%s: %v", what, err)
 		}
 		s.clock.Step(time.Second)
-		<-time.After(2 * time.Millisecond)
-	}
-}
-
-// soon waits until check finds nothing wrong. No time passes for the controller.
-func (s *stage) soon(what string, check func() error) {
-	s.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.Fatalf("%s: %v", what, err)
-		}
 		<-time.After(2 * time.Millisecond)
 	}
 }

@@ -117,7 +117,11 @@ func (t *turning) question() *offer {
 		return nil
 	}
 	e, name := t.environment, nameOf(t.environment)
-	return t.offers.of(name, t.situation.question(t.runs.count(e.UID), t.hasTarget(e)))
+	asked := t.situation.question(t.runs.count(e.UID), t.hasTarget(e))
+	if count, _ := t.workloads(); count != nil {
+		asked.there = count.Total
+	}
+	return t.offers.of(name, asked)
 }
 
 // standInLine has the chosen run wait for its turn, if it has to.

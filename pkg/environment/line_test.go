@@ -1,0 +1,99 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func numbered(i int) types.NamespacedName { return types.NamespacedName{Name: fmt.Sprint(i)} }
+
+func TestLineIsInOrder(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(noon)
+	l := newLine(clock)
+	var begun []string
+	// The one that was wanted last asks first.
+	ask := func() (again []time.Time) {
+		for i := range slices.Backward([]int{0, 1, 2, 3}) {
+			if slices.Contains(begun, fmt.Sprint(i)) {
+				continue
+			}
+			ok, _, at := l.ask(numbered(i), noon.Add(time.Duration(i)*time.Second), 2)
+			if ok {
+				begun = append(begun, fmt.Sprint(i))
+				l.end(numbered(i))
+			}
+			again = append(again, at)
+		}
+		return again
+	}
+	ask() // 3 and 2 are the only ones in line when they ask.
+	if !slices.Equal(begun, []string{"3", "2"}) {
+		t.Fatalf("begun %q", begun)
+	}
+	for _, at := range ask() {
+		if !at.Equal(noon.Add(time.Minute)) {
+			t.Errorf("again at %s", at)
+		}
+	}
+	clock.SetTime(noon.Add(59 * time.Second))
+	ask()
+	if len(begun) != 2 {
+		t.Fatalf("begun %q within a minute", begun)
+	}
+	clock.SetTime(noon.Add(time.Minute))
+	ask()
+	if !slices.Equal(begun, []string{"3", "2", "1", "0"}) {
+		t.Errorf("begun %q", begun)
+	}
+}
+
+func TestLineLetsTheFirstGoFirst(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(noon)
+	l := newLine(clock)
+	for i := range 5 {
+		if ok, _, _ := l.ask(numbered(i), noon.Add(time.Duration(i)), 1); ok != (i == 0) {
+			t.Fatalf("%d: %t", i, ok)
+		}
+	}
+	l.end(numbered(0))
+	clock.SetTime(noon.Add(time.Minute))
+	if ok, ahead, _ := l.ask(numbered(3), noon.Add(3), 1); ok || ahead != 2 {
+		t.Errorf("the third begins: %t, behind %d", ok, ahead)
+	}
+	if next := l.leave(numbered(1)); !slices.Equal(next, []types.NamespacedName{numbered(2), numbered(3), numbered(4)}) {
+		t.Errorf("front %v", next)
+	}
+	if ok, _, _ := l.ask(numbered(2), noon.Add(2), 1); !ok {
+		t.Error("the first does not begin")
+	}
+	if next := l.leave(numbered(9)); next != nil {
+		t.Errorf("who was not in line makes %v ask", next)
+	}
+	l.undo(numbered(2))
+	if ok, _, _ := l.ask(numbered(3), noon.Add(3), 1); !ok {
+		t.Error("what has not begun counts")
+	}
+}
+
+func TestLineBoundsWhatGoesOn(t *testing.T) {
+	l := newLine(clocktesting.NewFakePassiveClock(noon))
+	for i := range maxRuns + 1 {
+		if ok, _, _ := l.ask(numbered(i), noon, 1000); ok != (i < maxRuns) {
+			t.Fatalf("%d: %t", i, ok)
+		}
+	}
+	if waiting, running := l.numbers(); waiting != 1 || running != maxRuns {
+		t.Errorf("%d wait, %d go on", waiting, running)
+	}
+	if next := l.end(numbered(0)); len(next) != 1 {
+		t.Errorf("front %v", next)
+	}
+}
