@@ -138,6 +138,10 @@ func dependencySentence(o *configbutler.EnvironmentDependency) string {
 		return "Missing in the source, not required"
 	case status.Missing:
 		return "Missing in the source"
+	case status.SeenHash == v1alpha1.SeenRemoved:
+		return "Removed in the source, the copy stays"
+	case status.SeenHash != "":
+		return "Changed in the source"
 	}
 	return "Copied"
 }

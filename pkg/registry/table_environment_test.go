@@ -80,5 +80,7 @@ func dependencyRows() []configbutler.EnvironmentDependency {
 			r.Optional, r.ReferredBy = true, r.ReferredBy[:1]
 		}),
 		row("ServiceAccount", "web", missing),
+		row("ConfigMap", "changed", func(r *configbutler.EnvironmentDependencyRecord) { r.SeenHash = "0f" }),
+		row("Service", "removed", func(r *configbutler.EnvironmentDependencyRecord) { r.SeenHash = v1alpha1.SeenRemoved }),
 	}
 }
