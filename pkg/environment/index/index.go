@@ -34,6 +34,8 @@ type Index struct {
 	// Both have each row once: copies by the object, objects by the environment.
 	copies  map[Object]map[types.NamespacedName]row
 	objects map[types.NamespacedName]map[Object]row
+	// known counts the copies of an object by their versions.
+	known map[Object]map[string]int
 	// names are those of the objects in copies.
 	names map[Collection]sets.Set[string]
 	// now counts what is written, and written says when that was for each environment.
@@ -50,7 +52,7 @@ type Mark uint64
 func New() *Index {
 	return &Index{
 		copies: map[Object]map[types.NamespacedName]row{}, objects: map[types.NamespacedName]map[Object]row{},
-		names: map[Collection]sets.Set[string]{}, written: map[types.NamespacedName]Mark{},
+		known: map[Object]map[string]int{}, names: map[Collection]sets.Set[string]{}, written: map[types.NamespacedName]Mark{},
 	}
 }
 
@@ -70,12 +72,8 @@ func (x *Index) Lookup(of Object) []Copy {
 func (x *Index) Differs(of Object, version string) (copied, differs bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for _, r := range x.copies[of] {
-		if r.known() != version {
-			return true, true
-		}
-	}
-	return len(x.copies[of]) > 0, false
+	known := x.known[of]
+	return len(known) > 0, len(known) > 1 || len(known) == 1 && known[version] == 0
 }
 
 // Collections returns those that have objects of which there are copies, in order.
@@ -144,8 +142,10 @@ func (x *Index) See(environment types.NamespacedName, of Object, version string)
 	if !ok {
 		return
 	}
+	x.remove(of, environment)
 	r.seen = version
-	x.objects[environment][of], x.copies[of][environment] = r, r
+	x.objects[environment][of] = r
+	x.add(of, environment, r)
 	x.now++
 	x.written[environment] = x.now
 }
@@ -176,7 +176,7 @@ func (x *Index) set(environment types.NamespacedName, rows map[Object]row) (chan
 
 func (x *Index) add(of Object, environment types.NamespacedName, r row) {
 	if x.copies[of] == nil {
-		x.copies[of] = map[types.NamespacedName]row{}
+		x.copies[of], x.known[of] = map[types.NamespacedName]row{}, map[string]int{}
 		in := collectionOf(of)
 		if x.names[in] == nil {
 			x.names[in] = sets.New[string]()
@@ -184,14 +184,20 @@ func (x *Index) add(of Object, environment types.NamespacedName, r row) {
 		x.names[in].Insert(of.Name)
 	}
 	x.copies[of][environment] = r
+	x.known[of][r.known()]++
 }
 
 func (x *Index) remove(of Object, environment types.NamespacedName) {
+	version := x.copies[of][environment].known()
+	if x.known[of][version]--; x.known[of][version] == 0 {
+		delete(x.known[of], version)
+	}
 	delete(x.copies[of], environment)
 	if len(x.copies[of]) > 0 {
 		return
 	}
 	delete(x.copies, of)
+	delete(x.known, of)
 	in := collectionOf(of)
 	x.names[in].Delete(of.Name)
 	if x.names[in].Len() == 0 {

@@ -150,6 +150,13 @@ func checkLookups(t *testing.T, x *index.Index, list []v1alpha1.EnvironmentDepen
 		for _, c := range x.Lookup(of) {
 			got = append(got, c.Environment.Name+c.Hash)
 		}
+		for _, version := range []string{"0", "1", "2"} {
+			isOther := func(c index.Copy) bool { return c.Known() != version }
+			copied, differs := x.Differs(of, version)
+			if all := x.Lookup(of); copied != (len(all) > 0) || differs != slices.ContainsFunc(all, isOther) {
+				t.Fatalf("%v as %q: copied %v, differs %v, among %v", of, version, copied, differs, all)
+			}
+		}
 		slices.Sort(want)
 		if !slices.Equal(want, got) {
 			t.Fatalf("%v: %q, want %q", of, got, want)
