@@ -19,7 +19,7 @@ func (k *keeper) changedBy(batch intake.Batch, items []item) []v1alpha1.SourceAu
 		if !i.differs() || slices.ContainsFunc(batch.Changes, isTold) {
 			continue
 		}
-		author := k.authors.FindSince(i.comparison(), i.since.Time)
+		author := k.authors.FindSince(i.comparison(), i.since)
 		if author.Known() {
 			changes = append(changes, intake.Change{
 				Object: intakeObject(i.of), Authors: []intake.Contribution{{Author: author}},

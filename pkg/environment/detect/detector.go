@@ -113,8 +113,8 @@ type Detector struct {
 	touched *touched
 	// queue has the namespaces of sources that are to be looked at.
 	queue workqueue.TypedRateLimitingInterface[string]
-	// replan asks for another look at what is to be watched.
-	replan chan struct{}
+	// replan asks for another look at what is to be watched, lookAgain for one at what is due.
+	replan, lookAgain chan struct{}
 }
 
 // New returns a detector that does nothing before Run.
@@ -122,10 +122,9 @@ func New(config Config) *Detector {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
 	d := &Detector{
-		config: config, authors: config.Authors, sights: newSights(config.Index), touched: newTouched(), replan: make(chan struct{}, 1),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: config.Clock}),
+		config: config, authors: config.Authors, sights: newSights(config.Index), touched: newTouched(),
+		replan: make(chan struct{}, 1), lookAgain: make(chan struct{}, 1),
 	}
 	if d.authors == nil {
 		d.authors = attribution.NewJoiner(attribution.Config{
@@ -144,15 +143,14 @@ func (d *Detector) Run(ctx context.Context) error {
 	var group wait.Group
 	defer group.Wait()
 	defer cancel()
-	defer d.queue.ShutDown()
-	var err error
-	d.intake, err = intake.Open(ctx, d.config.Store.Table(TableName), intake.Config{
-		Clock: d.config.Clock, Capacity: d.config.Capacity, Metrics: intakeMetrics,
-	})
-	if err != nil {
-		return fmt.Errorf("detect changes of what environments depend on: %w", err)
+	if err := d.open(ctx); err != nil {
+		return err
 	}
+	defer d.queue.ShutDown()
 	defer d.config.Index.Subscribe(d.indexChanged)()
+	if err := d.recall(ctx); err != nil {
+		return err
+	}
 	d.wanted.set(d.watches())
 	d.authors.Start(ctx, &group)
 	group.StartWithContext(ctx, func(ctx context.Context) { d.intake.Run(ctx, d.notices(ctx)) })
@@ -164,9 +162,26 @@ func (d *Detector) Run(ctx context.Context) error {
 	return nil
 }
 
+// open makes what there is while Run goes on.
+func (d *Detector) open(ctx context.Context) (err error) {
+	d.intake, err = intake.Open(ctx, d.config.Store.Table(TableName), intake.Config{
+		Clock: d.config.Clock, Capacity: d.config.Capacity, Metrics: intakeMetrics,
+	})
+	if err != nil {
+		return fmt.Errorf("detect changes of what environments depend on: %w", err)
+	}
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
+	d.queue = workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: d.config.Clock})
+	return nil
+}
+
 // PolicyChanged has all namespaces looked at again: a shorter window may be over already.
-func (d *Detector) PolicyChanged() {
-	for _, in := range d.config.Index.Collections() {
-		d.queue.Add(in.Namespace)
+func (d *Detector) PolicyChanged() { signal(d.lookAgain) }
+
+// signal says something that is heard once, however often it is said before.
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
 	}
 }

@@ -11,8 +11,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
-// isOpen says whether a record can be extended: no run goes on for it, and one is to come.
+// isOpen says whether there is a record that can be extended: no run goes on for it, and one is to come.
 func isOpen(record *v1alpha1.SyncStatus) bool {
+	if record == nil {
+		return false
+	}
 	switch record.Status.State {
 	case v1alpha1.SyncStatePending, v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention:
 		return record.Spec.Type == v1alpha1.SyncTypeDependency

@@ -27,6 +27,10 @@ func (d *Detector) watchUntil(ctx context.Context) {
 		}
 		select {
 		case <-d.replan:
+		case <-d.lookAgain:
+			for _, in := range d.config.Index.Collections() {
+				d.queue.Add(in.Namespace)
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -49,10 +53,7 @@ func watchOf(in index.Collection) source.Watch {
 // indexChanged has what is known anew of an environment compared with its sources: the run that has read them may have done so
 // before a change of which the index then knew nobody who cares. What the run has copied need not be told of any more.
 func (d *Detector) indexChanged(environment types.NamespacedName, changed []index.Object) {
-	select {
-	case d.replan <- struct{}{}:
-	default:
-	}
+	signal(d.replan)
 	for _, of := range changed {
 		d.touched.add(of.Namespace, environment)
 		if copied, _ := d.config.Index.Differs(of, ""); copied {

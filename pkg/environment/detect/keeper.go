@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/keymutex"
+	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
@@ -139,8 +141,8 @@ type item struct {
 	finding
 	// copied is what the EnvironmentDependency says.
 	copied index.Copy
-	// since is when the copy was last compared with the source by a run.
-	since *metav1.Time
+	// since is when a run has last compared the copy with the source.
+	since time.Time
 }
 
 // items are what differs from the records as they are now, in order.
@@ -155,7 +157,7 @@ func (k *keeper) items(ctx context.Context, environment *v1alpha1.Environment, f
 			continue // The index is put right when it is made anew.
 		}
 		if copied := index.CopyOf(dependency); copied.Known() != f.version {
-			items = append(items, item{f, copied, dependency.Status.LastDiscoveredAt})
+			items = append(items, item{f, copied, ptr.Deref(dependency.Status.LastDiscoveredAt, metav1.Time{}).Time})
 		}
 	}
 	slices.SortFunc(items, func(a, b item) int {

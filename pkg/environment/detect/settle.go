@@ -8,12 +8,44 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/index"
 )
+
+// recall has the open records of all environments settled: an earlier process may have died before.
+func (d *Detector) recall(ctx context.Context) error {
+	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return d.config.Slipstream.Environments(metav1.NamespaceAll).List(ctx, options)
+	})
+	err := list.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		environment, ok := object.(*v1alpha1.Environment)
+		if !ok || environment.Status.LatestDependencySync == "" {
+			return nil
+		}
+		record, err := d.keeper.latest(ctx, environment)
+		if errors.Is(err, errGone) || err == nil && record == nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, summary := range record.Status.ResourceSummaries {
+			d.touched.add(summary.Namespace, types.NamespacedName{Namespace: environment.Namespace, Name: environment.Name})
+			d.queue.Add(summary.Namespace)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read what environments have been told of: %w", err)
+	}
+	return nil
+}
 
 // settle takes out of an environment's open record what does not differ from the copies any more.
 func (k *keeper) settle(ctx context.Context, name types.NamespacedName) error {
@@ -32,7 +64,7 @@ func (k *keeper) settled(ctx context.Context, name types.NamespacedName) error {
 	}
 	var record *v1alpha1.SyncStatus
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
-		record, err = k.open(ctx, environment)
+		record, err = k.latest(ctx, environment)
 		if err != nil || record == nil || record.Status.State != v1alpha1.SyncStatePending {
 			return err
 		}

@@ -5,6 +5,7 @@ package detect_test
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -209,4 +210,28 @@ func (a *audit) WaitingIn(string) bool { return a.thinks.Load() }
 // by has a user make a change.
 func by(user string) func(*unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) { o.SetUID(types.UID(user + "-" + o.GetName())) }
+}
+
+// differing are the objects of which an environment has another version than the source, in order.
+func (s *stage) differing(environment string) (names []string) {
+	s.Helper()
+	for _, d := range s.dependencies(environment) {
+		if now := s.hash(d.Status.Source.Name); d.Status.Missing != (now == "") || !d.Status.Missing && now != d.Status.Hash {
+			names = append(names, d.Status.Source.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// seen are the objects of which another version has been told of than was copied, in order.
+func (s *stage) seen(environment string) (names []string) {
+	s.Helper()
+	for _, d := range s.dependencies(environment) {
+		if d.Status.SeenHash != "" {
+			names = append(names, d.Status.Source.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,6 +74,10 @@ type stage struct {
 	// detector is the one of the process that runs.
 	detector *detect.Detector
 	runner   detect.Runner
+	// window is the batch window, 0 for its default.
+	window atomic.Int64
+	// before is called with what is about to be written; nil: nobody is.
+	before func(record runtime.Object)
 
 	// writing is held by who writes objects of ours, whose versions it counts.
 	writing sync.Mutex
@@ -95,21 +100,30 @@ func newStage(t testing.TB) *stage {
 type life struct {
 	mu     sync.Mutex
 	writes int
-	// last is the write that is not done any more, 0 when there is none.
-	last int
-	end  func()
+	// last is the write at which the process dies, 0 when there is none. With answerLost, that write is done.
+	last       int
+	answerLost bool
+	end        func()
 }
 
-// write counts a write, and fails from the last one on.
-func (l *life) write() error {
+// write does a write, as far as the process is alive.
+func (l *life) write(do func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writes++
-	if l.last > 0 && l.writes >= l.last {
-		l.end()
-		return errDead
+	if l.last == 0 || l.writes < l.last {
+		return do()
 	}
-	return nil
+	if l.end(); l.answerLost && l.writes == l.last {
+		_ = do() // Nobody hears of it.
+	}
+	return errDead
+}
+
+func (l *life) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.writes
 }
 
 func (l *life) begin(last int, end func()) {
@@ -124,11 +138,9 @@ type mortalKV struct {
 	life *life
 }
 
-func (kv mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
-	if err := kv.life.write(); err != nil {
-		return nil, err
-	}
-	return kv.KV.Delete(ctx, key, options...)
+func (kv mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (out *clientv3.DeleteResponse, err error) {
+	err = kv.life.write(func() error { out, err = kv.KV.Delete(ctx, key, options...); return err })
+	return out, err
 }
 
 // start begins the life of a process, which ends at its last write, or by stop.
@@ -157,14 +169,17 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 func (s *stage) config() detect.Config {
 	return detect.Config{
 		Slipstream: s.api.ConfigbutlerV1alpha1(), Source: s.source, Store: workstore.New(s.kv, test), Records: s, Index: s.index,
-		Hasher: planner.Hasher, Runner: s.runner, Policy: policy, Clock: s.clock, Authors: s.authors,
+		Hasher: planner.Hasher, Runner: s.runner, Policy: s.policy, Clock: s.clock, Authors: s.authors,
 		AttributionMaxWait: 20 * time.Second, Capacity: s.capacity,
 	}
 }
 
-func policy() v1alpha1.SyncPolicySpec {
+func (s *stage) policy() v1alpha1.SyncPolicySpec {
 	defaults := &v1alpha1.SyncPolicy{}
 	v1alpha1.SetObjectDefaults_SyncPolicy(defaults)
+	if window := s.window.Load(); window > 0 {
+		defaults.Spec.BatchWindow.Duration = time.Duration(window)
+	}
 	return defaults.Spec
 }
 
@@ -209,8 +224,8 @@ func (s *stage) waits(what string, check func() error) {
 // windowPasses lets so much time pass that nothing is on its way any more.
 func (s *stage) windowPasses() {
 	s.Helper()
-	for range 90 {
-		s.clock.Step(time.Second)
+	for range 45 {
+		s.clock.Step(2 * time.Second)
 		<-time.After(2 * time.Millisecond)
 	}
 }
@@ -255,8 +270,12 @@ func (s *stage) store(object runtime.Object) error {
 
 // Write is how records are written: on the conditions that are in them.
 func (s *stage) Write(_ context.Context, record runtime.Object) error {
-	if err := s.life.write(); err != nil {
-		return err
+	return s.life.write(func() error { return s.write(record) })
+}
+
+func (s *stage) write(record runtime.Object) error {
+	if s.before != nil {
+		s.before(record)
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -290,23 +309,25 @@ func (s *stage) Write(_ context.Context, record runtime.Object) error {
 }
 
 // updateStatus does what the API does with a status: it refuses one of an earlier version.
-func (s *stage) updateStatus(action clienttesting.Action) (bool, runtime.Object, error) {
-	if err := s.life.write(); err != nil {
-		return true, nil, err
-	}
+func (s *stage) updateStatus(action clienttesting.Action) (_ bool, next runtime.Object, err error) {
+	given := action.(clienttesting.UpdateAction).GetObject().(*v1alpha1.Environment)
+	err = s.life.write(func() error { next, err = s.writeStatus(given); return err })
+	return true, next, err
+}
+
+func (s *stage) writeStatus(given *v1alpha1.Environment) (runtime.Object, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	given := action.(clienttesting.UpdateAction).GetObject().(*v1alpha1.Environment)
 	stored, err := s.api.Tracker().Get(environmentKind, given.Namespace, given.Name)
 	if err != nil {
-		return true, nil, err
+		return nil, err
 	}
 	next := stored.(*v1alpha1.Environment).DeepCopy()
 	if given.ResourceVersion != next.ResourceVersion {
-		return true, nil, apierrors.NewConflict(environmentKind.GroupResource(), given.Name, errors.New("it has been changed"))
+		return nil, apierrors.NewConflict(environmentKind.GroupResource(), given.Name, errors.New("it has been changed"))
 	}
 	next.Status = given.Status
-	return true, next, s.store(next)
+	return next, s.store(next)
 }
 
 // syncStatuses are the records, the oldest first.
@@ -390,18 +411,33 @@ func (s *stage) change(name string, change func(*v1alpha1.Environment)) {
 // move brings the record that an environment names to a state.
 func (s *stage) move(name string, state v1alpha1.SyncState) {
 	s.Helper()
+	if !s.moves(name, state, func(v1alpha1.SyncState) bool { return true }) {
+		s.Fatalf("%s names no record", name)
+	}
+}
+
+// moves brings the record that an environment names to a state, if there is one and its state is right for that.
+func (s *stage) moves(name string, state v1alpha1.SyncState, can func(from v1alpha1.SyncState) bool) bool {
+	s.Helper()
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	latest := s.environment(name).Status.LatestDependencySync
+	if latest == "" {
+		return false
+	}
 	object, err := s.api.Tracker().Get(syncStatusKind, environmenttest.Teams, latest)
 	if err != nil {
 		s.Fatal(err)
 	}
 	record := object.(*v1alpha1.SyncStatus).DeepCopy()
+	if !can(record.Status.State) {
+		return false
+	}
 	record.Status.State = state
 	if err := s.store(record); err != nil {
 		s.Fatal(err)
 	}
+	return true
 }
 
 func named(name string) types.NamespacedName {

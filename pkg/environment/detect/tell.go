@@ -22,36 +22,33 @@ func (k *keeper) tell(ctx context.Context, environment *v1alpha1.Environment, ba
 	by := k.changedBy(batch, told)
 	var record *v1alpha1.SyncStatus
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
-		record, err = k.open(ctx, environment)
-		if record == nil && err == nil && len(differing(told)) > 0 {
+		record, err = k.latest(ctx, environment)
+		if err == nil && !isOpen(record) && len(differing(told)) > 0 {
 			record, err = k.begin(ctx, environment, batch)
 		}
-		if record == nil || err != nil {
-			return err
+		if err == nil && isOpen(record) {
+			record, err = k.put(ctx, record, told, by)
 		}
-		record, err = k.put(ctx, record, told, by)
 		return err
 	})
-	if record == nil || err != nil {
+	if err != nil || record == nil {
 		return err
 	}
 	return k.point(ctx, environment, record)
 }
 
-// open returns the record that can be extended, nil if there is none.
-func (k *keeper) open(ctx context.Context, environment *v1alpha1.Environment) (*v1alpha1.SyncStatus, error) {
+// latest returns the record that the environment names, nil if there is none.
+func (k *keeper) latest(ctx context.Context, environment *v1alpha1.Environment) (*v1alpha1.SyncStatus, error) {
 	now, err := k.again(ctx, environment)
 	if err != nil || now.Status.LatestDependencySync == "" {
 		return nil, err
 	}
 	record, err := k.api.SyncStatuses(now.Namespace).Get(ctx, now.Status.LatestDependencySync, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), err == nil && record.Spec.Subject.UID != environment.UID:
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read SyncStatus %s: %w", now.Status.LatestDependencySync, err)
-	case record.Spec.Subject.UID != environment.UID || !isOpen(record):
-		return nil, nil
 	}
 	return record, nil
 }
@@ -118,7 +115,7 @@ func (k *keeper) put(
 	return next, nil
 }
 
-// point has the environment's status name a record while it is open.
+// point has the environment's status name a record that is open, and not one that has come to its end.
 func (k *keeper) point(ctx context.Context, environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		now, err := k.again(ctx, environment)
@@ -129,7 +126,7 @@ func (k *keeper) point(ctx context.Context, environment *v1alpha1.Environment, r
 		switch named := *latest == record.Name; {
 		case isOpen(record) && !named:
 			*latest = record.Name
-		case !isOpen(record) && named:
+		case syncrecord.Ended(record) && named:
 			*latest = ""
 		default:
 			return nil

@@ -1,0 +1,100 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// TestDeathAtEveryWrite ends the process at each of its writes in turn, before it and after it, and starts another.
+func TestDeathAtEveryWrite(t *testing.T) {
+	const both = "alice Pending* Changed ConfigMap settings Removed Secret secret-database"
+	for name, story := range map[string]story{
+		"two environments": {change: changeBoth, want: []string{both, "bob Pending* Changed ConfigMap settings"}, writes: 8},
+		"what has been told of before": {
+			before: func(s *stage) {
+				s.put("queue", "2")
+				s.tells("alice Pending* Changed ConfigMap queue")
+			},
+			change: changeBoth, writes: 7, want: []string{
+				"alice Pending* Changed ConfigMap queue Changed ConfigMap settings Removed Secret secret-database",
+				"bob Pending* Changed ConfigMap settings",
+			},
+		},
+		"changed back": {
+			before: func(s *stage) {
+				s.put("queue", "2")
+				s.tells("alice Pending* Changed ConfigMap queue")
+			},
+			change: func(s *stage) { s.put("queue", "1") }, writes: 4, want: []string{"alice Superseded Changed ConfigMap queue"},
+		},
+		"beside a run": {
+			before: func(s *stage) {
+				s.put("queue", "2")
+				s.tells("alice Pending* Changed ConfigMap queue")
+				s.move("alice", v1alpha1.SyncStateInProgress)
+			},
+			change: changeBoth, writes: 8,
+			want: []string{"alice InProgress Changed ConfigMap queue", both, "bob Pending* Changed ConfigMap settings"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for write := range story.writes {
+				for _, answerLost := range []bool{false, true} {
+					story.dies(t, write+1, answerLost)
+				}
+			}
+		})
+	}
+}
+
+// story is what happens while no process runs, and what the next one makes of it.
+type story struct {
+	before, change func(*stage)
+	want           []string
+	// writes are what is written, the end of the batch included.
+	writes int
+}
+
+func changeBoth(s *stage) {
+	s.put("settings", "2")
+	s.remove("secret-database")
+}
+
+// dies lets a process die at a write, and another one go on.
+func (y story) dies(t *testing.T, last int, answerLost bool) {
+	t.Helper()
+	s := begunStage(t)
+	if y.before != nil {
+		y.before(s)
+	}
+	s.windowPasses()
+	s.stop()
+	y.change(s)
+	s.life.answerLost = answerLost
+	ended := s.start(last)
+	s.eventually(fmt.Sprintf("the process dies at write %d", last), func() error {
+		select {
+		case <-ended:
+			return nil
+		default:
+			return fmt.Errorf("records: %q", s.told())
+		}
+	})
+	s.restart()
+	s.stays(y.want...)
+	// What the watches that begin have compared is another batch.
+	if got := s.life.count(); got > y.writes+1 {
+		t.Errorf("after a death at write %d, there are %d writes", last, got)
+	}
+	for _, environment := range []string{"alice", "bob"} {
+		if differing, told := s.differing(environment), s.seen(environment); !slices.Equal(differing, told) {
+			t.Errorf("of %s, %q differ and %q are seen", environment, differing, told)
+		}
+	}
+}

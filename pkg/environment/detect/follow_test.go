@@ -1,0 +1,295 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+)
+
+// watched counts the watches of the source that are open, by namespace and type.
+type watched struct {
+	*stage
+	open map[string]watch.Interface
+}
+
+// watchedStage has an environment that has nothing yet.
+func watchedStage(t *testing.T) *watched {
+	t.Helper()
+	w := &watched{stage: newStage(t), open: map[string]watch.Interface{}}
+	w.source.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		opened, err := w.source.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		if err != nil {
+			return true, nil, err
+		}
+		w.writing.Lock()
+		defer w.writing.Unlock()
+		name := action.GetNamespace() + "/" + action.GetResource().Resource
+		w.open[name] = opened
+		return true, &closing{opened, func() {
+			w.writing.Lock()
+			defer w.writing.Unlock()
+			if w.open[name] == opened {
+				delete(w.open, name)
+			}
+		}}, nil
+	})
+	w.put("settings", "1")
+	w.put("secret-database", "1")
+	w.add("alice")
+	w.start(0)
+	return w
+}
+
+// closing is a watch that says when it is stopped.
+type closing struct {
+	watch.Interface
+	closed func()
+}
+
+// Stop ends the watch.
+func (c *closing) Stop() {
+	c.Interface.Stop()
+	c.closed()
+}
+
+// watches waits until these are watched, and nothing else.
+func (w *watched) watches(want ...string) {
+	w.Helper()
+	w.eventually("watches", func() error {
+		w.writing.Lock()
+		defer w.writing.Unlock()
+		var got []string
+		for name := range w.open {
+			got = append(got, name)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("%q, want %q", got, want)
+		}
+		return nil
+	})
+}
+
+func TestWatchesFollowTheIndex(t *testing.T) {
+	w := watchedStage(t)
+	w.watches()
+	w.sync("alice", "settings")
+	w.watches("production/configmaps")
+	w.put("settings", "2")
+	w.tells("alice Pending* Changed ConfigMap settings")
+	w.sync("alice", "settings", "secret-database")
+	w.watches("production/configmaps", "production/secrets")
+	w.put("secret-database", "2")
+	w.tells("alice Superseded Changed ConfigMap settings", "alice Pending* Changed Secret secret-database")
+	w.sync("alice")
+	w.watches()
+}
+
+// TestLostWatches has watches end, and changes before they begin again.
+func TestLostWatches(t *testing.T) {
+	w := watchedStage(t)
+	w.sync("alice", "settings", "secret-database")
+	w.watches("production/configmaps", "production/secrets")
+	w.stays()
+	w.writing.Lock()
+	var lost []watch.Interface
+	for _, open := range w.open {
+		lost = append(lost, open)
+	}
+	w.writing.Unlock()
+	for _, open := range lost {
+		open.(*watch.RaceFreeFakeWatcher).Error(&metav1.Status{
+			Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired, Message: "too old resource version",
+		})
+		open.Stop()
+	}
+	w.put("settings", "2")
+	w.remove("secret-database")
+	w.stays("alice Pending* Changed ConfigMap settings Removed Secret secret-database")
+}
+
+// TestWhatARunHasReadTooEarly has an object change between a run's reading of it and the index's knowing so.
+func TestWhatARunHasReadTooEarly(t *testing.T) {
+	s := begunStage(t)
+	s.windowPasses()
+	late := s.copied("bob", "queue")
+	s.put("queue", "2")
+	s.tells("alice Pending* Changed ConfigMap queue")
+	s.record("bob", []v1alpha1.EnvironmentDependencyRecord{late})
+	s.stays("alice Pending* Changed ConfigMap queue", "bob Pending* Changed ConfigMap queue")
+}
+
+// TestOverflow has more objects change than can wait.
+func TestOverflow(t *testing.T) {
+	s := newStage(t)
+	s.capacity = 3
+	for i := range 8 {
+		s.put(fmt.Sprint("config", i), "1")
+	}
+	s.add("alice")
+	s.sync("alice", "config0", "config1", "config2", "config3", "config4", "config5")
+	s.start(0)
+	s.watching("production/configmaps")
+	s.windowPasses()
+	for i := range 7 {
+		s.put(fmt.Sprint("config", i), "2")
+	}
+	s.remove("config5")
+	s.stays("alice Pending* Changed ConfigMap config0 Changed ConfigMap config1 Changed ConfigMap config2 " +
+		"Changed ConfigMap config3 Changed ConfigMap config4 Removed ConfigMap config5")
+}
+
+// TestManyChangesAreListed has more objects change than are read one by one.
+func TestManyChangesAreListed(t *testing.T) {
+	const many = 150
+	s := newStage(t)
+	s.add("alice")
+	var names []string
+	for i := range many {
+		names = append(names, fmt.Sprintf("config%03d", i))
+		s.put(names[i], "1")
+	}
+	s.sync("alice", names...)
+	s.start(0)
+	s.watching("production/configmaps")
+	s.windowPasses()
+	s.source.ClearActions()
+	for i, name := range names {
+		s.put(name, "2")
+		s.arrived(int64(i + 1))
+	}
+	s.eventually("all are told of", func() error {
+		if differing, seen := s.differing("alice"), s.seen("alice"); len(differing) != many || !slices.Equal(differing, seen) {
+			return fmt.Errorf("%d of %d", len(seen), len(differing))
+		}
+		return nil
+	})
+	for _, action := range s.source.Actions() {
+		if action.GetVerb() == "get" {
+			t.Errorf("an object was read by itself: %v", action)
+		}
+	}
+	if records := s.syncStatuses(); len(records) != 1 || len(records[0].Status.ResourceSummaries) != many {
+		t.Errorf("%d records", len(records))
+	}
+}
+
+// TestUnreadableSource has the source not answer for a while: nothing is concluded.
+func TestUnreadableSource(t *testing.T) {
+	s := begunStage(t)
+	refuse := true
+	s.source.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		s.writing.Lock()
+		defer s.writing.Unlock()
+		if refuse {
+			return true, nil, apierrors.NewForbidden(corev1.Resource("configmaps"), "queue", errors.New("not yours"))
+		}
+		return false, nil, nil
+	})
+	s.windowPasses()
+	s.put("queue", "2")
+	s.stays()
+	s.writing.Lock()
+	refuse = false
+	s.writing.Unlock()
+	s.tells("alice Pending* Changed ConfigMap queue")
+}
+
+// TestEnvironmentsThatGo has environments go before they are told.
+func TestEnvironmentsThatGo(t *testing.T) {
+	s := begunStage(t)
+	s.windowPasses()
+	now := metav1.NewTime(s.clock.Now())
+	s.change("bob", func(e *v1alpha1.Environment) { e.DeletionTimestamp, e.Finalizers = &now, []string{"example.com/wait"} })
+	s.put("settings", "2")
+	s.tells("alice Pending* Changed ConfigMap settings")
+	if err := s.api.Tracker().Delete(environmentKind, environmenttest.Teams, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	s.put("queue", "2")
+	s.stays("alice Pending Changed ConfigMap settings")
+}
+
+// TestAnotherOfTheName has an environment made anew: the records of the one before are about another.
+func TestAnotherOfTheName(t *testing.T) {
+	s := begunStage(t)
+	s.windowPasses()
+	s.change("alice", func(e *v1alpha1.Environment) { e.UID = "another" })
+	s.put("settings", "2")
+	s.stays("bob Pending* Changed ConfigMap settings")
+}
+
+// TestOneThatCannotBeTold does not keep the others from it, nor what comes next.
+func TestOneThatCannotBeTold(t *testing.T) {
+	s := begunStage(t)
+	s.windowPasses()
+	refuse := true
+	s.api.PrependReactor("get", "environments", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		s.writing.Lock()
+		defer s.writing.Unlock()
+		if refuse && action.(clienttesting.GetAction).GetName() == "alice" {
+			return true, nil, apierrors.NewInternalError(errors.New("it cannot be read"))
+		}
+		return false, nil, nil
+	})
+	s.put("settings", "2")
+	s.tells("bob Pending* Changed ConfigMap settings")
+	s.put("queue", "2")
+	s.stays("bob Pending* Changed ConfigMap settings")
+	s.writing.Lock()
+	refuse = false
+	s.writing.Unlock()
+	s.tells("alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings")
+}
+
+// TestSomebodyIsFaster has the record begin to run, the status change and a run copy the object just before they are written.
+func TestSomebodyIsFaster(t *testing.T) {
+	s := begunStage(t)
+	s.put("queue", "2")
+	s.stays("alice Pending* Changed ConfigMap queue")
+	first, latest := true, s.environment("alice").Status.LatestDependencySync
+	s.before = func(record runtime.Object) {
+		if of, ok := record.(*v1alpha1.SyncStatus); ok && first && of.Name == latest {
+			first = false
+			s.move("alice", v1alpha1.SyncStateInProgress)
+			s.change("alice", func(e *v1alpha1.Environment) { e.Status.Dismissals++ })
+		}
+	}
+	s.put("secret-database", "2")
+	s.stays("alice InProgress Changed ConfigMap queue", "alice Pending* Changed Secret secret-database")
+	if first || s.environment("alice").Status.Dismissals != 1 {
+		t.Error("nobody was faster, or it was taken back")
+	}
+}
+
+// TestAShorterWindow has the settings changed while changes wait.
+func TestAShorterWindow(t *testing.T) {
+	s := begunStage(t)
+	s.windowPasses()
+	s.put("queue", "2")
+	s.arrived(1)
+	s.clock.Step(2 * time.Second)
+	s.window.Store(int64(time.Second))
+	s.detector.PolicyChanged()
+	s.waits("the change is told of", func() error {
+		if got := s.told(); len(got) != 1 {
+			return fmt.Errorf("%q", got)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,73 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect_test
+
+import (
+	"testing"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// metric is the sum of a metric, and of those of a label's value if one is given.
+func metric(t testing.TB, name string, labels ...string) (sum float64) {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if len(labels) == 0 || m.GetLabel()[0].GetValue() == labels[0] {
+				sum += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return sum
+}
+
+func TestEventsAreCounted(t *testing.T) {
+	s := begunStage(t)
+	s.windowPasses()
+	counts := map[string]float64{}
+	count := func() (changed map[string]float64) {
+		changed = map[string]float64{}
+		for name, value := range map[string]float64{
+			"received": metric(t, "slipstream_dependency_events_received_total"), "mapped": metric(t, "slipstream_dependency_events_mapped_total"),
+			"not copied": metric(t, "slipstream_dependency_events_ignored_total", "not_copied"),
+			"unchanged":  metric(t, "slipstream_dependency_events_ignored_total", "unchanged"),
+			"begun":      metric(t, "slipstream_dependency_records_total", "begun"), "changed": metric(t, "slipstream_dependency_records_total", "changed"),
+			"superseded": metric(t, "slipstream_dependency_records_total", "superseded"),
+			"measured":   metric(t, "slipstream_dependency_record_duration_seconds"),
+			"closed":     metric(t, "slipstream_dependency_intake_batches_closed_total"),
+		} {
+			changed[name] = value - counts[name]
+			counts[name] = value
+		}
+		return changed
+	}
+	count()
+	s.put("settings", "2")
+	s.put("settings", "2") // As it waits to be recorded.
+	s.put("queue", "1")
+	s.put("other", "1")
+	s.stays("alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings")
+	s.put("settings", "2") // As it has been recorded.
+	s.put("queue", "2")
+	s.put("account-web", "2")
+	s.stays("alice Pending* Changed ConfigMap queue Changed ConfigMap settings Changed ServiceAccount account-web",
+		"bob Pending* Changed ConfigMap settings")
+	s.put("settings", "1")
+	s.stays("alice Pending* Changed ConfigMap queue Changed ServiceAccount account-web", "bob Superseded Changed ConfigMap settings")
+	got := count()
+	for name, want := range map[string]float64{
+		"received": 8, "mapped": 4, "not copied": 1, "unchanged": 3, "begun": 2, "changed": 2, "superseded": 1, "measured": 2, "closed": 3,
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %v, want %v", name, got[name], want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// TestRandomLives has objects change, environments be synced, runs begin and end, and processes stop and start, at random. In the
+// end the open record of each environment names exactly what differs from its copies.
+func TestRandomLives(t *testing.T) {
+	for range 4 {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			s := begunStage(t)
+			for range 60 {
+				s.happen(random)
+				if random.IntN(6) == 0 {
+					s.windowPasses()
+				}
+			}
+			for _, environment := range []string{"alice", "bob"} {
+				s.end(environment)
+			}
+			s.eventually("the records say what differs", s.isTold)
+			s.windowPasses()
+			if err := s.isTold(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// namesOf are those of what environments have.
+func namesOf(environment string) []string {
+	if environment == "bob" {
+		return []string{"settings", "queue"}
+	}
+	return []string{"settings", "queue", "secret-database", "service-web", "account-web"}
+}
+
+// happen does one of the things that happen.
+func (s *stage) happen(random *rand.Rand) {
+	s.Helper()
+	all := append(namesOf("alice"), "other")
+	name, environment := all[random.IntN(len(all))], []string{"alice", "bob"}[random.IntN(2)]
+	switch random.IntN(12) {
+	case 0:
+		if s.hash(name) != "" {
+			s.remove(name)
+		}
+	case 1:
+		s.restart()
+	case 2:
+		s.stop()
+		s.put(name, fmt.Sprint(random.IntN(3)))
+		s.start(0)
+	case 3:
+		s.sync(environment, namesOf(environment)...)
+	case 4:
+		s.moves(environment, v1alpha1.SyncStateInProgress, func(from v1alpha1.SyncState) bool { return from == v1alpha1.SyncStatePending })
+	case 5:
+		s.end(environment)
+	default:
+		s.put(name, fmt.Sprint(random.IntN(3)))
+	}
+}
+
+// end ends the runs of an environment as they do, with what the source has now.
+func (s *stage) end(environment string) {
+	s.Helper()
+	for _, record := range s.syncStatuses() {
+		if record.Spec.Subject.Name != environment || record.Status.State != v1alpha1.SyncStateInProgress {
+			continue
+		}
+		s.sync(environment, namesOf(environment)...)
+		record.Status.State = v1alpha1.SyncStateCompleted
+		if err := s.write(&record); err != nil {
+			s.Fatal(err)
+		}
+		s.change(environment, func(e *v1alpha1.Environment) {
+			if e.Status.LatestDependencySync == record.Name {
+				e.Status.LatestDependencySync = ""
+			}
+		})
+	}
+}
+
+// isTold says what the open records do not name, or should not.
+func (s *stage) isTold() error {
+	s.Helper()
+	for _, environment := range []string{"alice", "bob"} {
+		var named, open []string
+		for _, record := range s.syncStatuses() {
+			if record.Spec.Subject.Name != environment || record.Status.State != v1alpha1.SyncStatePending {
+				continue
+			}
+			open = append(open, record.Name)
+			for _, summary := range record.Status.ResourceSummaries {
+				named = append(named, summary.Name)
+			}
+		}
+		slices.Sort(named)
+		differing, latest := s.differing(environment), s.environment(environment).Status.LatestDependencySync
+		if !slices.Equal(named, differing) || len(open) > 1 || strings.Join(open, " ") != latest {
+			return fmt.Errorf("of %s, %q differ, and %q is told by %q; it names %q:\n%s",
+				environment, differing, named, open, latest, strings.Join(s.told(), "\n"))
+		}
+	}
+	return nil
+}

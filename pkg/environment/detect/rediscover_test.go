@@ -1,0 +1,149 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/apply"
+	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/environment/detect"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/gather"
+	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+const (
+	web = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "web:1", envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: database}}]}]
+`
+	settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {value: '1'}}"
+	database = "{apiVersion: v1, kind: Secret, metadata: {name: database}, data: {password: aHVudGVyMg==}}"
+)
+
+// rediscoveryStage has an environment of a catalog that offers web.
+func rediscoveryStage(t *testing.T) *stage {
+	t.Helper()
+	s, cluster := newStage(t), environmenttest.NewCluster(t)
+	in := func(text string) *unstructured.Unstructured {
+		o := environmenttest.Object(t, text)
+		o.SetNamespace(production)
+		return o
+	}
+	for _, text := range []string{settings, database} {
+		cluster.Put(in(text))
+	}
+	catalog := environmenttest.Catalog()
+	offered := environmenttest.Offer(t, catalog, in(web))
+	if err := s.store(offered); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store(catalog); err != nil {
+		t.Fatal(err)
+	}
+	s.add("alice")
+	kept := copies.New(workstore.New(s.kv, test), 10)
+	s.runner = &run.Runner{
+		Gatherer: &gather.Gatherer{
+			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: cluster.Client(), Metadata: cluster.Metadata(), Mapper: cluster.Mapper(),
+			Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4, Planner: planner, Copies: kept, Clock: s.clock,
+		},
+		Applier: &apply.Applier{Concurrency: 4}, Copies: kept, Records: s, Dependencies: s.api.ConfigbutlerV1alpha1(), Index: s.index,
+	}
+	return s
+}
+
+// recorded are the records of an environment, each as a line.
+func (s *stage) recorded(environment string) (lines []string) {
+	s.Helper()
+	for _, d := range s.dependencies(environment) {
+		line := fmt.Sprintf("%s hash=%s seen=%s missing=%v", d.Status.Source.Name, d.Status.Hash, d.Status.SeenHash, d.Status.Missing)
+		for _, by := range d.Status.ReferredBy {
+			line += " <" + by.Name
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func TestRediscover(t *testing.T) {
+	s := rediscoveryStage(t)
+	before := s.copied("alice", "settings")
+	before.Hash, before.Missing, before.SeenHash = "0a", false, "0b"
+	s.record("alice", []v1alpha1.EnvironmentDependencyRecord{before, s.copied("alice", "forgotten")})
+	detector := detect.New(s.config())
+	for range 2 { // It is the same again.
+		if err := detector.Rediscover(t.Context(), named("alice")); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"database hash= seen= missing=false <web", "settings hash=0a seen=0b missing=false <web"}
+		if got := s.recorded("alice"); !slices.Equal(got, want) {
+			t.Errorf("records: %q, want %q", got, want)
+		}
+		if wrong := s.index.Compare(s.dependencies("alice")); len(wrong) > 0 || s.index.Len() != 2 {
+			t.Errorf("the index differs from the records: %v", wrong)
+		}
+	}
+}
+
+func TestRediscoverWhatHoldsNothing(t *testing.T) {
+	s := rediscoveryStage(t)
+	s.change("alice", func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 0 })
+	detector := detect.New(s.config())
+	if err := detector.Rediscover(t.Context(), named("alice")); err != nil || len(s.recorded("alice")) > 0 {
+		t.Errorf("%v: %q", err, s.recorded("alice"))
+	}
+	if err := detector.Rediscover(t.Context(), named("nobody")); err == nil {
+		t.Error("what is not there was rediscovered")
+	}
+}
+
+// TestRediscoveredIsToldOf has what a rediscovery finds told of as added.
+func TestRediscoveredIsToldOf(t *testing.T) {
+	s := begunStage(t)
+	s.windowPasses()
+	known := s.copied("bob", "settings")
+	found := s.copied("bob", "queue")
+	found.Hash = ""
+	gone := s.copied("bob", "never-there")
+	s.record("bob", []v1alpha1.EnvironmentDependencyRecord{known, found, gone})
+	s.stays("bob Pending* Added ConfigMap queue")
+}
+
+// TestRebuild has the index say something else than the records.
+func TestRebuild(t *testing.T) {
+	s := begunStage(t)
+	s.windowPasses()
+	before := metric(t, "slipstream_dependency_index_differences_total")
+	s.index.Set(named("bob"), nil)
+	s.index.Set(named("carol"), []v1alpha1.EnvironmentDependencyRecord{s.copied("bob", "queue")})
+	if err := s.detector.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := append(s.dependencies("alice"), s.dependencies("bob")...)
+	if wrong := s.index.Compare(all); len(wrong) > 0 {
+		t.Errorf("the index differs from the records: %v", wrong)
+	}
+	if got := metric(t, "slipstream_dependency_index_differences_total") - before; got != 2 {
+		t.Errorf("%v differences were counted", got)
+	}
+	s.put("settings", "2")
+	s.stays("alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings")
+}
