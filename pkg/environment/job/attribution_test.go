@@ -32,9 +32,10 @@ func (s *stage) revised(uid types.UID, revision int64, author, kind string) *v1a
 	}
 	record.Status.Revision = revision
 	record.Status.ChangedBy = []v1alpha1.SourceAuthor{{Username: author, Signal: v1alpha1.SignalAudit, Workloads: int32(revision)}}
-	record.Status.Commits = []v1alpha1.MirroredCommit{{CommitSummary: v1alpha1.CommitSummary{
-		SHA: fmt.Sprint(revision), Time: metav1.Unix(revision, 0),
-	}}}
+	record.Status.Commits = []v1alpha1.MirroredCommit{{
+		CommitSummary:  v1alpha1.CommitSummary{SHA: fmt.Sprint(revision), Time: metav1.Unix(revision, 0)},
+		DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "main"},
+	}}
 	syncrecord.SetChanges(record, []v1alpha1.ResourceSummary{{Type: kind, Namespace: "production", Name: "one", ChangeType: v1alpha1.ChangeChanged}})
 	if err := s.catalogs.Add(record); err != nil {
 		s.Fatal(err)

@@ -38,11 +38,11 @@ func TestDeath(t *testing.T) {
 		t.Run(fmt.Sprintf("at write %d of %d", last, writes), func(t *testing.T) {
 			s := newStage(t)
 			records := s.beginBoth()
-			s.last = last
+			s.live(last)
 			if outcome, err := s.do(run.Sync, records...); err == nil {
 				t.Fatalf("it did not die: %+v", outcome)
 			}
-			s.last, s.dead = 0, false
+			s.live(0)
 			var left []*v1alpha1.SyncStatus
 			for _, record := range records {
 				if now := s.now(record.Name); now.Status.State != completed {
@@ -70,14 +70,14 @@ func TestDyingAlways(t *testing.T) {
 	ran := 0
 	s.run = func(context.Context, run.Request) (run.Result, error) {
 		ran++
-		s.dead = true
-		return run.Result{}, errDead
+		s.live(1)
+		return run.Result{}, s.write()
 	}
 	for range 10 {
 		if _, err := s.do(run.Sync, s.now(record.Name)); err == nil {
 			break
 		}
-		s.dead = false
+		s.live(0)
 	}
 	got := s.now(record.Name).Status
 	if most := int(*s.policy.Retry.MaxAttempts); ran != most || got.State != failed || got.Error.Reason != v1alpha1.ReasonInterrupted {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +23,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/job"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
@@ -48,6 +51,8 @@ type stage struct {
 	catalogs    cache.Indexer
 	// versions counts what was written of records.
 	versions int
+	// mu guards what follows.
+	mu sync.Mutex
 	// writes counts all writes of the process, which does not do the last one any more; 0: it goes on.
 	writes, last int
 	dead         bool
@@ -67,20 +72,40 @@ func newStage(t *testing.T) *stage {
 		catalogs:    cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 	}
 	s.environment.Status.AppliedRevision = 1
-	s.api.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return s.dead, nil, errDead })
+	s.api.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		err := s.alive()
+		return err != nil, nil, err
+	})
 	return s
 }
 
 // write counts a write, and fails it when the process is to die.
 func (s *stage) write() error {
+	s.mu.Lock()
 	s.writes++
-	if s.dead = s.dead || s.writes == s.last; s.dead {
+	s.dead = s.dead || s.writes == s.last
+	s.mu.Unlock()
+	return s.alive()
+}
+
+// alive fails when the process is dead.
+func (s *stage) alive() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead {
 		return errDead
 	}
 	return nil
 }
 
-// Write is how records are written: as the API does it, on condition of what has been read.
+// live begins another life, which ends at its last write; 0: it goes on.
+func (s *stage) live(last int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes, s.last, s.dead = 0, last, false
+}
+
+// Write is how records are written: as the API does it, on condition of what has been read, and of what it takes.
 func (s *stage) Write(_ context.Context, o runtime.Object) error {
 	record := o.(*v1alpha1.SyncStatus).DeepCopy()
 	if s.before != nil {
@@ -96,8 +121,21 @@ func (s *stage) Write(_ context.Context, o runtime.Object) error {
 	if stored.(*v1alpha1.SyncStatus).ResourceVersion != record.ResourceVersion {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "syncstatuses"}, record.Name, errors.New("it has changed"))
 	}
+	if errs := validation.ValidateSyncStatusUpdate(s.internal(record), s.internal(stored)); len(errs) > 0 {
+		s.Errorf("what is written is refused: %v", errs.ToAggregate())
+	}
 	s.store(record)
 	return nil
+}
+
+// internal is a record as validation takes it.
+func (s *stage) internal(record runtime.Object) *configbutler.SyncStatus {
+	s.Helper()
+	out := &configbutler.SyncStatus{}
+	if err := v1alpha1.Convert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(record.(*v1alpha1.SyncStatus), out, nil); err != nil {
+		s.Fatal(err)
+	}
+	return out
 }
 
 // store has the API hold a record.
