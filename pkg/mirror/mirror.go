@@ -20,12 +20,14 @@ import (
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/announce"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/keyring"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -45,6 +47,7 @@ type mirror struct {
 	router       *router
 	services     *branchServices
 	watches      *watchStates
+	permissions  *permissions
 	// announcer is made by run.
 	announcer *announce.Announcer
 
@@ -129,6 +132,13 @@ func newMirror(config Config) (*mirror, error) {
 	if m.namespaces, err = source.NewNamespaces(clients.Metadata); err != nil {
 		return nil, err
 	}
+	standing, err := rights.Connect(config.Cluster, clock.RealClock{})
+	if err != nil {
+		return nil, err
+	}
+	m.permissions = &permissions{
+		standing: standing, resolver: &Resolver{Catalogue: m.catalogue, Policy: config.Policy}, of: map[types.UID]judgement{},
+	}
 	m.streams = source.NewStreams(clients.Dynamic, (*watchHandler)(m))
 	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config)}
 	m.services = &branchServices{
@@ -207,6 +217,7 @@ func (m *mirror) run(ctx context.Context) error {
 	group.StartWithContext(ctx, m.encryption.run)
 	group.StartWithContext(ctx, m.publishUntil)
 	group.StartWithContext(ctx, m.takeDeposits)
+	group.StartWithContext(ctx, m.recheckUntil)
 	m.planUntil(ctx, &group)
 	return nil
 }

@@ -36,6 +36,8 @@ type inputs struct {
 	// uncertain says that discovery could not ask a group.
 	uncertain  func(group string) bool
 	namespaces namespaceLookup
+	// allow says whether a rule may be in force for who wrote it; nil: nobody is asked.
+	allow func(rule metav1.Object, status *v1alpha1.WatchRuleStatus) verdict
 	// keys are those of the server, as far as destinations need them.
 	keys keyring.Keys
 }
@@ -267,7 +269,7 @@ func (p *plan) planRule(r *v1alpha1.WatchRule, in inputs) {
 	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: resolveReference(r.Spec.DestinationRef, r.Namespace)}
 	p.rules[nameOf(r)] = out
 	d, v := p.destinationFor(out.destination, r.Namespace, false, in.namespaces)
-	out.verdict = v
+	out.verdict = in.allowed(r, &r.Status, v)
 	objects, err := selectorOrAll(r.Spec.ObjectSelector)
 	if err != nil {
 		out.verdict = verdict{v1alpha1.ReasonNoMatchingTypes, "spec.objectSelector: " + err.Error()}
@@ -284,7 +286,7 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
 	p.clusterRules[r.Name] = out
 	d, v := p.destinationFor(out.destination, "", true, in.namespaces)
-	out.verdict = v
+	out.verdict = in.allowed(r, &r.Status, v)
 	selectors := make([]selector, len(r.Spec.Rules))
 	for i, item := range r.Spec.Rules {
 		selectors[i] = selector{objects: labels.Everything(), operations: operationsOf(item.Operations)}
@@ -302,6 +304,14 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 		out.attach(d, s)
 	}
 	out.settle(d)
+}
+
+// allowed is the verdict about a rule whose destination there is one about.
+func (in *inputs) allowed(rule metav1.Object, status *v1alpha1.WatchRuleStatus, destination verdict) verdict {
+	if !destination.ok() || in.allow == nil {
+		return destination
+	}
+	return in.allow(rule, status)
 }
 
 // resolve finds the item's types of the scope and adds them to the rule's.

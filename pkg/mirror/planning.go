@@ -53,6 +53,8 @@ func (m *mirror) plan(ctx context.Context, group *wait.Group) error {
 		return err
 	}
 	in.keys = m.encryption.keysFor(ctx, in.destinations)
+	unsettled := m.permissions.settle(ctx, in)
+	in.allow = m.permissions.allow
 	next := newPlan(in)
 	watches := m.enforce(ctx, next, group)
 	m.inForce.Store(next)
@@ -61,7 +63,10 @@ func (m *mirror) plan(ctx context.Context, group *wait.Group) error {
 		return fmt.Errorf("set the watches: %w", err)
 	}
 	m.watches.retain(watches)
-	return m.dropRows(ctx)
+	if err := m.dropRows(ctx); err != nil {
+		return err
+	}
+	return unsettled
 }
 
 // enforce puts a plan into force and returns the watches that it needs. Changes are routed

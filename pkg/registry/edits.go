@@ -93,6 +93,15 @@ func catalogEdits() *edits[*configbutler.AppCatalog] {
 	}
 }
 
+// ruleEdits keep who wrote the spec of a rule last, which takes the right to read all that it selects. O is a pointer to the type of
+// the rules.
+func ruleEdits[O object](status func(O) *configbutler.WatchRuleStatus) *edits[O] {
+	return &edits[O]{
+		admit: func(O, string) error { return nil },
+		note:  func(obj, _ O, e edit) { status(obj).EditedBy = e.author() },
+	}
+}
+
 // showsNoMore says whether a change of a catalog takes no right to read its source, so that its author stays who answers for it.
 func showsNoMore(spec, before *configbutler.AppCatalogSpec) bool {
 	var versions [2]v1alpha1.AppCatalogSpec

@@ -303,3 +303,48 @@ func TestNobodyForgesRequestsToADestination(t *testing.T) {
 		t.Errorf("a request that nobody made: %v", err)
 	}
 }
+
+// Each change of a rule's spec takes the right to read all that it selects.
+func TestWhoAnswersForARule(t *testing.T) {
+	storage := newStorage(t)
+	rule := &configbutler.WatchRule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "rule"},
+		Spec: configbutler.WatchRuleSpec{
+			DestinationRef: configbutler.ObjectReference{Name: "main"}, Rules: []configbutler.ResourceRule{{Name: "a", Resources: []string{"configmaps"}}},
+		},
+		Status: configbutler.WatchRuleStatus{EditedBy: &configbutler.AutomatedBy{Username: "somebody-else"}},
+	}
+	if _, err := storage.Endpoints["watchrules"].(creator).Create(as(t, "jane"), rule, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(user, endpoint string, change func(*configbutler.WatchRule)) (*configbutler.AutomatedBy, error) {
+		info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+			edited := old.DeepCopyObject().(*configbutler.WatchRule)
+			change(edited)
+			return edited, nil
+		})
+		obj, _, err := storage.Endpoints[endpoint].(rest.Updater).Update(as(t, user), "rule", info,
+			rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return obj.(*configbutler.WatchRule).Status.EditedBy, nil
+	}
+	for _, step := range []struct {
+		name, user string
+		change     func(*configbutler.WatchRule)
+		want       string
+	}{
+		{"a label", "joe", func(o *configbutler.WatchRule) { o.Labels = map[string]string{"a": "b"} }, "jane"},
+		{"a status", "joe", func(o *configbutler.WatchRule) { o.Status.EditedBy.Username = "joe" }, "jane"},
+		{"a name", "joe", func(o *configbutler.WatchRule) { o.Spec.Rules[0].Name = "b" }, "joe"},
+	} {
+		if by, err := edit(step.user, "watchrules", step.change); err != nil || by == nil || by.Username != step.want {
+			t.Errorf("%s: edited by %+v, %v; want %s", step.name, by, err, step.want)
+		}
+	}
+	_, err := edit("mallory", "watchrules/status", func(o *configbutler.WatchRule) { o.Status.EditedBy = nil })
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "status.editedBy: Forbidden: only the server writes it") {
+		t.Errorf("forged: %v", err)
+	}
+}

@@ -122,16 +122,21 @@ func watchRules() kind[*configbutler.WatchRule, configbutler.WatchRuleSpec, conf
 	destination := func(o obj) string {
 		return reference(o.Spec.DestinationRef.Namespace, o.Spec.DestinationRef.Name)
 	}
+	status := func(o obj) *configbutler.WatchRuleStatus { return &o.Status }
 	return kind[obj, configbutler.WatchRuleSpec, configbutler.WatchRuleStatus]{
 		plural: "watchrules", singular: "watchrule", shortNames: []string{"wr"}, namespaced: true,
 		newObject:            func() obj { return &configbutler.WatchRule{} },
 		newList:              func() runtime.Object { return &configbutler.WatchRuleList{} },
 		spec:                 func(o obj) *configbutler.WatchRuleSpec { return &o.Spec },
-		status:               func(o obj) *configbutler.WatchRuleStatus { return &o.Status },
+		status:               status,
 		validate:             validation.ValidateWatchRule,
 		validateUpdate:       validation.ValidateWatchRuleUpdate,
 		validateStatusUpdate: validation.ValidateWatchRuleStatusUpdate,
-		columns:              ruleColumns(destination, func(o obj) *configbutler.WatchRuleStatus { return &o.Status }),
+		validateStatusRequest: func(rule, old obj) field.ErrorList {
+			return validation.ValidateWatchRuleStatusRequest(&rule.Status, &old.Status)
+		},
+		edits:   ruleEdits(status),
+		columns: ruleColumns(destination, status),
 	}
 }
 
@@ -140,16 +145,21 @@ func clusterWatchRules() kind[*configbutler.ClusterWatchRule, configbutler.Clust
 	destination := func(o obj) string {
 		return reference(o.Spec.DestinationRef.Namespace, o.Spec.DestinationRef.Name)
 	}
+	status := func(o obj) *configbutler.WatchRuleStatus { return &o.Status }
 	return kind[obj, configbutler.ClusterWatchRuleSpec, configbutler.WatchRuleStatus]{
 		plural: "clusterwatchrules", singular: "clusterwatchrule", shortNames: []string{"cwr"},
 		newObject:            func() obj { return &configbutler.ClusterWatchRule{} },
 		newList:              func() runtime.Object { return &configbutler.ClusterWatchRuleList{} },
 		spec:                 func(o obj) *configbutler.ClusterWatchRuleSpec { return &o.Spec },
-		status:               func(o obj) *configbutler.WatchRuleStatus { return &o.Status },
+		status:               status,
 		validate:             validation.ValidateClusterWatchRule,
 		validateUpdate:       validation.ValidateClusterWatchRuleUpdate,
 		validateStatusUpdate: validation.ValidateClusterWatchRuleStatusUpdate,
-		columns:              ruleColumns(destination, func(o obj) *configbutler.WatchRuleStatus { return &o.Status }),
+		validateStatusRequest: func(rule, old obj) field.ErrorList {
+			return validation.ValidateWatchRuleStatusRequest(&rule.Status, &old.Status)
+		},
+		edits:   ruleEdits(status),
+		columns: ruleColumns(destination, status),
 	}
 }
 

@@ -50,6 +50,18 @@ func Editing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
 	}, true
 }
 
+// Mirroring is by whose permissions what a rule selects is mirrored, if that is known.
+func Mirroring(rule *v1alpha1.WatchRuleStatus) (who Holder, known bool) {
+	by := rule.EditedBy
+	if by == nil {
+		return Holder{}, false
+	}
+	return Holder{
+		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
+		takenOver: "nothing that the rule selects is mirrored until they may, or until somebody who may changes its spec",
+	}, true
+}
+
 func accountHolder(namespace, name, takenOver string) Holder {
 	info := serviceaccount.UserInfo(namespace, name, "")
 	return Holder{

@@ -20,6 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/placement"
 	"github.com/configbutler/slipstream/pkg/environment/view"
 	"github.com/configbutler/slipstream/pkg/loop"
+	"github.com/configbutler/slipstream/pkg/mirror"
 )
 
 // assemble makes the server with its loop, on open stores. ctx must outlive the server.
@@ -33,13 +34,13 @@ func assemble(
 	if err := stores.applyTo(ctx, opts.Storage, &config.Generic.Config); err != nil {
 		return nil, err
 	}
-	rules := &resolver{policy: opts.Mirror.Policy()}
+	rules := &mirror.Resolver{Policy: opts.Mirror.Policy()}
 	err = opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
 		references, err := newReferences(generic.LoopbackClientConfig)
 		if err != nil {
 			return nil, err
 		}
-		rules.catalogue, err = newCatalogue(generic.ClientConfig, opts.Mirror.DiscoveryRefresh)
+		rules.Catalogue, err = newCatalogue(generic.ClientConfig, opts.Mirror.DiscoveryRefresh)
 		return admission.PluginInitializers{
 			callerrights.NewInitializer(rules, references), placement.NewInitializer(opts.Namespace, references),
 		}, err
@@ -60,7 +61,7 @@ func assemble(
 	}
 	server.AddOutlasting(reports.run)
 	// Every replica follows the types, because every replica admits rules.
-	if err := server.AddBackground("follow-resource-types", rules.catalogue.Run); err != nil {
+	if err := server.AddBackground("follow-resource-types", rules.Catalogue.Run); err != nil {
 		return nil, err
 	}
 	lease, err := newLease(opts, config.Generic.ClientConfig, stores.identity)

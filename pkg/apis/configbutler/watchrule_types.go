@@ -59,6 +59,7 @@ type WatchRuleStatus struct {
 	ObservedGeneration   int64
 	Conditions           []metav1.Condition
 	MatchedResourceTypes []ResourceType
+	EditedBy             *AutomatedBy
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

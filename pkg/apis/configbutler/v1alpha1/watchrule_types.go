@@ -110,6 +110,11 @@ type WatchRuleStatus struct {
 	// +optional
 	// +listType=atomic
 	MatchedResourceTypes []ResourceType `json:"matchedResourceTypes,omitempty"`
+	// editedBy is the user who wrote the spec last. Nothing that the rule selects is mirrored any more when that user may not
+	// read it; whoever writes the spec takes their place. Absent when nobody is known to have: then nobody's permissions are
+	// asked for.
+	// +optional
+	EditedBy *AutomatedBy `json:"editedBy,omitempty"`
 }
 
 // +genclient

@@ -2938,6 +2938,11 @@ func (in *WatchRuleStatus) DeepCopyInto(out *WatchRuleStatus) {
 		*out = make([]ResourceType, len(*in))
 		copy(*out, *in)
 	}
+	if in.EditedBy != nil {
+		in, out := &in.EditedBy, &out.EditedBy
+		*out = new(AutomatedBy)
+		(*in).DeepCopyInto(*out)
+	}
 	return
 }
 

@@ -68,10 +68,7 @@ func ValidateAppCatalogStatusUpdate(catalog, old *configbutler.AppCatalog) field
 // the catalog shows are recorded by the server, with the user whom it has authenticated. Edits and requests can be taken out.
 func ValidateAppCatalogStatusRequest(catalog, old *configbutler.AppCatalog) field.ErrorList {
 	errs := validateOnlyTakenOut(catalog.Status.PendingEdits, old.Status.PendingEdits, statusPath.Child("pendingEdits"))
-	if !equality.Semantic.DeepEqual(catalog.Status.EditedBy, old.Status.EditedBy) {
-		errs = append(errs, field.Forbidden(statusPath.Child("editedBy"),
-			"only the server writes it, when somebody has the catalog show more: it must stay as it is"))
-	}
+	errs = append(errs, validateEditedBy(catalog.Status.EditedBy, old.Status.EditedBy)...)
 	return append(errs, validateOnlyTakenOut(catalog.Status.PendingSyncs, old.Status.PendingSyncs, statusPath.Child("pendingSyncs"))...)
 }
 
@@ -234,4 +231,13 @@ func validateActor(actor string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(path, "must be the user who made the request")}
 	}
 	return nil
+}
+
+// validateEditedBy checks that a status does not say that somebody else has written the spec.
+func validateEditedBy(by, before *configbutler.AutomatedBy) field.ErrorList {
+	if equality.Semantic.DeepEqual(by, before) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(statusPath.Child("editedBy"),
+		"only the server writes it, when somebody changes the spec: it must stay as it is")}
 }

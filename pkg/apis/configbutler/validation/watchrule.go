@@ -29,6 +29,12 @@ func ValidateWatchRuleStatusUpdate(rule, old *configbutler.WatchRule) field.Erro
 	return append(errs, validateWatchRuleStatus(&rule.Status)...)
 }
 
+// ValidateWatchRuleStatusRequest checks what somebody asks for in the status of a rule of either kind, besides: who wrote the spec is
+// recorded by the server.
+func ValidateWatchRuleStatusRequest(status, old *configbutler.WatchRuleStatus) field.ErrorList {
+	return validateEditedBy(status.EditedBy, old.EditedBy)
+}
+
 // ValidateClusterWatchRule checks a new ClusterWatchRule.
 func ValidateClusterWatchRule(rule *configbutler.ClusterWatchRule) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&rule.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, metadataPath)

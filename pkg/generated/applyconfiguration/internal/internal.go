@@ -1303,6 +1303,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: editedBy
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AutomatedBy
     - name: matchedResourceTypes
       type:
         list:

@@ -21,6 +21,10 @@ type WatchRuleStatusApplyConfiguration struct {
 	// matchedResourceTypes are the types that the rule selects in the cluster as it is now, sorted by group, resource
 	// and version. The list is always written as a whole.
 	MatchedResourceTypes []ResourceTypeApplyConfiguration `json:"matchedResourceTypes,omitempty"`
+	// editedBy is the user who wrote the spec last. Nothing that the rule selects is mirrored any more when that user may not
+	// read it; whoever writes the spec takes their place. Absent when nobody is known to have: then nobody's permissions are
+	// asked for.
+	EditedBy *AutomatedByApplyConfiguration `json:"editedBy,omitempty"`
 }
 
 // WatchRuleStatusApplyConfiguration constructs a declarative configuration of the WatchRuleStatus type for use with
@@ -60,5 +64,13 @@ func (b *WatchRuleStatusApplyConfiguration) WithMatchedResourceTypes(values ...*
 		}
 		b.MatchedResourceTypes = append(b.MatchedResourceTypes, *values[i])
 	}
+	return b
+}
+
+// WithEditedBy sets the EditedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the EditedBy field is set to the value of the last call.
+func (b *WatchRuleStatusApplyConfiguration) WithEditedBy(value *AutomatedByApplyConfiguration) *WatchRuleStatusApplyConfiguration {
+	b.EditedBy = value
 	return b
 }

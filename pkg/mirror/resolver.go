@@ -1,33 +1,29 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package app
+package mirror
 
 import (
-	"fmt"
-	"time"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
-// resolver lets admission read rules as the mirror does.
-type resolver struct {
-	catalogue *source.Catalogue
-	policy    source.Policy
+// Resolver reads rules as the mirror does.
+type Resolver struct {
+	Catalogue *source.Catalogue
+	Policy    source.Policy
 }
 
-var _ rights.Resolver = &resolver{}
+var _ rights.Resolver = &Resolver{}
 
 // Preset is what a rule means that names no resources.
-func (r *resolver) Preset() []schema.GroupResource { return r.policy.Default }
+func (r *Resolver) Preset() []schema.GroupResource { return r.Policy.Default }
 
 // Resolve asks the types that are known of the cluster. What might exist in a group that does not answer is no miss.
-func (r *resolver) Resolve(selection rights.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
-	snapshot := r.catalogue.Snapshot()
+func (r *Resolver) Resolve(selection rights.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
+	snapshot := r.Catalogue.Snapshot()
 	if snapshot == nil {
 		return nil, nil, false
 	}
@@ -36,7 +32,7 @@ func (r *resolver) Resolve(selection rights.Selection) (resources []schema.Group
 		APIVersions: selection.APIVersions,
 		Resources:   selection.Resources,
 		Scope:       source.Scope(selection.Scope),
-	}, r.policy)
+	}, r.Policy)
 	for _, t := range types {
 		resources = append(resources, t.Resource.GroupResource())
 	}
@@ -46,13 +42,4 @@ func (r *resolver) Resolve(selection rights.Selection) (resources []schema.Group
 		}
 	}
 	return resources, unmatched, true
-}
-
-// newCatalogue follows the types of the cluster that config leads to, once it is run.
-func newCatalogue(config *rest.Config, refresh time.Duration) (*source.Catalogue, error) {
-	clients, err := source.NewClients(config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the cluster for its resource types: %w", err)
-	}
-	return source.NewCatalogue(clients.Discovery, clients.Metadata, refresh)
 }
