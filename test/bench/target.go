@@ -49,6 +49,10 @@ var targets = []target{
 	atMost("change to record beyond the batch window, ms", "^Catalogs/Detection$", "max-ms-over-window", 1000),
 	atMost("10 000 changes of 200 workloads: peak over idle, MiB", "^Catalogs/Storm/", "peak-MiB-over-idle", 150),
 
+	atMost("sync of 100 workloads, 200 dependencies / kubectl apply", "^Environments/Sync/", "sync/kubectl", 2),
+	atMost("the same, seconds", "^Environments/Sync/", "sync-s", 30),
+	atMost("list of 1000 environments / of a CRD's objects", "^Environments/List/", "list/crd", 1.3),
+
 	atMost("change to pushed commit, median, ms", "^Mirror/EventToCommit/", "p50-ms", 100),
 	atMost("change to pushed commit, 99 %, ms", "^Mirror/EventToCommit/", "p99-ms", 400),
 	atMost("the median with more objects / with 200", "^Mirror/EventToCommit/", "p50/first", 1.3),

@@ -1,0 +1,155 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environments
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+const (
+	// listed is how many environments there are.
+	listed = 1000
+	// listRounds are how often they are listed, after warmUp rounds that do not count.
+	listRounds, warmUp = 30, 5
+	// creators are how many create them at once.
+	creators = 20
+	// teams is the namespace that they are in.
+	teams = "teams"
+)
+
+// copied is a resource of kube-apiserver itself that holds the same objects.
+var copied = schema.GroupVersionResource{Group: "bench.example.com", Version: "v1", Resource: "environments"}
+
+const definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: environments.bench.example.com}
+spec:
+  group: bench.example.com
+  scope: Namespaced
+  names: {plural: environments, singular: environment, kind: Environment, listKind: EnvironmentList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        x-kubernetes-preserve-unknown-fields: true
+`
+
+// list measures how long it takes to list environments through the aggregator, against objects of a CustomResourceDefinition
+// that say the same. The lists take turns.
+func (s *stage) list(b *testing.B) {
+	s.Run(b, "create", "namespace", teams)
+	s.createEnvironments(b)
+	s.copyEnvironments(b)
+	client, err := kubernetes.NewForConfig(s.config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	took := func(group string) time.Duration {
+		began := time.Now()
+		path := "/apis/" + group + "/namespaces/" + teams + "/environments"
+		if _, err := client.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	var ours, theirs []time.Duration
+	for round := range warmUp + listRounds {
+		our, their := took(v1alpha1.SchemeGroupVersion.String()), took(copied.GroupVersion().String())
+		if round >= warmUp {
+			ours, theirs = append(ours, our), append(theirs, their)
+		}
+	}
+	slices.Sort(ours)
+	slices.Sort(theirs)
+	b.ReportMetric(ours[listRounds/2].Seconds()*1000, "list-ms")
+	b.ReportMetric(theirs[listRounds/2].Seconds()*1000, "crd-ms")
+	b.ReportMetric(ours[listRounds/2].Seconds()/theirs[listRounds/2].Seconds(), "list/crd")
+}
+
+// createEnvironments creates environments without targets, and waits until all have been looked at.
+func (s *stage) createEnvironments(b *testing.B) {
+	b.Helper()
+	client := s.slipstream.ConfigbutlerV1alpha1().Environments(teams)
+	each(b, func(ctx context.Context, number int) error {
+		_, err := client.Create(ctx, &v1alpha1.Environment{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("environment-", number)},
+			Spec: v1alpha1.EnvironmentSpec{
+				CatalogRef: v1alpha1.ObjectReference{Name: "shop"}, TargetNamespace: fmt.Sprint("target-", number),
+			},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	mirrortest.Eventually(b, "all environments are looked at", func(ctx context.Context) error {
+		all, err := client.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range all.Items {
+			if all.Items[i].Status.ObservedGeneration == 0 {
+				return fmt.Errorf("%s is not", all.Items[i].Name)
+			}
+		}
+		return nil
+	})
+}
+
+// copyEnvironments creates the objects of the CustomResourceDefinition.
+func (s *stage) copyEnvironments(b *testing.B) {
+	b.Helper()
+	s.Apply(b, definition)
+	s.Run(b, "wait", "--for=condition=Established", "crd/environments.bench.example.com")
+	client, err := dynamic.NewForConfig(s.config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	all, err := client.Resource(v1alpha1.SchemeGroupVersion.WithResource("environments")).Namespace(teams).List(b.Context(), metav1.ListOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	each(b, func(ctx context.Context, number int) error {
+		return create(ctx, client.Resource(copied).Namespace(teams), &all.Items[number])
+	})
+}
+
+func create(ctx context.Context, client dynamic.ResourceInterface, of *unstructured.Unstructured) error {
+	object := of.DeepCopy()
+	object.SetGroupVersionKind(copied.GroupVersion().WithKind("Environment"))
+	object.SetResourceVersion("")
+	object.SetUID("")
+	object.SetFinalizers(nil)
+	_, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: v1alpha1.FieldManager})
+	return err
+}
+
+// each does something for the number of each object, several at once.
+func each(b *testing.B, do func(ctx context.Context, number int) error) {
+	b.Helper()
+	group, ctx := errgroup.WithContext(b.Context())
+	group.SetLimit(creators)
+	for number := range listed {
+		group.Go(func() error { return do(ctx, number) })
+	}
+	if err := group.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,177 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+const (
+	// workloads are what an environment gets, with a ConfigMap and a Secret each.
+	workloads = 100
+	// syncRounds are enough for a median on a machine whose times are noisy.
+	syncRounds = 3
+	// production is the source, and has the catalog and the environments.
+	production = "production"
+)
+
+// workload is one of the source, with what it refers to. It starts no pods: how soon those come up is not measured.
+const workload = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings-%[1]d, namespace: %[2]s}
+data: {level: info, number: "%[1]d"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: access-%[1]d, namespace: %[2]s}
+stringData: {password: "secret %[1]d"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web-%[1]d, namespace: %[2]s, labels: {part-of: shop}}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web-%[1]d}}
+  template:
+    metadata: {labels: {app: web-%[1]d}}
+    spec:
+      containers:
+      - name: main
+        image: shop/web:1
+        envFrom: [{configMapRef: {name: settings-%[1]d}}]
+        volumeMounts: [{name: access, mountPath: /access}]
+      volumes: [{name: access, secret: {secretName: access-%[1]d}}]
+---
+`
+
+const catalog = `
+apiVersion: configbutler.ai/v1alpha1
+kind: AppCatalog
+metadata: {name: shop, namespace: production}
+spec:
+  sourceNamespace: production
+  workloadSelector: {matchLabels: {part-of: shop}}
+`
+
+// everything is all workloads of a namespace.
+func everything(namespace string) string {
+	var all strings.Builder
+	for number := range workloads {
+		fmt.Fprintf(&all, workload, number, namespace)
+	}
+	return all.String()
+}
+
+// sync measures how long it takes from the request for the first sync of an environment until its record says that all has been
+// done, against kubectl, which applies the same objects from a file to another namespace right before.
+func (s *stage) sync(b *testing.B) {
+	s.Run(b, "create", "namespace", production)
+	s.Apply(b, everything(production))
+	s.Apply(b, catalog)
+	s.offered(b)
+	var synced, applied []time.Duration
+	for round := range syncRounds {
+		applied = append(applied, s.applyOnce(b, fmt.Sprint("applied-", round)))
+		synced = append(synced, s.syncOnce(b, fmt.Sprint("synced-", round)))
+	}
+	slices.Sort(synced)
+	slices.Sort(applied)
+	b.ReportMetric(synced[syncRounds/2].Seconds(), "sync-s")
+	b.ReportMetric(applied[syncRounds/2].Seconds(), "kubectl-s")
+	b.ReportMetric(synced[syncRounds/2].Seconds()/applied[syncRounds/2].Seconds(), "sync/kubectl")
+}
+
+// offered waits until the catalog has everything.
+func (s *stage) offered(b *testing.B) {
+	b.Helper()
+	mirrortest.Eventually(b, "the catalog offers all workloads", func(ctx context.Context) error {
+		catalog, err := s.slipstream.ConfigbutlerV1alpha1().AppCatalogs(production).Get(ctx, "shop", metav1.GetOptions{})
+		if err == nil && len(catalog.Status.Workloads) < workloads {
+			err = fmt.Errorf("it has %d", len(catalog.Status.Workloads))
+		}
+		return err
+	})
+}
+
+// applyOnce has kubectl apply everything to a new namespace.
+func (s *stage) applyOnce(b *testing.B, namespace string) time.Duration {
+	b.Helper()
+	s.Run(b, "create", "namespace", namespace)
+	file := filepath.Join(b.TempDir(), "everything.yaml")
+	if err := os.WriteFile(file, []byte(everything(namespace)), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	began := time.Now()
+	s.Run(b, "apply", "--server-side", "-f", file)
+	return time.Since(began)
+}
+
+// syncOnce has a new environment synced for the first time.
+func (s *stage) syncOnce(b *testing.B, name string) time.Duration {
+	b.Helper()
+	s.Run(b, "create", "namespace", name)
+	client := s.slipstream.ConfigbutlerV1alpha1()
+	_, err := client.Environments(production).Create(b.Context(), &v1alpha1.Environment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.EnvironmentSpec{CatalogRef: v1alpha1.ObjectReference{Name: "shop"}, TargetNamespace: name},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	mirrortest.Eventually(b, "the environment is looked at", func(ctx context.Context) error {
+		found, err := client.Environments(production).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && found.Status.ObservedGeneration == 0 {
+			err = errors.New("it is not yet")
+		}
+		return err
+	})
+	began := time.Now()
+	answer, err := client.Environments(production).Sync(b.Context(), name, &v1alpha1.SyncRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if len(answer.Status.SyncStatuses) == 0 {
+		b.Fatalf("no record is named: %s", answer.Status.Message)
+	}
+	s.completed(b, answer.Status.SyncStatuses[0])
+	return time.Since(began)
+}
+
+// completed waits until a record says that a run has done all.
+func (s *stage) completed(b *testing.B, record string) {
+	b.Helper()
+	records := s.slipstream.ConfigbutlerV1alpha1().SyncStatuses(production)
+	mirrortest.Eventually(b, record+" is completed", func(ctx context.Context) error {
+		found, err := records.Get(ctx, record, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return err
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		switch found.Status.State {
+		case v1alpha1.SyncStateCompleted:
+			return nil
+		case v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress:
+			return fmt.Errorf("it is %s, %+v", found.Status.State, found.Status.Progress)
+		}
+		b.Fatalf("it is %s: %+v", found.Status.State, found.Status.Error)
+		return nil
+	})
+}
