@@ -40,7 +40,11 @@ func newCatalog(t *testing.T, storage *registry.Storage, change func(*configbutl
 	if err := createCatalog(as(t, "eve"), storage, catalog()); err != nil {
 		t.Fatal(err)
 	}
-	if err := editCatalog(in(t), storage, "appcatalogs/status", func(c *configbutler.AppCatalog) { c.Status = wanted.Status }); err != nil {
+	if err := editCatalog(in(t), storage, "appcatalogs/status", func(c *configbutler.AppCatalog) {
+		by := c.Status.EditedBy
+		c.Status = wanted.Status
+		c.Status.EditedBy = by
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := editCatalog(in(t), storage, "appcatalogs", func(c *configbutler.AppCatalog) {
