@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/admission"
@@ -80,6 +81,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		Recorder:        c.config.Recorder,
 		Plans:           c.config.Plans,
 		Authorizer:      c.generic.Authorization.Authorizer,
+		Labels:          c.labelsOf,
 		RecordAdmission: namespaces,
 	})
 	if err != nil {
@@ -100,6 +102,15 @@ func (c CompletedConfig) New() (*Server, error) {
 		return nil, fmt.Errorf("adding the check of the storage: %w", err)
 	}
 	return &Server{Generic: generic, Records: storage.Records}, nil
+}
+
+// labelsOf are those of a namespace, as the informer of admission has it; false if there is none.
+func (c CompletedConfig) labelsOf(namespace string) (labels.Set, bool) {
+	found, err := c.config.Generic.SharedInformerFactory.Core().V1().Namespaces().Lister().Get(namespace)
+	if err != nil {
+		return nil, false
+	}
+	return found.Labels, true
 }
 
 // namespaceLifecycle refuses what nobody would clean up: new records in a namespace that is going. Requests pass the

@@ -6,7 +6,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/rights"
 )
 
@@ -119,9 +117,9 @@ func secretRights(environment *configbutler.Environment, catalog *configbutler.A
 	if err != nil {
 		return nil, err
 	}
-	from := &v1alpha1.AppCatalog{}
-	if err := v1alpha1.Convert_configbutler_AppCatalog_To_v1alpha1_AppCatalog(catalog, from, nil); err != nil {
-		return nil, fmt.Errorf("converting AppCatalog %s/%s: %w", catalog.Namespace, catalog.Name, err)
+	from, err := versionedCatalog(catalog)
+	if err != nil {
+		return nil, err
 	}
 	return rights.OfSecretDiff(e, from), nil
 }

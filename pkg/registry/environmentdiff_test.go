@@ -15,7 +15,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -257,6 +259,49 @@ func TestPlansThatCannotBeMade(t *testing.T) {
 				}
 			}
 			unchanged(t, storage, before)
+		})
+	}
+}
+
+// A catalog of another namespace that admits the environment no more shows it nothing any more, and is not taken from.
+func TestEnvironmentsOfCatalogsElsewhere(t *testing.T) {
+	teams := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
+	tests := map[string]struct {
+		rules  configbutler.NamespacedRules
+		admits bool
+	}{
+		"of its own namespace only": {rules: configbutler.NamespacedRules{Mode: configbutler.AccessModeSameNamespace}},
+		"of all namespaces":         {rules: configbutler.NamespacedRules{Mode: configbutler.AccessModeAllNamespaces}, admits: true},
+		"of some":                   {rules: configbutler.NamespacedRules{Mode: configbutler.AccessModeFromSelector, NamespaceSelector: teams}, admits: true},
+		"of others": {rules: configbutler.NamespacedRules{
+			Mode: configbutler.AccessModeFromSelector, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "other"}},
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			storage := newStorage(t, planning, impatient, func(c *registry.Config) {
+				c.Labels = func(name string) (labels.Set, bool) { return labels.Set{"team": "shop"}, name == namespace }
+				c.Authorizer = getting("jane", "shop-alice", "production")
+			})
+			elsewhere := catalog()
+			elsewhere.Namespace, elsewhere.Spec.AccessPolicy = "platform", &configbutler.AccessPolicy{NamespacedRules: tt.rules}
+			platform := genericapirequest.WithNamespace(as(t, "eve"), "platform")
+			if err := createCatalog(platform, storage, elsewhere); err != nil {
+				t.Fatal(err)
+			}
+			of := environment()
+			of.Spec.CatalogRef.Namespace = "platform"
+			createEnvironment(as(t, "eve"), t, storage, of)
+			_, diff := diffOf(as(t, "jane"), storage, "environments/diff")
+			_, secretDiff := diffOf(as(t, "jane"), storage, "environments/secretdiff")
+			_, rehearsal := ask(as(t, "jane"), storage, "environments/sync", "alice", requestOf(everything), metav1.DryRunAll)
+			_, sync := ask(as(t, "jane"), storage, "environments/sync", "alice", requestOf(everything))
+			const refusal = "AppCatalog platform/shop does not admit Environments of the namespace shop; its spec.accessPolicy can"
+			for _, err := range []error{diff, secretDiff, rehearsal, sync} {
+				if tt.admits && err != nil || !tt.admits && (!apierrors.IsConflict(err) || !strings.Contains(err.Error(), refusal)) {
+					t.Errorf("admitted %v: %v", tt.admits, err)
+				}
+			}
 		})
 	}
 }

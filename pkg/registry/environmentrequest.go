@@ -17,6 +17,7 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/utils/clock"
 
+	"github.com/configbutler/slipstream/pkg/accesspolicy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
@@ -30,7 +31,9 @@ type environmentRequests struct {
 	environments, statuses, records, catalogs *genericregistry.Store
 	plans                                     *plans
 	// moves dismisses records.
-	moves    *recordRequests
+	moves *recordRequests
+	// labels are those of namespaces, by which catalogs admit environments.
+	labels   accesspolicy.Labels
 	clock    clock.PassiveClock
 	patience time.Duration
 }
@@ -82,8 +85,8 @@ func (r *environmentRequests) awaitTaken(
 	return taken
 }
 
-// catalogOf reads the AppCatalog that an environment is built from. That there is none keeps every request from being
-// carried out.
+// catalogOf reads the AppCatalog that an environment is built from. That there is none, or that it does not admit the environment
+// any more, keeps every request from being carried out.
 func (r *environmentRequests) catalogOf(ctx context.Context, environment *configbutler.Environment) (*configbutler.AppCatalog, error) {
 	ref := environment.Spec.CatalogRef
 	namespace := cmp.Or(ref.Namespace, environment.Namespace)
@@ -92,7 +95,27 @@ func (r *environmentRequests) catalogOf(ctx context.Context, environment *config
 		return nil, refused("environments", environment.Name,
 			fmt.Sprintf("AppCatalog %s/%s, which it is built from, does not exist", namespace, ref.Name))
 	}
-	return catalog, err
+	if err != nil {
+		return nil, err
+	}
+	shown, err := versionedCatalog(catalog)
+	if err != nil {
+		return nil, err
+	}
+	if !accesspolicy.Admits(shown.Spec.AccessPolicy, namespace, environment.Namespace, r.labels) {
+		return nil, refused("environments", environment.Name, fmt.Sprintf(
+			"AppCatalog %s/%s does not admit Environments of the namespace %s; its spec.accessPolicy can", namespace, ref.Name, environment.Namespace))
+	}
+	return catalog, nil
+}
+
+// versionedCatalog is a catalog as packages outside the API know it. It shares what it can with the one that is given.
+func versionedCatalog(catalog *configbutler.AppCatalog) (*v1alpha1.AppCatalog, error) {
+	out := &v1alpha1.AppCatalog{}
+	if err := v1alpha1.Convert_configbutler_AppCatalog_To_v1alpha1_AppCatalog(catalog, out, nil); err != nil {
+		return nil, fmt.Errorf("converting AppCatalog %s/%s: %w", catalog.Namespace, catalog.Name, err)
+	}
+	return out, nil
 }
 
 // recordOf finds the SyncStatus of a batch of an environment, and the name that it has, or is to have. A record that there is

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/configbutler/slipstream/pkg/accesspolicy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 )
@@ -46,6 +48,9 @@ type Config struct {
 	Plans Plans
 	// Authorizer decides who may see Secrets in diffs. Optional: without it, nobody may.
 	Authorizer authorizer.Authorizer
+	// Labels are those of namespaces, by which catalogs admit environments of other namespaces. Optional: without it, no
+	// selector matches.
+	Labels accesspolicy.Labels
 	// RecordAdmission is asked before a record is created, which no request asks for. Optional.
 	RecordAdmission admission.MutationInterface
 }
@@ -109,7 +114,10 @@ func (s *Storage) addEnvironmentRequests(
 	requests := &environmentRequests{
 		environments: stores["environments"], statuses: records.prompts.statuses,
 		records: stores["syncstatuses"], catalogs: stores["appcatalogs"],
-		moves: records, clock: config.Clock, patience: patience,
+		moves: records, labels: config.Labels, clock: config.Clock, patience: patience,
+	}
+	if requests.labels == nil {
+		requests.labels = func(string) (labels.Set, bool) { return nil, false }
 	}
 	requests.plans = &plans{made: config.Plans, records: stores["syncstatuses"], catalog: requests.catalogOf}
 	s.Endpoints["environments/sync"] = requests.sync()
