@@ -99,8 +99,7 @@ type Config struct {
 	Capacity int
 }
 
-// Detector detects changes for one term of leadership. The index says what all EnvironmentDependencies do when it begins, as
-// Rebuild has it.
+// Detector detects changes for one term of leadership. When it begins to, the index says what all EnvironmentDependencies do.
 type Detector struct {
 	config  Config
 	authors Authors

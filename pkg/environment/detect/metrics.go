@@ -27,8 +27,6 @@ var (
 		"SyncStatuses about dependencies that were written, by what was done to them: begun, changed or superseded.", "what")
 	failures = newCounter("dependency_failures_total",
 		"Times that changes of what environments depend on could not be recorded. They are tried again.")
-	differences = newCounter("dependency_index_differences_total",
-		"Copies of which the index was found to say something else than the EnvironmentDependencies.")
 	recordSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Namespace: "slipstream", Name: "dependency_record_duration_seconds", StabilityLevel: metrics.ALPHA,
 		Help: "Time from the first event of a batch, or the beginning of a watch, until a new SyncStatus is written: the batch window and what comes after it.",
@@ -50,7 +48,7 @@ func newCounterVec(name, help, label string) *metrics.CounterVec {
 }
 
 func init() {
-	legacyregistry.MustRegister(eventsReceived, eventsMapped, eventsIgnored, recordsWritten, failures, differences, recordSeconds)
+	legacyregistry.MustRegister(eventsReceived, eventsMapped, eventsIgnored, recordsWritten, failures, recordSeconds)
 	// What counts from 0 has its first time counted as an increase.
 	for _, reason := range []meaning{notCopied, unchanged} {
 		eventsIgnored.WithLabelValues(string(reason))

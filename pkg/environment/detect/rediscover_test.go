@@ -126,24 +126,3 @@ func TestRediscoveredIsToldOf(t *testing.T) {
 	s.record("bob", []v1alpha1.EnvironmentDependencyRecord{known, found, gone})
 	s.stays("bob Pending* Added ConfigMap queue")
 }
-
-// TestRebuild has the index say something else than the records.
-func TestRebuild(t *testing.T) {
-	s := begunStage(t)
-	s.windowPasses()
-	before := metric(t, "slipstream_dependency_index_differences_total")
-	s.index.Set(named("bob"), nil)
-	s.index.Set(named("carol"), []v1alpha1.EnvironmentDependencyRecord{s.copied("bob", "queue")})
-	if err := s.detector.Rebuild(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	all := append(s.dependencies("alice"), s.dependencies("bob")...)
-	if wrong := s.index.Compare(all); len(wrong) > 0 {
-		t.Errorf("the index differs from the records: %v", wrong)
-	}
-	if got := metric(t, "slipstream_dependency_index_differences_total") - before; got != 2 {
-		t.Errorf("%v differences were counted", got)
-	}
-	s.put("settings", "2")
-	s.stays("alice Pending* Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings")
-}

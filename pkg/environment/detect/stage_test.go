@@ -150,11 +150,9 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	s.life.begin(last, cancel)
 	s.source.ClearActions()
 	s.index = index.New()
+	s.index.Rebuild(s.dependencies(""), s.index.Mark())
 	detector := detect.New(s.config())
 	s.detector = detector
-	if err := detector.Rebuild(ctx); err != nil {
-		s.Fatal(err)
-	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -458,7 +456,7 @@ func (s *stage) add(name string) {
 	}
 }
 
-// dependencies are the records of what an environment has copies of.
+// dependencies are the records of what an environment has copies of, or any.
 func (s *stage) dependencies(name string) []v1alpha1.EnvironmentDependency {
 	s.Helper()
 	list, err := s.api.Tracker().List(dependencyKind, v1alpha1.SchemeGroupVersion.WithKind("EnvironmentDependency"), environmenttest.Teams)
@@ -466,7 +464,7 @@ func (s *stage) dependencies(name string) []v1alpha1.EnvironmentDependency {
 		s.Fatal(err)
 	}
 	return slices.DeleteFunc(list.(*v1alpha1.EnvironmentDependencyList).Items, func(d v1alpha1.EnvironmentDependency) bool {
-		return d.Status.Environment != name
+		return name != "" && d.Status.Environment != name
 	})
 }
 
