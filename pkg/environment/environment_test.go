@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
@@ -334,6 +336,47 @@ func TestDependencies(t *testing.T) {
 				return len(e.Status.PendingRequests) == 0 && (e.Status.LatestDependencySync != "") == open && len(e.Status.ActiveSyncs) == 0
 			})
 		})
+	}
+}
+
+// What a Branch and its catalog have both changed waits for somebody to decide, and then goes on with the same record.
+func TestConflict(t *testing.T) {
+	s := newStage(t, func(e *v1alpha1.Environment) {
+		e.Spec.Type = v1alpha1.EnvironmentBranch
+		e.Spec.BranchWorkloads = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "web"}}
+	})
+	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
+	s.start(0)
+	s.applied(1)
+	s.byHand("web", "web:mine")
+	s.offer(2, image(web, "2"), worker)
+	s.ask("two", "jane", v1alpha1.SyncRequestSpec{})
+	s.tells("Environment one Completed by jane r1", "Environment two Conflicted by jane r2")
+	s.reaches("the conflict", func(e *v1alpha1.Environment) bool {
+		return len(e.Status.Conflicts) == 1 && len(e.Status.PendingRequests) == 1 && len(e.Status.ActiveSyncs) == 0 &&
+			meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionConflicted)
+	})
+	s.has("web:mine")
+	s.request(v1alpha1.PendingEnvironmentRequest{
+		ID: "three", Actor: "joe", Type: v1alpha1.EnvironmentRequestResolve,
+		Resolve: &v1alpha1.ConflictResolutionSpec{Take: []v1alpha1.ConflictChoice{{Kind: v1alpha1.WorkloadDeployment, Name: "web"}}},
+	})
+	s.applied(2)
+	s.tells("Environment one Completed by jane r1", "Environment two Completed by jane r2")
+	s.has("web:2")
+	if conflicts := s.environment("alice").Status.Conflicts; len(conflicts) > 0 {
+		t.Errorf("conflicts %v", conflicts)
+	}
+}
+
+// byHand has somebody change the image of a Deployment in the target.
+func (s *stage) byHand(name, image string) {
+	s.Helper()
+	client := s.cluster.Client().Resource(appsv1.SchemeGroupVersion.WithResource("deployments")).Namespace(environmenttest.Target)
+	patch := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q},"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`,
+		name, name, image)
+	if _, err := client.Patch(s.Context(), name, types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "joe", Force: new(true)}); err != nil {
+		s.Fatal(err)
 	}
 }
 

@@ -7,6 +7,10 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/job"
 )
 
@@ -25,11 +29,11 @@ func measure(outcome job.Outcome, took time.Duration) {
 
 // measureUntil keeps the gauges until ctx ends. Afterwards they are 0: whoever leads next tells.
 func (c *environments) measureUntil(ctx context.Context) {
-	defer setGauges(0, 0)
+	defer setGauges(numbers{})
 	ticker := c.config.Clock.NewTicker(measurePeriod)
 	defer ticker.Stop()
 	for {
-		setGauges(c.line.numbers())
+		setGauges(c.count())
 		select {
 		case <-ctx.Done():
 			return
@@ -38,7 +42,52 @@ func (c *environments) measureUntil(ctx context.Context) {
 	}
 }
 
-func setGauges(waiting, active int) {
-	waitingGauge.Set(float64(waiting))
-	activeGauge.Set(float64(active))
+// numbers are what the gauges show.
+type numbers struct {
+	ready                                map[metav1.ConditionStatus]int
+	waiting, active, awaiting, conflicts int
+}
+
+// count counts what there is.
+func (c *environments) count() numbers {
+	out := numbers{ready: map[metav1.ConditionStatus]int{}}
+	out.waiting, out.active = c.line.numbers()
+	api := c.informers.Configbutler().V1alpha1()
+	for _, e := range as[*v1alpha1.Environment](api.Environments().Informer().GetStore().List()) {
+		status := metav1.ConditionUnknown
+		if ready := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+			status = ready.Status
+		}
+		out.ready[status]++
+		out.countOpen(c.openOf(e))
+	}
+	return out
+}
+
+// openOf are the records of an environment that have not come to their end, as the cache has them.
+func (c *environments) openOf(e *v1alpha1.Environment) []*v1alpha1.SyncStatus {
+	// The index is there since before the informer was started.
+	open, _ := c.informers.Configbutler().V1alpha1().SyncStatuses().Informer().GetIndexer().ByIndex(bySubject, string(e.UID))
+	return as[*v1alpha1.SyncStatus](open)
+}
+
+func (n *numbers) countOpen(records []*v1alpha1.SyncStatus) {
+	for _, record := range records {
+		switch record.Status.State {
+		case v1alpha1.SyncStateManualIntervention:
+			n.awaiting++
+		case v1alpha1.SyncStateConflicted:
+			n.conflicts++
+		}
+	}
+}
+
+func setGauges(to numbers) {
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
+		environmentsGauge.WithLabelValues(string(status)).Set(float64(to.ready[status]))
+	}
+	waitingGauge.Set(float64(to.waiting))
+	activeGauge.Set(float64(to.active))
+	awaitingGauge.WithLabelValues(string(v1alpha1.SyncStateManualIntervention)).Set(float64(to.awaiting))
+	awaitingGauge.WithLabelValues(string(v1alpha1.SyncStateConflicted)).Set(float64(to.conflicts))
 }

@@ -26,6 +26,9 @@ var (
 		"Runs of environments' syncs of which it could not be recorded what came of them. They are done again.")
 	indexDifferences = newCounter("environment_index_differences_total",
 		"Copies of which the index of dependencies said something else than the EnvironmentDependencies when the two were compared.")
+	environmentsGauge = newGaugeVec("environments", "Environments, by the status of their condition Ready: True, False or Unknown.", "ready")
+	awaitingGauge     = newGaugeVec("environment_records_awaiting",
+		"SyncStatuses of environments that are there which need someone, by state: ManualIntervention or Conflicted.", "state")
 	waitingGauge = newGauge("environment_syncs_waiting", "Runs of environments' syncs that wait in line, because of maxSyncsPerMinute or how many go on.")
 	activeGauge  = newGauge("environment_syncs_active", "Runs of environments' syncs that go on.")
 )
@@ -38,8 +41,13 @@ func newGauge(name, help string) *metrics.Gauge {
 	return metrics.NewGauge(&metrics.GaugeOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 }
 
+func newGaugeVec(name, help, label string) *metrics.GaugeVec {
+	return metrics.NewGaugeVec(
+		&metrics.GaugeOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, []string{label})
+}
+
 func init() {
-	legacyregistry.MustRegister(syncs, syncSeconds, unrecorded, indexDifferences, waitingGauge, activeGauge)
+	legacyregistry.MustRegister(syncs, syncSeconds, unrecorded, indexDifferences, environmentsGauge, awaitingGauge, waitingGauge, activeGauge)
 	// What counts from 0 has its first time counted as an increase.
 	for _, of := range []v1alpha1.SyncType{v1alpha1.SyncTypeEnvironment, v1alpha1.SyncTypeDependency} {
 		for _, state := range []v1alpha1.SyncState{v1alpha1.SyncStateCompleted, v1alpha1.SyncStateFailed} {

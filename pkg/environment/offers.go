@@ -20,7 +20,7 @@ import (
 // planners is how many environments are planned for at once. Plans wait behind each other, and never behind runs.
 const planners = 2
 
-// offer is what the action Catalog would bring.
+// offer is what the action Catalog would bring of the newest revision, also to an environment that is pinned.
 type offer struct {
 	basis
 	workloads []v1alpha1.WorkloadChange
@@ -157,10 +157,10 @@ func (s *situation) question(runs int, target bool) question {
 	e := s.environment
 	q := question{
 		basis: basis{
-			catalog: s.catalog.UID, revision: s.wanted(), generation: e.Generation, applied: e.Status.AppliedRevision, runs: runs, target: target,
+			catalog: s.catalog.UID, revision: s.offered(), generation: e.Generation, applied: e.Status.AppliedRevision, runs: runs, target: target,
 		},
 		request: run.Request{Mode: run.Plan, Request: gather.Request{
-			Environment: e.DeepCopy(), Revision: s.pinned(), Action: v1alpha1.SyncActionCatalog, Resolution: s.resolution(),
+			Environment: e.DeepCopy(), Action: v1alpha1.SyncActionCatalog, Resolution: s.resolution(),
 		}},
 	}
 	for _, request := range e.Status.PendingRequests {

@@ -54,9 +54,7 @@ func (c *environments) readRecords(ctx context.Context, e *v1alpha1.Environment)
 	if latest := e.Status.LatestDependencySync; latest != "" {
 		names.Insert(latest)
 	}
-	// The index is there since before the informer was started.
-	cached, _ := c.informers.Configbutler().V1alpha1().SyncStatuses().Informer().GetIndexer().ByIndex(bySubject, string(e.UID))
-	for _, record := range as[*v1alpha1.SyncStatus](cached) {
+	for _, record := range c.openOf(e) {
 		names.Insert(record.Name)
 	}
 	var records []*v1alpha1.SyncStatus

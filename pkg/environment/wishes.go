@@ -124,5 +124,5 @@ func (s *situation) withheld() verdict {
 }
 
 func (s *situation) pin() verdict {
-	return verdict{v1alpha1.ReasonPinned, fmt.Sprintf("spec.pinnedRevision is %d", s.pinned())}
+	return verdict{v1alpha1.ReasonPinned, fmt.Sprintf("pinned at r%d by spec.pinnedRevision", s.pinned())}
 }

@@ -48,7 +48,7 @@ func trouble(status *v1alpha1.EnvironmentStatus) string {
 		return With("Stalled", messageOf(status, v1alpha1.ConditionStalled))
 	case status.LastError != nil:
 		return With("Failed", status.LastError.Message)
-	case holds(status, v1alpha1.ConditionHeld):
+	case holds(status, v1alpha1.ConditionHeld) && !isPin(status):
 		return With("Held", messageOf(status, v1alpha1.ConditionHeld))
 	}
 	return ""
@@ -124,6 +124,12 @@ func pinned(sentence string, revision *int64) string {
 
 func holds(status *v1alpha1.EnvironmentStatus, condition string) bool {
 	return apimeta.IsStatusConditionTrue(status.Conditions, condition)
+}
+
+// isPin says whether syncs wait because of a pin, which is said in any case.
+func isPin(status *v1alpha1.EnvironmentStatus) bool {
+	found := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld)
+	return found != nil && found.Reason == v1alpha1.ReasonPinned
 }
 
 func messageOf(status *v1alpha1.EnvironmentStatus, condition string) string {

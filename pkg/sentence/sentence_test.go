@@ -86,6 +86,9 @@ func TestEnvironment(t *testing.T) {
 		{"Synced", []func(envt){dismissed("shop-bcdfg")}},
 		{"Not synced yet", []func(envt){workloads(12), func(e envt) { e.Status.AppliedRevision = 0 }}},
 		{"Held: window nightly opens 18:00 CET", []func(envt){workloads(3), held}},
+		{"3 workloads changed, pinned at r40", []func(envt){workloads(3), pinned, func(e envt) {
+			e.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPinned, Message: "pinned at r40"}}
+		}}},
 		{"Failed: ConfigMap 'app-config' does not exist", []func(envt){workloads(3), held, failed("ConfigMap 'app-config'\ndoes  not exist")}},
 		{"Stalled: the catalog shop does not exist", []func(envt){failed("x"), condition(v1alpha1.ConditionStalled, "the catalog shop does not exist")}},
 		{"Failed: no quota", []func(envt){failed("no quota"), func(e envt) {

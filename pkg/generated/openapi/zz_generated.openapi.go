@@ -2627,7 +2627,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "activeSyncs are the SyncStatuses, in this namespace, of the runs that have begun and not come to an end, at most two: one of the type Environment and one of the type Dependency.",
+							Description: "activeSyncs are the SyncStatuses, in this namespace, of the runs that wait, go on, or are to be tried again, at most four. What has changed in the source and waits for somebody to ask for it is not among them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

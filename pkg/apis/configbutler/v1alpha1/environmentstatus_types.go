@@ -67,8 +67,8 @@ type EnvironmentStatus struct {
 	// dismissals is how many prompts in a row have been put aside since the last sync.
 	// +optional
 	Dismissals int32 `json:"dismissals,omitempty"`
-	// activeSyncs are the SyncStatuses, in this namespace, of the runs that have begun and not come to an end, at most two:
-	// one of the type Environment and one of the type Dependency.
+	// activeSyncs are the SyncStatuses, in this namespace, of the runs that wait, go on, or are to be tried again, at most four.
+	// What has changed in the source and waits for somebody to ask for it is not among them.
 	// +optional
 	// +listType=set
 	ActiveSyncs []string `json:"activeSyncs,omitempty"`

@@ -49,8 +49,8 @@ type EnvironmentStatusApplyConfiguration struct {
 	DismissedCatalogSync *string `json:"dismissedCatalogSync,omitempty"`
 	// dismissals is how many prompts in a row have been put aside since the last sync.
 	Dismissals *int32 `json:"dismissals,omitempty"`
-	// activeSyncs are the SyncStatuses, in this namespace, of the runs that have begun and not come to an end, at most two:
-	// one of the type Environment and one of the type Dependency.
+	// activeSyncs are the SyncStatuses, in this namespace, of the runs that wait, go on, or are to be tried again, at most four.
+	// What has changed in the source and waits for somebody to ask for it is not among them.
 	ActiveSyncs []string `json:"activeSyncs,omitempty"`
 	// conflicts are the workloads for which nothing was written, because fields were changed in the environment and in the
 	// catalog, until the subresource resolve says what to do. At most 100; the others come when these are resolved.

@@ -1,0 +1,218 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+// quiet is an environment that holds revision 1, of a catalog that offers revision 1.
+func quiet() *situation {
+	policy := &v1alpha1.SyncPolicy{}
+	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
+	s := &situation{environment: environmenttest.Environment(), catalog: environmenttest.Catalog(), policy: &policy.Spec, now: noon}
+	s.environment.Generation, s.environment.Status.AppliedRevision = 3, 1
+	s.catalog.Status.LatestSync = "shop-r1"
+	return s
+}
+
+// record adds a record of a batch, detected so many seconds before noon, that is automatic unless it is by a user.
+func (s *situation) record(batch string, of v1alpha1.SyncType, state v1alpha1.SyncState, before int, by string) *v1alpha1.SyncStatus {
+	at := metav1.NewTime(noon.Add(-time.Duration(before) * time.Second))
+	record := &v1alpha1.SyncStatus{
+		ObjectMeta: metav1.ObjectMeta{Name: batch, CreationTimestamp: at},
+		Spec:       v1alpha1.SyncStatusSpec{Type: of, Batch: batch},
+		Status:     v1alpha1.SyncRecord{State: state, DetectedAt: at, Actor: by, AutoTriggered: by == "", Attempts: 1},
+	}
+	if state == v1alpha1.SyncStateFailed {
+		record.Status.Error = &v1alpha1.SyncError{Reason: "Refused", Message: "no", At: at}
+	}
+	s.take(record)
+	return record
+}
+
+const (
+	catalogRun = v1alpha1.SyncTypeEnvironment
+	refreshRun = v1alpha1.SyncTypeDependency
+	pending    = v1alpha1.SyncStatePending
+	inProgress = v1alpha1.SyncStateInProgress
+	retrying   = v1alpha1.SyncStateRetrying
+	hasFailed  = v1alpha1.SyncStateFailed
+)
+
+func TestNext(t *testing.T) {
+	auto := func(s *situation) { s.environment.Spec.AutoSync = true }
+	closed := func(s *situation) {
+		s.environment.Spec.SyncWindows = []v1alpha1.SyncWindow{{
+			Name: "freeze", Kind: v1alpha1.SyncWindowDeny, Schedule: "0 12 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC",
+		}}
+	}
+	pinned := func(s *situation) { s.environment.Spec.PinnedRevision = new(int64(1)) }
+	offered := func(s *situation) { s.catalog.Status.Revision, s.catalog.Status.LatestSync = 2, "shop-r2" }
+	add := func(batch string, of v1alpha1.SyncType, state v1alpha1.SyncState, before int, by string) func(*situation) {
+		return func(s *situation) { s.record(batch, of, state, before, by) }
+	}
+	for name, tt := range map[string]struct {
+		do    []func(*situation)
+		want  string
+		held  string
+		again time.Duration
+	}{
+		"nothing":                         {},
+		"a request":                       {do: []func(*situation){add("a", catalogRun, pending, 1, "jane")}, want: "a"},
+		"while a run goes on":             {do: []func(*situation){add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.busy = true }}},
+		"with an obstacle":                {do: []func(*situation){add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.obstacle.reason = "x" }}},
+		"what was interrupted":            {do: []func(*situation){add("a", catalogRun, pending, 1, "jane"), add("b", refreshRun, inProgress, 9, "")}, want: "b"},
+		"workloads of what was":           {do: []func(*situation){add("a", catalogRun, inProgress, 9, ""), add("b", refreshRun, inProgress, 1, "")}, want: "a"},
+		"interrupted in a closed window":  {do: []func(*situation){closed, add("a", catalogRun, inProgress, 9, "")}, want: "a"},
+		"the catalog first":               {do: []func(*situation){auto, add("a", refreshRun, pending, 9, ""), add("b", catalogRun, pending, 1, "")}, want: "b"},
+		"the newest":                      {do: []func(*situation){add("a", catalogRun, retrying, 9, "jane"), add("b", catalogRun, pending, 1, "jane")}, want: "b"},
+		"a prompt":                        {do: []func(*situation){add("a", refreshRun, pending, 1, "")}},
+		"a prompt that somebody takes":    {do: []func(*situation){add("a", refreshRun, pending, 1, "jane")}, want: "a"},
+		"a prompt that is tried again":    {do: []func(*situation){add("a", refreshRun, retrying, 1, "")}, want: "a"},
+		"a failure before its time":       {do: []func(*situation){add("a", catalogRun, hasFailed, 3, "jane")}, again: 7 * time.Second},
+		"a failure in time":               {do: []func(*situation){add("a", catalogRun, hasFailed, 10, "jane")}, want: "a"},
+		"what can go on beside a failure": {do: []func(*situation){auto, add("a", catalogRun, hasFailed, 3, ""), add("b", refreshRun, pending, 1, "")}, want: "b", again: 0},
+		"a closed window":                 {do: []func(*situation){closed, add("a", catalogRun, pending, 1, "jane")}, held: v1alpha1.ReasonWindowClosed, again: time.Hour},
+		"a closed window, forced": {do: []func(*situation){closed, func(s *situation) {
+			s.record("a", catalogRun, pending, 1, "jane").Status.Force = true
+		}}, want: "a"},
+		"a closed window, a rollback":   {do: []func(*situation){closed, pinned, add(syncrecord.EditBatch(3), catalogRun, pending, 1, "jane")}, want: "generation-3"},
+		"pinned":                        {do: []func(*situation){auto, pinned, offered}, held: v1alpha1.ReasonPinned},
+		"pinned, and nothing offered":   {do: []func(*situation){auto, pinned}},
+		"pinned and asked for":          {do: []func(*situation){pinned, offered, add("a", catalogRun, pending, 1, "jane")}, want: "a"},
+		"a kill switch":                 {do: []func(*situation){auto, offered, func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}, held: v1alpha1.ReasonSuspended},
+		"a kill switch and a request":   {do: []func(*situation){auto, add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}, want: "a"},
+		"the other kill switch":         {do: []func(*situation){auto, add("a", catalogRun, pending, 1, ""), func(s *situation) { s.policy.Suspend.DependencyAutoSync = true }}, want: "a"},
+		"the kill switch of refreshes":  {do: []func(*situation){auto, add("a", refreshRun, pending, 1, ""), func(s *situation) { s.policy.Suspend.DependencyAutoSync = true }}, held: v1alpha1.ReasonSuspended},
+		"a permission that is lost":     {do: []func(*situation){auto, add("a", catalogRun, pending, 1, ""), func(s *situation) { s.lost.reason = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost},
+		"a permission nobody asked for": {do: []func(*situation){add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.lost.reason = "PermissionLost" }}, want: "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := quiet()
+			for _, do := range tt.do {
+				do(s)
+			}
+			got := s.next()
+			chosen := ""
+			if got.record != nil {
+				chosen = got.record.Name
+			}
+			var again time.Duration
+			if !got.again.IsZero() {
+				again = got.again.Sub(noon)
+			}
+			if chosen != tt.want || got.held.reason != tt.held || again != tt.again {
+				t.Errorf("chose %q, held %q, again in %s", chosen, got.held.reason, again)
+			}
+		})
+	}
+}
+
+func TestWishes(t *testing.T) {
+	request := func(id string, second int, spec v1alpha1.SyncRequestSpec) func(*situation) {
+		return func(s *situation) {
+			s.environment.Status.PendingRequests = append(s.environment.Status.PendingRequests, v1alpha1.PendingEnvironmentRequest{
+				ID: id, Actor: "jane", Time: metav1.NewTime(noon.Add(time.Duration(second) * time.Second)), Type: v1alpha1.EnvironmentRequestSync, Sync: &spec,
+			})
+		}
+	}
+	edit := func(generation int64, second int, fields ...string) func(*situation) {
+		return func(s *situation) {
+			s.environment.Status.PendingEdits = append(s.environment.Status.PendingEdits, v1alpha1.EnvironmentEdit{
+				Generation: generation, Actor: "eve", Time: metav1.NewTime(noon.Add(time.Duration(second) * time.Second)), Fields: fields,
+			})
+		}
+	}
+	auto := func(s *situation) { s.environment.Spec.AutoSync = true }
+	offered := func(s *situation) { s.catalog.Status.Revision, s.catalog.Status.LatestSync = 2, "shop-r2" }
+	pinned := func(s *situation) { s.environment.Spec.PinnedRevision = new(int64(1)) }
+	for name, tt := range map[string]struct {
+		do   []func(*situation)
+		want string
+	}{
+		"nothing":                       {},
+		"what is offered":               {do: []func(*situation){offered}},
+		"what is offered, by itself":    {do: []func(*situation){auto, offered}, want: "auto.shop-r2.3 Catalog r2"},
+		"what an edit changes":          {do: []func(*situation){auto, func(s *situation) { s.offer = &offer{changes: true} }}, want: "auto.shop-r1.3 Catalog r1"},
+		"an edit without effect":        {do: []func(*situation){auto, edit(3, 0, "ttl"), func(s *situation) { s.offer = &offer{} }}},
+		"a request":                     {do: []func(*situation){offered, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll})}, want: "a All r2 jane"},
+		"a request of a pinned one":     {do: []func(*situation){offered, pinned, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCatalog})}, want: "a Catalog r1 jane"},
+		"a forced one":                  {do: []func(*situation){offered, pinned, request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll, Force: true})}, want: "a All r2 jane"},
+		"a refresh":                     {do: []func(*situation){request("a", 0, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})}},
+		"a pin":                         {do: []func(*situation){pinned, edit(2, 0, pinField), edit(3, 1, "ttl")}, want: "generation-2 Catalog r1 eve"},
+		"a pin that was taken out":      {do: []func(*situation){edit(3, 0, pinField)}},
+		"in the order of asking":        {do: []func(*situation){pinned, request("a", 5, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}), edit(3, 1, pinField)}, want: "generation-3 Catalog r1 eve, a All r1 jane"},
+		"not while somebody's waits":    {do: []func(*situation){auto, offered, func(s *situation) { s.record("a", catalogRun, pending, 1, "jane") }}},
+		"not behind a kill switch":      {do: []func(*situation){auto, offered, func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}},
+		"not without permission":        {do: []func(*situation){auto, offered, func(s *situation) { s.lost.reason = "x" }}},
+		"beside what somebody has done": {do: []func(*situation){auto, offered, func(s *situation) { s.record("a", catalogRun, inProgress, 1, "jane") }}, want: "auto.shop-r2.3 Catalog r2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := quiet()
+			for _, do := range tt.do {
+				do(s)
+			}
+			var got []string
+			for _, w := range s.wishes() {
+				line := []string{w.batch, string(w.action), "r" + string(rune('0'+w.revision)), w.actor}
+				got = append(got, strings.TrimSpace(strings.Join(line, " ")))
+			}
+			if strings.Join(got, ", ") != tt.want {
+				t.Errorf("wishes %q", got)
+			}
+		})
+	}
+}
+
+func TestResolution(t *testing.T) {
+	choice := func(name string, fields ...string) v1alpha1.ConflictChoice {
+		return v1alpha1.ConflictChoice{Kind: v1alpha1.WorkloadDeployment, Name: name, Fields: fields}
+	}
+	s := quiet()
+	for _, decision := range []v1alpha1.ConflictResolutionSpec{
+		{Keep: []v1alpha1.ConflictChoice{choice("web", "/a", "/b"), choice("api")}, Take: []v1alpha1.ConflictChoice{choice("worker", "/c")}},
+		{Take: []v1alpha1.ConflictChoice{choice("web", "/b"), choice("worker")}},
+		{Keep: []v1alpha1.ConflictChoice{choice("worker", "/d")}},
+	} {
+		s.environment.Status.PendingRequests = append(s.environment.Status.PendingRequests,
+			v1alpha1.PendingEnvironmentRequest{Type: v1alpha1.EnvironmentRequestResolve, Resolve: &decision})
+	}
+	want := v1alpha1.ConflictResolutionSpec{
+		Keep: []v1alpha1.ConflictChoice{choice("worker", "/d"), choice("web", "/a"), choice("api")},
+		Take: []v1alpha1.ConflictChoice{choice("web", "/b"), choice("worker")},
+	}
+	if diff := cmp.Diff(want, s.resolution()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOrderOfWhatWaits(t *testing.T) {
+	s := quiet()
+	for _, id := range []string{"b", "a"} {
+		s.environment.Status.PendingRequests = append(s.environment.Status.PendingRequests, v1alpha1.PendingEnvironmentRequest{ID: id})
+	}
+	for _, record := range [][2]string{{"c", ""}, {"a", "jane"}, {"b", "jane"}} {
+		s.record(record[0], catalogRun, pending, 1, record[1])
+	}
+	s.record("first", catalogRun, pending, 2, "jane")
+	waiting := slices.SortedStableFunc(slices.Values(s.records), s.compareOrder)
+	var got []string
+	for _, record := range waiting {
+		got = append(got, record.Name)
+	}
+	if !slices.Equal(got, []string{"first", "c", "b", "a"}) {
+		t.Errorf("order %q", got)
+	}
+}
