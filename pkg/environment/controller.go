@@ -83,7 +83,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	standing := rights.NewStanding(cluster.AuthorizationV1().SubjectAccessReviews(), config.Clock)
+	standing, err := rights.Connect(config.Cluster, config.Clock)
+	if err != nil {
+		return err
+	}
 	recorder := announce.NewRecorder(ctx, cluster)
 	return tend(ctx, config, edge{
 		metadata: clients.Metadata, events: recorder, rights: standing,

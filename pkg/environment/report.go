@@ -38,7 +38,7 @@ func (t *turning) workloads() (*v1alpha1.WorkloadsReady, []string) {
 	}
 	ready, troubles := t.readiness.Of(t.environment)
 	if ready == nil {
-		return t.environment.Status.WorkloadsReady, nil
+		return t.environment.Status.WorkloadsReady, troubles
 	}
 	return ready, troubles
 }

@@ -181,6 +181,11 @@ func TestSet(t *testing.T) {
 			facts: condition.Facts{NotReady: []string{"Deployment web: 0 of 1 Pods ready"}},
 			want:  conditions{ready: "False WorkloadsNotReady"}, state: "Synced, 2 of 3 workloads not ready",
 		},
+		"not known to run": {
+			do:    func(e *v1alpha1.Environment) { e.Status.WorkloadsReady = nil },
+			facts: condition.Facts{NotReady: []string{"deployments cannot be watched"}},
+			want:  conditions{ready: "False Progressing", reconciling: "True Progressing"}, state: "Synced",
+		},
 		"deleted": {do: deleted, want: conditions{ready: "False Progressing", reconciling: "True Progressing"}, state: "Deleting"},
 		"expired": {
 			do:   func(e *v1alpha1.Environment) { deleted(e); e.Status.ExpiresAt = &metav1.Time{Time: noon} },

@@ -126,7 +126,10 @@ func (f *findings) isWaiting() bool { return len(f.Status.ActiveSyncs) > 0 && f.
 // workloads is why what was applied does not run.
 func (f *findings) workloads() Why {
 	ready := f.Status.WorkloadsReady
-	if ready == nil || ready.Ready == ready.Total {
+	switch {
+	case ready == nil:
+		return Why{v1alpha1.ReasonProgressing, sentence.With("Whether workloads run is not known yet", sentence.List(f.NotReady))}
+	case ready.Ready == ready.Total:
 		return Why{}
 	}
 	return Why{v1alpha1.ReasonWorkloadsNotReady, sentence.With(
