@@ -158,8 +158,9 @@ func TestWhichRulesAreInForceForTheirAuthors(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			planned := newPlan(in).rules[nameOf(in.rules[0])]
-			if planned.verdict.reason != tt.reason || tt.reason == v1alpha1.ReasonPermissionLost && !strings.Contains(planned.verdict.message, secretsLost) {
-				t.Errorf("the verdict is %+v, want %q", planned.verdict, tt.reason)
+			found := planned.verdict
+			if lost := tt.reason == v1alpha1.ReasonPermissionLost; found.reason != tt.reason || lost && !strings.Contains(found.message, secretsLost) {
+				t.Errorf("the verdict is %+v, want %q", found, tt.reason)
 			}
 			if len(judge.asked) != tt.asked {
 				t.Errorf("asked %q, want %d questions", judge.asked, tt.asked)

@@ -118,7 +118,8 @@ func (r *reviews) review(ctx context.Context, a authorizer.Attributes) (allowed 
 	answer, err := r.client.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: a.GetVerb(), Namespace: a.GetNamespace(), Group: a.GetAPIGroup(), Version: a.GetAPIVersion(), Resource: a.GetResource(), Name: a.GetName(),
+			Verb: a.GetVerb(), Namespace: a.GetNamespace(), Name: a.GetName(),
+			Group: a.GetAPIGroup(), Version: a.GetAPIVersion(), Resource: a.GetResource(),
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {

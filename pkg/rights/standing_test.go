@@ -80,7 +80,8 @@ func newStage(t *testing.T) stage {
 	s := stage{cluster: &cluster{}, clock: clocktesting.NewFakePassiveClock(time.Unix(1_800_000_000, 0))}
 	server := httptest.NewServer(s.cluster)
 	t.Cleanup(server.Close)
-	standing, err := rights.Connect(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}, s.clock)
+	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	standing, err := rights.Connect(config, s.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +138,8 @@ func TestLossIsSaid(t *testing.T) {
 		},
 		{
 			name: "much", denied: []string{"get appcatalogs", "create secrets", "patch services", "delete configmaps", "create deployments"},
-			want: `user "jane" may not get appcatalogs.configbutler.ai "shop" in the namespace teams, nor delete configmaps in the namespace alice, ` +
-				`nor create secrets in the namespace alice` + takeOver,
+			want: `user "jane" may not get appcatalogs.configbutler.ai "shop" in the namespace teams, ` +
+				`nor delete configmaps in the namespace alice, nor create secrets in the namespace alice` + takeOver,
 		},
 		{
 			name: "of an account", denied: []string{"create deployments"},
@@ -174,7 +175,9 @@ func TestWhoIsAskedAbout(t *testing.T) {
 		e    *v1alpha1.Environment
 		want authorizationv1.SubjectAccessReviewSpec
 	}{
-		{"the user who turned it on", automated(), authorizationv1.SubjectAccessReviewSpec{User: "jane", UID: "7", Groups: []string{"shop-team"}}},
+		{"the user who turned it on", automated(), authorizationv1.SubjectAccessReviewSpec{
+			User: "jane", UID: "7", Groups: []string{"shop-team"},
+		}},
 		{"the account", account, authorizationv1.SubjectAccessReviewSpec{
 			User:   "system:serviceaccount:teams:syncer",
 			Groups: []string{"system:serviceaccounts", "system:serviceaccounts:teams", "system:authenticated"},
