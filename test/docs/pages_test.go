@@ -27,6 +27,8 @@ func runnable() []string {
 		"docs/kinds/appcatalog.md",
 		"docs/kinds/catalogworkload.md",
 		"docs/kinds/syncstatus.md",
+		"docs/kinds/environment.md",
+		"docs/kinds/environmentdependency.md",
 		"docs/secrets.md",
 		"docs/permissions.md",
 		"docs/attribution.md",

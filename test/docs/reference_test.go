@@ -27,8 +27,12 @@ func TestEveryFieldIsNamed(t *testing.T) {
 		"gitdestinationstatus.md": {v1alpha1.GitDestinationRecord{}},
 		"appcatalog.md":           {v1alpha1.AppCatalogSpec{}, v1alpha1.AppCatalogStatus{}},
 		"catalogworkload.md":      {v1alpha1.CatalogWorkloadRecord{}},
-		"syncstatus.md":           {v1alpha1.SyncStatusSpec{}, v1alpha1.SyncRecord{}},
-		"syncpolicy.md":           {v1alpha1.SyncPolicySpec{}, v1alpha1.Retention{}, v1alpha1.SyncPolicyStatus{}},
+		"environment.md": {
+			v1alpha1.EnvironmentSpec{}, v1alpha1.Adaptation{}, v1alpha1.IngressHosts{}, v1alpha1.EnvironmentStatus{},
+		},
+		"environmentdependency.md": {v1alpha1.EnvironmentDependencyRecord{}},
+		"syncstatus.md":            {v1alpha1.SyncStatusSpec{}, v1alpha1.SyncRecord{}},
+		"syncpolicy.md":            {v1alpha1.SyncPolicySpec{}, v1alpha1.Retention{}, v1alpha1.SyncPolicyStatus{}},
 	} {
 		text := readFile(t, filepath.Join(root, "docs/kinds", page))
 		for _, part := range parts {
