@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/copies"
 	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
@@ -538,5 +539,34 @@ func TestRateLimit(t *testing.T) {
 	})
 	if !waited {
 		t.Error("neither has said that it waits")
+	}
+}
+
+// Who deletes an environment does not wait for its run, and leaves nobody to wait for its records.
+func TestDeletedWhileItIsSynced(t *testing.T) {
+	s := newStage(t, automatic)
+	s.cluster.Answer(func(request string) *metav1.Status {
+		if request == "PATCH shop-alice/deployments/web" {
+			if err := s.delete("alice"); err != nil {
+				t.Error(err)
+			}
+			return environmenttest.Status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "not now")
+		}
+		return s.life.request(request)
+	})
+	s.start(0)
+	s.eventually("it is gone", func() error {
+		if _, err := s.get("alice"); err == nil {
+			return fmt.Errorf("it is there; records %q", s.told())
+		}
+		return nil
+	})
+	for _, record := range s.syncStatuses() {
+		if !syncrecord.Ended(record) {
+			t.Errorf("nobody goes on with %s", lineOf(record))
+		}
+	}
+	if applied, _, err := copies.New(s.store(), keptRevisions).List(t.Context(), environmenttest.Environment().UID); err != nil || len(applied) > 0 {
+		t.Errorf("%v: there still are copies of %d objects", err, len(applied))
 	}
 }
