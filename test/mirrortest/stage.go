@@ -96,8 +96,11 @@ func Eventually(t testing.TB, what string, check func(ctx context.Context) error
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, Deadline, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
+		err := check(ctx)
+		if ctx.Err() == nil || last == nil {
+			last = err // What a check says that was cut off tells less than what was said before.
+		}
+		return err == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("%s: %v (last: %v)", what, err, last)

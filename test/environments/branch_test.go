@@ -1,0 +1,80 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environments
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+const (
+	imageField  = "/spec/template/spec/containers[name=main]/image"
+	memoryField = "/spec/template/spec/containers[name=main]/resources/limits/memory"
+	// imageAndMemory is a patch that sets both.
+	imageAndMemory = `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":%q,"resources":{"limits":{"memory":%q}}}]}}}}`
+	memoryOnly     = `{"spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"limits":{"memory":%q}}}]}}}}`
+	// declared are the lines of a Branch that declares the image of the worker.
+	declared = `patches:
+  - target: {kind: Deployment, name: worker}
+    type: StrategicMerge
+    patch: '{spec: {template: {spec: {containers: [{name: main, image: "shop/worker:dave"}]}}}}'`
+)
+
+// branched has dave change the image and the memory of two workloads, one image by a patch that he declares, and production
+// change both of both.
+func (s *stage) branched(t *testing.T) {
+	c := s.newScene(t, "branched", shop, workloads("api", "worker"))
+	c.environment(t, "alice", "type: Branch", "branchWorkloads: [{kind: Deployment, name: api}, {kind: Deployment, name: worker}]", declared)
+	c.synced(t, "alice", all)
+	c.expectImages(t, map[string]string{"api": "shop/api:1", "worker": "shop/worker:dave"})
+	patch(t, s.dave, c.target, "api", fmt.Sprintf(imageAndMemory, "shop/api:dave", "1Gi"))
+	patch(t, s.dave, c.target, "worker", fmt.Sprintf(memoryOnly, "1Gi"))
+
+	for _, workload := range []string{"api", "worker"} {
+		patch(t, s.ann, c.source, workload, fmt.Sprintf(imageAndMemory, "shop/"+workload+":2", "128Mi"))
+	}
+	c.offered(t, "alice", 2)
+	c.says(t, "alice", "2 workloads changed")
+	before := s.in(t, c.target)
+	record := c.sync(t, "alice", all)
+	c.rests(t, record, v1alpha1.SyncStateConflicted)
+	c.says(t, "alice", "Conflict: 3 fields")
+	c.unmoved(t, c.target, before)
+	dave := []string{s.dave.name}
+	want := []v1alpha1.WorkloadConflict{
+		{Kind: "Deployment", Name: "api", Fields: []v1alpha1.FieldConflict{
+			{Field: imageField, Managers: dave}, {Field: memoryField, Managers: dave},
+		}},
+		{Kind: "Deployment", Name: "worker", Fields: []v1alpha1.FieldConflict{{Field: memoryField, Managers: dave}}},
+	}
+	if diff := cmp.Diff(want, c.get(t, "alice").Status.Conflicts); diff != "" {
+		t.Errorf("conflicts: want -, got +:\n%s", diff)
+	}
+	c.resolved(t, record)
+}
+
+// resolved has dave keep the image of the api and take the rest.
+func (c *scene) resolved(t *testing.T, record string) {
+	t.Helper()
+	c.refused(t, c.dave, "environments/alice/resolve", `{"spec":{"keep":[{"kind":"Deployment","name":"api","fields":["/spec/paused"]}]}}`,
+		"Invalid", "spec.keep[0].fields")
+	c.asks(t, c.dave, "environments/alice/resolve", fmt.Sprintf(
+		`{"spec":{"keep":[{"kind":"Deployment","name":"api","fields":[%q]}],`+
+			`"take":[{"kind":"Deployment","name":"api","fields":[%q]},{"kind":"Deployment","name":"worker"}]}}`, imageField, memoryField))
+	c.rests(t, record, v1alpha1.SyncStateCompleted)
+	c.says(t, "alice", "Synced")
+	c.expectImages(t, map[string]string{"api": "shop/api:dave", "worker": "shop/worker:dave"})
+	objects := c.in(t, c.target)
+	for _, workload := range []string{"api", "worker"} {
+		if memory := text(container(t, objects["Deployment "+workload], "main"), "resources", "limits", "memory"); memory != "128Mi" {
+			t.Errorf("%s has %s", workload, memory)
+		}
+	}
+	c.synced(t, "alice", all)
+	c.expectImages(t, map[string]string{"api": "shop/api:dave", "worker": "shop/worker:dave"})
+}

@@ -1,0 +1,220 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environments
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/fieldpointer"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// rounds are how often production and the environment are changed at random.
+const rounds = 6
+
+// differed has diffs say what the next sync does.
+func (s *stage) differed(t *testing.T) {
+	c := s.newScene(t, "differed", shop, workloads("api", "worker"))
+	c.environment(t, "alice")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	changes := &changes{scene: c, random: rand.New(rand.NewPCG(seed, 0))}
+	for round := range rounds {
+		if round > 0 {
+			changes.make(t, round)
+		}
+		before, diff := s.in(t, c.target), c.diff(t, "diff")
+		c.synced(t, "alice", all)
+		expectDiff(t, diff, before, s.in(t, c.target))
+		if t.Failed() {
+			t.Fatalf("in round %d: %q", round, changes.made)
+		}
+	}
+	c.secretive(t)
+}
+
+// diff reads what a sync would change.
+func (c *scene) diff(t *testing.T, subresource string) *v1alpha1.SyncPlan {
+	t.Helper()
+	out, err := c.readDiff(t.Context(), c.dave, subresource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var diff v1alpha1.EnvironmentDiff
+	if err := json.Unmarshal([]byte(out), &diff); err != nil {
+		t.Fatal(err)
+	}
+	return &diff.Status
+}
+
+func (c *scene) readDiff(ctx context.Context, by *person, subresource string) (string, error) {
+	return by.kubectl.Run(ctx, "get", "--raw", c.path("environments/alice/"+subresource))
+}
+
+// expectDiff expects a diff to tell of each change between two moments, and of no other.
+func expectDiff(t *testing.T, diff *v1alpha1.SyncPlan, before, after objects) {
+	t.Helper()
+	was, is := before.settled(), after.settled()
+	for _, change := range diff.Changes {
+		name := change.Kind + " " + change.Name
+		_, there := was[name]
+		_, stays := is[name]
+		switch {
+		case change.Refusal != "":
+			t.Errorf("%s: %s", name, change.Refusal)
+		case (change.ChangeType == v1alpha1.ChangeAdded) != !there, (change.ChangeType == v1alpha1.ChangeRemoved) != !stays:
+			t.Errorf("%s is told of as %s: it was there %v, is there %v", name, change.ChangeType, there, stays)
+		case change.ChangeType == v1alpha1.ChangeChanged:
+			expectFields(t, name, change.Fields, was[name], is[name])
+			continue // They are equal now but for what has not been told.
+		}
+		delete(was, name)
+		delete(is, name)
+	}
+	for _, side := range []map[string]map[string]any{was, is} {
+		for _, object := range side {
+			unstructured.RemoveNestedField(object, "metadata", "generation")
+		}
+	}
+	if diff := cmp.Diff(was, is); diff != "" {
+		t.Errorf("the sync has made changes that were not told: before -, after +:\n%s", diff)
+	}
+}
+
+// expectFields expects fields to have changed as told, and takes them out.
+func expectFields(t *testing.T, name string, fields []v1alpha1.FieldChange, was, is map[string]any) {
+	t.Helper()
+	for _, field := range fields {
+		path, err := fieldpointer.Parse(field.Field)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, side := range []struct {
+			of   map[string]any
+			told *string
+		}{{was, field.Before}, {is, field.After}} {
+			value, found := path.Lookup(side.of)
+			if field.Hidden {
+				continue
+			}
+			text, _ := json.Marshal(value)
+			if found != (side.told != nil) || found && !sameJSON(*side.told, string(text)) {
+				t.Errorf("%s %s is told as %s, and is %s", name, field.Field, deref(side.told), text)
+			}
+		}
+	}
+	withoutFields(was, fields)
+	withoutFields(is, fields)
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return "absent"
+	}
+	return *text
+}
+
+func sameJSON(a, b string) bool {
+	var left, right any
+	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil && cmp.Equal(left, right)
+}
+
+// withoutFields takes fields out of an object, and what holds nothing else. All are looked up before any is taken out: the key
+// of an item may be among them.
+func withoutFields(object map[string]any, fields []v1alpha1.FieldChange) {
+	var removals []func()
+	for _, field := range fields {
+		path, err := fieldpointer.Parse(field.Field)
+		if err != nil {
+			continue
+		}
+		last := path[len(path)-1]
+		switch holder, _ := path[:len(path)-1].Lookup(object); holder := holder.(type) {
+		case map[string]any:
+			removals = append(removals, func() { delete(holder, last.Field) })
+		case []any:
+			if at := last.Find(holder); at >= 0 {
+				removals = append(removals, func() { holder[at] = nil })
+			}
+		}
+	}
+	for _, remove := range removals {
+		remove()
+	}
+	withoutEmpty(object)
+}
+
+// withoutEmpty is a value without what is empty in it, nil if nothing is left.
+func withoutEmpty(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			if value[name] = withoutEmpty(inner); value[name] == nil {
+				delete(value, name)
+			}
+		}
+		if len(value) == 0 {
+			return nil
+		}
+	case []any:
+		kept := make([]any, 0, len(value))
+		for _, item := range value {
+			if item = withoutEmpty(item); item != nil {
+				kept = append(kept, item)
+			}
+		}
+		if len(kept) == 0 {
+			return nil
+		}
+		return kept
+	}
+	return value
+}
+
+// secretive expects values of Secrets to be shown to those only who may see them, and nobody's log to hold them.
+func (c *scene) secretive(t *testing.T) {
+	t.Helper()
+	value := base64.StdEncoding.EncodeToString([]byte("very-secret"))
+	c.produce(t, "{apiVersion: v1, kind: Secret, metadata: {name: setup}, stringData: {TOKEN: very-secret}}")
+	c.says(t, "alice", "1 Secret changed")
+	plain, err := c.readDiff(t.Context(), c.dave, "diff")
+	if err != nil || strings.Contains(plain, value) || strings.Contains(plain, "very-secret") || !strings.Contains(plain, `"/data/TOKEN"`) {
+		t.Errorf("the diff is %s: %v", plain, err)
+	}
+	if out, err := c.readDiff(t.Context(), c.dave, "secretdiff"); err == nil || !strings.Contains(err.Error(), "(Forbidden)") {
+		t.Errorf("without the permission secretdiff is %s: %v", out, err)
+	}
+	c.Apply(t, bind(c.team, "slipstream-admin", c.dave.name))
+	var shown string
+	mirrortest.Eventually(t, "the permission is in force", func(ctx context.Context) (err error) {
+		shown, err = c.readDiff(ctx, c.dave, "secretdiff")
+		return err
+	})
+	if !strings.Contains(shown, value) {
+		t.Errorf("secretdiff is %s", shown)
+	}
+	events := audited(t, c.ownLog, func(event *auditv1.Event) bool {
+		return event.ObjectRef != nil && event.ObjectRef.Subresource == "secretdiff" && event.ObjectRef.Namespace == c.team && event.ResponseStatus.Code == 200
+	})
+	if len(events) == 0 || events[0].User.Username != c.dave.name || events[0].Level != auditv1.LevelMetadata {
+		t.Errorf("the audit log has %+v", events)
+	}
+	log, err := os.ReadFile(c.ownLog)
+	if err != nil || strings.Contains(string(log), value) {
+		t.Errorf("the audit log holds the value of a Secret: %v", err)
+	}
+}

@@ -1,0 +1,118 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environments
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// asSource are the lines of a spec that have everything as in production, adapted those that leave what copies do to the
+// defaults.
+const (
+	asSource = "adapt: {replicas: AsSource, cronJobs: AsSource, loadBalancers: AsSource, ingressHosts: {type: AsSource}}"
+	adapted  = "adapt: {ingressHosts: {type: Template, template: '{label}.{environment}.dev.example.com'}}"
+)
+
+// copied are the objects of the production in testdata that an environment has.
+var copied = []string{
+	"ConfigMap init-env", "ConfigMap report-env", "ConfigMap web-env", "ConfigMap web-key", "ConfigMap web-projected", "ConfigMap web-volume",
+	"CronJob report", "DaemonSet agent", "Deployment web", "HorizontalPodAutoscaler web", "Ingress web", "PodDisruptionBudget web",
+	"Secret account-pull", "Secret account-secret", "Secret csi-credentials", "Secret init-secret", "Secret pod-pull",
+	"Secret web-secret-env", "Secret web-secret-key", "Secret web-secret-projected", "Secret web-secret-volume", "Secret web-tls",
+	"Service db", "Service edge", "Service web", "ServiceAccount web", "StatefulSet db",
+}
+
+// adaptations are the fields in which copies differ that are kept from acting on production, and how.
+var adaptations = []string{
+	`CronJob report /spec/suspend: false, copied as true`,
+	`Deployment web /spec/replicas: 3, copied as 1`,
+	`HorizontalPodAutoscaler web /spec/maxReplicas: 5, copied as 1`,
+	`HorizontalPodAutoscaler web /spec/minReplicas: 2, copied as 1`,
+	`Ingress web /spec/rules/0/host: shop.example.com, copied as shop.adapted.dev.example.com`,
+	`Ingress web /spec/tls/0/hosts/0: shop.example.com, copied as shop.adapted.dev.example.com`,
+	`PodDisruptionBudget web /spec/maxUnavailable: <nil>, copied as 1`,
+	`PodDisruptionBudget web /spec/minAvailable: 2, copied as <nil>`,
+	`Service edge /spec/allocateLoadBalancerNodePorts: true, copied as <nil>`,
+	`Service edge /spec/externalTrafficPolicy: Cluster, copied as <nil>`,
+	`Service edge /spec/type: LoadBalancer, copied as ClusterIP`,
+	`StatefulSet db /spec/replicas: 2, copied as 1`,
+}
+
+// faithful has two environments made of a whole production: one like it, and one that is kept from acting on it.
+func (s *stage) faithful(t *testing.T) {
+	production, err := os.ReadFile("testdata/production.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.newScene(t, "faithful", string(production), "ignore: []", "workloads: [{kind: Deployment, name: web}, {kind: StatefulSet, name: db}, "+
+		"{kind: DaemonSet, name: agent}, {kind: CronJob, name: report}]")
+	c.own(t, "deployment/web", "configmap/web-env", "secret/web-secret-env", "service/web")
+	c.newTarget(t, "faithful-adapted")
+
+	c.environment(t, "alike", asSource)
+	c.environmentIn(t, "adapted", "faithful-adapted", adapted)
+	record := c.synced(t, "alike", all)
+	status := &record.Status
+	if status.Actor != "dave" || status.AutoTriggered || status.Action != v1alpha1.SyncActionAll || status.Revision != 1 || problems(record) != "" {
+		t.Errorf("the record says %+v", status)
+	}
+	if status.Progress == nil || status.Progress.Done != status.Progress.Total || int(status.Progress.Total) != len(copied) {
+		t.Errorf("progress %+v, want %d objects", status.Progress, len(copied))
+	}
+	c.synced(t, "adapted", all)
+
+	source := s.in(t, c.source)
+	for environment, test := range map[string]struct {
+		target string
+		want   []string
+	}{"alike": {c.target, nil}, "adapted": {"faithful-adapted", adaptations}} {
+		t.Run(environment, func(t *testing.T) { c.compare(t, c.get(t, environment), source, s.in(t, test.target), test.want) })
+	}
+	t.Run("again it changes nothing", func(t *testing.T) {
+		before := s.in(t, c.target)
+		c.synced(t, "alike", all)
+		s.unmoved(t, c.target, before)
+	})
+}
+
+// own has objects of production owned by another one of it, as tools do.
+func (c *scene) own(t *testing.T, objects ...string) {
+	t.Helper()
+	c.produce(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: application}}")
+	uid := c.ann.run(t, "get", "configmap", "application", "-n", c.source, "-o", "jsonpath={.metadata.uid}")
+	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"application","uid":%q}]}}`, uid)
+	c.ann.run(t, append([]string{"patch", "-n", c.source, "--type=merge", "-p", owner}, objects...)...)
+}
+
+// compare expects the copies to be there, no others, and to differ from production in nothing but what has to, and as wanted.
+func (c *scene) compare(t *testing.T, e *v1alpha1.Environment, source, target objects, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(copied, target.names()); diff != "" {
+		t.Fatalf("objects of the target: want -, got +:\n%s", diff)
+	}
+	var found []string
+	for _, name := range copied {
+		for _, difference := range differences(e, source[name], target[name]) {
+			found = append(found, name+" "+difference)
+		}
+		if content := fmt.Sprint(withoutLabels(target[name])); strings.Contains(content, c.source) {
+			t.Errorf("%s names production: %s", name, content)
+		}
+	}
+	slices.Sort(found)
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("differences: want -, got +:\n%s", diff)
+	}
+	if ip := text(target["Service db"], "spec", "clusterIP"); ip != "None" {
+		t.Errorf("the headless Service has the address %s", ip)
+	}
+}

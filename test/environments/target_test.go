@@ -1,0 +1,172 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// kinds are those of which people and environments write objects.
+var kinds = map[string]schema.GroupVersionResource{
+	"ServiceAccount":          {Version: "v1", Resource: "serviceaccounts"},
+	"ConfigMap":               {Version: "v1", Resource: "configmaps"},
+	"Secret":                  {Version: "v1", Resource: "secrets"},
+	"Service":                 {Version: "v1", Resource: "services"},
+	"Deployment":              {Group: "apps", Version: "v1", Resource: "deployments"},
+	"StatefulSet":             {Group: "apps", Version: "v1", Resource: "statefulsets"},
+	"DaemonSet":               {Group: "apps", Version: "v1", Resource: "daemonsets"},
+	"CronJob":                 {Group: "batch", Version: "v1", Resource: "cronjobs"},
+	"HorizontalPodAutoscaler": {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+	"PodDisruptionBudget":     {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+	"Ingress":                 {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+}
+
+// objects are those of a namespace, under names such as "ConfigMap settings".
+type objects map[string]*unstructured.Unstructured
+
+// in reads a namespace, less what the cluster makes in each.
+func (s *stage) in(t *testing.T, namespace string) objects {
+	t.Helper()
+	lists := map[string]*unstructured.UnstructuredList{}
+	group, ctx := errgroup.WithContext(t.Context())
+	for kind, resource := range kinds {
+		list := &unstructured.UnstructuredList{}
+		lists[kind] = list
+		group.Go(func() error {
+			found, err := s.admin.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			if err == nil {
+				*list = *found
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	found := objects{}
+	for kind, list := range lists {
+		for i := range list.Items {
+			found[kind+" "+list.Items[i].GetName()] = &list.Items[i]
+		}
+	}
+	delete(found, "ConfigMap kube-root-ca.crt")
+	delete(found, "ServiceAccount default")
+	return found
+}
+
+func (o objects) names() []string { return slices.Sorted(maps.Keys(o)) }
+
+// settled are the objects without what the cluster writes of its own accord.
+func (o objects) settled() map[string]map[string]any {
+	out := map[string]map[string]any{}
+	for name, object := range o {
+		content := object.DeepCopy()
+		delete(content.Object, "status")
+		for _, field := range []string{"managedFields", "resourceVersion"} {
+			unstructured.RemoveNestedField(content.Object, "metadata", field)
+		}
+		for _, annotation := range []string{"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"} {
+			unstructured.RemoveNestedField(content.Object, "metadata", "annotations", annotation)
+		}
+		out[name] = content.Object
+	}
+	return out
+}
+
+// unmoved expects that nothing has been written in a namespace since, generations and uids included.
+func (s *stage) unmoved(t *testing.T, namespace string, before objects) {
+	t.Helper()
+	if diff := cmp.Diff(before.settled(), s.in(t, namespace).settled()); diff != "" {
+		t.Errorf("%s has been changed: before -, now +:\n%s", namespace, diff)
+	}
+}
+
+// of reads an object of a namespace, under a name such as "ConfigMap settings". It is nil if it is not there.
+func (s *stage) of(t *testing.T, namespace, name string) *unstructured.Unstructured {
+	t.Helper()
+	return s.in(t, namespace)[name]
+}
+
+// text of an object at a path of fields, empty if there is none.
+func text(object *unstructured.Unstructured, path ...string) string {
+	if object == nil {
+		return ""
+	}
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// container is one of a workload's.
+func container(t *testing.T, object *unstructured.Unstructured, name string) *unstructured.Unstructured {
+	t.Helper()
+	if object == nil {
+		t.Fatal("the workload is not there")
+	}
+	path := []string{"spec", "template", "spec", "containers"}
+	found, _, _ := unstructured.NestedSlice(object.Object, path...)
+	for _, each := range found {
+		if fields, ok := each.(map[string]any); ok && fields["name"] == name {
+			return &unstructured.Unstructured{Object: fields}
+		}
+	}
+	t.Fatalf("%s has no container %s", object.GetName(), name)
+	return nil
+}
+
+// comesUp has the Pods of a namespace run, which no kubelet does here, until all workloads of an environment are ready.
+func (c *scene) comesUp(t *testing.T, environment, target string) *v1alpha1.Environment {
+	t.Helper()
+	return c.becomes(t, environment, "comes up", func(e *v1alpha1.Environment) error {
+		if err := runPods(t.Context(), c.admin, target); err != nil {
+			return err
+		}
+		if ready := e.Status.WorkloadsReady; ready == nil || ready.Total == 0 || ready.Ready < ready.Total {
+			return fmt.Errorf("ready: %+v", ready)
+		}
+		return nil
+	})
+}
+
+func runPods(ctx context.Context, as *person, namespace string) error {
+	const running = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"},{"type":"ContainersReady","status":"True"}]}}`
+	pods, err := as.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Pending"})
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods.Items {
+		_, err := as.client.CoreV1().Pods(namespace).Patch(ctx, pod.Name, strategicMerge, []byte(running), metav1.PatchOptions{}, "status")
+		if err != nil {
+			return errors.Join(errors.New("let the Pod run"), err)
+		}
+	}
+	return nil
+}
+
+// gone waits until an object of a namespace is not there.
+func (s *stage) gone(t *testing.T, namespace, name string) {
+	t.Helper()
+	mirrortest.Eventually(t, fmt.Sprintf("%s of %s goes", name, namespace), func(context.Context) error {
+		if s.of(t, namespace, name) != nil {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+}
