@@ -1,0 +1,146 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
+)
+
+func TestPermissionLost(t *testing.T) {
+	s := newStage(t, automatic)
+	s.lose("jane may not write")
+	s.start(0)
+	s.held(v1alpha1.ReasonPermissionLost)
+	s.tells()
+	s.lose("")
+	s.applied(1)
+}
+
+func TestTargetGone(t *testing.T) {
+	for _, create := range []bool{false, true} {
+		t.Run(fmt.Sprintf("createNamespace %t", create), func(t *testing.T) {
+			s := newStage(t, func(e *v1alpha1.Environment) { e.Spec.CreateNamespace = create })
+			s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
+			s.start(0)
+			s.applied(1)
+			s.dropNamespace(environmenttest.Target)
+			s.stalled(v1alpha1.ReasonTargetNotFound)
+			if create {
+				// No controller makes the account that pods get.
+				s.cluster.Put(environmenttest.Object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop-alice}}"))
+			}
+			s.ask("two", "jane", v1alpha1.SyncRequestSpec{})
+			if !create {
+				s.tells("Environment one Completed by jane r1", "Environment two Pending by jane r1")
+				s.addNamespace(environmenttest.Target)
+			}
+			s.tells("Environment one Completed by jane r1", "Environment two Completed by jane r1")
+			s.has("web:1 worker:1")
+		})
+	}
+}
+
+func TestObstacles(t *testing.T) {
+	for name, tt := range map[string]struct {
+		prepare func(*stage)
+		reason  string
+	}{
+		"no catalog": {func(s *stage) {
+			s.change(func(e *v1alpha1.Environment) { e.Spec.CatalogRef.Name = "none" })
+		}, v1alpha1.ReasonCatalogNotFound},
+		"the target of an older one": {func(s *stage) {
+			s.change(func(e *v1alpha1.Environment) { e.CreationTimestamp = metav1.NewTime(noon.Add(time.Minute)) })
+			older := environmenttest.Environment()
+			older.Name, older.UID = "bob", "33333333-3333-3333-3333-333333333333"
+			s.addEnvironment(older)
+		}, v1alpha1.ReasonTargetTaken},
+		"production": {func(s *stage) {
+			s.addNamespace(environmenttest.Production)
+			s.change(func(e *v1alpha1.Environment) { e.Spec.TargetNamespace = environmenttest.Production })
+		}, v1alpha1.ReasonTargetIsSource},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			tt.prepare(s)
+			s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
+			s.start(0)
+			s.stalled(tt.reason)
+			s.pass(30)
+			if told := s.told(); !slices.Contains(told, "Environment one Pending by jane r1") && !slices.Contains(told, "Environment one Pending by jane") {
+				t.Errorf("records %q", told)
+			}
+			s.has("")
+		})
+	}
+}
+
+func TestEnd(t *testing.T) {
+	const ttl = 10 * time.Minute // On a busy machine, more time passes until the first sync than on another.
+	s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.TTL = &metav1.Duration{Duration: ttl} })
+	s.leave("Deployment web is still there")
+	s.start(0)
+	s.applied(1)
+	s.reaches("its time is over", func(e *v1alpha1.Environment) bool {
+		ready := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady)
+		return e.DeletionTimestamp != nil && ready.Reason == v1alpha1.ReasonExpired && strings.Contains(ready.Message, "Deployment web")
+	})
+	if at := s.environment("alice").DeletionTimestamp; at.Time.Before(noon.Add(ttl)) {
+		t.Errorf("deleted at %s", at)
+	}
+	s.leave()
+	s.eventually("it is gone", func() error {
+		if _, err := s.get("alice"); err == nil {
+			return fmt.Errorf("it is there")
+		}
+		return nil
+	})
+	if !slices.Equal(s.removed, []string{"alice"}) {
+		t.Errorf("removed %q", s.removed)
+	}
+	if told := strings.Join(s.events.told(), "\n"); !strings.Contains(told, "Normal Expired") || !strings.Contains(told, "Normal Synced") {
+		t.Errorf("Events:\n%s", told)
+	}
+}
+
+// Who deletes an environment does not wait for its run, and leaves nobody to wait for its records.
+func TestDeletedWhileItIsSynced(t *testing.T) {
+	s := newStage(t, automatic)
+	s.cluster.Answer(func(request string) *metav1.Status {
+		if request == "PATCH shop-alice/deployments/web" {
+			if err := s.delete("alice"); err != nil {
+				t.Error(err)
+			}
+			return environmenttest.Status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "not now")
+		}
+		return s.life.request(request)
+	})
+	s.start(0)
+	s.eventually("it is gone", func() error {
+		if _, err := s.get("alice"); err == nil {
+			return fmt.Errorf("it is there; records %q", s.told())
+		}
+		return nil
+	})
+	for _, record := range s.syncStatuses() {
+		if !syncrecord.Ended(record) {
+			t.Errorf("nobody goes on with %s", lineOf(record))
+		}
+	}
+	if applied, _, err := copies.New(s.store(), keptRevisions).List(t.Context(), environmenttest.Environment().UID); err != nil || len(applied) > 0 {
+		t.Errorf("%v: there still are copies of %d objects", err, len(applied))
+	}
+}
