@@ -18,13 +18,15 @@ import (
 var writeVerbs = []string{"create", "patch", "delete"}
 
 // OfEnvironment is to use the catalog of an environment, to write in its target what a sync may write there, and to read the
-// Secrets that it copies. Of a catalog that is not there, nil, nothing is known of what it offers: who syncs is asked again
+// Secrets that it copies, and the ConfigMaps that its patches may name. Of a catalog that is not there, nil, nothing is known of what it offers: who syncs is asked again
 // when it is.
 //
-// What copies refer to beside Secrets takes no right to read it: the catalog's editor, who must have that, consents to it.
+// What the catalog's workloads refer to beside Secrets takes no right to read it: the catalog's editor, who must have that, consents
+// to it.
 func OfEnvironment(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
 	permissions := []Permission{usesCatalog(e)}
 	permissions = append(permissions, copiesSecrets(e, catalog)...)
+	permissions = append(permissions, copiesConfigMaps(e, catalog)...)
 	if e.Spec.CreateNamespace {
 		permissions = append(permissions, Permission{
 			Verbs: []string{"create"}, Resources: []string{"namespaces"},
@@ -70,16 +72,30 @@ func copiesSecrets(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Perm
 	case !shared:
 		namespace, name := catalogOf(e)
 		remedy = fmt.Sprintf("or ask the editors of AppCatalog %s/%s to share them with spec.secrets Shared", namespace, name)
-	case nameSecrets(e.Spec.Patches):
+	case mayRefer(e.Spec.Patches, wordsOfSecrets):
 		remedy = "or leave what refers to Secrets or ServiceAccounts out of spec.patches"
 	default:
 		return nil
 	}
 	return []Permission{{
 		Verbs: []string{"get"}, Namespace: catalog.Spec.SourceNamespace, Resources: []string{"secrets"},
-		Cause: "which the server would copy on their behalf", Remedy: remedy,
+		Cause: copied, Remedy: remedy,
 	}}
 }
+
+// copiesConfigMaps is to read the ConfigMaps of the source, if the environment's patches could have any of them copied.
+func copiesConfigMaps(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
+	if catalog == nil || !mayRefer(e.Spec.Patches, wordsOfConfigMaps) {
+		return nil
+	}
+	return []Permission{{
+		Verbs: []string{"get"}, Namespace: catalog.Spec.SourceNamespace, Resources: []string{"configmaps"},
+		Cause: copied, Remedy: "or leave what refers to ConfigMaps out of spec.patches",
+	}}
+}
+
+// copied is a cause.
+const copied = "which the server would copy on their behalf"
 
 // writes is to write what syncs may write in the target.
 func writes(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {

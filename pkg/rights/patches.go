@@ -12,34 +12,41 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// nameSecrets says whether patches may make a workload refer to Secrets: by themselves, or by an account, which has Secrets of
-// its own. Every field of Kubernetes that does has one of the two words in its name, or lies within one that has: secretRef,
-// secretKeyRef, imagePullSecrets, nodePublishSecretRef, serviceAccountName. A field of another name that has them, too, counts;
-// a patch that cannot be read is refused elsewhere.
-func nameSecrets(patches []v1alpha1.Patch) bool {
+// The words by which a patch is known that may make a workload refer to something. Every field of Kubernetes that refers to Secrets,
+// by itself or by an account, which has Secrets of its own, has one of the first in its name, or lies within one that has:
+// secretRef, secretKeyRef, imagePullSecrets, nodePublishSecretRef, serviceAccountName. ConfigMaps are referred to by configMap,
+// configMapRef and configMapKeyRef.
+var (
+	wordsOfSecrets    = []string{"secret", "serviceaccount"}
+	wordsOfConfigMaps = []string{"configmap"}
+)
+
+// mayRefer says whether patches may make a workload refer to what has one of the words. A field of another name that has one, too,
+// counts; a patch that cannot be read is refused elsewhere.
+func mayRefer(patches []v1alpha1.Patch, words []string) bool {
 	return slices.ContainsFunc(patches, func(p v1alpha1.Patch) bool {
 		var content any
-		return yaml.Unmarshal([]byte(p.Patch), &content) != nil || nameSecretsIn(content)
+		return yaml.Unmarshal([]byte(p.Patch), &content) != nil || nameIn(content, words)
 	})
 }
 
-// nameSecretsIn looks at the names of fields, and at the paths of operations of JSON patches.
-func nameSecretsIn(content any) bool {
+// nameIn looks at the names of fields, and at the paths of operations of JSON patches.
+func nameIn(content any, words []string) bool {
 	switch c := content.(type) {
 	case map[string]any:
 		for field, value := range c {
 			path, isText := value.(string)
-			if isAboutSecrets(field) || field == "path" && isText && isAboutSecrets(path) || nameSecretsIn(value) {
+			if isAbout(field, words) || field == "path" && isText && isAbout(path, words) || nameIn(value, words) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(c, nameSecretsIn)
+		return slices.ContainsFunc(c, func(item any) bool { return nameIn(item, words) })
 	}
 	return false
 }
 
-func isAboutSecrets(text string) bool {
+func isAbout(text string, words []string) bool {
 	text = strings.ToLower(text)
-	return strings.Contains(text, "secret") || strings.Contains(text, "serviceaccount")
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }

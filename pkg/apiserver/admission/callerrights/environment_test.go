@@ -68,6 +68,7 @@ func among(catalog *configbutler.AppCatalog) existing {
 const (
 	usesCatalog = "get appcatalogs.configbutler.ai teams/shop"
 	getsSecrets = "get secrets production"
+	getsConfigs = "get configmaps production"
 )
 
 // written spells out what writing types in a namespace takes.
@@ -164,6 +165,21 @@ func TestWhatAnEnvironmentTakes(t *testing.T) {
 		{
 			name: "a patch that refers to an account", existing: sharing, asks: buildsShop,
 			obj: environment(patched("{}"), patched("spec: {template: {spec: {serviceAccountName: root}}}")),
+		},
+		{
+			name: "a patch that refers to a ConfigMap", existing: sharing,
+			obj:  environment(patched("spec: {template: {spec: {containers: [{name: web, envFrom: [{configMapRef: {name: root}}]}]}}}")),
+			asks: slices.Concat([]string{usesCatalog, getsConfigs}, builds("deployments.apps")),
+		},
+		{
+			name: "an operation that refers to a ConfigMap", existing: shop,
+			obj:  environment(patched(`[{op: replace, path: /spec/template/spec/volumes/0/configMap/name, value: root}]`)),
+			asks: slices.Concat([]string{usesCatalog, getsSecrets, getsConfigs}, builds("deployments.apps")),
+		},
+		{
+			name: "a patch that refers to a ConfigMap of a catalog that is not there", existing: existing{},
+			obj:  environment(patched("spec: {template: {spec: {volumes: [{name: root, configMap: {name: root}}]}}}")),
+			asks: slices.Concat([]string{usesCatalog}, builds()),
 		},
 		{
 			name: "a namespace", existing: shop,
