@@ -4,6 +4,7 @@
 package environment
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -265,18 +266,33 @@ func TestRateLimit(t *testing.T) {
 	s.addNamespace("shop-bob")
 	s.addEnvironment(other)
 	s.start(0)
-	var waited bool
-	s.eventually("both are synced", func() error {
+	s.await("one of both waits", func() error {
 		for _, name := range []string{"alice", "bob"} {
 			held := meta.FindStatusCondition(s.environment(name).Status.Conditions, v1alpha1.ConditionHeld)
-			waited = waited || held != nil && held.Reason == v1alpha1.ReasonRateLimited
+			if held != nil && held.Reason == v1alpha1.ReasonRateLimited {
+				return nil
+			}
 		}
+		return errors.New("neither says so")
+	})
+	s.clock.Step(measurePeriod)
+	s.await("the policy says that one waits", s.waits(1))
+	s.eventually("both are synced", func() error {
 		if a, b := s.environment("alice").Status.AppliedRevision, s.environment("bob").Status.AppliedRevision; a+b < 2 {
 			return fmt.Errorf("revisions %d and %d", a, b)
 		}
 		return nil
 	})
-	if !waited {
-		t.Error("neither has said that it waits")
+	s.eventually("the policy says that none waits", s.waits(0))
+}
+
+// waits says whether the policy tells that so many syncs wait.
+func (s *stage) waits(number int64) func() error {
+	return func() error {
+		policy, err := s.client.ConfigbutlerV1alpha1().SyncPolicies().Get(s.Context(), v1alpha1.SyncPolicyName, metav1.GetOptions{})
+		if err == nil && policy.Status.SyncsWaiting != number {
+			err = fmt.Errorf("%d wait", policy.Status.SyncsWaiting)
+		}
+		return err
 	}
 }

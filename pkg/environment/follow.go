@@ -37,11 +37,10 @@ func (c *environments) listen() error {
 		}
 	}
 	c.namespaces.Subscribe(func(change source.NamespaceChange) {
-		if change.Before == nil {
-			c.lookAt(byTarget, change.After.Name)
-		} else {
-			c.lookAt(byTarget, change.Before.Name)
-		}
+		of := cmp.Or(change.After, change.Before)
+		c.lookAt(byTarget, of.Name)
+		// Whether a catalog admits the environments of a namespace can be a matter of its labels.
+		c.lookAt(cache.NamespaceIndex, of.Name)
 	})
 	return nil
 }
@@ -112,12 +111,23 @@ func (c *environments) followRecords() error {
 	return err
 }
 
+// followPolicy looks at all environments when settings change, and not when the status does.
 func (c *environments) followPolicy() error {
-	_, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Informer().AddEventHandler(
-		heard(func(*v1alpha1.SyncPolicy) {
-			c.lookAtAll()
-			c.detector.PolicyChanged()
-		}))
+	changed := func() {
+		c.lookAtAll()
+		c.detector.PolicyChanged()
+	}
+	_, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { changed() },
+		UpdateFunc: func(before, after any) {
+			was, ok := before.(*v1alpha1.SyncPolicy)
+			is, also := after.(*v1alpha1.SyncPolicy)
+			if ok && also && (was.UID != is.UID || was.Generation != is.Generation) {
+				changed()
+			}
+		},
+		DeleteFunc: func(any) { changed() },
+	})
 	return err
 }
 

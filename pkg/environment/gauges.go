@@ -27,13 +27,16 @@ func measure(outcome job.Outcome, took time.Duration) {
 	}
 }
 
-// measureUntil keeps the gauges until ctx ends. Afterwards they are 0: whoever leads next tells.
+// measureUntil keeps the gauges, and what the SyncPolicy says of the line, until ctx ends. Afterwards the gauges are 0: whoever
+// leads next tells.
 func (c *environments) measureUntil(ctx context.Context) {
 	defer setGauges(numbers{})
 	ticker := c.config.Clock.NewTicker(measurePeriod)
 	defer ticker.Stop()
 	for {
-		setGauges(c.count())
+		counted := c.count()
+		setGauges(counted)
+		c.tellWaiting(ctx, counted.waiting)
 		select {
 		case <-ctx.Done():
 			return

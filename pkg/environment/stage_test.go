@@ -232,6 +232,18 @@ func (s *stage) runner() *run.Runner {
 // eventually lets time pass until check finds nothing wrong.
 func (s *stage) eventually(what string, check func() error) {
 	s.Helper()
+	s.await(what, func() error {
+		err := check()
+		if err != nil {
+			s.clock.Step(time.Second)
+		}
+		return err
+	})
+}
+
+// await waits until check finds nothing wrong, while the clock stands still.
+func (s *stage) await(what string, check func() error) {
+	s.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		err := check()
 		if err == nil {
@@ -240,7 +252,6 @@ func (s *stage) eventually(what string, check func() error) {
 		if time.Now().After(deadline) {
 			s.Fatalf("%s: %v", what, err)
 		}
-		s.clock.Step(time.Second)
 		<-time.After(2 * time.Millisecond)
 	}
 }
