@@ -42,21 +42,35 @@ func (d *draft) companions(workloads []*unstructured.Unstructured) error {
 			return err
 		}
 	}
-	return d.leadingTo(d.services())
+	services, err := d.services()
+	if err != nil {
+		return err
+	}
+	return d.leadingTo(services)
 }
 
-// services are the Services that workloads refer to.
-func (d *draft) services() sets.Set[string] {
+// services are the Services that workloads refer to without patches of the environment. An Ingress brings its certificates along,
+// which nobody whose patches lead elsewhere needs the right to read.
+func (d *draft) services() (sets.Set[string], error) {
+	selecting, err := references.Selecting(d.origin(), d.undeclared)
+	if err != nil {
+		return nil, err
+	}
+	targets := d.required.Clone()
+	for _, ref := range selecting {
+		targets.Insert(ref.Target)
+	}
 	names := sets.New[string]()
-	for key := range d.wanted {
-		if key == keyOf(references.Target{Type: references.Service, Name: key.Name}) {
-			names.Insert(key.Name)
+	for target := range targets {
+		if target.Type == references.Service && d.wanted[keyOf(target)] != nil {
+			names.Insert(target.Name)
 		}
 	}
-	return names
+	return names, nil
 }
 
-// leadingTo takes in the Ingresses that lead to Services, with what else they refer to.
+// leadingTo takes in the Ingresses that lead to Services, with what else they refer to. Patches of the environment can have them lead
+// elsewhere, and bring no others.
 func (d *draft) leadingTo(services sets.Set[string]) error {
 	for _, ingress := range d.originals(ingresses) {
 		w, _, err := d.copyOf(ingress)
@@ -66,16 +80,17 @@ func (d *draft) leadingTo(services sets.Set[string]) error {
 		if w == nil {
 			continue
 		}
-		refs, err := references.Of(w.desired)
+		leads, err := references.Of(w.undeclared)
 		if err != nil {
 			return err
 		}
-		leads := slices.IndexFunc(refs, func(r references.Reference) bool { return r.Type == references.Service && services.Has(r.Name) })
-		if leads < 0 {
+		to := slices.IndexFunc(leads, func(r references.Reference) bool { return r.Type == references.Service && services.Has(r.Name) })
+		if to < 0 {
 			continue
 		}
-		d.wanted[KeyOf(ingress)], d.why[KeyOf(ingress)] = w, "it leads to Service "+refs[leads].Name
-		if err := errors.Join(d.require(w.undeclared), d.take(refs)); err != nil {
+		d.wanted[KeyOf(ingress)], d.why[KeyOf(ingress)] = w, "it leads to Service "+leads[to].Name
+		refs, err := references.Of(w.desired)
+		if err := errors.Join(err, d.require(w.undeclared), d.take(refs)); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,7 @@ func (d *draft) discover() error {
 			continue
 		}
 		workloads = append(workloads, w.desired)
+		d.undeclared = append(d.undeclared, w.undeclared)
 		if err := d.require(w.undeclared); err != nil {
 			return err
 		}

@@ -76,8 +76,9 @@ type draft struct {
 	// wanted are the objects that are to be in the target, and why they are.
 	wanted map[Key]*wanted
 	why    map[Key]string
-	// required are what more refers to than patches of the environment.
-	required sets.Set[references.Target]
+	// undeclared are the workloads without what the environment declares, and required are what more refers to than its patches.
+	undeclared []*unstructured.Unstructured
+	required   sets.Set[references.Target]
 	// absent are referred to, and the source does not have them.
 	absent sets.Set[Key]
 	// found are all references, by what they lead to.

@@ -1,0 +1,67 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// An Ingress brings its certificates along, which are shared with the environment only if the catalog's workloads need them. None
+// of these patches names a Secret, so none takes the right to read one.
+func TestPatchesLeadToNoOtherIngress(t *testing.T) {
+	const (
+		certificate = "{apiVersion: v1, kind: Secret, metadata: {name: admin-tls}, data: {tls.key: aHVudGVyMg==}}"
+		backend     = "{apiVersion: v1, kind: Service, metadata: {name: admin}, spec: {selector: {app: admin}, ports: [{port: 80}]}}"
+		admin       = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: admin}
+spec:
+  rules: [{host: admin.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: admin, port: {number: 80}}}}]}}]
+  tls: [{hosts: [admin.example.com], secretName: admin-tls}]
+`
+		database = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: "db:1"}]}}
+`
+	)
+	own, others := "create Service db: StatefulSet db refers to it", "create Service admin: StatefulSet db refers to it"
+	tests := map[string]struct {
+		patch v1alpha1.Patch
+		want  []string
+	}{
+		"by the labels of pods": {v1alpha1.Patch{
+			Target: v1alpha1.PatchTarget{Kind: "StatefulSet"}, Type: v1alpha1.PatchMerge,
+			Patch: "{spec: {selector: {matchLabels: {app: admin}}, template: {metadata: {labels: {app: admin}}}}}",
+		}, []string{others, own}},
+		"by the name of a Service": {v1alpha1.Patch{
+			Target: v1alpha1.PatchTarget{Kind: "StatefulSet"}, Type: v1alpha1.PatchMerge, Patch: "{spec: {serviceName: admin}}",
+		}, []string{others, own}},
+		"by where an Ingress leads": {v1alpha1.Patch{
+			Target: v1alpha1.PatchTarget{Kind: "Ingress"}, Type: v1alpha1.PatchJSON6902,
+			Patch: `[{op: replace, path: /spec/rules/0/http/paths/0/backend/service/name, value: db}]`,
+		}, []string{own}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, object(t, database), object(t, certificate), object(t, backend), object(t, admin),
+				replaced(t, backend, "admin", "db"))
+			s.Environment.Spec.Patches = []v1alpha1.Patch{tt.patch}
+			want := slices.Concat(tt.want, []string{"create StatefulSet db: the catalog offers it"})
+			if diff := cmp.Diff(want, lines(s.plan())); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
