@@ -3,8 +3,8 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Shows the mirror and a catalog on a development cluster: starts one, changes things in it, and
-# shows what Git and the catalog got. `make demo` and `make demo-down` build what this needs and call it.
+# Shows the mirror, a catalog and an environment on a development cluster: starts one, changes things in
+# it, and shows what Git, the catalog and the environment got. `make demo` and `make demo-down` build what this needs and call it.
 #
 #   hack/demo.sh up     start, or find what runs, and show it
 #   hack/demo.sh down   end it and remove what it wrote
@@ -20,6 +20,7 @@ readonly dir=${DEMO_DIR:-.dev/demo}
 # How long, in seconds, anything here may take once the cluster is up.
 readonly limit=60
 readonly folder=clusters/demo
+readonly staging=/apis/configbutler.ai/v1alpha1/namespaces/teams/environments/staging
 
 say() { printf '\n==> %s\n' "$*"; }
 
@@ -45,7 +46,10 @@ up() {
     say "The demo runs already. This is what it did."
   else
     apply_production
+    build_environment
     change_production
+    take_changes
+    install_kind
   fi
   show
   explain
@@ -110,7 +114,7 @@ as() {
 
 mirror_git() { git --git-dir "${GIT_ROOT}/shop.git" "$@"; }
 
-# The last thing that change_production does tells whether it has run.
+# The last thing that the demo does tells whether it has run.
 changed_already() { kubectl get -n shop coupons.shop.example.com spring > /dev/null 2>&1; }
 
 apply_production() {
@@ -128,15 +132,71 @@ apply_production() {
     fail "the catalog did not become ready; kubectl get cat -n teams says why, and so does ${SERVER_LOG}"
 }
 
+build_environment() {
+  say "Applying an environment of the catalog, and who may use it: artifacts/demo/environment.yaml, artifacts/examples/roles.yaml"
+  kubectl apply -f artifacts/examples/roles.yaml > /dev/null
+  kubectl apply -f artifacts/demo/environment.yaml
+  until_environment '{.status.observedGeneration}=1'
+  say "dana, a developer of the team, has it synced for the first time, and adds something of her own"
+  sync_staging dana
+  kubectl get deployments,services,configmaps,secrets -n shop-staging -l configbutler.ai/environment=staging -o name
+  told dana apply -f artifacts/demo/notes.yaml
+}
+
 change_production() {
   say "Changing production, as two people who may edit the namespace"
   told jane set image -n shop deployment/web web=registry.example.com/shop/web:1.9
   until_in_git apps/v1/deployments/shop/web.yaml 'web:1.9'
+  until_environment '{.status.changedWorkloadCount}=1'
+  told dana get environments -n teams
   told bob patch -n shop configmap/web -p '{"data":{"BANNER":"Winter sale"}}'
   until_in_git core/v1/configmaps/shop/web.yaml 'Winter sale'
   told bob delete -n shop deployment/report
   until_gone apps/v1/deployments/shop/report.yaml
+  kubectl wait -n teams appcatalog/shop --for=condition=WorkloadsMissing --timeout="${limit}s" > /dev/null
+}
 
+# take_changes has a developer take what has changed in production.
+take_changes() {
+  say "What that means for the environment: nothing, until somebody asks for it"
+  until_environment '{.status.changedWorkloadCount}=1' '{.status.changedDependencies[0].count}=1'
+  told dana get environments -n teams
+  say "What a sync would change"
+  told_raw dana get "${staging}/diff" '{{range .status.changes}}{{$of := .}}{{range .fields}}{{if .owners
+    }}{{$of.kind}}/{{$of.name}} {{.field}}: {{.before}} -> {{.after}}{{"\n"}}{{end}}{{end}}{{end}}' | grep -v /metadata/labels/
+  say "dana has it synced. Her own ConfigMap stays"
+  sync_staging dana
+  told dana get environments -n teams
+  told dana get configmaps -n shop-staging
+}
+
+# sync_staging asks for everything, and waits until the environment has it.
+sync_staging() {
+  told_raw "$1" create "${staging}/sync" '{{.status.message}}{{"\n"}}' <<< '{}'
+  until_environment '{.status.conditions[?(@.type=="CatalogUpToDate")].status}=True' \
+    '{.status.conditions[?(@.type=="DependenciesUpToDate")].status}=True'
+}
+
+# until_environment waits until fields of the environment are as given.
+until_environment() {
+  local field
+  for field in "$@"; do
+    kubectl wait -n teams environment/staging --for=jsonpath="${field}" --timeout="${limit}s" > /dev/null ||
+      fail "the environment did not come to ${field}; kubectl get environments -n teams says why, and so does ${SERVER_LOG}"
+  done
+}
+
+# told_raw says which path a person asks for, or posts standard input to, and prints what a template makes of the answer.
+told_raw() {
+  local person=$1 verb=$2 path=$3 template=$4 answer
+  local arguments=("${verb}" --raw "${path}")
+  if [[ ${verb} == create ]]; then arguments+=(-f -); fi
+  printf '%s$ kubectl%s\n' "${person}" "$(quoted "${arguments[@]}")"
+  answer=$(as "${person}" "${arguments[@]}")
+  kubectl annotate --local -f - shown=true -o go-template="${template}" <<< "${answer}"
+}
+
+install_kind() {
   say "Installing a kind that the cluster did not have, and an object of it"
   kubectl apply -f artifacts/demo/coupon-definition.yaml
   kubectl wait --for=condition=Established --timeout="${limit}s" crd/coupons.shop.example.com > /dev/null
@@ -144,7 +204,6 @@ change_production() {
   kubectl apply -f artifacts/demo/coupon.yaml
   until_in_git shop.example.com/v1/coupons/shop/spring.yaml
   kubectl wait -n shop gds/shop --for=jsonpath='{.status.state}'='Up to date' --timeout="${limit}s" > /dev/null
-  kubectl wait -n teams appcatalog/shop --for=condition=WorkloadsMissing --timeout="${limit}s" > /dev/null
 }
 
 # told says what a person does, and does it.
@@ -210,10 +269,10 @@ show() {
   kubectl get gds -n shop
   say "What the catalog keeps on offer: kubectl get appcatalogs -n teams"
   kubectl get appcatalogs -n teams
-  say "What has changed in it, and by whom: kubectl get syncstatuses -n teams --sort-by=.status.detectedAt"
+  say "What has changed, in the catalog and in the environment, and by whom: kubectl get syncstatuses -n teams --sort-by=.status.detectedAt"
   kubectl get syncstatuses -n teams --sort-by=.status.detectedAt
-  say "Everything that belongs to it: kubectl get slipstream -A"
-  kubectl get slipstream -A
+  say "What the environment holds: kubectl get environments -n teams. Pods do not run in this cluster, so none is ready"
+  kubectl get environments -n teams
   say "One file of the mirror: ${folder}/apps/v1/deployments/shop/web.yaml"
   mirror_git --no-pager show "main:${folder}/apps/v1/deployments/shop/web.yaml"
 }
@@ -229,7 +288,7 @@ or, in any other shell and folder:
   export PATH=$(dirname "${KUBECTL}"):\$PATH
 
   kubectl get slipstream -A
-  kubectl explain gitdestination.spec
+  kubectl explain environment.spec
   git clone ${GIT_URL}/shop.git
 
 The server's log: ${SERVER_LOG}

@@ -25,12 +25,13 @@ func TestDemoAndTour(t *testing.T) {
 			t.Errorf("ending the demo: %v\n%s", err, out)
 		}
 	})
-	r.demo(t, "up")
+	out := r.demo(t, "up")
 	history := r.history(t)
 	wantHistory(t, history)
 	r.wantTree(t)
+	r.wantEnvironment(t, out)
 
-	if out := r.demo(t, "up"); !strings.Contains(out, "The demo runs already") {
+	if out = r.demo(t, "up"); !strings.Contains(out, "The demo runs already") {
 		t.Errorf("started again, it does not say that it runs:\n%s", out)
 	}
 	if again := r.history(t); !slices.Equal(again, history) {
@@ -133,6 +134,33 @@ func (r *reader) wantTree(t *testing.T) {
 	}
 	if !slices.Equal(files, want) {
 		t.Errorf("the branch holds\n%s\nwant\n%s", strings.Join(files, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// wantEnvironment checks that the demo has shown what production had that the environment lacked, and that the environment has
+// it since, beside what a developer has put there.
+func (r *reader) wantEnvironment(t *testing.T, shown string) {
+	t.Helper()
+	for _, line := range []string{
+		"staging shop Shared no shop-staging 1 workload changed 1 AGE",
+		"staging shop Shared no shop-staging 1 workload, 1 ConfigMap changed 1 AGE",
+		`ConfigMap/web /data/BANNER: "Autumn sale" -> "Winter sale"`,
+		`Deployment/web /spec/template/spec/containers[name=web]/image: "registry.example.com/shop/web:1.8" -> "registry.example.com/shop/web:1.9"`,
+		"staging shop Shared no shop-staging Synced, 3 of 3 workloads not ready 3 AGE",
+	} {
+		if err := missing([]string{line}, shown); err != nil {
+			t.Errorf("the demo has not shown it: %v", err)
+		}
+	}
+	const look = `eval "$(hack/demo.sh env)"
+kubectl get deployment web -n shop-staging -o jsonpath='{.spec.template.spec.containers[0].image}{"\n"}'
+kubectl get configmaps web notes -n shop-staging -o jsonpath='{.items[0].data.BANNER}{"\n"}{.items[1].data.dana}{"\n"}'`
+	out, err := r.run(t.Context(), look)
+	if err == nil {
+		err = missing([]string{"registry.example.com/shop/web:1.9", "Winter sale", "trying another banner on Tuesday"}, out)
+	}
+	if err != nil {
+		t.Errorf("in the environment: %v\n%s", err, out)
 	}
 }
 
