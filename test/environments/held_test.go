@@ -62,7 +62,7 @@ func (s *stage) windowed(t *testing.T) {
 	c.says(t, "alice", "Held: window nightly opens")
 	s.unmoved(t, c.target, before)
 	c.environment(t, "alice", automatic)
-	c.says(t, "alice", "Synced")
+	c.applied(t, "alice", 2)
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
 }
 
@@ -70,33 +70,22 @@ func (s *stage) windowed(t *testing.T) {
 func (s *stage) pinned(t *testing.T) {
 	c := s.newScene(t, "pinned", shop, workloads("api", "worker"))
 	c.environment(t, "alice", automatic)
-	c.says(t, "alice", "Synced")
+	c.applied(t, "alice", 1)
 	c.setImage(t, "api", "shop/api:2")
-	c.offered(t, "alice", 2)
-	c.says(t, "alice", "Synced")
+	c.applied(t, "alice", 2)
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
 
 	c.refused(t, s.dave, "environments/alice/rollback", `{"spec":{"revision":99}}`, "Invalid", "spec.revision", `"2", "1"`)
 	c.asks(t, s.dave, "environments/alice/rollback", `{"spec":{"revision":1}}`)
-	c.becomes(t, "alice", "goes back", func(e *v1alpha1.Environment) error {
-		if e.Status.AppliedRevision != 1 {
-			return fmt.Errorf("it is at revision %d", e.Status.AppliedRevision)
-		}
-		return nil
-	})
+	c.applied(t, "alice", 1)
 	c.expectImages(t, map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 	before := s.in(t, c.target)
 	c.setImage(t, "api", "shop/api:3")
 	c.offered(t, "alice", 3)
-	c.says(t, "alice", "Held: spec.pinnedRevision is 1")
+	c.says(t, "alice", "1 workload changed, pinned at r1")
 	s.unmoved(t, c.target, before)
 
 	s.dave.run(t, "patch", "envt", "alice", "-n", c.team, "--type=merge", "-p", `{"spec":{"pinnedRevision":null}}`)
-	c.becomes(t, "alice", "goes on", func(e *v1alpha1.Environment) error {
-		if e.Status.AppliedRevision != 3 {
-			return fmt.Errorf("it is at revision %d", e.Status.AppliedRevision)
-		}
-		return nil
-	})
+	c.applied(t, "alice", 3)
 	c.expectImages(t, map[string]string{"api": "shop/api:3", "worker": "shop/worker:1"})
 }

@@ -82,6 +82,6 @@ func (s *stage) withdrawn(t *testing.T) {
 
 	c.Apply(t, bind(c.target, "edit", s.dave.name))
 	s.restart(t, syscall.SIGTERM)
-	c.says(t, "alice", "Synced")
+	c.applied(t, "alice", 2)
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
 }

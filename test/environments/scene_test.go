@@ -189,6 +189,17 @@ func (c *scene) offered(t *testing.T, name string, revision int64) *v1alpha1.Env
 	})
 }
 
+// applied waits until an environment has a revision of the catalog.
+func (c *scene) applied(t *testing.T, name string, revision int64) {
+	t.Helper()
+	c.becomes(t, name, fmt.Sprintf("comes to revision %d", revision), func(e *v1alpha1.Environment) error {
+		if e.Status.AppliedRevision != revision {
+			return fmt.Errorf("it is at revision %d", e.Status.AppliedRevision)
+		}
+		return nil
+	})
+}
+
 // workloads is the line of a catalog that names Deployments.
 func workloads(names ...string) string {
 	for i, name := range names {
