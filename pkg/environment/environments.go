@@ -103,9 +103,8 @@ func newEnvironments(config Config, edge edge) (*environments, error) {
 	c.runs = newRuns()
 	c.offers = newOffers(config.Runner, config.Clock, c.queue.Add)
 	c.jobs = &job.Jobs{
-		Runner: config.Runner, Records: config.Records, SyncStatuses: c.api,
-		Catalogs: c.informers.Configbutler().V1alpha1().SyncStatuses().Lister(), Clock: config.Clock,
-		Policy: policy,
+		Runner: config.Runner, Records: config.Records, SyncStatuses: c.api, Catalogs: c.api,
+		Clock: config.Clock, Policy: policy,
 	}
 	var err error
 	if c.namespaces, err = source.NewNamespaces(edge.metadata); err != nil {

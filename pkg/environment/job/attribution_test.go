@@ -17,14 +17,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
-// revised has the catalog of a uid record that an author has changed a workload, in a revision and a commit of its number.
-func (s *stage) revised(uid types.UID, revision int64, author, kind string) *v1alpha1.SyncStatus {
+// revised has a catalog record that an author has changed a workload, in a revision and a commit of its number.
+func (s *stage) revised(catalog types.UID, revision int64, author, kind string) {
 	s.Helper()
 	record, err := syncrecord.New(syncrecord.Beginning{
 		Namespace: s.environment.Namespace, DetectedAt: began, First: syncrecord.Step{To: v1alpha1.SyncStateAutoApplied, At: began},
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: v1alpha1.SyncTypeCatalog, Batch: fmt.Sprint(revision),
-			Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: "shop", UID: uid},
+			Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: "shop", UID: catalog},
 		},
 	})
 	if err != nil {
@@ -37,10 +37,8 @@ func (s *stage) revised(uid types.UID, revision int64, author, kind string) *v1a
 		DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "main"},
 	}}
 	syncrecord.SetChanges(record, []v1alpha1.ResourceSummary{{Type: kind, Namespace: "production", Name: "one", ChangeType: v1alpha1.ChangeChanged}})
-	if err := s.catalogs.Add(record); err != nil {
-		s.Fatal(err)
-	}
-	return record
+	s.store(record)
+	s.catalog.Status.History = append(s.catalog.Status.History, v1alpha1.CatalogRevision{Revision: revision, SyncStatus: record.Name})
 }
 
 // A run tells who has changed what it brings: in the revisions after the one that the environment had, and of what it writes.
@@ -61,13 +59,17 @@ func TestAuthors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			s.revised("an earlier one", 3, "jim", "Deployment")
-			s.revised("u", 1, "jane", "Deployment")
-			s.revised("u", 2, "joe", "Deployment")
-			s.revised("u", 3, "jill", "CronJob")
-			s.environment.Status.LatestCatalogSync = s.revised("u", 4, "jane", "Deployment").Name
-			if s.environment.Status.AppliedRevision = tt.from; tt.unknown {
-				s.environment.Status.LatestCatalogSync = ""
+			of := s.catalog.UID
+			s.revised("another", 3, "jim", "Deployment")
+			s.revised(of, 4, "jane", "Deployment")
+			s.revised(of, 3, "jill", "CronJob")
+			s.revised(of, 2, "joe", "Deployment")
+			s.revised(of, 1, "jane", "Deployment")
+			s.environment.Status.AppliedRevision = tt.from
+			if !tt.unknown {
+				if err := s.api.Tracker().Add(s.catalog); err != nil {
+					t.Fatal(err)
+				}
 			}
 			s.run = func(context.Context, run.Request) (run.Result, error) {
 				out := result(planned("Deployment", "ConfigMap"))

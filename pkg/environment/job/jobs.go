@@ -13,7 +13,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
-	listers "github.com/configbutler/slipstream/pkg/generated/listers/configbutler/v1alpha1"
 )
 
 // Job is a run, and the records that it brings to their end.
@@ -40,10 +39,10 @@ type Outcome struct {
 type Jobs struct {
 	Runner  Runner
 	Records Records
-	// SyncStatuses reads records as they are now.
+	// SyncStatuses reads records as they are now, those of catalogs, too.
 	SyncStatuses typed.SyncStatusesGetter
-	// Catalogs lists the records of catalogs, which may be a moment old.
-	Catalogs listers.SyncStatusLister
+	// Catalogs reads what environments are built from.
+	Catalogs typed.AppCatalogsGetter
 	Clock    clock.PassiveClock
 	// Policy returns the settings of now, with their defaults.
 	Policy func() v1alpha1.SyncPolicySpec

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -31,7 +30,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
-	listers "github.com/configbutler/slipstream/pkg/generated/listers/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
@@ -48,7 +46,7 @@ type stage struct {
 	clock       *clocktesting.FakePassiveClock
 	policy      v1alpha1.SyncPolicySpec
 	environment *v1alpha1.Environment
-	catalogs    cache.Indexer
+	catalog     *v1alpha1.AppCatalog
 	// versions counts what was written of records.
 	versions int
 	// mu guards what follows.
@@ -69,7 +67,7 @@ func newStage(t *testing.T) *stage {
 	s := &stage{
 		T: t, api: fake.NewSimpleClientset(), clock: clocktesting.NewFakePassiveClock(began), policy: policy.Spec,
 		environment: environmenttest.Environment(),
-		catalogs:    cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		catalog:     environmenttest.Catalog(),
 	}
 	s.environment.Status.AppliedRevision = 1
 	s.api.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -193,7 +191,7 @@ func (s *stage) begin(of v1alpha1.SyncType, states ...v1alpha1.SyncState) *v1alp
 
 func (s *stage) jobs() *job.Jobs {
 	return &job.Jobs{
-		Runner: s, Records: s, SyncStatuses: s.api.ConfigbutlerV1alpha1(), Catalogs: listers.NewSyncStatusLister(s.catalogs),
+		Runner: s, Records: s, SyncStatuses: s.api.ConfigbutlerV1alpha1(), Catalogs: s.api.ConfigbutlerV1alpha1(),
 		Clock: s.clock, Policy: func() v1alpha1.SyncPolicySpec { return s.policy },
 	}
 }

@@ -104,7 +104,7 @@ func (w *work) end(ctx context.Context, e *entry, result run.Result, failed erro
 		e.conclude(ended, w.Request.Mode, result)
 		if ended.Spec.Type == v1alpha1.SyncTypeEnvironment && result.Revision > 0 {
 			ended.Status.Revision = result.Revision
-			w.attribute(ended)
+			w.attribute(ctx, ended)
 		}
 		return ended, nil
 	})
