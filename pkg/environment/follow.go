@@ -6,11 +6,15 @@ package environment
 import (
 	"cmp"
 	"fmt"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	informers "github.com/configbutler/slipstream/pkg/generated/informers/externalversions/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
@@ -95,9 +99,11 @@ func (c *environments) followCatalogs() error {
 	return err
 }
 
+// followRecords follows the records of environments, which are kept for months: in the cache is only which there are, and their
+// states.
 func (c *environments) followRecords() error {
-	informer := c.informers.Configbutler().V1alpha1().SyncStatuses().Informer()
-	if err := informer.SetTransform(withoutContent); err != nil {
+	informer := c.recordInformer()
+	if err := informer.SetTransform(onlyState); err != nil {
 		return err
 	}
 	if err := informer.AddIndexers(cache.Indexers{bySubject: by(subjectOf)}); err != nil {
@@ -109,6 +115,15 @@ func (c *environments) followRecords() error {
 		}
 	}))
 	return err
+}
+
+// recordInformer is that of the records of environments.
+func (c *environments) recordInformer() cache.SharedIndexInformer {
+	return c.informers.InformerFor(&v1alpha1.SyncStatus{}, func(client versioned.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return informers.NewFilteredSyncStatusInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(options *metav1.ListOptions) {
+			options.LabelSelector = v1alpha1.LabelEnvironment
+		})
+	})
 }
 
 // followPolicy looks at all environments when settings change, and not when the status does.
@@ -182,14 +197,17 @@ func subjectOf(record *v1alpha1.SyncStatus) string {
 	return string(record.Spec.Subject.UID)
 }
 
-// withoutContent leaves out what may be large, and is read anew when it is needed.
-func withoutContent(object any) (any, error) {
+// onlyState leaves of a record what tells it from others, and its state. The rest is read when it is needed.
+func onlyState(object any) (any, error) {
 	record, ok := object.(*v1alpha1.SyncStatus)
 	if !ok {
 		return object, nil
 	}
-	trimmed := *record
-	trimmed.ManagedFields = nil
-	trimmed.Status.ResourceSummaries, trimmed.Status.WorkloadNames, trimmed.Status.Failures = nil, nil, nil
-	return &trimmed, nil
+	return &v1alpha1.SyncStatus{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: record.Namespace, Name: record.Name, UID: record.UID, ResourceVersion: record.ResourceVersion,
+		},
+		Spec:   record.Spec,
+		Status: v1alpha1.SyncRecord{State: record.Status.State},
+	}, nil
 }

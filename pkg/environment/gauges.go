@@ -70,7 +70,7 @@ func (c *environments) count() numbers {
 // openOf are the records of an environment that have not come to their end, as the cache has them.
 func (c *environments) openOf(e *v1alpha1.Environment) []*v1alpha1.SyncStatus {
 	// The index is there since before the informer was started.
-	open, _ := c.informers.Configbutler().V1alpha1().SyncStatuses().Informer().GetIndexer().ByIndex(bySubject, string(e.UID))
+	open, _ := c.recordInformer().GetIndexer().ByIndex(bySubject, string(e.UID))
 	return as[*v1alpha1.SyncStatus](open)
 }
 
