@@ -43,6 +43,9 @@ func (s *stage) manual(t *testing.T) {
 	s.unmoved(t, c.target, before)
 	record := c.synced(t, "alice", expecting(offered))
 	c.bothAt(t, "alice", record)
+	if by := record.Status.ChangedBy; len(by) != 1 || by[0].Username != "ann" || by[0].Signal != v1alpha1.SignalAudit {
+		t.Errorf("what the run has brought was changed by %+v", by)
+	}
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
 	c.expectOwn(t)
 
