@@ -68,9 +68,18 @@ func (r *environmentRequests) carryOutRollback(ctx context.Context, name string,
 		}
 	}
 	if !dryrun.IsDryRun(dryRun) {
-		answer.Message += "; to go forward again: " + clearing("environment", environment, "pinnedRevision")
+		answer.Message += wayForward(environment)
 	}
 	return nil
+}
+
+// wayForward says how an environment comes to what its catalog offers again. Without the pin it waits for that like any other.
+func wayForward(environment *configbutler.Environment) string {
+	way := "; to go forward again: " + clearing("environment", environment, "pinnedRevision")
+	if !environment.Spec.AutoSync {
+		way += ", and then ask for a sync"
+	}
+	return way
 }
 
 // awaitEdit waits a while until the spec of an environment as it was edited has been taken up.

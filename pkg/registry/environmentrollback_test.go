@@ -20,6 +20,9 @@ import (
 
 const goForward = `; to go forward again: kubectl patch environment alice -n shop --type=merge -p '{"spec":{"pinnedRevision":null}}'`
 
+// thenSync is for an environment that takes nothing by itself.
+const thenSync = ", and then ask for a sync"
+
 // A rollback is an edit by the user who asks for it, and its record that of the edit.
 func TestRollbackOfAnEnvironment(t *testing.T) {
 	storage := newStorage(t)
@@ -38,7 +41,7 @@ func TestRollbackOfAnEnvironment(t *testing.T) {
 	}
 	wait()
 	want := fmt.Sprintf("Environment alice goes from revision 4 to revision 3 of its catalog, and automatic syncs wait; SyncStatus %s: Waiting",
-		record.Name) + goForward
+		record.Name) + goForward + thenSync
 	if !answer.Status.Accepted || answer.Status.Message != want || !slices.Equal(answer.Status.SyncStatuses, []string{record.Name}) {
 		t.Errorf("answer %+v, want %s", answer.Status, want)
 	}
@@ -48,11 +51,23 @@ func TestRollbackOfAnEnvironment(t *testing.T) {
 	}
 	before := storedEnvironment(t, storage)
 	answer, err = ask(as(t, "joe"), storage, "environments/rollback", "alice", rollbackTo(3))
-	want = "Environment alice is pinned to revision 3 already; the subresource sync brings it there again" + goForward
+	want = "Environment alice is pinned to revision 3 already; the subresource sync brings it there again" + goForward + thenSync
 	if err != nil || answer.Status.Message != want {
 		t.Errorf("again: %v: %+v, want %s", err, answer, want)
 	}
 	unchanged(t, storage, before)
+}
+
+// With autoSync, the pin is all that holds an environment back.
+func TestRollbackOfAnEnvironmentThatSyncsByItself(t *testing.T) {
+	storage := newStorage(t)
+	revision := int64(3)
+	newEnvironment(t, storage, func(e envt) { e.Spec.AutoSync, e.Spec.PinnedRevision = true, &revision })
+	answer, err := ask(as(t, "jane"), storage, "environments/rollback", "alice", rollbackTo(revision))
+	want := "Environment alice is pinned to revision 3 already; the subresource sync brings it there again" + goForward
+	if err != nil || answer.Status.Message != want {
+		t.Errorf("%v: %+v, want %s", err, answer, want)
+	}
 }
 
 func TestRollbackOfAnEnvironmentRefuses(t *testing.T) {
