@@ -32,12 +32,15 @@ func readMerge(document any) (change, error) {
 	return merge(text), err
 }
 
-func (m merge) apply(object *unstructured.Unstructured) (map[string]any, error) {
+func (m merge) apply(object *unstructured.Unstructured, done *work) (map[string]any, error) {
 	text, err := json.Marshal(object.Object)
 	if err != nil {
 		return nil, fmt.Errorf("write the object as JSON: %w", err)
 	}
 	if text, err = jsonpatch.MergePatch(text, m); err != nil {
+		return nil, err
+	}
+	if err := done.add(text); err != nil {
 		return nil, err
 	}
 	return decode(text)

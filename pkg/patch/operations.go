@@ -137,13 +137,16 @@ func raw(text string) *json.RawMessage {
 	return &message
 }
 
-func (o operations) apply(object *unstructured.Unstructured) (map[string]any, error) {
+func (o operations) apply(object *unstructured.Unstructured, done *work) (map[string]any, error) {
 	text, err := json.Marshal(object.Object)
 	if err != nil {
 		return nil, fmt.Errorf("write the object as JSON: %w", err)
 	}
 	for i, one := range o {
-		if text, err = one.apply(text); err != nil {
+		if text, err = one.apply(text); err == nil {
+			err = done.add(text)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("operation [%d] (%s %s): %w", i, one.Op, one.Path, err)
 		}
 	}

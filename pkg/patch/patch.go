@@ -35,6 +35,9 @@ const (
 	maxPatchBytes = 64 << 10
 	// maxObjectBytes bounds what an object can grow to: as much as kube-apiserver takes.
 	maxObjectBytes = 3 << 20
+	// maxWork bounds how much all patches together write of one object, which each operation does as a whole. A few patches make it
+	// large and the others have it written again and again: nobody else would be served for hours.
+	maxWork = 8 << 20
 )
 
 // Patch changes the objects that its target selects.
@@ -70,7 +73,18 @@ type compiled struct {
 // change is a patch that has been read.
 type change interface {
 	// apply returns what an object becomes, and leaves the object as it is.
-	apply(object *unstructured.Unstructured) (map[string]any, error)
+	apply(object *unstructured.Unstructured, done *work) (map[string]any, error)
+}
+
+// work is how many bytes patches have written of an object.
+type work int
+
+// add says whether that was too much.
+func (w *work) add(written []byte) error {
+	if *w += work(len(written)); *w > maxWork {
+		return fmt.Errorf("the object has been written too often: patches write no more than %d bytes of one, and each operation writes it as a whole", maxWork)
+	}
+	return nil
 }
 
 // Compile reads patches. The errors name fields below the path, and never quote a patch: what is in it may be secret.
@@ -103,12 +117,12 @@ func compile(p Patch, path *field.Path) (compiled, field.ErrorList) {
 // Apply returns the object with the patches that are for it laid over it, in their order. It is the object itself when
 // none is, and else a copy. Targets select by what the object was before the first patch. An error names the patch.
 func (p Patches) Apply(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	out := object
+	out, done := object, new(work)
 	for i, c := range p.compiled {
 		if !c.selects(object) {
 			continue
 		}
-		patched, err := c.change.apply(out)
+		patched, err := c.change.apply(out, done)
 		if err == nil {
 			err = checkKept(object.Object, patched)
 		}

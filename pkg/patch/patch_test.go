@@ -5,6 +5,7 @@ package patch_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -392,5 +393,22 @@ func TestCompileRefuses(t *testing.T) {
 	}
 	if _, errs := patch.Compile(make([]patch.Patch, 101), field.NewPath("p")); len(errs) != 1 || errs[0].Error() != "p: Too many: 101: must have at most 100 items" {
 		t.Errorf("101 patches: %v", errs)
+	}
+}
+
+func TestPatchesDoNotWorkForHours(t *testing.T) {
+	const again = "{op: add, path: /metadata/labels, value: {}}"
+	grows := "[{op: add, path: /spec/text, value: " + strings.Repeat("x", 60<<10) + "}" + doubling(5) + "]"
+	for kind, patches := range map[string][]patch.Patch{
+		"operations": {on("Widget", patch.JSON6902, "["+again+strings.Repeat(", "+again, 9)+"]")},
+		"parts":      slices.Repeat([]patch.Patch{on("Widget", patch.Merge, "metadata: {labels: {}}")}, 10),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			all := slices.Concat([]patch.Patch{on("Widget", patch.JSON6902, grows)}, patches)
+			_, err := compile(t, all...).Apply(object(t, widget))
+			if err == nil || !strings.Contains(err.Error(), "more than 8388608 bytes") {
+				t.Errorf("error = %v, want that it is too much", err)
+			}
+		})
 	}
 }

@@ -74,7 +74,7 @@ func typesOf(target Target) []schema.GroupVersionKind {
 	return types
 }
 
-func (s strategic) apply(object *unstructured.Unstructured) (map[string]any, error) {
+func (s strategic) apply(object *unstructured.Unstructured, _ *work) (map[string]any, error) {
 	gvk := object.GroupVersionKind()
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {
