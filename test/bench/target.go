@@ -51,6 +51,7 @@ var targets = []target{
 
 	atMost("sync of 100 workloads, 200 dependencies / kubectl apply", "^Environments/Sync/", "sync/kubectl", 2),
 	atMost("the same, seconds", "^Environments/Sync/", "sync-s", 30),
+	atMost("change of a ConfigMap to prompt beyond the window, ms", "^Environments/Detection$", "max-ms-over-window", 1000),
 	atMost("list of 1000 environments / of a CRD's objects", "^Environments/List/", "list/crd", 1.3),
 
 	atMost("change to pushed commit, median, ms", "^Mirror/EventToCommit/", "p50-ms", 100),

@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// BenchmarkEnvironments measures a server beside the control plane that it serves.
+// BenchmarkEnvironments measures a server beside the control plane that it serves, which reports who makes changes.
 func BenchmarkEnvironments(b *testing.B) {
 	s := newStage(b)
 	measure := func(name string, run func(*testing.B)) {
@@ -28,6 +28,7 @@ func BenchmarkEnvironments(b *testing.B) {
 		})
 	}
 	measure(fmt.Sprintf("Sync/workloads=%d", workloads), s.sync)
+	measure("Detection", s.detection)
 	measure(fmt.Sprintf("List/environments=%d", listed), s.list)
 }
 
@@ -40,7 +41,7 @@ type stage struct {
 
 func newStage(b *testing.B) *stage {
 	b.Helper()
-	s := &stage{Stage: mirrortest.NewStage(b, devcluster.Options{})}
+	s := &stage{Stage: mirrortest.NewStage(b, devcluster.Options{Audit: true})}
 	var err error
 	if s.config, err = s.Admin().RESTConfig(); err != nil {
 		b.Fatal(err)

@@ -63,16 +63,16 @@ spec:
 const catalog = `
 apiVersion: configbutler.ai/v1alpha1
 kind: AppCatalog
-metadata: {name: shop, namespace: production}
+metadata: {name: shop, namespace: %[1]s}
 spec:
-  sourceNamespace: production
+  sourceNamespace: %[1]s
   workloadSelector: {matchLabels: {part-of: shop}}
 `
 
-// everything is all workloads of a namespace.
-func everything(namespace string) string {
+// everything is so many workloads of a namespace.
+func everything(namespace string, many int) string {
 	var all strings.Builder
-	for number := range workloads {
+	for number := range many {
 		fmt.Fprintf(&all, workload, number, namespace)
 	}
 	return all.String()
@@ -81,14 +81,11 @@ func everything(namespace string) string {
 // sync measures how long it takes from the request for the first sync of an environment until its record says that all has been
 // done, against kubectl, which applies the same objects from a file to another namespace right before.
 func (s *stage) sync(b *testing.B) {
-	s.Run(b, "create", "namespace", production)
-	s.Apply(b, everything(production))
-	s.Apply(b, catalog)
-	s.offered(b)
+	s.newSource(b, production, workloads)
 	var synced, applied []time.Duration
 	for round := range syncRounds {
 		applied = append(applied, s.applyOnce(b, fmt.Sprint("applied-", round)))
-		synced = append(synced, s.syncOnce(b, fmt.Sprint("synced-", round)))
+		synced = append(synced, s.syncOnce(b, production, fmt.Sprint("synced-", round)))
 	}
 	slices.Sort(synced)
 	slices.Sort(applied)
@@ -97,12 +94,15 @@ func (s *stage) sync(b *testing.B) {
 	b.ReportMetric(synced[syncRounds/2].Seconds()/applied[syncRounds/2].Seconds(), "sync/kubectl")
 }
 
-// offered waits until the catalog has everything.
-func (s *stage) offered(b *testing.B) {
+// newSource makes a namespace with so many workloads, and a catalog that offers them.
+func (s *stage) newSource(b *testing.B, namespace string, many int) {
 	b.Helper()
+	s.Run(b, "create", "namespace", namespace)
+	s.Apply(b, everything(namespace, many))
+	s.Apply(b, fmt.Sprintf(catalog, namespace))
 	mirrortest.Eventually(b, "the catalog offers all workloads", func(ctx context.Context) error {
-		catalog, err := s.slipstream.ConfigbutlerV1alpha1().AppCatalogs(production).Get(ctx, "shop", metav1.GetOptions{})
-		if err == nil && len(catalog.Status.Workloads) < workloads {
+		catalog, err := s.slipstream.ConfigbutlerV1alpha1().AppCatalogs(namespace).Get(ctx, "shop", metav1.GetOptions{})
+		if err == nil && len(catalog.Status.Workloads) < many {
 			err = fmt.Errorf("it has %d", len(catalog.Status.Workloads))
 		}
 		return err
@@ -114,7 +114,7 @@ func (s *stage) applyOnce(b *testing.B, namespace string) time.Duration {
 	b.Helper()
 	s.Run(b, "create", "namespace", namespace)
 	file := filepath.Join(b.TempDir(), "everything.yaml")
-	if err := os.WriteFile(file, []byte(everything(namespace)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(everything(namespace, workloads)), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	began := time.Now()
@@ -122,12 +122,12 @@ func (s *stage) applyOnce(b *testing.B, namespace string) time.Duration {
 	return time.Since(began)
 }
 
-// syncOnce has a new environment synced for the first time.
-func (s *stage) syncOnce(b *testing.B, name string) time.Duration {
+// syncOnce has a new environment of a source synced for the first time.
+func (s *stage) syncOnce(b *testing.B, source, name string) time.Duration {
 	b.Helper()
 	s.Run(b, "create", "namespace", name)
 	client := s.slipstream.ConfigbutlerV1alpha1()
-	_, err := client.Environments(production).Create(b.Context(), &v1alpha1.Environment{
+	_, err := client.Environments(source).Create(b.Context(), &v1alpha1.Environment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       v1alpha1.EnvironmentSpec{CatalogRef: v1alpha1.ObjectReference{Name: "shop"}, TargetNamespace: name},
 	}, metav1.CreateOptions{})
@@ -135,28 +135,28 @@ func (s *stage) syncOnce(b *testing.B, name string) time.Duration {
 		b.Fatal(err)
 	}
 	mirrortest.Eventually(b, "the environment is looked at", func(ctx context.Context) error {
-		found, err := client.Environments(production).Get(ctx, name, metav1.GetOptions{})
+		found, err := client.Environments(source).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && found.Status.ObservedGeneration == 0 {
 			err = errors.New("it is not yet")
 		}
 		return err
 	})
 	began := time.Now()
-	answer, err := client.Environments(production).Sync(b.Context(), name, &v1alpha1.SyncRequest{}, metav1.CreateOptions{})
+	answer, err := client.Environments(source).Sync(b.Context(), name, &v1alpha1.SyncRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	if len(answer.Status.SyncStatuses) == 0 {
 		b.Fatalf("no record is named: %s", answer.Status.Message)
 	}
-	s.completed(b, answer.Status.SyncStatuses[0])
+	s.completed(b, source, answer.Status.SyncStatuses[0])
 	return time.Since(began)
 }
 
 // completed waits until a record says that a run has done all.
-func (s *stage) completed(b *testing.B, record string) {
+func (s *stage) completed(b *testing.B, namespace, record string) {
 	b.Helper()
-	records := s.slipstream.ConfigbutlerV1alpha1().SyncStatuses(production)
+	records := s.slipstream.ConfigbutlerV1alpha1().SyncStatuses(namespace)
 	mirrortest.Eventually(b, record+" is completed", func(ctx context.Context) error {
 		found, err := records.Get(ctx, record, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
