@@ -81,17 +81,30 @@ func (s *situation) describe(active []*v1alpha1.SyncStatus) {
 	status.History = status.History[:min(len(status.History), historyLimit(s.environment))]
 	s.describeOffer()
 	s.describeDependencies()
-	status.ActiveSyncs, status.LastError = nil, nil
+	status.ActiveSyncs, status.LastError = s.activeSyncs(active), nil
 	for _, record := range s.records {
-		if s.isActive(record) || slices.Contains(active, record) {
-			status.ActiveSyncs = append(status.ActiveSyncs, record.Name)
-		}
 		if failed(record) {
 			status.LastError = record.Status.Error
 		}
 	}
 	status.PendingRequests = slices.DeleteFunc(slices.Clone(status.PendingRequests), s.over())
 	status.ExpiresAt = expiry(s.environment)
+}
+
+// activeSyncs are the runs that go on and begin, of which the status is to be told what came of them, and then as many as may be
+// shown of those that are to come.
+func (s *situation) activeSyncs(begin []*v1alpha1.SyncStatus) []string {
+	var active, coming []string
+	for _, record := range s.records {
+		switch {
+		case record.Status.State == v1alpha1.SyncStateInProgress, slices.Contains(begin, record):
+			active = append(active, record.Name)
+		case s.isActive(record):
+			coming = append(coming, record.Name)
+		}
+	}
+	all := slices.Concat(active, coming)
+	return slices.Clip(all[:min(len(all), validation.MaxActiveSyncs)])
 }
 
 // describeOffer says what the catalog offers, and what of it is not here as far as it is known.

@@ -16,8 +16,9 @@ import (
 const (
 	// MaxConflicts is how many workloads with conflicts, and how many fields of each, an environment shows.
 	MaxConflicts = 100
-	// maxActiveSyncs is one of workloads and one that waits behind it; one of all that they refer to and one of a part of it.
-	maxActiveSyncs = 4
+	// MaxActiveSyncs is one of workloads and one that waits behind it; one of all that they refer to and one of a part of it. There
+	// may be more for a while, which are shown when these have ended.
+	MaxActiveSyncs = 4
 )
 
 // ValidateEnvironmentStatusUpdate checks a changed status. Revisions may fall: a rollback takes an environment back, and
@@ -97,8 +98,8 @@ func validateDependencyCounts(counts []configbutler.DependencyCount, path *field
 
 func validateActiveSyncs(records []string, path *field.Path) field.ErrorList {
 	errs := validateUnique(records, path)
-	if n := len(records); n > maxActiveSyncs {
-		errs = append(errs, field.TooMany(path, n, maxActiveSyncs))
+	if n := len(records); n > MaxActiveSyncs {
+		errs = append(errs, field.TooMany(path, n, MaxActiveSyncs))
 	}
 	return errs
 }
