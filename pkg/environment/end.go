@@ -61,9 +61,7 @@ func (t *turning) expire(ctx context.Context) (over bool, err error) {
 // remove removes what the environment wrote, as its deletionPolicy says, and then lets it go.
 func (t *turning) remove(ctx context.Context) (again time.Time, err error) {
 	name := nameOf(t.environment)
-	for _, other := range t.line.leave(name) {
-		t.queue.Add(other)
-	}
+	t.leaveLine(name)
 	switch {
 	case !slices.Contains(t.environment.Finalizers, Finalizer):
 		return again, nil

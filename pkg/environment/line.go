@@ -42,26 +42,26 @@ func newLine(clock clock.PassiveClock) *line {
 }
 
 // ask lets an environment begin a run that has been wanted since a time, of which most may begin within a minute. If it has to
-// wait, it stands in line behind ahead others, and may ask again at a time; the zero time when somebody else ends or leaves.
-func (l *line) ask(name types.NamespacedName, since time.Time, most int) (ok bool, ahead int, again time.Time) {
+// wait, it stands in line, and may ask again at a time; the zero time when somebody else ends or leaves.
+func (l *line) ask(name types.NamespacedName, since time.Time, most int) (ok bool, again time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
 	l.stand(waiting{name, since})
 	l.begun = slices.DeleteFunc(l.begun, func(at time.Time) bool { return now.Sub(at) >= rateWindow })
-	ahead = slices.IndexFunc(l.waiting, func(w waiting) bool { return w.name == name })
+	ahead := slices.IndexFunc(l.waiting, func(w waiting) bool { return w.name == name })
 	free := min(most-len(l.begun), maxRuns-len(l.running))
 	if ahead < free {
 		l.waiting = slices.Delete(l.waiting, ahead, ahead+1)
 		l.begun = append(l.begun, now)
 		l.running[name] = now
-		return true, 0, time.Time{}
+		return true, time.Time{}
 	}
 	if len(l.begun) > 0 {
 		// In each minute so many begin; whoever is behind those of the next one looks again then.
 		again = l.begun[min(ahead, len(l.begun)-1)].Add(rateWindow)
 	}
-	return false, ahead, again
+	return false, again
 }
 
 // stand has an environment stand in line, by since when it wants to.

@@ -89,23 +89,27 @@ const redoPause = 5 * time.Second
 
 // begin carries out a job that the line lets begin.
 func (c *environments) begin(ctx context.Context, begun job.Job) {
-	e, pause := begun.Environment, time.Duration(0)
-	c.runs.begin(ctx, e, func(ctx context.Context) {
-		since := c.config.Clock.Now()
-		outcome, err := c.jobs.Do(ctx, begun)
-		if err == nil {
-			measure(outcome, c.config.Clock.Since(since))
-			return
-		}
-		if ctx.Err() == nil {
-			unrecorded.Inc()
-			klog.FromContext(ctx).Error(err, "What came of a sync could not be recorded, doing it again", "environment", klog.KObj(e))
-			pause = redoPause
-		}
-	}, func() {
-		for _, next := range c.line.end(nameOf(e)) {
+	name, pause := nameOf(begun.Environment), time.Duration(0)
+	c.runs.begin(ctx, begun.Environment, func(ctx context.Context) {
+		pause = c.carryOut(ctx, begun)
+		// While the run is said to go on, the environment does not ask to begin the next one.
+		for _, next := range c.line.end(name) {
 			c.queue.Add(next)
 		}
-		c.queue.AddAfter(nameOf(e), pause)
-	})
+	}, func() { c.queue.AddAfter(name, pause) })
+}
+
+// carryOut does a job, and says how long its environment is to be left alone then.
+func (c *environments) carryOut(ctx context.Context, begun job.Job) (pause time.Duration) {
+	since := c.config.Clock.Now()
+	outcome, err := c.jobs.Do(ctx, begun)
+	switch {
+	case err == nil:
+		measure(outcome, c.config.Clock.Since(since))
+	case ctx.Err() == nil:
+		unrecorded.Inc()
+		klog.FromContext(ctx).Error(err, "What came of a sync could not be recorded, doing it again", "environment", klog.KObj(begun.Environment))
+		return redoPause
+	}
+	return 0
 }

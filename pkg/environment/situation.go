@@ -39,6 +39,8 @@ type situation struct {
 	busy bool
 	// rediscovered are the requests to find dependencies anew that have been carried out.
 	rediscovered map[string]bool
+	// undone is why something has not been done that the rest of the turn does not depend on. It is tried again in another turn.
+	undone error
 }
 
 // open are the records of a type that have not come to their end, the oldest first.

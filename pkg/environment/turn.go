@@ -32,6 +32,7 @@ func (c *environments) work(ctx context.Context) {
 				c.queue.AddAfter(name, max(again.Sub(c.config.Clock.Now()), time.Millisecond))
 			}
 		case ctx.Err() == nil:
+			c.leaveLine(name) // Who cannot begin must not keep those behind from it.
 			// That somebody else was faster is no failure.
 			if !apierrors.IsConflict(err) {
 				klog.FromContext(ctx).Error(err, "Environment cannot be looked after, trying again", "environment", name)
@@ -89,8 +90,15 @@ func (t *turning) proceed(ctx context.Context) (again time.Time, err error) {
 	for _, record := range ended {
 		t.events.ended(t.environment, record)
 	}
+	if t.undone != nil {
+		klog.FromContext(ctx).Error(t.undone, "What was asked for cannot be done, trying again", "environment", nameOf(t.environment))
+		again = earliest(again, t.now.Add(undonePause))
+	}
 	return earliest(again, next.again), nil
 }
+
+// undonePause is how long it takes until what could not be done is tried again, if nothing happens before.
+const undonePause = 30 * time.Second
 
 // conclude writes the status, and begins the run that has been chosen, if there is one.
 func (t *turning) conclude(ctx context.Context, before *v1alpha1.Environment, next choice) (err error) {
@@ -128,18 +136,17 @@ func (t *turning) question() *offer {
 func (t *turning) standInLine(next choice) choice {
 	name := nameOf(t.environment)
 	if next.record == nil {
-		for _, other := range t.line.leave(name) {
-			t.queue.Add(other)
-		}
+		t.leaveLine(name)
 		return next
 	}
 	most := int(*t.policy.MaxSyncsPerMinute)
-	ok, ahead, again := t.line.ask(name, next.record.Status.DetectedAt.Time, most)
+	ok, again := t.line.ask(name, next.record.Status.DetectedAt.Time, most)
 	if ok {
 		return next
 	}
+	// It does not say how many are before it: each status that is written has the environment looked at again, when they are fewer.
 	return choice{again: earliest(next.again, again), held: verdict{v1alpha1.ReasonRateLimited,
-		fmt.Sprintf("%d syncs are before it, of which at most %d begin in a minute and %d go on at once", ahead, most, maxRuns)}}
+		fmt.Sprintf("others are before it in line; of all syncs, at most %d begin in a minute and %d go on at once", most, maxRuns)}}
 }
 
 // writeStatus writes the status if it has changed. A Conflict says that what was decided with is out of date.
@@ -160,6 +167,13 @@ func (t *turning) writeStatus(ctx context.Context, before *v1alpha1.Environment)
 func (c *environments) forget(name types.NamespacedName) {
 	c.offers.forget(name)
 	c.config.Runner.Index.Set(name, nil)
+	c.leaveLine(name)
+	// Somebody has taken the finalizer out: what goes on writes for nobody.
+	c.runs.cancel(name)
+}
+
+// leaveLine takes an environment out of the line, and has those looked at who may begin because of that.
+func (c *environments) leaveLine(name types.NamespacedName) {
 	for _, other := range c.line.leave(name) {
 		c.queue.Add(other)
 	}

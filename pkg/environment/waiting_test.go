@@ -1,0 +1,111 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/job"
+)
+
+// idle are environments that nobody looks after yet.
+func (s *stage) idle() *environments {
+	s.Helper()
+	c, err := newEnvironments(Config{Slipstream: s.client, Store: s.store(), Records: s.api, Clock: s.clock, Runner: s.runner()}, s.edge())
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(c.close)
+	return c
+}
+
+// An environment that waits in line does not write a status each time it comes a place further.
+func TestWaitingInLineIsToldOnce(t *testing.T) {
+	s := newStage(t)
+	c, situation := s.idle(), quiet()
+	situation.policy.MaxSyncsPerMinute = new(int32(1))
+	for i := range 4 {
+		c.line.ask(numbered(i), noon, 1)
+	}
+	waiting := &turning{c, situation}
+	wants := choice{record: situation.record("a", catalogRun, pending, 0, "jane")}
+	first := waiting.standInLine(wants)
+	c.line.leave(numbered(1))
+	if second := waiting.standInLine(wants); first.held.ok() || second.held != first.held {
+		t.Errorf("first %+v, then %+v", first.held, second.held)
+	}
+}
+
+// Who cannot be looked after is not waited for in line.
+func TestWhoFailsLeavesTheLine(t *testing.T) {
+	s := newStage(t)
+	c := s.idle()
+	s.client.PrependReactor("get", "environments", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("not now")
+	})
+	alice := nameOf(environmenttest.Environment())
+	c.line.ask(alice, noon, 0)
+	c.queue.Add(alice)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.work(t.Context())
+	}()
+	s.eventually("nobody waits", func() error {
+		if waiting, _ := c.line.numbers(); waiting > 0 {
+			return fmt.Errorf("%d wait", waiting)
+		}
+		return nil
+	})
+	c.close()
+	<-done
+}
+
+// A run of an environment that is gone, though somebody was to remove what it writes before, does not go on.
+func TestRunOfWhatIsGone(t *testing.T) {
+	s := newStage(t)
+	c, e := s.idle(), environmenttest.Environment()
+	c.runs.begin(t.Context(), e, func(ctx context.Context) { <-ctx.Done() }, func() {})
+	c.forget(nameOf(e))
+	done := make(chan struct{})
+	go func() { c.runs.wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal("it goes on")
+	}
+}
+
+// doneAtOnce is every job.
+type doneAtOnce struct{}
+
+func (doneAtOnce) Do(context.Context, job.Job) (job.Outcome, error) { return job.Outcome{}, nil }
+
+// Who has no run that goes on has none in line either, so that the next one is not taken for it.
+func TestRunEndsInLineFirst(t *testing.T) {
+	s := newStage(t)
+	c, e := s.idle(), environmenttest.Environment()
+	c.jobs = doneAtOnce{}
+	for range 1000 {
+		if ok, _ := c.line.ask(nameOf(e), noon, 2000); !ok {
+			t.Fatal("it waits")
+		}
+		c.begin(t.Context(), job.Job{Environment: e})
+		for c.runs.has(nameOf(e)) {
+			continue
+		}
+		if _, running := c.line.numbers(); running > 0 {
+			t.Fatal("the line has a run go on that does not")
+		}
+		c.runs.wait()
+	}
+}
