@@ -47,7 +47,7 @@ func (t *turning) retry(ctx context.Context, record *v1alpha1.SyncStatus, by str
 	return nil
 }
 
-// overtaken are the records of earlier runs whose place a run takes: all that wait for another attempt or for somebody.
+// overtaken are the records of earlier runs whose place a run takes, of those that wait for another attempt or for somebody.
 func (s *situation) overtaken(by *v1alpha1.SyncStatus) []*v1alpha1.SyncStatus {
 	if by.Spec.Type != v1alpha1.SyncTypeEnvironment {
 		return nil
@@ -55,7 +55,7 @@ func (s *situation) overtaken(by *v1alpha1.SyncStatus) []*v1alpha1.SyncStatus {
 	var out []*v1alpha1.SyncStatus
 	for _, record := range s.open(v1alpha1.SyncTypeEnvironment) {
 		waits := record.Status.State == v1alpha1.SyncStatePending || record.Status.State == v1alpha1.SyncStateInProgress
-		if record.Name != by.Name && !waits && compareAges(record, by) <= 0 {
+		if record.Name != by.Name && !waits && compareAges(record, by) <= 0 && s.replaces(by, record) {
 			out = append(out, record)
 		}
 	}
@@ -67,17 +67,26 @@ func (s *situation) job(records []*v1alpha1.SyncStatus) job.Job {
 	record := records[0]
 	request := run.Request{Request: gather.Request{
 		Environment: s.environment, Action: actionOf(record), Force: record.Status.Force, Resolution: s.resolution(),
+		Revision: s.revisionOf(record),
 	}}
 	if asked := s.request(record); asked != nil {
 		request.Only = asked.Sync.Workloads
-	}
-	if !request.Force && request.Action != v1alpha1.SyncActionCluster {
-		request.Revision = s.pinned()
 	}
 	if s.environment.Spec.Shadow && record.Status.AutoTriggered {
 		request.Mode = run.Check
 	}
 	return job.Job{Environment: s.environment, Records: records, Request: request}
+}
+
+// revisionOf is the one that a record's run brings, 0 for the newest. That of an edit stays the one that it has asked for.
+func (s *situation) revisionOf(record *v1alpha1.SyncStatus) int64 {
+	switch {
+	case syncrecord.IsEdit(record.Spec.Batch):
+		return record.Status.Revision
+	case record.Status.Force, actionOf(record) == v1alpha1.SyncActionCluster:
+		return 0
+	}
+	return s.pinned()
 }
 
 // actionOf is what a record's run does.

@@ -70,6 +70,15 @@ func (r *ready) Of(*v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string) {
 type detector struct {
 	mu           sync.Mutex
 	rediscovered int
+	// failure is what comes of it, nil if it can be done.
+	failure error
+}
+
+// fail has nothing be found anew, nil that it is again.
+func (d *detector) fail(why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failure = why
 }
 
 func (*detector) Run(ctx context.Context) error {
@@ -84,5 +93,5 @@ func (d *detector) Rediscover(context.Context, types.NamespacedName) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.rediscovered++
-	return nil
+	return d.failure
 }

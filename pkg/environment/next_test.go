@@ -154,6 +154,7 @@ func TestWishes(t *testing.T) {
 		"a pin":                         {do: []func(*situation){pinned, edit(2, 0, pinField), edit(3, 1, "ttl")}, want: "generation-2 Catalog r1 eve"},
 		"a pin that was taken out":      {do: []func(*situation){edit(3, 0, pinField)}},
 		"in the order of asking":        {do: []func(*situation){pinned, request("a", 5, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}), edit(3, 1, pinField)}, want: "generation-3 Catalog r1 eve, a All r1 jane"},
+		"not when somebody asks":        {do: []func(*situation){auto, offered, request("a", 0, v1alpha1.SyncRequestSpec{Force: true})}, want: "a All r2 jane"},
 		"not while somebody's waits":    {do: []func(*situation){auto, offered, func(s *situation) { s.record("a", catalogRun, pending, 1, "jane") }}},
 		"not behind a kill switch":      {do: []func(*situation){auto, offered, func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}},
 		"not without permission":        {do: []func(*situation){auto, offered, func(s *situation) { s.lost.reason = "x" }}},

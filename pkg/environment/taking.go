@@ -49,17 +49,21 @@ func (t *turning) giveUp(ctx context.Context) error {
 }
 
 // rediscover has found anew what workloads refer to, as has been asked for. While a run goes on, that finds it, too, and is waited for.
+// What cannot be found is looked for in the next turn, and keeps nothing else from being done in this one.
 func (t *turning) rediscover(ctx context.Context) error {
-	t.rediscovered = map[string]bool{}
+	asked := map[string]bool{}
 	for _, request := range t.environment.Status.PendingRequests {
-		if request.Type == v1alpha1.EnvironmentRequestRediscover && !t.busy {
-			t.rediscovered[request.ID] = true
+		if request.Type == v1alpha1.EnvironmentRequestRediscover {
+			asked[request.ID] = true
 		}
 	}
-	if len(t.rediscovered) == 0 {
+	if len(asked) == 0 || t.busy || !t.obstacle.ok() {
 		return nil
 	}
-	return t.detector.Rediscover(ctx, nameOf(t.environment))
+	if t.undone = t.detector.Rediscover(ctx, nameOf(t.environment)); t.undone == nil {
+		t.rediscovered = asked
+	}
+	return nil
 }
 
 // refresh takes up the oldest request to refresh what workloads refer to: the open record of that becomes its user's, or else a
@@ -67,10 +71,13 @@ func (t *turning) rediscover(ctx context.Context) error {
 func (t *turning) refresh(ctx context.Context) error {
 	requests := t.environment.Status.PendingRequests
 	at := slices.IndexFunc(requests, func(r v1alpha1.PendingEnvironmentRequest) bool { return isRefresh(&r) && !t.answered(&r) })
-	if at < 0 || t.of(&requests[at]) != nil {
+	if at < 0 {
 		return nil
 	}
 	request, open := &requests[at], t.dependency()
+	if record := t.of(request); record != nil {
+		return t.force(ctx, record, requests[at+1:])
+	}
 	if open == nil || len(request.Sync.Workloads) > 0 {
 		return t.ensure(ctx, wish{
 			of: v1alpha1.SyncTypeDependency, batch: request.ID, actor: request.Actor, detected: request.Time.Time,
@@ -91,6 +98,19 @@ func (t *turning) refresh(ctx context.Context) error {
 		return t.put(ctx, annotated(open.DeepCopy(), request.ID))
 	}
 	return nil // It is being done, and may have read the source before the request was made.
+}
+
+// force has a record wait for windows no longer when one of the requests behind it does not, which is about everything.
+func (t *turning) force(ctx context.Context, record *v1alpha1.SyncStatus, behind []v1alpha1.PendingEnvironmentRequest) error {
+	isForced := func(r v1alpha1.PendingEnvironmentRequest) bool {
+		return isRefresh(&r) && r.Sync.Force && len(r.Sync.Workloads) == 0
+	}
+	if record.Status.Force || record.Status.State == v1alpha1.SyncStateInProgress || !slices.ContainsFunc(behind, isForced) {
+		return nil
+	}
+	forced := record.DeepCopy()
+	forced.Status.Force = true
+	return t.put(ctx, forced)
 }
 
 // resolve tries again what somebody has decided about.
@@ -130,24 +150,45 @@ func (t *turning) wish(ctx context.Context) error {
 	return nil
 }
 
-// overtake lets the newest of the records that wait take the place of the others, and of what nobody wants any more.
+// overtake lets go of what nobody wants any more, and of the records that wait those whose place a newer one takes.
 func (t *turning) overtake(ctx context.Context) error {
-	var waiting []*v1alpha1.SyncStatus
+	var waiting, over []*v1alpha1.SyncStatus
 	for _, record := range t.open(v1alpha1.SyncTypeEnvironment) {
-		if record.Status.State == v1alpha1.SyncStatePending {
+		switch isPending := record.Status.State == v1alpha1.SyncStatePending; {
+		case t.isTakenBack(record), isPending && (!t.isWanted(record) || t.isDone(record)):
+			over = append(over, record)
+		case isPending:
 			waiting = append(waiting, record)
 		}
 	}
 	slices.SortStableFunc(waiting, t.compareOrder)
 	for i, record := range waiting {
-		if i == len(waiting)-1 && t.isWanted(record) {
-			continue
+		if slices.ContainsFunc(waiting[i+1:], func(newer *v1alpha1.SyncStatus) bool { return t.replaces(newer, record) }) {
+			over = append(over, record)
 		}
+	}
+	for _, record := range over {
 		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// replaces says whether the newer of two runs takes the place of the other. One of some workloads leaves alone what the others need.
+func (s *situation) replaces(newer, older *v1alpha1.SyncStatus) bool {
+	return !s.isPartial(newer) || s.isPartial(older)
+}
+
+// isDone says whether another run has done what a record was to begin by itself.
+func (s *situation) isDone(record *v1alpha1.SyncStatus) bool {
+	return record.Status.AutoTriggered && s.offer != nil && s.offer.failure == nil && !s.isBehind()
+}
+
+// isTakenBack says whether a record is about a revision that the environment was pinned to and is not any more. What has begun is
+// brought to its end.
+func (s *situation) isTakenBack(record *v1alpha1.SyncStatus) bool {
+	return syncrecord.IsEdit(record.Spec.Batch) && record.Status.Revision != s.pinned() && record.Status.State != v1alpha1.SyncStateInProgress
 }
 
 // ensure has a wish have its record, which follows from the wish.

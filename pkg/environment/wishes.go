@@ -40,10 +40,20 @@ func (s *situation) wishes() []wish {
 		wishes = append(wishes, w)
 	}
 	slices.SortStableFunc(wishes, func(a, b wish) int { return a.detected.Compare(b.detected) })
-	if w, there := s.automatic(); there {
+	if w, there := s.automatic(); there && !slices.ContainsFunc(wishes, s.waits) {
 		wishes = append(wishes, w)
 	}
 	return wishes
+}
+
+// waits says whether the run that is wished for has not begun.
+func (s *situation) waits(w wish) bool {
+	for _, record := range s.records {
+		if record.Spec.Type == w.of && record.Spec.Batch == w.batch {
+			return record.Status.State == v1alpha1.SyncStatePending
+		}
+	}
+	return true
 }
 
 // isRefresh says whether a request is about what workloads refer to alone. There is one open record of that for all who ask.
@@ -86,7 +96,7 @@ func (s *situation) rollback() (wish, bool) {
 }
 
 // automatic is the run that brings what the catalog offers by itself. It is wished for once for what is offered with the spec that
-// there is, and not as long as a run waits that a user has asked for.
+// there is, and not as long as a run waits that a user has asked for, or is about to.
 func (s *situation) automatic() (wish, bool) {
 	waits := slices.ContainsFunc(s.open(v1alpha1.SyncTypeEnvironment), func(record *v1alpha1.SyncStatus) bool {
 		return record.Status.State == v1alpha1.SyncStatePending && !record.Status.AutoTriggered
