@@ -6,6 +6,7 @@ package readiness_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -203,6 +204,27 @@ func TestChanges(t *testing.T) {
 		s.tells(alice)
 		s.is(2, 3, "StatefulSet db is being rolled out")
 	})
+}
+
+// Who was told that it is not known hears when it is, also of an environment that has no workloads.
+func TestWhatIsKnownLater(t *testing.T) {
+	s := newStage(t)
+	var may atomic.Bool
+	s.cluster.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if may.Load() {
+			return false, nil, nil
+		}
+		return true, nil, errors.New("not yet")
+	})
+	s.run()
+	s.eventually("an error", func() bool {
+		count, troubles := s.watcher.Of(s.environment)
+		return count == nil && len(troubles) == 1
+	})
+	may.Store(true)
+	s.tells(alice)
+	s.is(0, 0)
+	s.isSilent()
 }
 
 func TestWhatIsNotKnown(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
@@ -24,6 +25,11 @@ import (
 type Watcher struct {
 	types   []*watchedType
 	changes *changes
+
+	mu sync.Mutex
+	// known says that all workloads are known; asked are the environments that were asked for before.
+	known bool
+	asked sets.Set[types.NamespacedName]
 }
 
 // Config is what a Watcher needs. All fields are required unless their comment says otherwise.
@@ -31,7 +37,8 @@ type Config struct {
 	// Client lists and watches workloads in the whole cluster.
 	Client dynamic.Interface
 	// Changed hears of environments whose workloads have become ready, are not any more, have come or gone; at most once a second of
-	// each, and of all once when the Watcher begins. It must return quickly.
+	// each. As soon as all are known, it hears once of all that have workloads, and of those that were asked for before. It must
+	// return quickly.
 	Changed func(environment types.NamespacedName)
 	// Clock is for the time between; nil: the real one.
 	Clock clock.Clock
@@ -42,7 +49,7 @@ func New(config Config) (*Watcher, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	w := &Watcher{changes: newChanges(config.Clock, config.Changed)}
+	w := &Watcher{changes: newChanges(config.Clock, config.Changed), asked: sets.New[types.NamespacedName]()}
 	for _, resource := range v1alpha1.WorkloadResources() {
 		watched, err := w.watch(config.Client, resource.WithVersion("v1"))
 		if err != nil {
@@ -60,14 +67,42 @@ func (w *Watcher) Run(ctx context.Context) {
 	for _, of := range w.types {
 		running.Go(func() { of.informer.RunWithContext(ctx) })
 	}
-	w.changes.tell(ctx)
+	checkers := make([]cache.DoneChecker, len(w.types))
+	for i, of := range w.types {
+		checkers[i] = of.told.HasSyncedChecker()
+	}
+	if cache.WaitFor(ctx, "", checkers...) {
+		w.learn()
+		w.changes.tell(ctx)
+	}
+}
+
+// learn has those hear that all is known who have asked too early.
+func (w *Watcher) learn() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known = true
+	for environment := range w.asked {
+		w.changes.add(environment)
+	}
+	w.asked = nil
+}
+
+// knows says whether all is known; if not, an environment hears of it when it is.
+func (w *Watcher) knows(e *v1alpha1.Environment) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.known {
+		w.asked.Insert(types.NamespacedName{Namespace: e.Namespace, Name: e.Name})
+	}
+	return w.known
 }
 
 // Of counts the workloads in an environment that it has written, and says in a sentence each, in order, why those that are not ready
 // are not. As long as not all are known, there is no count, and the sentences say what keeps them from being known.
 func (w *Watcher) Of(e *v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string) {
-	if unknown, reasons := w.unknown(); unknown {
-		return nil, reasons
+	if !w.knows(e) {
+		return nil, w.failures()
 	}
 	count := &v1alpha1.WorkloadsReady{}
 	var troubles []string
@@ -85,22 +120,24 @@ func (w *Watcher) Of(e *v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []strin
 	return count, troubles
 }
 
-// unknown says whether there are types whose workloads are not known yet, and why, if anything has gone wrong.
-func (w *Watcher) unknown() (unknown bool, reasons []string) {
+// failures are why there are types whose workloads are not known yet, if anything has gone wrong.
+func (w *Watcher) failures() []string {
+	var reasons []string
 	for _, of := range w.types {
 		if !of.informer.HasSynced() {
-			unknown = true
 			reasons = append(reasons, of.failure()...)
 		}
 	}
 	slices.Sort(reasons)
-	return unknown, reasons
+	return reasons
 }
 
 // watchedType is a type of workloads.
 type watchedType struct {
 	resource schema.GroupVersionResource
 	informer cache.SharedIndexInformer
+	// told is that the Watcher hears of changes.
+	told cache.ResourceEventHandlerRegistration
 
 	mu sync.Mutex
 	// err is why objects could not be listed or watched the last time.
@@ -117,7 +154,8 @@ func (w *Watcher) watch(client dynamic.Interface, resource schema.GroupVersionRe
 	if err := of.informer.SetWatchErrorHandlerWithContext(of.failed); err != nil {
 		return nil, err
 	}
-	_, err := of.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	var err error
+	of.told, err = of.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { w.changed(nil, workloadOf(object)) },
 		UpdateFunc: func(before, after any) { w.changed(workloadOf(before), workloadOf(after)) },
 		DeleteFunc: func(object any) { w.changed(workloadOf(object), nil) },
