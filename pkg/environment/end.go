@@ -21,8 +21,18 @@ import (
 // Finalizer keeps an environment there until what it wrote is as its deletionPolicy wants it.
 const Finalizer = "configbutler.ai/environment"
 
-// removePause is how long what is being removed has to go before it is looked at again.
-const removePause = 2 * time.Second
+const (
+	// minRemovePause and maxRemovePause are how long what is being removed has to go before it is looked at again, at least and at most. It becomes longer
+	// with what does not go: each look lists everything that an environment can have.
+	minRemovePause, maxRemovePause = 2 * time.Second, time.Minute
+	// removeShare is the share of the time that it has taken until now.
+	removeShare = 8
+)
+
+// removePause is how long what is being removed since a time has to go before it is looked at again.
+func removePause(since, now time.Time) time.Duration {
+	return min(max(now.Sub(since)/removeShare, minRemovePause), maxRemovePause)
+}
 
 // claim puts the finalizer, without which nothing may be written to the target.
 func (t *turning) claim(ctx context.Context) error {
@@ -77,7 +87,7 @@ func (t *turning) remove(ctx context.Context) (again time.Time, err error) {
 		return again, err
 	}
 	if len(left) > 0 {
-		return t.now.Add(removePause), t.reportLeft(ctx, left)
+		return t.now.Add(removePause(t.environment.DeletionTimestamp.Time, t.now)), t.reportLeft(ctx, left)
 	}
 	if err := t.copies.Forget(ctx, t.environment.UID); err != nil {
 		return again, err
