@@ -183,7 +183,9 @@ func (s *situation) over() func(v1alpha1.PendingEnvironmentRequest) bool {
 		case v1alpha1.EnvironmentRequestRediscover:
 			return s.rediscovered[request.ID]
 		default:
-			return s.answered(&request)
+			// A refresh of everything that needs somebody is that of whoever asks next: nothing but its record tells of it.
+			isWhole := isRefresh(&request) && len(request.Sync.Workloads) == 0
+			return s.answered(&request) || isWhole && s.needsSomebody(&request)
 		}
 	}
 }

@@ -145,6 +145,12 @@ func (s *situation) answered(request *v1alpha1.PendingEnvironmentRequest) bool {
 	return record != nil && syncrecord.Ended(record)
 }
 
+// needsSomebody says whether the record that a request has become is not tried again before somebody asks for it.
+func (s *situation) needsSomebody(request *v1alpha1.PendingEnvironmentRequest) bool {
+	record := s.of(request)
+	return record != nil && record.Status.State == v1alpha1.SyncStateManualIntervention
+}
+
 // compareAges orders records by what they began with.
 func compareAges(a, b *v1alpha1.SyncStatus) int {
 	return cmp.Or(a.Status.DetectedAt.Compare(b.Status.DetectedAt.Time),

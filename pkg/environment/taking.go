@@ -67,10 +67,12 @@ func (t *turning) rediscover(ctx context.Context) error {
 }
 
 // refresh takes up the oldest request to refresh what workloads refer to: the open record of that becomes its user's, or else a
-// new one begins; a part of it has one of its own. The next request is taken up when that has come to its end.
+// new one begins; a part of it has one of its own. The next request is taken up when that has come to its end, or needs somebody.
 func (t *turning) refresh(ctx context.Context) error {
 	requests := t.environment.Status.PendingRequests
-	at := slices.IndexFunc(requests, func(r v1alpha1.PendingEnvironmentRequest) bool { return isRefresh(&r) && !t.answered(&r) })
+	at := slices.IndexFunc(requests, func(r v1alpha1.PendingEnvironmentRequest) bool {
+		return isRefresh(&r) && !t.answered(&r) && !t.needsSomebody(&r)
+	})
 	if at < 0 {
 		return nil
 	}

@@ -1,0 +1,30 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+)
+
+// A refresh that needs somebody is tried again when somebody asks for another.
+func TestRefreshAfterOneThatNeedsSomebody(t *testing.T) {
+	s := newStage(t)
+	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
+	s.start(0)
+	s.applied(1)
+	s.cluster.Drop("configmaps", environmenttest.Production, "settings")
+	s.pass(2)
+	s.prompt("batch")
+	s.ask("two", "jane", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
+	s.tells("Environment one Completed by jane r1", "Dependency batch ManualIntervention by jane")
+	answered := func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 }
+	s.reaches("it is given up", answered)
+	s.produce(settings)
+	s.ask("three", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
+	s.reaches("it is answered", answered)
+	s.tells("Environment one Completed by jane r1", "Dependency batch Completed by jane")
+}
