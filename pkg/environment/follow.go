@@ -84,6 +84,10 @@ func (c *environments) followEnvironments() error {
 		// Who comes and goes may be in the way of others.
 		c.lookAt(byTarget, e.Spec.TargetNamespace)
 	}))
+	if err != nil {
+		return err
+	}
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: c.events.conditions.Forget})
 	return err
 }
 
