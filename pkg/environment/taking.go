@@ -95,9 +95,13 @@ func (t *turning) refresh(ctx context.Context) error {
 		claimed.Status.Force = claimed.Status.Force || request.Sync.Force
 		return t.put(ctx, annotated(claimed, request.ID))
 	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention:
-		return t.move(ctx, open, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: request.Actor}, request.ID)
+		forced := open.DeepCopy()
+		forced.Status.Force = request.Sync.Force // Whoever asks now says what is taken over, and not whoever asked before.
+		return t.move(ctx, forced, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: request.Actor}, request.ID)
 	case v1alpha1.SyncStateRetrying:
-		return t.put(ctx, annotated(open.DeepCopy(), request.ID))
+		forced := open.DeepCopy()
+		forced.Status.Force = open.Status.Force || request.Sync.Force
+		return t.put(ctx, annotated(forced, request.ID))
 	}
 	return nil // It is being done, and may have read the source before the request was made.
 }
