@@ -43,14 +43,16 @@ func (s *stage) branched(t *testing.T) {
 	before := s.in(t, c.target)
 	record := c.sync(t, "alice", all)
 	c.rests(t, record, v1alpha1.SyncStateConflicted)
-	c.says(t, "alice", "Conflict: 3 fields")
+	c.says(t, "alice", "Conflict: 4 fields")
 	c.unmoved(t, c.target, before)
 	dave := []string{s.dave.name}
 	want := []v1alpha1.WorkloadConflict{
 		{Kind: "Deployment", Name: "api", Fields: []v1alpha1.FieldConflict{
 			{Field: imageField, Managers: dave}, {Field: memoryField, Managers: dave},
 		}},
-		{Kind: "Deployment", Name: "worker", Fields: []v1alpha1.FieldConflict{{Field: memoryField, Managers: dave}}},
+		{Kind: "Deployment", Name: "worker", Fields: []v1alpha1.FieldConflict{
+			{Field: imageField, Managers: []string{v1alpha1.FieldManager}}, {Field: memoryField, Managers: dave},
+		}},
 	}
 	if diff := cmp.Diff(want, c.get(t, "alice").Status.Conflicts); diff != "" {
 		t.Errorf("conflicts: want -, got +:\n%s", diff)
@@ -58,14 +60,13 @@ func (s *stage) branched(t *testing.T) {
 	c.resolved(t, record)
 }
 
-// resolved has dave keep the image of the api and take the rest.
+// resolved has dave keep the images and take the rest. What he has declared cannot be taken.
 func (c *scene) resolved(t *testing.T, record string) {
 	t.Helper()
 	c.refused(t, c.dave, "environments/alice/resolve", `{"spec":{"keep":[{"kind":"Deployment","name":"api","fields":["/spec/paused"]}]}}`,
 		"Invalid", "spec.keep[0].fields")
-	c.asks(t, c.dave, "environments/alice/resolve", fmt.Sprintf(
-		`{"spec":{"keep":[{"kind":"Deployment","name":"api","fields":[%q]}],`+
-			`"take":[{"kind":"Deployment","name":"api","fields":[%q]},{"kind":"Deployment","name":"worker"}]}}`, imageField, memoryField))
+	c.refused(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("take", imageField)+"}}", "Invalid", "spec.take[1].fields", "out of spec.patches")
+	c.asks(t, c.dave, "environments/alice/resolve", `{"spec":{`+choices("keep", imageField)+","+choices("take", memoryField)+"}}")
 	c.rests(t, record, v1alpha1.SyncStateCompleted)
 	c.says(t, "alice", "Synced")
 	c.expectImages(t, map[string]string{"api": "shop/api:dave", "worker": "shop/worker:dave"})
@@ -77,4 +78,10 @@ func (c *scene) resolved(t *testing.T, record string) {
 	}
 	c.synced(t, "alice", all)
 	c.expectImages(t, map[string]string{"api": "shop/api:dave", "worker": "shop/worker:dave"})
+}
+
+// choices are what is decided about a field of both workloads.
+func choices(decision, field string) string {
+	return fmt.Sprintf(`%q:[{"kind":"Deployment","name":"api","fields":[%q]},{"kind":"Deployment","name":"worker","fields":[%q]}]`,
+		decision, field, field)
 }

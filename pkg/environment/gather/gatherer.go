@@ -100,6 +100,9 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 	if err := r.wanted(ctx, catalog, revision); err != nil {
 		return err
 	}
+	if err := r.before(ctx, catalog); err != nil {
+		return err
+	}
 	if err := r.records(ctx); err != nil {
 		return err
 	}

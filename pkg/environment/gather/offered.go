@@ -65,6 +65,31 @@ func (r *reading) kept(ctx context.Context, of *v1alpha1.AppCatalog) (offers, er
 	return records, nil
 }
 
+// before reads what the catalog offered of a Branch's workloads with the revision that it has, where patches may hide that it is
+// another by now. What is not kept, or is too large to be, is left out.
+func (r *reading) before(ctx context.Context, of *v1alpha1.AppCatalog) error {
+	spec, applied := &r.Environment.Spec, r.Environment.Status.AppliedRevision
+	if spec.Type != v1alpha1.EnvironmentBranch || len(spec.Patches) == 0 || applied == 0 || applied == r.Revision {
+		return nil
+	}
+	records, err := r.Revisions.Offered(ctx, of.UID, applied)
+	if err != nil {
+		return fmt.Errorf("read revision %d of AppCatalog %s/%s: %w", applied, of.Namespace, of.Name, err)
+	}
+	for _, workload := range spec.BranchWorkloads {
+		record := records[workload]
+		if record == nil || record.Manifest == nil {
+			continue
+		}
+		manifest, err := r.manifest(ctx, of, record)
+		if err != nil {
+			return fmt.Errorf("read %s %s of AppCatalog %s/%s: %w", record.Kind, record.Name, of.Namespace, of.Name, err)
+		}
+		r.Before = append(r.Before, manifest.Object)
+	}
+	return nil
+}
+
 // current is what the catalog shows. CatalogWorkloads may be one revision ahead of it; then the revision is asked for.
 func (r *reading) current(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
 	records, err := r.shown(ctx, of)

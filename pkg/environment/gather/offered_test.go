@@ -4,6 +4,7 @@
 package gather_test
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,4 +128,35 @@ func images(revision int64, workloads []*unstructured.Unstructured) string {
 		text += " " + containers[0].(map[string]any)["image"].(string)
 	}
 	return text
+}
+
+func TestBefore(t *testing.T) {
+	branch := func(e *v1alpha1.Environment) {
+		e.Spec.Type, e.Spec.BranchWorkloads = v1alpha1.EnvironmentBranch, []v1alpha1.WorkloadReference{theWeb}
+		e.Spec.Patches = []v1alpha1.Patch{{Target: v1alpha1.PatchTarget{Kind: "Deployment"}, Type: v1alpha1.PatchMerge, Patch: "{spec: {paused: true}}"}}
+		e.Status.AppliedRevision = 1
+	}
+	for name, tt := range map[string]struct {
+		do   func(e *v1alpha1.Environment)
+		want string
+	}{
+		"a Branch with patches":       {do: func(*v1alpha1.Environment) {}, want: "1: web:1"},
+		"one without":                 {do: func(e *v1alpha1.Environment) { e.Spec.Patches = nil }},
+		"one with another workload":   {do: func(e *v1alpha1.Environment) { e.Spec.BranchWorkloads[0].Name = "api" }},
+		"one that has the newest":     {do: func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 2 }},
+		"one that has nothing yet":    {do: func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 0 }},
+		"one whose revision is gone":  {do: func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 7 }},
+		"an environment of all of it": {do: func(e *v1alpha1.Environment) { e.Spec.Type = v1alpha1.EnvironmentShared }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, of(t, "web:1"))
+			s.remember(1, s.offers(1, "web:1"))
+			s.remember(2, s.offers(2, "web:2"))
+			branch(s.environment)
+			tt.do(s.environment)
+			if got := images(1, s.situation(s.request()).Before); got != cmp.Or(tt.want, "1:") {
+				t.Errorf("before it had %s, want %s", got, cmp.Or(tt.want, "nothing"))
+			}
+		})
+	}
 }

@@ -60,6 +60,7 @@ func TestConflicts(t *testing.T) {
 	tests := map[string]struct {
 		resolve       v1alpha1.ConflictResolutionSpec
 		patch         string
+		before        bool
 		conflicts     []v1alpha1.FieldConflict
 		image, memory string
 	}{
@@ -80,6 +81,25 @@ func TestConflicts(t *testing.T) {
 			patch:     "{spec: {template: {spec: {containers: [{name: web, image: 'web:own'}]}}}}",
 			conflicts: []v1alpha1.FieldConflict{{Field: memoryAt, Managers: []string{"jane"}}}, image: "web:jane", memory: "1Gi",
 		},
+		"declared, and known to have changed": {
+			patch: "{spec: {template: {spec: {containers: [{name: web, image: 'web:own'}]}}}}", before: true,
+			conflicts: []v1alpha1.FieldConflict{
+				{Field: imageAt, Managers: []string{v1alpha1.FieldManager}}, {Field: memoryAt, Managers: []string{"jane"}},
+			}, image: "web:jane", memory: "1Gi",
+		},
+		"declared and kept, the rest taken": {
+			patch: "{spec: {template: {spec: {containers: [{name: web, image: 'web:own'}]}}}}", before: true,
+			resolve: v1alpha1.ConflictResolutionSpec{Keep: fields(imageAt), Take: fields(memoryAt)}, image: "web:own", memory: "128Mi",
+		},
+		"declared and kept, the rest undecided": {
+			patch: "{spec: {template: {spec: {containers: [{name: web, image: 'web:own'}]}}}}", before: true,
+			resolve:   v1alpha1.ConflictResolutionSpec{Keep: fields(imageAt)},
+			conflicts: []v1alpha1.FieldConflict{{Field: memoryAt, Managers: []string{"jane"}}}, image: "web:jane", memory: "1Gi",
+		},
+		"another field declared": {
+			patch: "{spec: {paused: true}}", before: true, image: "web:jane", memory: "1Gi",
+			conflicts: []v1alpha1.FieldConflict{{Field: imageAt, Managers: []string{"jane"}}, {Field: memoryAt, Managers: []string{"jane"}}},
+		},
 		"declared, the rest kept": {
 			patch:   "{spec: {template: {spec: {containers: [{name: web, image: 'web:own'}]}}}}",
 			resolve: v1alpha1.ConflictResolutionSpec{Keep: fields(memoryAt)}, image: "web:own", memory: "1Gi",
@@ -89,6 +109,9 @@ func TestConflicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := branch(t)
 			s.Resolution = test.resolve
+			if test.before {
+				s.Before = []*unstructured.Unstructured{object(t, web)}
+			}
 			if test.patch != "" {
 				s.Environment.Spec.Patches = []v1alpha1.Patch{{
 					Target: v1alpha1.PatchTarget{Kind: "Deployment"}, Type: v1alpha1.PatchStrategicMerge, Patch: test.patch,

@@ -54,7 +54,7 @@ func (p Planner) draft(s *Situation) (*draft, error) {
 	}
 	d := &draft{
 		Situation: s, copies: copies, merger: threeway.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, hasher: p.Hasher,
-		source: byKey(s.Source), made: byKey(s.origin()), live: byKey(s.Live), wanted: map[Key]*wanted{}, why: map[Key]string{},
+		source: byKey(s.Source), made: byKey(s.origin()), live: byKey(s.Live), before: byKey(s.Before), wanted: map[Key]*wanted{}, why: map[Key]string{},
 		required: sets.New[references.Target](), absent: sets.New[Key](), plan: &Plan{},
 	}
 	if s.Action == v1alpha1.SyncActionCluster {
@@ -70,7 +70,7 @@ type draft struct {
 	merger threeway.Merger
 	hasher Hasher
 
-	source, live map[Key]*unstructured.Unstructured
+	source, live, before map[Key]*unstructured.Unstructured
 	// made are what wanted objects are made of, but for workloads of the catalog.
 	made map[Key]*unstructured.Unstructured
 	// wanted are the objects that are to be in the target, and why they are.

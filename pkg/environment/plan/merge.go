@@ -81,12 +81,18 @@ func chosen(choices []v1alpha1.ConflictChoice, key Key) ([]fieldpointer.Path, er
 }
 
 // conflict takes down a workload about which somebody has to decide.
-func (d *draft) conflict(key Key, fields []threeway.Field) {
+func (d *draft) conflict(ctx context.Context, key Key, w *wanted, fields []threeway.Field) error {
+	declared, err := d.declared(ctx, key, w)
+	if err != nil {
+		return err
+	}
 	of := v1alpha1.WorkloadConflict{Kind: v1alpha1.WorkloadKind(key.Kind), Name: key.Name}
-	for _, field := range fields {
+	for _, field := range slices.Concat(fields, declared) {
 		of.Fields = append(of.Fields, v1alpha1.FieldConflict{Field: field.Path.String(), Managers: field.Managers})
 	}
+	slices.SortFunc(of.Fields, func(a, b v1alpha1.FieldConflict) int { return cmp.Compare(a.Field, b.Field) })
 	d.plan.Conflicts = append(d.plan.Conflicts, of)
+	return nil
 }
 
 func compareConflicts(a, b v1alpha1.WorkloadConflict) int {

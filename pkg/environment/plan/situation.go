@@ -20,6 +20,9 @@ type Situation struct {
 	// Revision is that of the catalog, and Workloads are all that it offers: whole manifests, with the catalog's patches.
 	Revision  int64
 	Workloads []*unstructured.Unstructured
+	// Before are the workloads of a Branch with patches as the catalog offered them with the revision that it has, as far as that
+	// is known.
+	Before []*unstructured.Unstructured
 	// SourceNamespace is the catalog's, and Source are its ConfigMaps, Secrets, Services, ServiceAccounts,
 	// HorizontalPodAutoscalers, PodDisruptionBudgets and Ingresses. Those that nobody needs (Planner.Needs) may be left out. What is
 	// not among them does not exist.

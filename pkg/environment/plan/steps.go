@@ -75,7 +75,7 @@ func (d *draft) merged(ctx context.Context, s Step, w *wanted, owner owner) (Ste
 		return Step{}, err
 	case len(done.conflicts) > 0:
 		s.Reason, s.Desired = "somebody has to decide about fields that were changed here and in the catalog", nil
-		d.conflict(s.Key, done.conflicts)
+		return s, d.conflict(ctx, s.Key, w, done.conflicts)
 	case !slices.ContainsFunc(done.changes, isContent):
 		s.Unchanged, s.Reason = true, "it is as it should be"
 	default:

@@ -1693,7 +1693,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ConflictResolutionSpec(ref common.Ref
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "take are the fields that become what the catalog offers. At most 100.",
+							Description: "take are the fields that become what the catalog offers. At most 100. Those that the environment's own patches set stay as they are, and cannot be named.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2856,7 +2856,7 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldConflict(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managers are the field managers that changed it in the environment.",
+							Description: "managers are the field managers that changed it in the environment. slipstream is there when the environment's own patches set the field: then it stays so, and is named because other fields of the workload have to be decided about.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -58,7 +58,8 @@ type ConflictResolutionSpec struct {
 	// +listMapKey=kind
 	// +listMapKey=name
 	Keep []ConflictChoice `json:"keep,omitempty"`
-	// take are the fields that become what the catalog offers. At most 100.
+	// take are the fields that become what the catalog offers. At most 100. Those that the environment's own patches set
+	// stay as they are, and cannot be named.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind

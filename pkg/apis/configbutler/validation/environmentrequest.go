@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // ValidateSyncRequest checks a request to sync the environment called name.
@@ -96,7 +97,8 @@ func ValidateConflictResolution(request *configbutler.ConflictResolution, name s
 	}
 	decisions := decisions{conflicts: conflicts, made: map[decision]bool{}}
 	errs = append(errs, decisions.add(request.Spec.Keep, specPath.Child("keep"))...)
-	return append(errs, decisions.add(request.Spec.Take, specPath.Child("take"))...)
+	errs = append(errs, decisions.add(request.Spec.Take, specPath.Child("take"))...)
+	return append(errs, decisions.declared(request.Spec.Take, specPath.Child("take"))...)
 }
 
 func validateSyncRequestSpec(spec *configbutler.SyncRequestSpec, path *field.Path) field.ErrorList {
@@ -169,6 +171,29 @@ func (d decisions) add(choices []configbutler.ConflictChoice, path *field.Path) 
 		}
 	}
 	return errs
+}
+
+// declared says which of the fields that are to be taken the environment's own patches set.
+func (d decisions) declared(take []configbutler.ConflictChoice, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, choice := range take {
+		for _, name := range choice.Fields {
+			if d.isDeclared(configbutler.WorkloadReference{Kind: choice.Kind, Name: choice.Name}, name) {
+				errs = append(errs, field.Forbidden(path.Index(i).Child("fields"),
+					name+" is set by the environment's own patches: to take what the catalog offers, take it out of spec.patches"))
+			}
+		}
+	}
+	return errs
+}
+
+func (d decisions) isDeclared(workload configbutler.WorkloadReference, name string) bool {
+	return slices.ContainsFunc(d.conflicts, func(conflict configbutler.WorkloadConflict) bool {
+		return conflict.Kind == workload.Kind && conflict.Name == workload.Name &&
+			slices.ContainsFunc(conflict.Fields, func(f configbutler.FieldConflict) bool {
+				return f.Field == name && slices.Contains(f.Managers, v1alpha1.FieldManager)
+			})
+	})
 }
 
 // fieldsOf are the fields of a workload that there are conflicts about.

@@ -115,6 +115,9 @@ func TestConflictResolution(t *testing.T) {
 	conflicts := []configbutler.WorkloadConflict{
 		{Kind: configbutler.WorkloadDeployment, Name: "api", Fields: []configbutler.FieldConflict{{Field: image}, {Field: replicas}}},
 		{Kind: configbutler.WorkloadDeployment, Name: "web", Fields: []configbutler.FieldConflict{{Field: image}}},
+		{Kind: configbutler.WorkloadDeployment, Name: "own", Fields: []configbutler.FieldConflict{
+			{Field: image, Managers: []string{"slipstream"}}, {Field: replicas},
+		}},
 	}
 	choice := func(name string, fields ...string) configbutler.ConflictChoice {
 		return configbutler.ConflictChoice{Kind: configbutler.WorkloadDeployment, Name: name, Fields: fields}
@@ -127,7 +130,7 @@ func TestConflictResolution(t *testing.T) {
 		{keep: choices{choice("api", image)}, take: choices{choice("api", replicas), choice("web")}, change: change[struct{}]{name: "all"}},
 		{take: choices{choice("api")}, change: change[struct{}]{name: "one workload"}},
 		{change: change[struct{}]{name: "nothing", path: "spec", says: "fields to keep, fields to take, or both"}},
-		{keep: choices{choice("db")}, change: change[struct{}]{name: "another workload", path: "spec.keep[0]", says: `"Deployment/api", "Deployment/web"`}},
+		{keep: choices{choice("db")}, change: change[struct{}]{name: "another workload", path: "spec.keep[0]", says: `"Deployment/api", "Deployment/web", "Deployment/own"`}},
 		{
 			take:   choices{choice("web", replicas)},
 			change: change[struct{}]{name: "another field", path: "spec.take[0].fields", says: image},
@@ -135,6 +138,14 @@ func TestConflictResolution(t *testing.T) {
 		{
 			keep: choices{choice("api", image)}, take: choices{choice("api", image)},
 			change: change[struct{}]{name: "both", path: "spec.take[0].fields", says: "Duplicate"},
+		},
+		{
+			keep: choices{choice("own", image)}, take: choices{choice("own", replicas)}, change: change[struct{}]{name: "a declared field kept"},
+		},
+		{take: choices{choice("own")}, change: change[struct{}]{name: "what is not declared taken"}},
+		{
+			take:   choices{choice("own", image)},
+			change: change[struct{}]{name: "a declared field taken", path: "spec.take[0].fields", says: "out of spec.patches"},
 		},
 		{
 			keep: choices{choice("web")}, take: choices{choice("web")},

@@ -12,7 +12,8 @@ package v1alpha1
 type ConflictResolutionSpecApplyConfiguration struct {
 	// keep are the fields that stay as they are in the environment. At most 100.
 	Keep []ConflictChoiceApplyConfiguration `json:"keep,omitempty"`
-	// take are the fields that become what the catalog offers. At most 100.
+	// take are the fields that become what the catalog offers. At most 100. Those that the environment's own patches set
+	// stay as they are, and cannot be named.
 	Take []ConflictChoiceApplyConfiguration `json:"take,omitempty"`
 }
 

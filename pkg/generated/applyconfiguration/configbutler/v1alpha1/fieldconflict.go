@@ -13,7 +13,8 @@ type FieldConflictApplyConfiguration struct {
 	// field is a JSON pointer (RFC 6901). An item of a list is named by its key, as in
 	// /spec/template/spec/containers[name=web]/image.
 	Field *string `json:"field,omitempty"`
-	// managers are the field managers that changed it in the environment.
+	// managers are the field managers that changed it in the environment. slipstream is there when the environment's own
+	// patches set the field: then it stays so, and is named because other fields of the workload have to be decided about.
 	Managers []string `json:"managers,omitempty"`
 }
 
