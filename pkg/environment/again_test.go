@@ -95,6 +95,7 @@ func TestForcedRefreshBehindOneThatWaits(t *testing.T) {
 	s.ask("one", "jane", v1alpha1.SyncRequestSpec{Force: true})
 	s.applied(1)
 	s.prompt("batch")
+	s.reaches("the prompt", func(e *v1alpha1.Environment) bool { return e.Status.LatestDependencySync != "" })
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
 	s.held(v1alpha1.ReasonWindowClosed)
 	s.ask("three", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster, Force: true})

@@ -19,6 +19,7 @@ func TestRefreshAfterOneThatNeedsSomebody(t *testing.T) {
 	s.cluster.Drop("configmaps", environmenttest.Production, "settings")
 	s.pass(2)
 	s.prompt("batch")
+	s.reaches("the prompt", func(e *v1alpha1.Environment) bool { return e.Status.LatestDependencySync != "" })
 	s.ask("two", "jane", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
 	s.tells("Environment one Completed by jane r1", "Dependency batch ManualIntervention by jane")
 	answered := func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 }
