@@ -27,9 +27,15 @@ import (
 const (
 	// crashStore names, to a child process, the file to write until it is killed.
 	crashStore = "SLIPSTREAM_TEST_CRASH_STORE"
-	// crashClose tells the child to close the file after a while, and to begin anew.
+	// crashClose tells the child to close the file after a while, and to begin anew, crashLives times.
 	crashClose = "SLIPSTREAM_TEST_CRASH_CLOSE"
+	crashLives = 50
+	// crashSurvived is how the child exits that nothing has killed in all these lives.
+	crashSurvived = 3
 )
+
+// errSurvived says that a child has lived all its lives.
+var errSurvived = errors.New("nothing has killed it")
 
 // TestMain turns the test binary into the child of TestKilledWriter or of TestLinearizableAcrossKills.
 func TestMain(m *testing.M) {
@@ -38,7 +44,11 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	if path := os.Getenv(crashStore); path != "" {
-		fmt.Fprintln(os.Stderr, writeUntilKilled(path))
+		err := writeUntilKilled(path)
+		fmt.Fprintln(os.Stderr, err)
+		if errors.Is(err, errSurvived) {
+			os.Exit(crashSurvived)
+		}
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -61,8 +71,8 @@ func TestKilledWriter(t *testing.T) {
 }
 
 // killWriter starts a writer, adds what it acknowledges, and kills it some random
-// time after it has acknowledged n writes, unless it is killed before that.
-func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64, environment ...string) {
+// time after it has acknowledged n writes, unless it is killed before that. It returns false if the writer has survived.
+func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64, environment ...string) (killed bool) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(append(os.Environ(), crashStore+"="+path), environment...)
@@ -88,6 +98,7 @@ func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64,
 	if err := child.Wait(); err == nil || child.ProcessState.ExitCode() == 1 {
 		t.Fatalf("the writer was not killed: %v\n%s", err, child.Stderr)
 	}
+	return child.ProcessState.ExitCode() != crashSurvived
 }
 
 // checkHistory fails unless a watch of what is not compacted has every acknowledged write.
@@ -154,11 +165,12 @@ func checkWhole(t *testing.T, e *bolt.Engine) {
 
 // writeUntilKilled writes from many sides and says what is written.
 func writeUntilKilled(path string) error {
-	for life := 0; ; life++ {
+	for life := range crashLives {
 		if err := liveOnce(path, life); err != nil || os.Getenv(crashClose) == "" {
 			return err
 		}
 	}
+	return errSurvived
 }
 
 // liveOnce opens the file and writes, until it is closed after a while if that is wanted.
