@@ -69,8 +69,12 @@ func updates(changed, gone func(any)) func(before, after any) {
 // followPolicy has all sources looked at when the settings change: a shorter window may be over already.
 func (c *catalogs) followPolicy() error {
 	_, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { c.lookAtAll() },
-		UpdateFunc: func(any, any) { c.lookAtAll() },
+		AddFunc: func(any) { c.lookAtAll() },
+		UpdateFunc: func(before, after any) {
+			if was, is := before.(*v1alpha1.SyncPolicy), after.(*v1alpha1.SyncPolicy); was.UID != is.UID || was.Generation != is.Generation {
+				c.lookAtAll() // The status says nothing about what is to be done.
+			}
+		},
 		DeleteFunc: func(any) { c.lookAtAll() },
 	})
 	if err != nil {

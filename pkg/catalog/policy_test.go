@@ -32,7 +32,9 @@ func TestAShorterWindowCountsAtOnce(t *testing.T) {
 	s.arrived(1)
 	s.windowPasses()
 	s.tells(first)
-	if _, err := policies.Update(t.Context(), windowOf(time.Second), metav1.UpdateOptions{}); err != nil {
+	shorter := windowOf(time.Second)
+	shorter.Generation++ // as the API counts changes of settings
+	if _, err := policies.Update(t.Context(), shorter, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.reaches("shop", 2)
