@@ -60,9 +60,10 @@ func newReader(t *testing.T, replace *strings.Replacer) *reader {
 		}
 	}
 	// These are as they are in a program, too, which readers build.
-	const attribution = "artifacts/attribution"
-	if err := os.Symlink(filepath.Join(root, attribution), filepath.Join(folder, attribution)); err != nil {
-		t.Fatal(err)
+	for _, embedded := range []string{"artifacts/attribution", "artifacts/audit"} {
+		if err := os.Symlink(filepath.Join(root, embedded), filepath.Join(folder, embedded)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return &reader{folder: folder, state: filepath.Join(t.TempDir(), "state")}
 }
