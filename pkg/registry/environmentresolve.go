@@ -46,7 +46,9 @@ func (r *environmentRequests) carryOutResolution(
 		return err
 	}
 	pending.Resolve = request.Spec.DeepCopy()
+	var records []*v1alpha1.SyncStatus
 	environment, err := r.note(ctx, name, dryRun, pending, func(stored *configbutler.Environment) error {
+		records = r.conflicted(ctx, stored) // Before they can move: the controller may be quicker than this request.
 		return judgeResolution(stored, request)
 	})
 	if err != nil {
@@ -58,7 +60,6 @@ func (r *environmentRequests) carryOutResolution(
 		answer.Message = fmt.Sprintf("Would %s (dry run)", decided)
 		return nil
 	}
-	records := r.conflicted(ctx, environment)
 	if r.awaitTaken(ctx, environment, pending.ID, func() bool { return r.moved(ctx, records) }) == nil {
 		answer.Message = waiting(environment, pending.ID)
 		return nil
