@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/attribution/watched"
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/source"
@@ -33,7 +34,7 @@ type catalogs struct {
 	namespaces *source.Namespaces
 	streams    *source.Streams
 	authors    Authors
-	wanted     wanted
+	watched    watched.Objects
 	intake     *intake.Intake
 	interests  *interests
 	reach      *reach
@@ -76,7 +77,7 @@ func run(ctx context.Context, config Config, edge edge) error {
 	if err := c.seed(ctx); err != nil {
 		return err
 	}
-	c.wanted.set(c.watches())
+	c.watched.Set(c.watches())
 	c.authors.Start(ctx, &group)
 	group.StartWithContext(ctx, func(ctx context.Context) { c.intake.Run(ctx, c.intakeNotices(ctx)) })
 	group.StartWithContext(ctx, func(ctx context.Context) { c.keeper.naming.run(ctx, c.queue.Add) })
@@ -110,7 +111,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	}
 	if c.authors == nil {
 		c.authors = attribution.NewJoiner(attribution.Config{
-			Controller: controllerName, MaxWait: config.AttributionMaxWait, Facts: config.Facts, Wanted: c.wanted.has,
+			Controller: controllerName, MaxWait: config.AttributionMaxWait, Facts: config.Facts, Wanted: c.watched.Has,
 		})
 	}
 	c.reach = newReach(config.Namespace, func(namespace string) bool {

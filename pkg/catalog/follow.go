@@ -153,7 +153,7 @@ func (c *catalogs) following(namespace string) []*v1alpha1.AppCatalog {
 func (c *catalogs) watchUntil(ctx context.Context) {
 	for {
 		watches := c.watches()
-		c.wanted.set(watches)
+		c.watched.Set(watches)
 		c.reach.retain(watches)
 		c.keeper.naming.follow(c.sources())
 		if c.streams.Set(ctx, watches) != nil {

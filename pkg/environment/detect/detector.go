@@ -17,6 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/attribution/watched"
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
 	"github.com/configbutler/slipstream/pkg/environment/index"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
@@ -103,7 +104,7 @@ type Config struct {
 type Detector struct {
 	config  Config
 	authors Authors
-	wanted  wanted
+	watched watched.Objects
 	streams *source.Streams
 	intake  *intake.Intake
 	sights  *sights
@@ -127,7 +128,7 @@ func New(config Config) *Detector {
 	}
 	if d.authors == nil {
 		d.authors = attribution.NewJoiner(attribution.Config{
-			Controller: controllerName, MaxWait: config.AttributionMaxWait, Facts: config.Facts, Wanted: d.wanted.has,
+			Controller: controllerName, MaxWait: config.AttributionMaxWait, Facts: config.Facts, Wanted: d.watched.Has,
 		})
 	}
 	d.reader = &reader{client: config.Source, lister: source.NewLister(config.Source), hasher: config.Hasher, index: config.Index}
@@ -150,7 +151,7 @@ func (d *Detector) Run(ctx context.Context) error {
 	if err := d.recall(ctx); err != nil {
 		return err
 	}
-	d.wanted.set(d.watches())
+	d.watched.Set(d.watches())
 	d.authors.Start(ctx, &group)
 	group.StartWithContext(ctx, func(ctx context.Context) { d.intake.Run(ctx, d.notices(ctx)) })
 	group.StartWithContext(ctx, d.streams.Run)

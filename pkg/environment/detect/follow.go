@@ -5,13 +5,10 @@ package detect
 
 import (
 	"context"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
 	"github.com/configbutler/slipstream/pkg/environment/index"
 	"github.com/configbutler/slipstream/pkg/source"
@@ -21,7 +18,7 @@ import (
 func (d *Detector) watchUntil(ctx context.Context) {
 	for {
 		watches := d.watches()
-		d.wanted.set(watches)
+		d.watched.Set(watches)
 		if d.streams.Set(ctx, watches) != nil {
 			return // ctx has ended.
 		}
@@ -71,24 +68,4 @@ func intakeObject(of index.Object) intake.Object {
 
 func indexObject(of intake.Object) index.Object {
 	return index.Object{Type: v1alpha1.DependencyType(of.Kind), Namespace: of.Namespace, Name: of.Name}
-}
-
-// wanted says of which objects it matters who changes them: those of the types and in the namespaces that are watched.
-type wanted struct {
-	// collections have no names. The set is not changed, but replaced.
-	collections atomic.Pointer[sets.Set[attribution.Object]]
-}
-
-func (w *wanted) set(watches []source.Watch) {
-	collections := sets.New[attribution.Object]()
-	for _, watch := range watches {
-		collections.Insert(attribution.Object{GroupResource: watch.Resource.GroupResource(), Namespace: watch.Namespace})
-	}
-	w.collections.Store(&collections)
-}
-
-func (w *wanted) has(object attribution.Object) bool {
-	object.Name = ""
-	collections := w.collections.Load()
-	return collections != nil && collections.Has(object)
 }

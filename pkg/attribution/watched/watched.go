@@ -1,7 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package catalog
+// Package watched answers of which objects it matters who changes them, where those are the ones that are watched.
+package watched
 
 import (
 	"sync/atomic"
@@ -12,22 +13,24 @@ import (
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
-// wanted says of which objects it matters who changes them: those of the types and in the namespaces that are watched.
-type wanted struct {
+// Objects are those of the types and in the namespaces that are watched, none at first. They may be used concurrently.
+type Objects struct {
 	// collections have no names. The set is not changed, but replaced.
 	collections atomic.Pointer[sets.Set[attribution.Object]]
 }
 
-func (w *wanted) set(watches []source.Watch) {
+// Set says what is watched from now on.
+func (o *Objects) Set(watches []source.Watch) {
 	collections := sets.New[attribution.Object]()
 	for _, watch := range watches {
 		collections.Insert(attribution.Object{GroupResource: watch.Resource.GroupResource(), Namespace: watch.Namespace})
 	}
-	w.collections.Store(&collections)
+	o.collections.Store(&collections)
 }
 
-func (w *wanted) has(object attribution.Object) bool {
+// Has says whether an object, or all objects of a type in a namespace, are among them.
+func (o *Objects) Has(object attribution.Object) bool {
 	object.Name = ""
-	collections := w.collections.Load()
+	collections := o.collections.Load()
 	return collections != nil && collections.Has(object)
 }

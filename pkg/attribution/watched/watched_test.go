@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package catalog
+package watched_test
 
 import (
 	"testing"
@@ -9,31 +9,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/attribution/watched"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
-func TestFactsThatAreKept(t *testing.T) {
+func TestHas(t *testing.T) {
+	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	api := attribution.Object{GroupResource: deployments.GroupResource(), Namespace: "production", Name: "api"}
-	var w wanted
-	if w.has(api) {
-		t.Error("wanted before anything is watched")
+	var w watched.Objects
+	if w.Has(api) {
+		t.Error("an object is watched before anything is")
 	}
-	w.set([]source.Watch{{Resource: deployments, Namespace: "production"}})
+	w.Set([]source.Watch{{Resource: deployments, Namespace: "production"}})
 	for name, test := range map[string]struct {
 		object attribution.Object
-		wanted bool
+		want   bool
 	}{
 		"an object that is watched":  {api, true},
 		"all objects of a namespace": {attribution.Object{GroupResource: api.GroupResource, Namespace: "production"}, true},
 		"another namespace":          {attribution.Object{GroupResource: api.GroupResource, Namespace: "staging", Name: "api"}, false},
 		"another type":               {attribution.Object{GroupResource: schema.GroupResource{Resource: "pods"}, Namespace: "production", Name: "api"}, false},
 	} {
-		if got := w.has(test.object); got != test.wanted {
-			t.Errorf("%s is wanted: %v", name, got)
+		if got := w.Has(test.object); got != test.want {
+			t.Errorf("%s is watched: %v", name, got)
 		}
 	}
-	w.set(nil)
-	if w.has(api) {
-		t.Error("wanted when nothing is watched any more")
+	w.Set(nil)
+	if w.Has(api) {
+		t.Error("an object is watched when nothing is any more")
 	}
 }
