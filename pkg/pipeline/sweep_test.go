@@ -1,0 +1,56 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+func TestSweep(t *testing.T) {
+	const mine, moved, others = "uid-1/search/aaaa/", "uid-1/search/bbbb/", "uid-2/search/aaaa/"
+	rows := []string{
+		"damaged", mine + "batch", mine + "known/Instance/apps/v1", moved + "batch", others + "batch", others + "known/a", "uid-1/search",
+	}
+	for name, tt := range map[string]struct {
+		keep []string
+		want []string
+	}{
+		"nothing is kept":   {},
+		"one ledger":        {keep: []string{mine}, want: []string{mine + "batch", mine + "known/Instance/apps/v1"}},
+		"one ledger of two": {keep: []string{moved, others}, want: []string{moved + "batch", others + "batch", others + "known/a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := workstore.New(bolttest.NewKV(t), "/work").Table("pipeline-ledger")
+			for _, key := range rows {
+				if err := table.Put(t.Context(), workstore.Row{Key: key, Value: []byte(key)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := sweep(t.Context(), table, func(prefix string) bool { return slices.Contains(tt.keep, prefix) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, keysOf(t, table)); diff != "" {
+				t.Errorf("wrong rows (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func keysOf(t *testing.T, table *workstore.Table) (keys []string) {
+	t.Helper()
+	for row, err := range table.Scan(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, row.Key)
+	}
+	return keys
+}
