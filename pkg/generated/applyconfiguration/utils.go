@@ -55,6 +55,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.ConflictChoiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ConflictResolutionSpec"):
 		return &configbutlerv1alpha1.ConflictResolutionSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DefinitionSource"):
+		return &configbutlerv1alpha1.DefinitionSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DependencyCount"):
 		return &configbutlerv1alpha1.DependencyCountApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Encryption"):
@@ -83,12 +85,18 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.GitRepoConfigSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GitRepoConfigStatus"):
 		return &configbutlerv1alpha1.GitRepoConfigStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HTTPSink"):
+		return &configbutlerv1alpha1.HTTPSinkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IgnoreRule"):
 		return &configbutlerv1alpha1.IgnoreRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IgnoreTarget"):
 		return &configbutlerv1alpha1.IgnoreTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IngressHosts"):
 		return &configbutlerv1alpha1.IngressHostsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InstanceSource"):
+		return &configbutlerv1alpha1.InstanceSourceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("JobSink"):
+		return &configbutlerv1alpha1.JobSinkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespacedObjectReference"):
 		return &configbutlerv1alpha1.NamespacedObjectReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespacedRules"):
@@ -103,8 +111,22 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.PendingCatalogSyncApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PendingEnvironmentRequest"):
 		return &configbutlerv1alpha1.PendingEnvironmentRequestApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PendingPipelineRequest"):
+		return &configbutlerv1alpha1.PendingPipelineRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PendingSync"):
 		return &configbutlerv1alpha1.PendingSyncApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PipelineBatch"):
+		return &configbutlerv1alpha1.PipelineBatchApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PipelineRetry"):
+		return &configbutlerv1alpha1.PipelineRetryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PipelineRun"):
+		return &configbutlerv1alpha1.PipelineRunApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PipelineRunSink"):
+		return &configbutlerv1alpha1.PipelineRunSinkApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PipelineSink"):
+		return &configbutlerv1alpha1.PipelineSinkApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PipelineSinkStatus"):
+		return &configbutlerv1alpha1.PipelineSinkStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushPolicy"):
 		return &configbutlerv1alpha1.PushPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Reminders"):
@@ -123,6 +145,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.SuspendedWorkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SyncError"):
 		return &configbutlerv1alpha1.SyncErrorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SyncPipeline"):
+		return &configbutlerv1alpha1.SyncPipelineApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SyncPipelineSpec"):
+		return &configbutlerv1alpha1.SyncPipelineSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SyncPipelineStatus"):
+		return &configbutlerv1alpha1.SyncPipelineStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SyncPolicy"):
 		return &configbutlerv1alpha1.SyncPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SyncPolicySpec"):

@@ -47,6 +47,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ConflictChoice{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_ConflictChoice(ref),
 		v1alpha1.ConflictResolution{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_ConflictResolution(ref),
 		v1alpha1.ConflictResolutionSpec{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_ConflictResolutionSpec(ref),
+		v1alpha1.DefinitionSource{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_DefinitionSource(ref),
 		v1alpha1.DependencyCount{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_DependencyCount(ref),
 		v1alpha1.DependencyReference{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_DependencyReference(ref),
 		v1alpha1.Dismissal{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref),
@@ -74,9 +75,12 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.GitRepoConfigList{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigList(ref),
 		v1alpha1.GitRepoConfigSpec{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref),
 		v1alpha1.GitRepoConfigStatus{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigStatus(ref),
+		v1alpha1.HTTPSink{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_HTTPSink(ref),
 		v1alpha1.IgnoreRule{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_IgnoreRule(ref),
 		v1alpha1.IgnoreTarget{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_IgnoreTarget(ref),
 		v1alpha1.IngressHosts{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_IngressHosts(ref),
+		v1alpha1.InstanceSource{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_InstanceSource(ref),
+		v1alpha1.JobSink{}.OpenAPIModelName():                     schema_pkg_apis_configbutler_v1alpha1_JobSink(ref),
 		v1alpha1.MirrorSync{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_MirrorSync(ref),
 		v1alpha1.MirrorSyncSpec{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref),
 		v1alpha1.MirrorSyncStatus{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_MirrorSyncStatus(ref),
@@ -91,7 +95,17 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.PatchTarget{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_PatchTarget(ref),
 		v1alpha1.PendingCatalogSync{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_PendingCatalogSync(ref),
 		v1alpha1.PendingEnvironmentRequest{}.OpenAPIModelName():   schema_pkg_apis_configbutler_v1alpha1_PendingEnvironmentRequest(ref),
+		v1alpha1.PendingPipelineRequest{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_PendingPipelineRequest(ref),
 		v1alpha1.PendingSync{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref),
+		v1alpha1.PipelineBatch{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_PipelineBatch(ref),
+		v1alpha1.PipelineRetry{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_PipelineRetry(ref),
+		v1alpha1.PipelineRun{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_PipelineRun(ref),
+		v1alpha1.PipelineRunSink{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_PipelineRunSink(ref),
+		v1alpha1.PipelineSink{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_PipelineSink(ref),
+		v1alpha1.PipelineSinkStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_PipelineSinkStatus(ref),
+		v1alpha1.PipelineSync{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_PipelineSync(ref),
+		v1alpha1.PipelineSyncSpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_PipelineSyncSpec(ref),
+		v1alpha1.PipelineSyncStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_PipelineSyncStatus(ref),
 		v1alpha1.Progress{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_Progress(ref),
 		v1alpha1.PushPolicy{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref),
 		v1alpha1.Rediscovery{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Rediscovery(ref),
@@ -111,6 +125,10 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.SourceObservation{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_SourceObservation(ref),
 		v1alpha1.SuspendedWork{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_SuspendedWork(ref),
 		v1alpha1.SyncError{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_SyncError(ref),
+		v1alpha1.SyncPipeline{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_SyncPipeline(ref),
+		v1alpha1.SyncPipelineList{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncPipelineList(ref),
+		v1alpha1.SyncPipelineSpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_SyncPipelineSpec(ref),
+		v1alpha1.SyncPipelineStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_SyncPipelineStatus(ref),
 		v1alpha1.SyncPlan{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_SyncPlan(ref),
 		v1alpha1.SyncPolicy{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_SyncPolicy(ref),
 		v1alpha1.SyncPolicyList{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SyncPolicyList(ref),
@@ -1709,6 +1727,65 @@ func schema_pkg_apis_configbutler_v1alpha1_ConflictResolutionSpec(ref common.Ref
 		},
 		Dependencies: []string{
 			v1alpha1.ConflictChoice{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_DefinitionSource(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DefinitionSource chooses CustomResourceDefinitions.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"enabled": {
+						SchemaProps: spec.SchemaProps{
+							Description: "enabled says whether CustomResourceDefinitions are told of. Defaults to true.",
+							Default:     true,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"include": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "include are names such as certificates.cert-manager.io, in which * stands for any characters, as in *.cert-manager.io. Empty means all. At most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"exclude": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "exclude are names of the same form that are left out although they are included. At most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
 	}
 }
 
@@ -3652,6 +3729,66 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigStatus(ref common.Refere
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_HTTPSink(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "HTTPSink is a server that is told.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"url": {
+						SchemaProps: spec.SchemaProps{
+							Description: "url is where the server is: http or https, a host, and a path if its API does not begin at the root. The format's own paths come after it. User names and passwords belong into the Secret, never here; a query and a fragment are refused.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"format": {
+						SchemaProps: spec.SchemaProps{
+							Description: "format is what the server understands: ClusterWhisperer, DotAI or CloudEvents.\n\nPossible enum values:\n - `\"CloudEvents\"` is CloudEvents 1.0 over HTTP in binary mode, one event for each batch.\n - `\"ClusterWhisperer\"` is the API of cluster-whisperer.\n - `\"DotAI\"` is the API of dot-ai.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"CloudEvents", "ClusterWhisperer", "DotAI"},
+						},
+					},
+					"collection": {
+						SchemaProps: spec.SchemaProps{
+							Description: "collection is where DotAI keeps what it finds out about CustomResourceDefinitions. Only for the format DotAI, where it defaults to capabilities.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretRef names the Secret with the credentials: token, which is sent as a bearer token, or username and password. Without a Secret none are sent.",
+							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
+						},
+					},
+					"caBundle": {
+						SchemaProps: spec.SchemaProps{
+							Description: "caBundle holds the certificates, in PEM, of the authorities that the server's certificate may come from, as base64. Empty means those that the system trusts. At most 1 MiB.",
+							Type:        []string{"string"},
+							Format:      "byte",
+						},
+					},
+					"timeout": {
+						SchemaProps: spec.SchemaProps{
+							Description: "timeout is how long a call may take, 1s to 5m. Defaults to 30s.",
+							Default:     "30s",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"url", "format"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.NamespacedObjectReference{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_IgnoreRule(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3772,6 +3909,112 @@ func schema_pkg_apis_configbutler_v1alpha1_IngressHosts(ref common.ReferenceCall
 				},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_InstanceSource(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "InstanceSource chooses types of objects.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"enabled": {
+						SchemaProps: spec.SchemaProps{
+							Description: "enabled says whether objects are told of. Defaults to true.",
+							Default:     true,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"resources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resources are plurals such as services, plural.group such as deployments.apps, or * for every type that can be listed and watched. A plural alone is that of the core group. Empty means *. At most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"exclude": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "exclude are types of the same form, without *, that are left out although they are chosen. A list that is given replaces the default, which is events, events.events.k8s.io, leases.coordination.k8s.io, endpoints, endpointslices.discovery.k8s.io and customresourcedefinitions.apiextensions.k8s.io; an empty list leaves nothing out. At most 1000.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_JobSink(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JobSink starts a Job for each batch. The batch is the file /etc/slipstream/batch/batch.json in each container, whose path is in the environment variable SLIPSTREAM_BATCH.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespace that the Jobs are made in.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"serviceAccountName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccountName is the account that their Pods run as. The template must not name another one. Defaults to default.",
+							Default:     "default",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"template": {
+						SchemaProps: spec.SchemaProps{
+							Description: "template is the JobTemplateSpec of batch/v1 that Jobs are made from, as in a CronJob: metadata with labels and annotations, and spec.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"concurrencyPolicy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "concurrencyPolicy is Forbid (a Job is made when the one before has finished, so that batches are handled in their order) or Allow. Defaults to Forbid.\n\nPossible enum values:\n - `\"Allow\"` makes Jobs as batches come.\n - `\"Forbid\"` has each Job wait for the one before.",
+							Default:     v1alpha1.PipelineConcurrencyForbid,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Allow", "Forbid"},
+						},
+					},
+				},
+				Required: []string{"namespace", "template"},
+			},
+		},
+		Dependencies: []string{
+			runtime.RawExtension{}.OpenAPIModelName()},
 	}
 }
 
@@ -4464,6 +4707,60 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingEnvironmentRequest(ref common.
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_PendingPipelineRequest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PendingPipelineRequest is a request for a run that has not finished yet.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id tells the request from others of the pipeline.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"actor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "actor is the user who made it, as authenticated.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when it was made.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"scope": {
+						SchemaProps: spec.SchemaProps{
+							Description: "scope is All, CustomResourceDefinitions or Instances.\n\nPossible enum values:\n - `\"All\"` is everything that the pipeline selects.\n - `\"CustomResourceDefinitions\"` is the CustomResourceDefinitions alone.\n - `\"Instances\"` is the objects of the types chosen alone.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "CustomResourceDefinitions", "Instances"},
+						},
+					},
+					"full": {
+						SchemaProps: spec.SchemaProps{
+							Description: "full says that everything that matches is to be sent.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"id", "actor", "time", "scope"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -4517,6 +4814,467 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingSync(ref common.ReferenceCallb
 		},
 		Dependencies: []string{
 			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PipelineBatch(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PipelineBatch bounds what travels together.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"maxItems": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxItems is how many objects are sent in one batch, 1 to 1000. A receiver that takes fewer gets several calls. Defaults to 50.",
+							Default:     50,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"maxWait": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxWait is how long an object that is due waits for others, 0s to 5m. Defaults to 5s.",
+							Default:     "5s",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PipelineRetry(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PipelineRetry says how often and when a batch that failed is sent again.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"maxAttempts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxAttempts is how often a batch is sent, the first time included, before the sink rests until the next resync, request or change of the spec, 1 to 100. What waits is kept. 0 means without end. Defaults to 0.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"backoff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "backoff is the time from the first failure to the second attempt, as a duration such as 1s. It doubles with each attempt; a server that asks for a longer time gets it. At least 100ms, at most 1h. Defaults to 1s.",
+							Default:     "1s",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"maxBackoff": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxBackoff is the longest time between attempts. At least backoff, at most 1h. Defaults to 5m.",
+							Default:     "5m",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PipelineRun(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PipelineRun is a listing of everything, and the sending of what it found.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id is that of the request, or of the resync.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"actor": {
+						SchemaProps: spec.SchemaProps{
+							Description: "actor is the user who asked for it, as authenticated. Empty when it began by itself.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"scope": {
+						SchemaProps: spec.SchemaProps{
+							Description: "scope is All, CustomResourceDefinitions or Instances.\n\nPossible enum values:\n - `\"All\"` is everything that the pipeline selects.\n - `\"CustomResourceDefinitions\"` is the CustomResourceDefinitions alone.\n - `\"Instances\"` is the objects of the types chosen alone.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "CustomResourceDefinitions", "Instances"},
+						},
+					},
+					"full": {
+						SchemaProps: spec.SchemaProps{
+							Description: "full says that everything that matches is sent, not only what differs from what was sent before.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"phase": {
+						SchemaProps: spec.SchemaProps{
+							Description: "phase is Listing, Sending or Finished.\n\nPossible enum values:\n - `\"Finished\"` has nothing left to send.\n - `\"Listing\"` finds out what there is.\n - `\"Sending\"` sends it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Finished", "Listing", "Sending"},
+						},
+					},
+					"startedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "startedAt is when it began.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"finishedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "finishedAt is when nothing of it was left to send. Absent before.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"total": {
+						SchemaProps: spec.SchemaProps{
+							Description: "total is the number of objects to tell sinks of, each sink's counted by itself.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"done": {
+						SchemaProps: spec.SchemaProps{
+							Description: "done is the number of those that have been sent or refused.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"sinks": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "sinks tell how far each sink has come.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PipelineRunSink{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"id", "scope", "phase", "startedAt"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PipelineRunSink{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PipelineRunSink(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PipelineRunSink is how far a run has come with one sink.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the sink.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"total": {
+						SchemaProps: spec.SchemaProps{
+							Description: "total is the number of objects to tell it of.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"done": {
+						SchemaProps: spec.SchemaProps{
+							Description: "done is the number of those that have been sent or refused.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"rejected": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rejected is the number of those that it refused.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"answer": {
+						SchemaProps: spec.SchemaProps{
+							Description: "answer is what it answered last, on one line.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PipelineSink(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PipelineSink is somebody who is told. It has either http or job.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name tells the sinks of a pipeline apart: lower case letters, digits and -, at most 63 characters. What has been sent is remembered under it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"http": {
+						SchemaProps: spec.SchemaProps{
+							Description: "http sends batches to a server.",
+							Ref:         ref(v1alpha1.HTTPSink{}.OpenAPIModelName()),
+						},
+					},
+					"job": {
+						SchemaProps: spec.SchemaProps{
+							Description: "job starts a Job for each batch.",
+							Ref:         ref(v1alpha1.JobSink{}.OpenAPIModelName()),
+						},
+					},
+					"retry": {
+						SchemaProps: spec.SchemaProps{
+							Description: "retry says how often and when a batch that failed is sent again. Waiting batches are never dropped.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.PipelineRetry{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.HTTPSink{}.OpenAPIModelName(), v1alpha1.JobSink{}.OpenAPIModelName(), v1alpha1.PipelineRetry{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PipelineSinkStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PipelineSinkStatus is what the server found out about a sink.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the sink.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"pending": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pending is the number of objects that it has not been told of yet.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"delivered": {
+						SchemaProps: spec.SchemaProps{
+							Description: "delivered is the number of objects that it knows.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"rejected": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rejected is the number of objects that it refused. Each is sent again when it changes, at the next resync, or when somebody asks for it.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"lastDeliveryTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastDeliveryTime is when it last took something.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"lastDeliveryItems": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastDeliveryItems is the number of objects that it took then.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"lastAnswer": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastAnswer is what it answered last, on one line.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"failures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failures is the number of attempts in a row that failed. 0 means that the last one went well.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"nextAttemptTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nextAttemptTime is when it is tried again. Absent when nothing failed, or the sink rests because maxAttempts is reached.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"lastError": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastError is what went wrong last. Absent when nothing did, or it was put right.",
+							Ref:         ref(v1alpha1.SyncError{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncError{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PipelineSync(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PipelineSync asks for what a SyncPipeline selects to be listed and sent now, and is the answer. It is created at the subresource sync of the pipeline and is not stored.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name, when it is given, must be that of the pipeline.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec says what is sent. Empty means everything that some sink does not know as it is.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.PipelineSyncSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the answer.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.PipelineSyncStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PipelineSyncSpec{}.OpenAPIModelName(), v1alpha1.PipelineSyncStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PipelineSyncSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PipelineSyncSpec says what is sent.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"scope": {
+						SchemaProps: spec.SchemaProps{
+							Description: "scope is All, CustomResourceDefinitions or Instances. Defaults to All.\n\nPossible enum values:\n - `\"All\"` is everything that the pipeline selects.\n - `\"CustomResourceDefinitions\"` is the CustomResourceDefinitions alone.\n - `\"Instances\"` is the objects of the types chosen alone.",
+							Default:     v1alpha1.PipelineScopeAll,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"All", "CustomResourceDefinitions", "Instances"},
+						},
+					},
+					"full": {
+						SchemaProps: spec.SchemaProps{
+							Description: "full has everything that matches sent, not only what differs from what was sent before, what waits and what was refused. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PipelineSyncStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PipelineSyncStatus is what became of a request.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"accepted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "accepted says that the request has been recorded and will be carried out, also if this server ends now.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says in a sentence what was sent, or where that can be seen later.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"run": {
+						SchemaProps: spec.SchemaProps{
+							Description: "run is how far the request came before it was answered: what was sent, to whom, and the answer. Absent when nothing has been done yet.",
+							Ref:         ref(v1alpha1.PipelineRun{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PipelineRun{}.OpenAPIModelName()},
 	}
 }
 
@@ -5375,6 +6133,343 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncError(ref common.ReferenceCallbac
 		},
 		Dependencies: []string{
 			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncPipeline(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncPipeline tells other systems what the cluster can do and what runs in it: which CustomResourceDefinitions there are, and which objects of the types chosen, by name, labels and annotations. It sends what has been added, changed or removed, and never what objects hold.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. The name has at most 63 characters and no dots, because labels and the names of Jobs are made of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what the user wants.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncPipelineSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the server found. Only the server writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SyncPipelineStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncPipelineSpec{}.OpenAPIModelName(), v1alpha1.SyncPipelineStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncPipelineList is a list of SyncPipelines.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncPipeline{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SyncPipeline{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncPipelineSpec says what is sent, to whom and when. Definitions, instances or both are enabled.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"customResourceDefinitions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "customResourceDefinitions chooses the CustomResourceDefinitions that are told of.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.DefinitionSource{}.OpenAPIModelName()),
+						},
+					},
+					"instances": {
+						SchemaProps: spec.SchemaProps{
+							Description: "instances chooses the types whose objects are told of.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.InstanceSource{}.OpenAPIModelName()),
+						},
+					},
+					"mode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "mode is Watch (changes are sent as they come) or Poll (everything is listed each pollInterval, and what differs from what was sent before is sent). Defaults to Watch.\n\nPossible enum values:\n - `\"Poll\"` lists everything from time to time.\n - `\"Watch\"` notices changes as they come.",
+							Default:     v1alpha1.PipelineModeWatch,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Poll", "Watch"},
+						},
+					},
+					"pollInterval": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pollInterval is the time from one listing to the next when mode is Poll, as a duration such as 5m. At least 10s, at most 24h. Defaults to 5m.",
+							Default:     "5m",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"debounce": {
+						SchemaProps: spec.SchemaProps{
+							Description: "debounce is how long an object that was created or changed has to be left alone before it is sent; what it is then is sent, once. An object that never rests is sent all the same after ten times as long. Deletions do not wait. 0s to 10m. Defaults to 10s.",
+							Default:     "10s",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"batch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "batch bounds what travels together.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.PipelineBatch{}.OpenAPIModelName()),
+						},
+					},
+					"resyncInterval": {
+						SchemaProps: spec.SchemaProps{
+							Description: "resyncInterval is the time after which everything that matches is sent again, so that a receiver that lost something has it again. 0s means never; otherwise at least 1m, at most 720h. Defaults to 1h.",
+							Default:     "1h",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"sinks": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "name",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "sinks are those who are told, each by itself: one that fails does not hold up another. 1 to 16.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PipelineSink{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"suspend": {
+						SchemaProps: spec.SchemaProps{
+							Description: "suspend stops watching and sending. When it ends, everything is listed, and what differs from what was sent before is sent. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"sinks"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.DefinitionSource{}.OpenAPIModelName(), v1alpha1.InstanceSource{}.OpenAPIModelName(), v1alpha1.PipelineBatch{}.OpenAPIModelName(), v1alpha1.PipelineSink{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_SyncPipelineStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SyncPipelineStatus is what the server found out about a pipeline.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation that this status is about.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions: Ready says whether everything that the pipeline selects is watched and every sink can be told; SinksDelivering, whether the last call of every sink went well.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"editedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "editedBy is the user who last had the pipeline send more, or elsewhere, as whoever creates it does. Nothing is sent any more when that user may no longer read what the pipeline selects or reach what its sinks use; whoever has it send more takes their place. Absent when nobody is known to have: then nobody's permissions are asked for.",
+							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
+						},
+					},
+					"watchedTypes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "watchedTypes is the number of types whose objects are watched or listed. CustomResourceDefinitions count as one.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"objects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "objects is the number of CustomResourceDefinitions and objects that match.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"pending": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pending is the number of objects that some sink has not been told of yet, each sink's counted by itself.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"lastResyncTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastResyncTime is when a run that sent everything again was last begun.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"currentRun": {
+						SchemaProps: spec.SchemaProps{
+							Description: "currentRun is the run that goes on: of a request, or of a resync. Absent when there is none.",
+							Ref:         ref(v1alpha1.PipelineRun{}.OpenAPIModelName()),
+						},
+					},
+					"lastRun": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastRun is the run that finished last.",
+							Ref:         ref(v1alpha1.PipelineRun{}.OpenAPIModelName()),
+						},
+					},
+					"pendingRequests": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"id",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "pendingRequests are the requests, made at the subresource sync, whose runs have not finished yet, the oldest first. At most 10.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PendingPipelineRequest{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"sinks": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "sinks tell of each sink of the spec.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.PipelineSinkStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"lastError": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastError is what went wrong last, in a sentence. Empty when nothing did, or it was put right.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AutomatedBy{}.OpenAPIModelName(), v1alpha1.PendingPipelineRequest{}.OpenAPIModelName(), v1alpha1.PipelineRun{}.OpenAPIModelName(), v1alpha1.PipelineSinkStatus{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 

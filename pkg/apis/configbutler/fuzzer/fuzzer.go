@@ -20,6 +20,8 @@ func Funcs(_ runtimeserializer.CodecFactory) []any {
 		fillGitRepoConfigSpec, fillGitDestinationSpec, fillNamespacedRules, fillCommitSigning,
 		fillAppCatalogSpec, fillPatch, fillSyncPolicySpec, fillRetryPolicy, fillRetention, fillReminders,
 		fillEnvironmentSpec, fillAdaptation, fillIngressHosts, fillSyncWindow, fillSyncRequestSpec,
+		fillSyncPipelineSpec, fillDefinitionSource, fillInstanceSource, fillPipelineBatch, fillHTTPSink, fillJobSink,
+		fillPipelineRetry, fillPipelineSyncSpec,
 	}
 }
 

@@ -38,6 +38,8 @@ const (
 	// ConditionHeld is true while automatic syncs of an environment wait that would otherwise begin; the message says what
 	// for, such as: window opens 18:00 UTC.
 	ConditionHeld = "Held"
+	// ConditionSinksDelivering is true while every sink of a pipeline takes what it is sent.
+	ConditionSinksDelivering = "SinksDelivering"
 )
 
 // Reasons that any kind may give.
@@ -231,4 +233,18 @@ const (
 const (
 	// ReasonArchiveUnavailable says that records cannot be archived, so that those whose time is over stay.
 	ReasonArchiveUnavailable = "ArchiveUnavailable"
+)
+
+// Reasons of a SyncPipeline. Suspended, PermissionLost, NoMatchingTypes, TypeNotFound, WatchFailed and DiscoveryFailed come, too.
+const (
+	// ReasonPipelinesSuspended says that the SyncPolicy stops all pipelines.
+	ReasonPipelinesSuspended = "PipelinesSuspended"
+	// ReasonDelivering says that every sink takes what it is sent.
+	ReasonDelivering = "Delivering"
+	// ReasonDeliveryFailed says that a sink could not be told and is tried again; the message says which and why.
+	ReasonDeliveryFailed = "DeliveryFailed"
+	// ReasonDeliveryRejected says that a sink refuses what it is sent; the message says which and why.
+	ReasonDeliveryRejected = "DeliveryRejected"
+	// ReasonAttemptsUsedUp says that a sink has failed as often as its maxAttempts and rests.
+	ReasonAttemptsUsedUp = "AttemptsUsedUp"
 )

@@ -46,3 +46,21 @@ func SetDefaults_Reminders(reminders *Reminders) { //nolint:staticcheck // the n
 		reminders.Intervals = []metav1.Duration{{Duration: day}, {Duration: 2 * day}, {Duration: 7 * day}}
 	}
 }
+
+// SetDefaults_InstanceSource spells out which types are left out unless a list, be it an empty one, says otherwise: those that
+// change all the time and tell nobody anything, and CustomResourceDefinitions, which are told of by themselves.
+func SetDefaults_InstanceSource(source *InstanceSource) { //nolint:staticcheck // the name that the generator looks for
+	if source.Exclude == nil {
+		source.Exclude = []string{
+			"events", "events.events.k8s.io", "leases.coordination.k8s.io", "endpoints", "endpointslices.discovery.k8s.io",
+			"customresourcedefinitions.apiextensions.k8s.io",
+		}
+	}
+}
+
+// SetDefaults_HTTPSink spells out where DotAI keeps what it finds out. The other formats know no collections.
+func SetDefaults_HTTPSink(sink *HTTPSink) { //nolint:staticcheck // the name that the generator looks for
+	if sink.Format == PipelineFormatDotAI && sink.Collection == "" {
+		sink.Collection = "capabilities"
+	}
+}

@@ -24,3 +24,13 @@ const (
 // AnnotationRequest is the id of the request, in status.pendingRequests of an Environment, that a record was last moved for which
 // another batch had begun.
 const AnnotationRequest = "configbutler.ai/request"
+
+// Labels and annotations of the Jobs that a SyncPipeline makes.
+const (
+	// LabelPipeline is the name of the SyncPipeline that made an object.
+	LabelPipeline = "configbutler.ai/pipeline"
+	// LabelSink is the name of the sink, among those of the pipeline, that the object was made for.
+	LabelSink = "configbutler.ai/sink"
+	// AnnotationSequence is the number of the batch that a Job is for. It rises from each batch of a sink to the next.
+	AnnotationSequence = "configbutler.ai/sequence"
+)

@@ -12,6 +12,7 @@ import (
 	unsafe "unsafe"
 
 	configbutler "github.com/configbutler/slipstream/pkg/apis/configbutler"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	conversion "k8s.io/apimachinery/pkg/conversion"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
@@ -293,6 +294,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*DefinitionSource)(nil), (*configbutler.DefinitionSource)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_DefinitionSource_To_configbutler_DefinitionSource(a.(*DefinitionSource), b.(*configbutler.DefinitionSource), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.DefinitionSource)(nil), (*DefinitionSource)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_DefinitionSource_To_v1alpha1_DefinitionSource(a.(*configbutler.DefinitionSource), b.(*DefinitionSource), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*DependencyCount)(nil), (*configbutler.DependencyCount)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_DependencyCount_To_configbutler_DependencyCount(a.(*DependencyCount), b.(*configbutler.DependencyCount), scope)
 	}); err != nil {
@@ -563,6 +574,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*HTTPSink)(nil), (*configbutler.HTTPSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_HTTPSink_To_configbutler_HTTPSink(a.(*HTTPSink), b.(*configbutler.HTTPSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.HTTPSink)(nil), (*HTTPSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_HTTPSink_To_v1alpha1_HTTPSink(a.(*configbutler.HTTPSink), b.(*HTTPSink), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*IgnoreRule)(nil), (*configbutler.IgnoreRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_IgnoreRule_To_configbutler_IgnoreRule(a.(*IgnoreRule), b.(*configbutler.IgnoreRule), scope)
 	}); err != nil {
@@ -590,6 +611,26 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.IngressHosts)(nil), (*IngressHosts)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_IngressHosts_To_v1alpha1_IngressHosts(a.(*configbutler.IngressHosts), b.(*IngressHosts), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*InstanceSource)(nil), (*configbutler.InstanceSource)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_InstanceSource_To_configbutler_InstanceSource(a.(*InstanceSource), b.(*configbutler.InstanceSource), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.InstanceSource)(nil), (*InstanceSource)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_InstanceSource_To_v1alpha1_InstanceSource(a.(*configbutler.InstanceSource), b.(*InstanceSource), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*JobSink)(nil), (*configbutler.JobSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_JobSink_To_configbutler_JobSink(a.(*JobSink), b.(*configbutler.JobSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.JobSink)(nil), (*JobSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_JobSink_To_v1alpha1_JobSink(a.(*configbutler.JobSink), b.(*JobSink), scope)
 	}); err != nil {
 		return err
 	}
@@ -733,6 +774,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*PendingPipelineRequest)(nil), (*configbutler.PendingPipelineRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PendingPipelineRequest_To_configbutler_PendingPipelineRequest(a.(*PendingPipelineRequest), b.(*configbutler.PendingPipelineRequest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PendingPipelineRequest)(nil), (*PendingPipelineRequest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PendingPipelineRequest_To_v1alpha1_PendingPipelineRequest(a.(*configbutler.PendingPipelineRequest), b.(*PendingPipelineRequest), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*PendingSync)(nil), (*configbutler.PendingSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_PendingSync_To_configbutler_PendingSync(a.(*PendingSync), b.(*configbutler.PendingSync), scope)
 	}); err != nil {
@@ -740,6 +791,96 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.PendingSync)(nil), (*PendingSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_PendingSync_To_v1alpha1_PendingSync(a.(*configbutler.PendingSync), b.(*PendingSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PipelineBatch)(nil), (*configbutler.PipelineBatch)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PipelineBatch_To_configbutler_PipelineBatch(a.(*PipelineBatch), b.(*configbutler.PipelineBatch), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PipelineBatch)(nil), (*PipelineBatch)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PipelineBatch_To_v1alpha1_PipelineBatch(a.(*configbutler.PipelineBatch), b.(*PipelineBatch), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PipelineRetry)(nil), (*configbutler.PipelineRetry)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PipelineRetry_To_configbutler_PipelineRetry(a.(*PipelineRetry), b.(*configbutler.PipelineRetry), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PipelineRetry)(nil), (*PipelineRetry)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PipelineRetry_To_v1alpha1_PipelineRetry(a.(*configbutler.PipelineRetry), b.(*PipelineRetry), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PipelineRun)(nil), (*configbutler.PipelineRun)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PipelineRun_To_configbutler_PipelineRun(a.(*PipelineRun), b.(*configbutler.PipelineRun), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PipelineRun)(nil), (*PipelineRun)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PipelineRun_To_v1alpha1_PipelineRun(a.(*configbutler.PipelineRun), b.(*PipelineRun), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PipelineRunSink)(nil), (*configbutler.PipelineRunSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PipelineRunSink_To_configbutler_PipelineRunSink(a.(*PipelineRunSink), b.(*configbutler.PipelineRunSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PipelineRunSink)(nil), (*PipelineRunSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PipelineRunSink_To_v1alpha1_PipelineRunSink(a.(*configbutler.PipelineRunSink), b.(*PipelineRunSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PipelineSink)(nil), (*configbutler.PipelineSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PipelineSink_To_configbutler_PipelineSink(a.(*PipelineSink), b.(*configbutler.PipelineSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PipelineSink)(nil), (*PipelineSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PipelineSink_To_v1alpha1_PipelineSink(a.(*configbutler.PipelineSink), b.(*PipelineSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PipelineSinkStatus)(nil), (*configbutler.PipelineSinkStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PipelineSinkStatus_To_configbutler_PipelineSinkStatus(a.(*PipelineSinkStatus), b.(*configbutler.PipelineSinkStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PipelineSinkStatus)(nil), (*PipelineSinkStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PipelineSinkStatus_To_v1alpha1_PipelineSinkStatus(a.(*configbutler.PipelineSinkStatus), b.(*PipelineSinkStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PipelineSync)(nil), (*configbutler.PipelineSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PipelineSync_To_configbutler_PipelineSync(a.(*PipelineSync), b.(*configbutler.PipelineSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PipelineSync)(nil), (*PipelineSync)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PipelineSync_To_v1alpha1_PipelineSync(a.(*configbutler.PipelineSync), b.(*PipelineSync), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PipelineSyncSpec)(nil), (*configbutler.PipelineSyncSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PipelineSyncSpec_To_configbutler_PipelineSyncSpec(a.(*PipelineSyncSpec), b.(*configbutler.PipelineSyncSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PipelineSyncSpec)(nil), (*PipelineSyncSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PipelineSyncSpec_To_v1alpha1_PipelineSyncSpec(a.(*configbutler.PipelineSyncSpec), b.(*PipelineSyncSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PipelineSyncStatus)(nil), (*configbutler.PipelineSyncStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_PipelineSyncStatus_To_configbutler_PipelineSyncStatus(a.(*PipelineSyncStatus), b.(*configbutler.PipelineSyncStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.PipelineSyncStatus)(nil), (*PipelineSyncStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_PipelineSyncStatus_To_v1alpha1_PipelineSyncStatus(a.(*configbutler.PipelineSyncStatus), b.(*PipelineSyncStatus), scope)
 	}); err != nil {
 		return err
 	}
@@ -930,6 +1071,46 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.SyncError)(nil), (*SyncError)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_SyncError_To_v1alpha1_SyncError(a.(*configbutler.SyncError), b.(*SyncError), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncPipeline)(nil), (*configbutler.SyncPipeline)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncPipeline_To_configbutler_SyncPipeline(a.(*SyncPipeline), b.(*configbutler.SyncPipeline), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncPipeline)(nil), (*SyncPipeline)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncPipeline_To_v1alpha1_SyncPipeline(a.(*configbutler.SyncPipeline), b.(*SyncPipeline), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncPipelineList)(nil), (*configbutler.SyncPipelineList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncPipelineList_To_configbutler_SyncPipelineList(a.(*SyncPipelineList), b.(*configbutler.SyncPipelineList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncPipelineList)(nil), (*SyncPipelineList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncPipelineList_To_v1alpha1_SyncPipelineList(a.(*configbutler.SyncPipelineList), b.(*SyncPipelineList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncPipelineSpec)(nil), (*configbutler.SyncPipelineSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncPipelineSpec_To_configbutler_SyncPipelineSpec(a.(*SyncPipelineSpec), b.(*configbutler.SyncPipelineSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncPipelineSpec)(nil), (*SyncPipelineSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncPipelineSpec_To_v1alpha1_SyncPipelineSpec(a.(*configbutler.SyncPipelineSpec), b.(*SyncPipelineSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SyncPipelineStatus)(nil), (*configbutler.SyncPipelineStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SyncPipelineStatus_To_configbutler_SyncPipelineStatus(a.(*SyncPipelineStatus), b.(*configbutler.SyncPipelineStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SyncPipelineStatus)(nil), (*SyncPipelineStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SyncPipelineStatus_To_v1alpha1_SyncPipelineStatus(a.(*configbutler.SyncPipelineStatus), b.(*SyncPipelineStatus), scope)
 	}); err != nil {
 		return err
 	}
@@ -1770,6 +1951,26 @@ func Convert_configbutler_ConflictResolutionSpec_To_v1alpha1_ConflictResolutionS
 	return autoConvert_configbutler_ConflictResolutionSpec_To_v1alpha1_ConflictResolutionSpec(in, out, s)
 }
 
+func autoConvert_v1alpha1_DefinitionSource_To_configbutler_DefinitionSource(in *DefinitionSource, out *configbutler.DefinitionSource, s conversion.Scope) error {
+	*out = *(*configbutler.DefinitionSource)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_DefinitionSource_To_configbutler_DefinitionSource is an autogenerated conversion function.
+func Convert_v1alpha1_DefinitionSource_To_configbutler_DefinitionSource(in *DefinitionSource, out *configbutler.DefinitionSource, s conversion.Scope) error {
+	return autoConvert_v1alpha1_DefinitionSource_To_configbutler_DefinitionSource(in, out, s)
+}
+
+func autoConvert_configbutler_DefinitionSource_To_v1alpha1_DefinitionSource(in *configbutler.DefinitionSource, out *DefinitionSource, s conversion.Scope) error {
+	*out = *(*DefinitionSource)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_DefinitionSource_To_v1alpha1_DefinitionSource is an autogenerated conversion function.
+func Convert_configbutler_DefinitionSource_To_v1alpha1_DefinitionSource(in *configbutler.DefinitionSource, out *DefinitionSource, s conversion.Scope) error {
+	return autoConvert_configbutler_DefinitionSource_To_v1alpha1_DefinitionSource(in, out, s)
+}
+
 func autoConvert_v1alpha1_DependencyCount_To_configbutler_DependencyCount(in *DependencyCount, out *configbutler.DependencyCount, s conversion.Scope) error {
 	*out = *(*configbutler.DependencyCount)(unsafe.Pointer(in))
 	return nil
@@ -2380,6 +2581,36 @@ func Convert_configbutler_GitRepoConfigStatus_To_v1alpha1_GitRepoConfigStatus(in
 	return autoConvert_configbutler_GitRepoConfigStatus_To_v1alpha1_GitRepoConfigStatus(in, out, s)
 }
 
+func autoConvert_v1alpha1_HTTPSink_To_configbutler_HTTPSink(in *HTTPSink, out *configbutler.HTTPSink, s conversion.Scope) error {
+	out.URL = in.URL
+	out.Format = configbutler.PipelineFormat(in.Format)
+	out.Collection = in.Collection
+	out.SecretRef = (*configbutler.NamespacedObjectReference)(unsafe.Pointer(in.SecretRef))
+	out.CABundle = *(*[]byte)(unsafe.Pointer(&in.CABundle))
+	out.Timeout = (*v1.Duration)(unsafe.Pointer(in.Timeout))
+	return nil
+}
+
+// Convert_v1alpha1_HTTPSink_To_configbutler_HTTPSink is an autogenerated conversion function.
+func Convert_v1alpha1_HTTPSink_To_configbutler_HTTPSink(in *HTTPSink, out *configbutler.HTTPSink, s conversion.Scope) error {
+	return autoConvert_v1alpha1_HTTPSink_To_configbutler_HTTPSink(in, out, s)
+}
+
+func autoConvert_configbutler_HTTPSink_To_v1alpha1_HTTPSink(in *configbutler.HTTPSink, out *HTTPSink, s conversion.Scope) error {
+	out.URL = in.URL
+	out.Format = PipelineFormat(in.Format)
+	out.Collection = in.Collection
+	out.SecretRef = (*NamespacedObjectReference)(unsafe.Pointer(in.SecretRef))
+	out.CABundle = *(*[]byte)(unsafe.Pointer(&in.CABundle))
+	out.Timeout = (*v1.Duration)(unsafe.Pointer(in.Timeout))
+	return nil
+}
+
+// Convert_configbutler_HTTPSink_To_v1alpha1_HTTPSink is an autogenerated conversion function.
+func Convert_configbutler_HTTPSink_To_v1alpha1_HTTPSink(in *configbutler.HTTPSink, out *HTTPSink, s conversion.Scope) error {
+	return autoConvert_configbutler_HTTPSink_To_v1alpha1_HTTPSink(in, out, s)
+}
+
 func autoConvert_v1alpha1_IgnoreRule_To_configbutler_IgnoreRule(in *IgnoreRule, out *configbutler.IgnoreRule, s conversion.Scope) error {
 	*out = *(*configbutler.IgnoreRule)(unsafe.Pointer(in))
 	return nil
@@ -2438,6 +2669,46 @@ func autoConvert_configbutler_IngressHosts_To_v1alpha1_IngressHosts(in *configbu
 // Convert_configbutler_IngressHosts_To_v1alpha1_IngressHosts is an autogenerated conversion function.
 func Convert_configbutler_IngressHosts_To_v1alpha1_IngressHosts(in *configbutler.IngressHosts, out *IngressHosts, s conversion.Scope) error {
 	return autoConvert_configbutler_IngressHosts_To_v1alpha1_IngressHosts(in, out, s)
+}
+
+func autoConvert_v1alpha1_InstanceSource_To_configbutler_InstanceSource(in *InstanceSource, out *configbutler.InstanceSource, s conversion.Scope) error {
+	*out = *(*configbutler.InstanceSource)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_InstanceSource_To_configbutler_InstanceSource is an autogenerated conversion function.
+func Convert_v1alpha1_InstanceSource_To_configbutler_InstanceSource(in *InstanceSource, out *configbutler.InstanceSource, s conversion.Scope) error {
+	return autoConvert_v1alpha1_InstanceSource_To_configbutler_InstanceSource(in, out, s)
+}
+
+func autoConvert_configbutler_InstanceSource_To_v1alpha1_InstanceSource(in *configbutler.InstanceSource, out *InstanceSource, s conversion.Scope) error {
+	*out = *(*InstanceSource)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_InstanceSource_To_v1alpha1_InstanceSource is an autogenerated conversion function.
+func Convert_configbutler_InstanceSource_To_v1alpha1_InstanceSource(in *configbutler.InstanceSource, out *InstanceSource, s conversion.Scope) error {
+	return autoConvert_configbutler_InstanceSource_To_v1alpha1_InstanceSource(in, out, s)
+}
+
+func autoConvert_v1alpha1_JobSink_To_configbutler_JobSink(in *JobSink, out *configbutler.JobSink, s conversion.Scope) error {
+	*out = *(*configbutler.JobSink)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_JobSink_To_configbutler_JobSink is an autogenerated conversion function.
+func Convert_v1alpha1_JobSink_To_configbutler_JobSink(in *JobSink, out *configbutler.JobSink, s conversion.Scope) error {
+	return autoConvert_v1alpha1_JobSink_To_configbutler_JobSink(in, out, s)
+}
+
+func autoConvert_configbutler_JobSink_To_v1alpha1_JobSink(in *configbutler.JobSink, out *JobSink, s conversion.Scope) error {
+	*out = *(*JobSink)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_JobSink_To_v1alpha1_JobSink is an autogenerated conversion function.
+func Convert_configbutler_JobSink_To_v1alpha1_JobSink(in *configbutler.JobSink, out *JobSink, s conversion.Scope) error {
+	return autoConvert_configbutler_JobSink_To_v1alpha1_JobSink(in, out, s)
 }
 
 func autoConvert_v1alpha1_MirrorSync_To_configbutler_MirrorSync(in *MirrorSync, out *configbutler.MirrorSync, s conversion.Scope) error {
@@ -2732,6 +3003,26 @@ func Convert_configbutler_PendingEnvironmentRequest_To_v1alpha1_PendingEnvironme
 	return autoConvert_configbutler_PendingEnvironmentRequest_To_v1alpha1_PendingEnvironmentRequest(in, out, s)
 }
 
+func autoConvert_v1alpha1_PendingPipelineRequest_To_configbutler_PendingPipelineRequest(in *PendingPipelineRequest, out *configbutler.PendingPipelineRequest, s conversion.Scope) error {
+	*out = *(*configbutler.PendingPipelineRequest)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PendingPipelineRequest_To_configbutler_PendingPipelineRequest is an autogenerated conversion function.
+func Convert_v1alpha1_PendingPipelineRequest_To_configbutler_PendingPipelineRequest(in *PendingPipelineRequest, out *configbutler.PendingPipelineRequest, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PendingPipelineRequest_To_configbutler_PendingPipelineRequest(in, out, s)
+}
+
+func autoConvert_configbutler_PendingPipelineRequest_To_v1alpha1_PendingPipelineRequest(in *configbutler.PendingPipelineRequest, out *PendingPipelineRequest, s conversion.Scope) error {
+	*out = *(*PendingPipelineRequest)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PendingPipelineRequest_To_v1alpha1_PendingPipelineRequest is an autogenerated conversion function.
+func Convert_configbutler_PendingPipelineRequest_To_v1alpha1_PendingPipelineRequest(in *configbutler.PendingPipelineRequest, out *PendingPipelineRequest, s conversion.Scope) error {
+	return autoConvert_configbutler_PendingPipelineRequest_To_v1alpha1_PendingPipelineRequest(in, out, s)
+}
+
 func autoConvert_v1alpha1_PendingSync_To_configbutler_PendingSync(in *PendingSync, out *configbutler.PendingSync, s conversion.Scope) error {
 	*out = *(*configbutler.PendingSync)(unsafe.Pointer(in))
 	return nil
@@ -2750,6 +3041,198 @@ func autoConvert_configbutler_PendingSync_To_v1alpha1_PendingSync(in *configbutl
 // Convert_configbutler_PendingSync_To_v1alpha1_PendingSync is an autogenerated conversion function.
 func Convert_configbutler_PendingSync_To_v1alpha1_PendingSync(in *configbutler.PendingSync, out *PendingSync, s conversion.Scope) error {
 	return autoConvert_configbutler_PendingSync_To_v1alpha1_PendingSync(in, out, s)
+}
+
+func autoConvert_v1alpha1_PipelineBatch_To_configbutler_PipelineBatch(in *PipelineBatch, out *configbutler.PipelineBatch, s conversion.Scope) error {
+	*out = *(*configbutler.PipelineBatch)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PipelineBatch_To_configbutler_PipelineBatch is an autogenerated conversion function.
+func Convert_v1alpha1_PipelineBatch_To_configbutler_PipelineBatch(in *PipelineBatch, out *configbutler.PipelineBatch, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PipelineBatch_To_configbutler_PipelineBatch(in, out, s)
+}
+
+func autoConvert_configbutler_PipelineBatch_To_v1alpha1_PipelineBatch(in *configbutler.PipelineBatch, out *PipelineBatch, s conversion.Scope) error {
+	*out = *(*PipelineBatch)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PipelineBatch_To_v1alpha1_PipelineBatch is an autogenerated conversion function.
+func Convert_configbutler_PipelineBatch_To_v1alpha1_PipelineBatch(in *configbutler.PipelineBatch, out *PipelineBatch, s conversion.Scope) error {
+	return autoConvert_configbutler_PipelineBatch_To_v1alpha1_PipelineBatch(in, out, s)
+}
+
+func autoConvert_v1alpha1_PipelineRetry_To_configbutler_PipelineRetry(in *PipelineRetry, out *configbutler.PipelineRetry, s conversion.Scope) error {
+	*out = *(*configbutler.PipelineRetry)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PipelineRetry_To_configbutler_PipelineRetry is an autogenerated conversion function.
+func Convert_v1alpha1_PipelineRetry_To_configbutler_PipelineRetry(in *PipelineRetry, out *configbutler.PipelineRetry, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PipelineRetry_To_configbutler_PipelineRetry(in, out, s)
+}
+
+func autoConvert_configbutler_PipelineRetry_To_v1alpha1_PipelineRetry(in *configbutler.PipelineRetry, out *PipelineRetry, s conversion.Scope) error {
+	*out = *(*PipelineRetry)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PipelineRetry_To_v1alpha1_PipelineRetry is an autogenerated conversion function.
+func Convert_configbutler_PipelineRetry_To_v1alpha1_PipelineRetry(in *configbutler.PipelineRetry, out *PipelineRetry, s conversion.Scope) error {
+	return autoConvert_configbutler_PipelineRetry_To_v1alpha1_PipelineRetry(in, out, s)
+}
+
+func autoConvert_v1alpha1_PipelineRun_To_configbutler_PipelineRun(in *PipelineRun, out *configbutler.PipelineRun, s conversion.Scope) error {
+	*out = *(*configbutler.PipelineRun)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PipelineRun_To_configbutler_PipelineRun is an autogenerated conversion function.
+func Convert_v1alpha1_PipelineRun_To_configbutler_PipelineRun(in *PipelineRun, out *configbutler.PipelineRun, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PipelineRun_To_configbutler_PipelineRun(in, out, s)
+}
+
+func autoConvert_configbutler_PipelineRun_To_v1alpha1_PipelineRun(in *configbutler.PipelineRun, out *PipelineRun, s conversion.Scope) error {
+	*out = *(*PipelineRun)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PipelineRun_To_v1alpha1_PipelineRun is an autogenerated conversion function.
+func Convert_configbutler_PipelineRun_To_v1alpha1_PipelineRun(in *configbutler.PipelineRun, out *PipelineRun, s conversion.Scope) error {
+	return autoConvert_configbutler_PipelineRun_To_v1alpha1_PipelineRun(in, out, s)
+}
+
+func autoConvert_v1alpha1_PipelineRunSink_To_configbutler_PipelineRunSink(in *PipelineRunSink, out *configbutler.PipelineRunSink, s conversion.Scope) error {
+	*out = *(*configbutler.PipelineRunSink)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PipelineRunSink_To_configbutler_PipelineRunSink is an autogenerated conversion function.
+func Convert_v1alpha1_PipelineRunSink_To_configbutler_PipelineRunSink(in *PipelineRunSink, out *configbutler.PipelineRunSink, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PipelineRunSink_To_configbutler_PipelineRunSink(in, out, s)
+}
+
+func autoConvert_configbutler_PipelineRunSink_To_v1alpha1_PipelineRunSink(in *configbutler.PipelineRunSink, out *PipelineRunSink, s conversion.Scope) error {
+	*out = *(*PipelineRunSink)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PipelineRunSink_To_v1alpha1_PipelineRunSink is an autogenerated conversion function.
+func Convert_configbutler_PipelineRunSink_To_v1alpha1_PipelineRunSink(in *configbutler.PipelineRunSink, out *PipelineRunSink, s conversion.Scope) error {
+	return autoConvert_configbutler_PipelineRunSink_To_v1alpha1_PipelineRunSink(in, out, s)
+}
+
+func autoConvert_v1alpha1_PipelineSink_To_configbutler_PipelineSink(in *PipelineSink, out *configbutler.PipelineSink, s conversion.Scope) error {
+	*out = *(*configbutler.PipelineSink)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PipelineSink_To_configbutler_PipelineSink is an autogenerated conversion function.
+func Convert_v1alpha1_PipelineSink_To_configbutler_PipelineSink(in *PipelineSink, out *configbutler.PipelineSink, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PipelineSink_To_configbutler_PipelineSink(in, out, s)
+}
+
+func autoConvert_configbutler_PipelineSink_To_v1alpha1_PipelineSink(in *configbutler.PipelineSink, out *PipelineSink, s conversion.Scope) error {
+	*out = *(*PipelineSink)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PipelineSink_To_v1alpha1_PipelineSink is an autogenerated conversion function.
+func Convert_configbutler_PipelineSink_To_v1alpha1_PipelineSink(in *configbutler.PipelineSink, out *PipelineSink, s conversion.Scope) error {
+	return autoConvert_configbutler_PipelineSink_To_v1alpha1_PipelineSink(in, out, s)
+}
+
+func autoConvert_v1alpha1_PipelineSinkStatus_To_configbutler_PipelineSinkStatus(in *PipelineSinkStatus, out *configbutler.PipelineSinkStatus, s conversion.Scope) error {
+	*out = *(*configbutler.PipelineSinkStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PipelineSinkStatus_To_configbutler_PipelineSinkStatus is an autogenerated conversion function.
+func Convert_v1alpha1_PipelineSinkStatus_To_configbutler_PipelineSinkStatus(in *PipelineSinkStatus, out *configbutler.PipelineSinkStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PipelineSinkStatus_To_configbutler_PipelineSinkStatus(in, out, s)
+}
+
+func autoConvert_configbutler_PipelineSinkStatus_To_v1alpha1_PipelineSinkStatus(in *configbutler.PipelineSinkStatus, out *PipelineSinkStatus, s conversion.Scope) error {
+	*out = *(*PipelineSinkStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PipelineSinkStatus_To_v1alpha1_PipelineSinkStatus is an autogenerated conversion function.
+func Convert_configbutler_PipelineSinkStatus_To_v1alpha1_PipelineSinkStatus(in *configbutler.PipelineSinkStatus, out *PipelineSinkStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_PipelineSinkStatus_To_v1alpha1_PipelineSinkStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_PipelineSync_To_configbutler_PipelineSync(in *PipelineSync, out *configbutler.PipelineSync, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_PipelineSyncSpec_To_configbutler_PipelineSyncSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_PipelineSyncStatus_To_configbutler_PipelineSyncStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_PipelineSync_To_configbutler_PipelineSync is an autogenerated conversion function.
+func Convert_v1alpha1_PipelineSync_To_configbutler_PipelineSync(in *PipelineSync, out *configbutler.PipelineSync, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PipelineSync_To_configbutler_PipelineSync(in, out, s)
+}
+
+func autoConvert_configbutler_PipelineSync_To_v1alpha1_PipelineSync(in *configbutler.PipelineSync, out *PipelineSync, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_PipelineSyncSpec_To_v1alpha1_PipelineSyncSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_PipelineSyncStatus_To_v1alpha1_PipelineSyncStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_PipelineSync_To_v1alpha1_PipelineSync is an autogenerated conversion function.
+func Convert_configbutler_PipelineSync_To_v1alpha1_PipelineSync(in *configbutler.PipelineSync, out *PipelineSync, s conversion.Scope) error {
+	return autoConvert_configbutler_PipelineSync_To_v1alpha1_PipelineSync(in, out, s)
+}
+
+func autoConvert_v1alpha1_PipelineSyncSpec_To_configbutler_PipelineSyncSpec(in *PipelineSyncSpec, out *configbutler.PipelineSyncSpec, s conversion.Scope) error {
+	*out = *(*configbutler.PipelineSyncSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PipelineSyncSpec_To_configbutler_PipelineSyncSpec is an autogenerated conversion function.
+func Convert_v1alpha1_PipelineSyncSpec_To_configbutler_PipelineSyncSpec(in *PipelineSyncSpec, out *configbutler.PipelineSyncSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PipelineSyncSpec_To_configbutler_PipelineSyncSpec(in, out, s)
+}
+
+func autoConvert_configbutler_PipelineSyncSpec_To_v1alpha1_PipelineSyncSpec(in *configbutler.PipelineSyncSpec, out *PipelineSyncSpec, s conversion.Scope) error {
+	*out = *(*PipelineSyncSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PipelineSyncSpec_To_v1alpha1_PipelineSyncSpec is an autogenerated conversion function.
+func Convert_configbutler_PipelineSyncSpec_To_v1alpha1_PipelineSyncSpec(in *configbutler.PipelineSyncSpec, out *PipelineSyncSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_PipelineSyncSpec_To_v1alpha1_PipelineSyncSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_PipelineSyncStatus_To_configbutler_PipelineSyncStatus(in *PipelineSyncStatus, out *configbutler.PipelineSyncStatus, s conversion.Scope) error {
+	*out = *(*configbutler.PipelineSyncStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_PipelineSyncStatus_To_configbutler_PipelineSyncStatus is an autogenerated conversion function.
+func Convert_v1alpha1_PipelineSyncStatus_To_configbutler_PipelineSyncStatus(in *PipelineSyncStatus, out *configbutler.PipelineSyncStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_PipelineSyncStatus_To_configbutler_PipelineSyncStatus(in, out, s)
+}
+
+func autoConvert_configbutler_PipelineSyncStatus_To_v1alpha1_PipelineSyncStatus(in *configbutler.PipelineSyncStatus, out *PipelineSyncStatus, s conversion.Scope) error {
+	*out = *(*PipelineSyncStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_PipelineSyncStatus_To_v1alpha1_PipelineSyncStatus is an autogenerated conversion function.
+func Convert_configbutler_PipelineSyncStatus_To_v1alpha1_PipelineSyncStatus(in *configbutler.PipelineSyncStatus, out *PipelineSyncStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_PipelineSyncStatus_To_v1alpha1_PipelineSyncStatus(in, out, s)
 }
 
 func autoConvert_v1alpha1_Progress_To_configbutler_Progress(in *Progress, out *configbutler.Progress, s conversion.Scope) error {
@@ -3154,6 +3637,100 @@ func autoConvert_configbutler_SyncError_To_v1alpha1_SyncError(in *configbutler.S
 // Convert_configbutler_SyncError_To_v1alpha1_SyncError is an autogenerated conversion function.
 func Convert_configbutler_SyncError_To_v1alpha1_SyncError(in *configbutler.SyncError, out *SyncError, s conversion.Scope) error {
 	return autoConvert_configbutler_SyncError_To_v1alpha1_SyncError(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncPipeline_To_configbutler_SyncPipeline(in *SyncPipeline, out *configbutler.SyncPipeline, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_SyncPipelineSpec_To_configbutler_SyncPipelineSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_SyncPipelineStatus_To_configbutler_SyncPipelineStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_SyncPipeline_To_configbutler_SyncPipeline is an autogenerated conversion function.
+func Convert_v1alpha1_SyncPipeline_To_configbutler_SyncPipeline(in *SyncPipeline, out *configbutler.SyncPipeline, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncPipeline_To_configbutler_SyncPipeline(in, out, s)
+}
+
+func autoConvert_configbutler_SyncPipeline_To_v1alpha1_SyncPipeline(in *configbutler.SyncPipeline, out *SyncPipeline, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_SyncPipelineSpec_To_v1alpha1_SyncPipelineSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_SyncPipelineStatus_To_v1alpha1_SyncPipelineStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_SyncPipeline_To_v1alpha1_SyncPipeline is an autogenerated conversion function.
+func Convert_configbutler_SyncPipeline_To_v1alpha1_SyncPipeline(in *configbutler.SyncPipeline, out *SyncPipeline, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncPipeline_To_v1alpha1_SyncPipeline(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncPipelineList_To_configbutler_SyncPipelineList(in *SyncPipelineList, out *configbutler.SyncPipelineList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]configbutler.SyncPipeline)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_SyncPipelineList_To_configbutler_SyncPipelineList is an autogenerated conversion function.
+func Convert_v1alpha1_SyncPipelineList_To_configbutler_SyncPipelineList(in *SyncPipelineList, out *configbutler.SyncPipelineList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncPipelineList_To_configbutler_SyncPipelineList(in, out, s)
+}
+
+func autoConvert_configbutler_SyncPipelineList_To_v1alpha1_SyncPipelineList(in *configbutler.SyncPipelineList, out *SyncPipelineList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]SyncPipeline)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_configbutler_SyncPipelineList_To_v1alpha1_SyncPipelineList is an autogenerated conversion function.
+func Convert_configbutler_SyncPipelineList_To_v1alpha1_SyncPipelineList(in *configbutler.SyncPipelineList, out *SyncPipelineList, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncPipelineList_To_v1alpha1_SyncPipelineList(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncPipelineSpec_To_configbutler_SyncPipelineSpec(in *SyncPipelineSpec, out *configbutler.SyncPipelineSpec, s conversion.Scope) error {
+	*out = *(*configbutler.SyncPipelineSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncPipelineSpec_To_configbutler_SyncPipelineSpec is an autogenerated conversion function.
+func Convert_v1alpha1_SyncPipelineSpec_To_configbutler_SyncPipelineSpec(in *SyncPipelineSpec, out *configbutler.SyncPipelineSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncPipelineSpec_To_configbutler_SyncPipelineSpec(in, out, s)
+}
+
+func autoConvert_configbutler_SyncPipelineSpec_To_v1alpha1_SyncPipelineSpec(in *configbutler.SyncPipelineSpec, out *SyncPipelineSpec, s conversion.Scope) error {
+	*out = *(*SyncPipelineSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncPipelineSpec_To_v1alpha1_SyncPipelineSpec is an autogenerated conversion function.
+func Convert_configbutler_SyncPipelineSpec_To_v1alpha1_SyncPipelineSpec(in *configbutler.SyncPipelineSpec, out *SyncPipelineSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncPipelineSpec_To_v1alpha1_SyncPipelineSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_SyncPipelineStatus_To_configbutler_SyncPipelineStatus(in *SyncPipelineStatus, out *configbutler.SyncPipelineStatus, s conversion.Scope) error {
+	*out = *(*configbutler.SyncPipelineStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_SyncPipelineStatus_To_configbutler_SyncPipelineStatus is an autogenerated conversion function.
+func Convert_v1alpha1_SyncPipelineStatus_To_configbutler_SyncPipelineStatus(in *SyncPipelineStatus, out *configbutler.SyncPipelineStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SyncPipelineStatus_To_configbutler_SyncPipelineStatus(in, out, s)
+}
+
+func autoConvert_configbutler_SyncPipelineStatus_To_v1alpha1_SyncPipelineStatus(in *configbutler.SyncPipelineStatus, out *SyncPipelineStatus, s conversion.Scope) error {
+	*out = *(*SyncPipelineStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_SyncPipelineStatus_To_v1alpha1_SyncPipelineStatus is an autogenerated conversion function.
+func Convert_configbutler_SyncPipelineStatus_To_v1alpha1_SyncPipelineStatus(in *configbutler.SyncPipelineStatus, out *SyncPipelineStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_SyncPipelineStatus_To_v1alpha1_SyncPipelineStatus(in, out, s)
 }
 
 func autoConvert_v1alpha1_SyncPlan_To_configbutler_SyncPlan(in *SyncPlan, out *configbutler.SyncPlan, s conversion.Scope) error {

@@ -26,6 +26,9 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&GitDestinationList{}, func(obj interface{}) { SetObjectDefaults_GitDestinationList(obj.(*GitDestinationList)) })
 	scheme.AddTypeDefaultingFunc(&GitRepoConfig{}, func(obj interface{}) { SetObjectDefaults_GitRepoConfig(obj.(*GitRepoConfig)) })
 	scheme.AddTypeDefaultingFunc(&GitRepoConfigList{}, func(obj interface{}) { SetObjectDefaults_GitRepoConfigList(obj.(*GitRepoConfigList)) })
+	scheme.AddTypeDefaultingFunc(&PipelineSync{}, func(obj interface{}) { SetObjectDefaults_PipelineSync(obj.(*PipelineSync)) })
+	scheme.AddTypeDefaultingFunc(&SyncPipeline{}, func(obj interface{}) { SetObjectDefaults_SyncPipeline(obj.(*SyncPipeline)) })
+	scheme.AddTypeDefaultingFunc(&SyncPipelineList{}, func(obj interface{}) { SetObjectDefaults_SyncPipelineList(obj.(*SyncPipelineList)) })
 	scheme.AddTypeDefaultingFunc(&SyncPolicy{}, func(obj interface{}) { SetObjectDefaults_SyncPolicy(obj.(*SyncPolicy)) })
 	scheme.AddTypeDefaultingFunc(&SyncPolicyList{}, func(obj interface{}) { SetObjectDefaults_SyncPolicyList(obj.(*SyncPolicyList)) })
 	scheme.AddTypeDefaultingFunc(&SyncRequest{}, func(obj interface{}) { SetObjectDefaults_SyncRequest(obj.(*SyncRequest)) })
@@ -158,6 +161,91 @@ func SetObjectDefaults_GitRepoConfigList(in *GitRepoConfigList) {
 	for i := range in.Items {
 		a := &in.Items[i]
 		SetObjectDefaults_GitRepoConfig(a)
+	}
+}
+
+func SetObjectDefaults_PipelineSync(in *PipelineSync) {
+	if in.Spec.Scope == "" {
+		in.Spec.Scope = PipelineScope(PipelineScopeAll)
+	}
+}
+
+func SetObjectDefaults_SyncPipeline(in *SyncPipeline) {
+	if in.Spec.CustomResourceDefinitions.Enabled == nil {
+		var ptrVar1 bool = true
+		in.Spec.CustomResourceDefinitions.Enabled = &ptrVar1
+	}
+	SetDefaults_InstanceSource(&in.Spec.Instances)
+	if in.Spec.Instances.Enabled == nil {
+		var ptrVar1 bool = true
+		in.Spec.Instances.Enabled = &ptrVar1
+	}
+	if in.Spec.Mode == "" {
+		in.Spec.Mode = PipelineMode(PipelineModeWatch)
+	}
+	if in.Spec.PollInterval == nil {
+		if err := json.Unmarshal([]byte(`"5m"`), &in.Spec.PollInterval); err != nil {
+			panic(err)
+		}
+	}
+	if in.Spec.Debounce == nil {
+		if err := json.Unmarshal([]byte(`"10s"`), &in.Spec.Debounce); err != nil {
+			panic(err)
+		}
+	}
+	if in.Spec.Batch.MaxItems == nil {
+		var ptrVar1 int32 = 50
+		in.Spec.Batch.MaxItems = &ptrVar1
+	}
+	if in.Spec.Batch.MaxWait == nil {
+		if err := json.Unmarshal([]byte(`"5s"`), &in.Spec.Batch.MaxWait); err != nil {
+			panic(err)
+		}
+	}
+	if in.Spec.ResyncInterval == nil {
+		if err := json.Unmarshal([]byte(`"1h"`), &in.Spec.ResyncInterval); err != nil {
+			panic(err)
+		}
+	}
+	for i := range in.Spec.Sinks {
+		a := &in.Spec.Sinks[i]
+		if a.HTTP != nil {
+			SetDefaults_HTTPSink(a.HTTP)
+			if a.HTTP.Timeout == nil {
+				if err := json.Unmarshal([]byte(`"30s"`), &a.HTTP.Timeout); err != nil {
+					panic(err)
+				}
+			}
+		}
+		if a.Job != nil {
+			if a.Job.ServiceAccountName == "" {
+				a.Job.ServiceAccountName = "default"
+			}
+			if a.Job.ConcurrencyPolicy == "" {
+				a.Job.ConcurrencyPolicy = PipelineConcurrencyPolicy(PipelineConcurrencyForbid)
+			}
+		}
+		if a.Retry.MaxAttempts == nil {
+			var ptrVar1 int32 = 0
+			a.Retry.MaxAttempts = &ptrVar1
+		}
+		if a.Retry.Backoff == nil {
+			if err := json.Unmarshal([]byte(`"1s"`), &a.Retry.Backoff); err != nil {
+				panic(err)
+			}
+		}
+		if a.Retry.MaxBackoff == nil {
+			if err := json.Unmarshal([]byte(`"5m"`), &a.Retry.MaxBackoff); err != nil {
+				panic(err)
+			}
+		}
+	}
+}
+
+func SetObjectDefaults_SyncPipelineList(in *SyncPipelineList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_SyncPipeline(a)
 	}
 }
 

@@ -144,6 +144,11 @@ func (in ConflictResolutionSpec) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in DefinitionSource) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DefinitionSource"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in DependencyCount) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DependencyCount"
 }
@@ -279,6 +284,11 @@ func (in GitRepoConfigStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in HTTPSink) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.HTTPSink"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in IgnoreRule) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IgnoreRule"
 }
@@ -291,6 +301,16 @@ func (in IgnoreTarget) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in IngressHosts) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IngressHosts"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in InstanceSource) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.InstanceSource"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in JobSink) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.JobSink"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -364,8 +384,58 @@ func (in PendingEnvironmentRequest) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PendingPipelineRequest) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingPipelineRequest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PendingSync) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingSync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PipelineBatch) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineBatch"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PipelineRetry) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineRetry"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PipelineRun) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineRun"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PipelineRunSink) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineRunSink"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PipelineSink) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineSink"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PipelineSinkStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineSinkStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PipelineSync) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineSync"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PipelineSyncSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineSyncSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PipelineSyncStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineSyncStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -461,6 +531,26 @@ func (in SuspendedWork) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SyncError) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncError"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncPipeline) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPipeline"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncPipelineList) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPipelineList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncPipelineSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPipelineSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SyncPipelineStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPipelineStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

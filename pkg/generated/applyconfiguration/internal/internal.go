@@ -412,6 +412,25 @@ var schemaYAML = typed.YAMLObject(`types:
           keys:
           - kind
           - name
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DefinitionSource
+  map:
+    fields:
+    - name: enabled
+      type:
+        scalar: boolean
+      default: true
+    - name: exclude
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: include
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DependencyCount
   map:
     fields:
@@ -827,6 +846,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.HTTPSink
+  map:
+    fields:
+    - name: caBundle
+      type:
+        scalar: string
+    - name: collection
+      type:
+        scalar: string
+    - name: format
+      type:
+        scalar: string
+      default: ""
+    - name: secretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference
+    - name: timeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 30s
+    - name: url
+      type:
+        scalar: string
+      default: ""
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IgnoreRule
   map:
     fields:
@@ -868,6 +911,43 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: Omit
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.InstanceSource
+  map:
+    fields:
+    - name: enabled
+      type:
+        scalar: boolean
+      default: true
+    - name: exclude
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: resources
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.JobSink
+  map:
+    fields:
+    - name: concurrencyPolicy
+      type:
+        scalar: string
+      default: Forbid
+    - name: namespace
+      type:
+        scalar: string
+      default: ""
+    - name: serviceAccountName
+      type:
+        scalar: string
+      default: default
+    - name: template
+      type:
+        namedType: __untyped_atomic_
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference
   map:
     fields:
@@ -970,6 +1050,27 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingPipelineRequest
+  map:
+    fields:
+    - name: actor
+      type:
+        scalar: string
+      default: ""
+    - name: full
+      type:
+        scalar: boolean
+    - name: id
+      type:
+        scalar: string
+      default: ""
+    - name: scope
+      type:
+        scalar: string
+      default: ""
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingSync
   map:
     fields:
@@ -989,6 +1090,143 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineBatch
+  map:
+    fields:
+    - name: maxItems
+      type:
+        scalar: numeric
+      default: 50
+    - name: maxWait
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 5s
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineRetry
+  map:
+    fields:
+    - name: backoff
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 1s
+    - name: maxAttempts
+      type:
+        scalar: numeric
+      default: 0
+    - name: maxBackoff
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 5m
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineRun
+  map:
+    fields:
+    - name: actor
+      type:
+        scalar: string
+    - name: done
+      type:
+        scalar: numeric
+    - name: finishedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: full
+      type:
+        scalar: boolean
+    - name: id
+      type:
+        scalar: string
+      default: ""
+    - name: phase
+      type:
+        scalar: string
+      default: ""
+    - name: scope
+      type:
+        scalar: string
+      default: ""
+    - name: sinks
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineRunSink
+          elementRelationship: associative
+          keys:
+          - name
+    - name: startedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: total
+      type:
+        scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineRunSink
+  map:
+    fields:
+    - name: answer
+      type:
+        scalar: string
+    - name: done
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: rejected
+      type:
+        scalar: numeric
+    - name: total
+      type:
+        scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineSink
+  map:
+    fields:
+    - name: http
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.HTTPSink
+    - name: job
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.JobSink
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: retry
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineRetry
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineSinkStatus
+  map:
+    fields:
+    - name: delivered
+      type:
+        scalar: numeric
+    - name: failures
+      type:
+        scalar: numeric
+    - name: lastAnswer
+      type:
+        scalar: string
+    - name: lastDeliveryItems
+      type:
+        scalar: numeric
+    - name: lastDeliveryTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastError
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncError
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: nextAttemptTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: pending
+      type:
+        scalar: numeric
+    - name: rejected
+      type:
+        scalar: numeric
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PushPolicy
   map:
     fields:
@@ -1126,6 +1364,123 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPipeline
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPipelineSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPipelineStatus
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPipelineSpec
+  map:
+    fields:
+    - name: batch
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineBatch
+      default: {}
+    - name: customResourceDefinitions
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DefinitionSource
+      default: {}
+    - name: debounce
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 10s
+    - name: instances
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.InstanceSource
+      default: {}
+    - name: mode
+      type:
+        scalar: string
+      default: Watch
+    - name: pollInterval
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 5m
+    - name: resyncInterval
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 1h
+    - name: sinks
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineSink
+          elementRelationship: associative
+          keys:
+          - name
+    - name: suspend
+      type:
+        scalar: boolean
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPipelineStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: currentRun
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineRun
+    - name: editedBy
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AutomatedBy
+    - name: lastError
+      type:
+        scalar: string
+    - name: lastResyncTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastRun
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineRun
+    - name: objects
+      type:
+        scalar: numeric
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: pending
+      type:
+        scalar: numeric
+    - name: pendingRequests
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingPipelineRequest
+          elementRelationship: associative
+          keys:
+          - id
+    - name: sinks
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PipelineSinkStatus
+          elementRelationship: associative
+          keys:
+          - name
+    - name: watchedTypes
+      type:
+        scalar: numeric
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicy
   map:
     fields:
@@ -1557,6 +1912,18 @@ var schemaYAML = typed.YAMLObject(`types:
     elementRelationship: atomic
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Time
   scalar: untyped
+- name: io.k8s.apimachinery.pkg.runtime.RawExtension
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
 - name: __untyped_atomic_
   scalar: untyped
   list:

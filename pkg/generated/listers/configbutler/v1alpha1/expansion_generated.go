@@ -65,6 +65,10 @@ type GitRepoConfigListerExpansion interface{}
 // GitRepoConfigNamespaceLister.
 type GitRepoConfigNamespaceListerExpansion interface{}
 
+// SyncPipelineListerExpansion allows custom methods to be added to
+// SyncPipelineLister.
+type SyncPipelineListerExpansion interface{}
+
 // SyncPolicyListerExpansion allows custom methods to be added to
 // SyncPolicyLister.
 type SyncPolicyListerExpansion interface{}

@@ -27,6 +27,8 @@ type Interface interface {
 	GitDestinationStatuses() TypedGitDestinationStatusInformer
 	// GitRepoConfigs returns a GitRepoConfigInformer.
 	GitRepoConfigs() TypedGitRepoConfigInformer
+	// SyncPipelines returns a SyncPipelineInformer.
+	SyncPipelines() TypedSyncPipelineInformer
 	// SyncPolicies returns a SyncPolicyInformer.
 	SyncPolicies() TypedSyncPolicyInformer
 	// SyncStatuses returns a SyncStatusInformer.
@@ -84,6 +86,11 @@ func (v *version) GitDestinationStatuses() TypedGitDestinationStatusInformer {
 // GitRepoConfigs returns a TypedGitRepoConfigInformer.
 func (v *version) GitRepoConfigs() TypedGitRepoConfigInformer {
 	return &gitRepoConfigInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// SyncPipelines returns a TypedSyncPipelineInformer.
+func (v *version) SyncPipelines() TypedSyncPipelineInformer {
+	return &syncPipelineInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }
 
 // SyncPolicies returns a TypedSyncPolicyInformer.

@@ -23,6 +23,7 @@ type ConfigbutlerV1alpha1Interface interface {
 	GitDestinationsGetter
 	GitDestinationStatusesGetter
 	GitRepoConfigsGetter
+	SyncPipelinesGetter
 	SyncPoliciesGetter
 	SyncStatusesGetter
 	WatchRulesGetter
@@ -63,6 +64,10 @@ func (c *ConfigbutlerV1alpha1Client) GitDestinationStatuses(namespace string) Gi
 
 func (c *ConfigbutlerV1alpha1Client) GitRepoConfigs(namespace string) GitRepoConfigInterface {
 	return newGitRepoConfigs(c, namespace)
+}
+
+func (c *ConfigbutlerV1alpha1Client) SyncPipelines() SyncPipelineInterface {
+	return newSyncPipelines(c)
 }
 
 func (c *ConfigbutlerV1alpha1Client) SyncPolicies() SyncPolicyInterface {

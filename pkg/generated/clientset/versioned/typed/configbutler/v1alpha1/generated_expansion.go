@@ -21,6 +21,8 @@ type GitDestinationStatusExpansion interface{}
 
 type GitRepoConfigExpansion interface{}
 
+type SyncPipelineExpansion interface{}
+
 type SyncPolicyExpansion interface{}
 
 type SyncStatusExpansion interface{}

@@ -47,6 +47,10 @@ func (c *FakeConfigbutlerV1alpha1) GitRepoConfigs(namespace string) v1alpha1.Git
 	return newFakeGitRepoConfigs(c, namespace)
 }
 
+func (c *FakeConfigbutlerV1alpha1) SyncPipelines() v1alpha1.SyncPipelineInterface {
+	return newFakeSyncPipelines(c)
+}
+
 func (c *FakeConfigbutlerV1alpha1) SyncPolicies() v1alpha1.SyncPolicyInterface {
 	return newFakeSyncPolicies(c)
 }

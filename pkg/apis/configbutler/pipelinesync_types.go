@@ -1,0 +1,30 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configbutler
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// PipelineSync asks for what a SyncPipeline selects to be listed and sent now, and is the answer. It is created at the
+// subresource sync of the pipeline and is not stored.
+type PipelineSync struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Spec   PipelineSyncSpec
+	Status PipelineSyncStatus
+}
+
+// PipelineSyncSpec says what is sent.
+type PipelineSyncSpec struct {
+	Scope PipelineScope
+	Full  bool
+}
+
+// PipelineSyncStatus is what became of a request.
+type PipelineSyncStatus struct {
+	Accepted bool
+	Message  string
+	Run      *PipelineRun
+}

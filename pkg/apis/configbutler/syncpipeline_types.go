@@ -1,0 +1,129 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package configbutler
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// SyncPipeline tells other systems what the cluster can do and what runs in it: which CustomResourceDefinitions there are,
+// and which objects of the types chosen, by name, labels and annotations. It sends what has been added, changed or removed,
+// and never what objects hold.
+type SyncPipeline struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Spec   SyncPipelineSpec
+	Status SyncPipelineStatus
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// SyncPipelineList is a list of SyncPipelines.
+type SyncPipelineList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []SyncPipeline
+}
+
+// SyncPipelineSpec says what is sent, to whom and when. Definitions, instances or both are enabled.
+type SyncPipelineSpec struct {
+	CustomResourceDefinitions DefinitionSource
+	Instances                 InstanceSource
+	Mode                      PipelineMode
+	PollInterval              *metav1.Duration
+	Debounce                  *metav1.Duration
+	Batch                     PipelineBatch
+	ResyncInterval            *metav1.Duration
+	Sinks                     []PipelineSink
+	Suspend                   bool
+}
+
+// DefinitionSource chooses CustomResourceDefinitions.
+type DefinitionSource struct {
+	Enabled *bool
+	Include []string
+	Exclude []string
+}
+
+// InstanceSource chooses types of objects.
+type InstanceSource struct {
+	Enabled   *bool
+	Resources []string
+	Exclude   []string
+}
+
+// PipelineMode is a way to notice changes.
+type PipelineMode string
+
+const (
+	// PipelineModeWatch notices changes as they come.
+	PipelineModeWatch PipelineMode = "Watch"
+	// PipelineModePoll lists everything from time to time.
+	PipelineModePoll PipelineMode = "Poll"
+)
+
+// PipelineBatch bounds what travels together.
+type PipelineBatch struct {
+	MaxItems *int32
+	MaxWait  *metav1.Duration
+}
+
+// PipelineSink is somebody who is told. It has either http or job.
+type PipelineSink struct {
+	Name  string
+	HTTP  *HTTPSink
+	Job   *JobSink
+	Retry PipelineRetry
+}
+
+// HTTPSink is a server that is told.
+type HTTPSink struct {
+	URL        string
+	Format     PipelineFormat
+	Collection string
+	SecretRef  *NamespacedObjectReference
+	CABundle   []byte
+	Timeout    *metav1.Duration
+}
+
+// PipelineFormat is what a server understands.
+type PipelineFormat string
+
+const (
+	// PipelineFormatClusterWhisperer is the API of cluster-whisperer.
+	PipelineFormatClusterWhisperer PipelineFormat = "ClusterWhisperer"
+	// PipelineFormatDotAI is the API of dot-ai.
+	PipelineFormatDotAI PipelineFormat = "DotAI"
+	// PipelineFormatCloudEvents is CloudEvents 1.0 over HTTP in binary mode, one event for each batch.
+	PipelineFormatCloudEvents PipelineFormat = "CloudEvents"
+)
+
+// JobSink starts a Job for each batch. The batch is the file /etc/slipstream/batch/batch.json in each container, whose path
+// is in the environment variable SLIPSTREAM_BATCH.
+type JobSink struct {
+	Namespace          string
+	ServiceAccountName string
+	Template           runtime.RawExtension
+	ConcurrencyPolicy  PipelineConcurrencyPolicy
+}
+
+// PipelineConcurrencyPolicy says whether Jobs of one sink may run at the same time.
+type PipelineConcurrencyPolicy string
+
+const (
+	// PipelineConcurrencyForbid has each Job wait for the one before.
+	PipelineConcurrencyForbid PipelineConcurrencyPolicy = "Forbid"
+	// PipelineConcurrencyAllow makes Jobs as batches come.
+	PipelineConcurrencyAllow PipelineConcurrencyPolicy = "Allow"
+)
+
+// PipelineRetry says how often and when a batch that failed is sent again.
+type PipelineRetry struct {
+	MaxAttempts *int32
+	Backoff     *metav1.Duration
+	MaxBackoff  *metav1.Duration
+}
