@@ -118,7 +118,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 		_, exists := c.namespaces.Get(namespace)
 		return exists
 	}, c.builder)
-	c.reader = &reader{client: edge.dynamic, lister: source.NewLister(edge.dynamic), types: c.catalogue.Snapshot}
+	c.reader = &reader{client: edge.dynamic, lister: source.NewLister(source.Objects(edge.dynamic)), types: c.catalogue.Snapshot}
 	c.events = newEvents(edge.events, func() bool { return c.policy().Suspend.CatalogNotices })
 	c.keeper = &keeper{
 		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, unseen: c.unseen, clock: config.Clock,
@@ -126,7 +126,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 		source:    c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events, naming: newNaming(config),
 		author: c.authors.FindSince,
 	}
-	c.streams = source.NewStreams(edge.dynamic, (*watchHandler)(c))
+	c.streams = source.NewStreams(source.Objects(edge.dynamic), (*watchHandler)(c))
 	return c, c.listen()
 }
 

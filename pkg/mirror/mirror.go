@@ -139,10 +139,11 @@ func newMirror(config Config) (*mirror, error) {
 	m.permissions = &permissions{
 		standing: standing, resolver: &Resolver{Catalogue: m.catalogue, Policy: config.Policy}, of: map[types.UID]judgement{},
 	}
-	m.streams = source.NewStreams(clients.Dynamic, (*watchHandler)(m))
+	objects := source.Objects(clients.Dynamic)
+	m.streams = source.NewStreams(objects, (*watchHandler)(m))
 	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config)}
 	m.services = &branchServices{
-		pushes: &pushLog{table: config.Store.Table("pushes")}, landings: config.Landings, lister: source.NewLister(clients.Dynamic),
+		pushes: &pushLog{table: config.Store.Table("pushes")}, landings: config.Landings, lister: source.NewLister(objects),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
 		remote: m.remote, signer: m.repositories.signer, running: m.running, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
 		writes: m.writes, author: m.router.authors.joiner.Find,

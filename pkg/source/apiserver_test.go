@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // apiServer speaks the list and watch protocol of Kubernetes for widgets in the namespace shop: versions, paging,
@@ -31,10 +35,41 @@ type apiServer struct {
 	refusal  *metav1.Status
 	error    *metav1.Status
 	requests []string
+	accepted []string
 	watches  int
 }
 
-func newAPIServer(t *testing.T) (*apiServer, dynamic.Interface) {
+// eachReader runs a test with a server of its own for each way to read.
+func eachReader(t *testing.T, test func(*testing.T, *apiServer, source.Reader)) {
+	t.Run("objects", func(t *testing.T) {
+		server, config := newAPIServer(t)
+		test(t, server, objects(t, config))
+	})
+	t.Run("metadata", func(t *testing.T) {
+		server, config := newAPIServer(t)
+		test(t, server, metadataOnly(t, config))
+	})
+}
+
+func objects(t *testing.T, config *rest.Config) source.Reader {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source.Objects(client)
+}
+
+func metadataOnly(t *testing.T, config *rest.Config) source.Reader {
+	t.Helper()
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source.Metadata(client)
+}
+
+func newAPIServer(t *testing.T) (*apiServer, *rest.Config) {
 	t.Helper()
 	s := &apiServer{objects: map[string]*unstructured.Unstructured{}, version: 100, changed: make(chan struct{})}
 	server := httptest.NewServer(s)
@@ -42,11 +77,7 @@ func newAPIServer(t *testing.T) (*apiServer, dynamic.Interface) {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, client
+	return s, &rest.Config{Host: server.URL, QPS: -1}
 }
 
 // happen makes one change and returns its resourceVersion.
@@ -128,6 +159,13 @@ func (s *apiServer) seen() []string {
 	return slices.Clone(s.requests)
 }
 
+// accept returns the Accept headers of the requests.
+func (s *apiServer) accept() []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.accepted)
+}
+
 func widget(name string, version int) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion("example.com/v1")
@@ -135,7 +173,19 @@ func widget(name string, version int) *unstructured.Unstructured {
 	object.SetNamespace("shop")
 	object.SetName(name)
 	object.SetResourceVersion(strconv.Itoa(version))
+	object.SetLabels(map[string]string{"tier": "front"})
+	object.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:pin":{}}}`),
+	}})
+	object.Object["data"] = map[string]any{"pin": "4711"}
 	return object
+}
+
+// asMetadata is what the API server makes of an object for those who ask for nothing but its metadata.
+func asMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": object.Object["metadata"],
+	}}
 }
 
 func status(code int32, reason metav1.StatusReason, message string) *metav1.Status {
@@ -154,6 +204,7 @@ func expired(token string) *metav1.Status {
 func (s *apiServer) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	s.mutex.Lock()
 	s.requests = append(s.requests, request.URL.RequestURI())
+	s.accepted = append(s.accepted, request.Header.Get("Accept"))
 	refusal := s.refusal
 	s.mutex.Unlock()
 	query := request.URL.Query()
@@ -165,8 +216,12 @@ func (s *apiServer) ServeHTTP(response http.ResponseWriter, request *http.Reques
 	case query.Get("watch") == "true":
 		s.watch(response, request)
 	default:
-		s.list(response, query.Get("limit"), query.Get("continue"))
+		s.list(response, query, wantsMetadata(request))
 	}
+}
+
+func wantsMetadata(request *http.Request) bool {
+	return strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadata")
 }
 
 func answer(response http.ResponseWriter, code int, body any) {
@@ -176,7 +231,8 @@ func answer(response http.ResponseWriter, code int, body any) {
 }
 
 // list continues with tokens VERSION:NAME, and the version 0 stands for the present one.
-func (s *apiServer) list(response http.ResponseWriter, limit, token string) {
+func (s *apiServer) list(response http.ResponseWriter, query url.Values, metadataOnly bool) {
+	limit, token := query.Get("limit"), query.Get("continue")
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	version, after, _ := strings.Cut(token, ":")
@@ -198,7 +254,15 @@ func (s *apiServer) list(response http.ResponseWriter, limit, token string) {
 			list.SetContinue(strconv.Itoa(s.version) + ":" + last)
 			break
 		}
-		list.Items = append(list.Items, *s.objects[name])
+		object := s.objects[name]
+		if metadataOnly {
+			object = asMetadata(object)
+		}
+		list.Items = append(list.Items, *object)
+	}
+	if metadataOnly {
+		list.SetAPIVersion("meta.k8s.io/v1")
+		list.SetKind("PartialObjectMetadataList")
 	}
 	answer(response, http.StatusOK, list)
 }
@@ -233,7 +297,7 @@ func (s *apiServer) watch(response http.ResponseWriter, request *http.Request) {
 	for {
 		events, failure, changed := s.since(from)
 		for _, event := range events {
-			_ = encoder.Encode(event)
+			_ = encoder.Encode(shown(event, wantsMetadata(request)))
 			from = versionOf(event)
 		}
 		if failure != nil {
@@ -261,10 +325,22 @@ func (s *apiServer) since(version int) ([]metav1.WatchEvent, *metav1.Status, <-c
 	return events, s.error, s.changed
 }
 
-func versionOf(event metav1.WatchEvent) int {
+// shown is an event as it is sent.
+func shown(event metav1.WatchEvent, metadataOnly bool) metav1.WatchEvent {
+	if metadataOnly {
+		event.Object.Raw, _ = json.Marshal(asMetadata(objectOf(event)))
+	}
+	return event
+}
+
+func objectOf(event metav1.WatchEvent) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	_ = object.UnmarshalJSON(event.Object.Raw)
-	version, _ := strconv.Atoi(object.GetResourceVersion())
+	return object
+}
+
+func versionOf(event metav1.WatchEvent) int {
+	version, _ := strconv.Atoi(objectOf(event).GetResourceVersion())
 	return version
 }
 

@@ -9,6 +9,8 @@
 //   - Streams: one watch per resource type and namespace scope, shared by all consumers, forwarded to a Handler.
 //   - Lister: the objects of one type, page by page, to compare with what a consumer has recorded.
 //
+// Streams and Listers read whole objects or, where nothing else is needed, metadata alone, as their Reader does.
+//
 // Namespaces adds the labels that namespace selectors need.
 //
 // # Why nothing is lost

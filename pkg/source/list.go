@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 )
 
 // pageSize is how many objects one request of a list asks for, as in client-go's own pager.
@@ -19,12 +18,12 @@ const pageSize = 500
 
 // Lister reads the objects of a type.
 type Lister struct {
-	client dynamic.Interface
+	reader Reader
 }
 
-// NewLister returns a lister that reads through the client.
-func NewLister(client dynamic.Interface) *Lister {
-	return &Lister{client: client}
+// NewLister returns a lister of what the reader reads.
+func NewLister(reader Reader) *Lister {
+	return &Lister{reader: reader}
 }
 
 // List calls each for every object of the watch, in the order of namespace and name and each at most once, and holds
@@ -77,7 +76,7 @@ func (l *Lister) page(ctx context.Context, watch Watch, options metav1.ListOptio
 func (l *Lister) request(ctx context.Context, watch Watch, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return resourceInterface(l.client, watch).List(ctx, options)
+	return l.reader.list(ctx, watch, options)
 }
 
 // isExpired holds for both reasons that come with HTTP status 410.

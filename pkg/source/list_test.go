@@ -27,68 +27,71 @@ func fill(server *apiServer) (names []string) {
 }
 
 func TestListReadsPageByPage(t *testing.T) {
-	server, client := newAPIServer(t)
-	want := fill(server)
-	var got []string
-	version, err := source.NewLister(client).List(t.Context(), shopWidgets, func(object *unstructured.Unstructured) error {
-		got = append(got, object.GetName())
-		return nil
+	eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+		want := fill(server)
+		var got []string
+		version, err := source.NewLister(reader).List(t.Context(), shopWidgets, func(object *unstructured.Unstructured) error {
+			got = append(got, object.GetName())
+			return nil
+		})
+		if err != nil || strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("got %d objects, %v; want %d in order", len(got), err, len(want))
+		}
+		if want := fmt.Sprint(100 + len(want)); version != want {
+			t.Errorf("resourceVersion: got %s, want %s", version, want)
+		}
+		if requests := server.seen(); len(requests) != 3 || !strings.Contains(requests[0], "/namespaces/shop/widgets?limit=500") {
+			t.Errorf("requests: got %v, want three of 500 objects", requests)
+		}
 	})
-	if err != nil || strings.Join(got, " ") != strings.Join(want, " ") {
-		t.Errorf("got %d objects, %v; want %d in order", len(got), err, len(want))
-	}
-	if want := fmt.Sprint(100 + len(want)); version != want {
-		t.Errorf("resourceVersion: got %s, want %s", version, want)
-	}
-	if requests := server.seen(); len(requests) != 3 || !strings.Contains(requests[0], "/namespaces/shop/widgets?limit=500") {
-		t.Errorf("requests: got %v, want three of 500 objects", requests)
-	}
 }
 
 // What changes behind the reader's back after the history was compacted is in the watch; the rest must be in the list.
 func TestListGoesOnAtThePresentWhenItsVersionExpires(t *testing.T) {
-	server, client := newAPIServer(t)
-	names := fill(server)
-	seen := map[string]int{}
-	version, err := source.NewLister(client).List(t.Context(), shopWidgets, func(object *unstructured.Unstructured) error {
-		if len(seen) == 10 {
-			server.happen("DELETED", names[0])
-			server.happen("ADDED", "w99999")
-			server.compact(expired(""))
+	eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+		names := fill(server)
+		seen := map[string]int{}
+		version, err := source.NewLister(reader).List(t.Context(), shopWidgets, func(object *unstructured.Unstructured) error {
+			if len(seen) == 10 {
+				server.happen("DELETED", names[0])
+				server.happen("ADDED", "w99999")
+				server.compact(expired(""))
+			}
+			seen[object.GetName()]++
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[object.GetName()]++
-		return nil
+		if want := fmt.Sprint(100 + len(names)); version != want {
+			t.Errorf("resourceVersion: got %s, want that of the first page, %s", version, want)
+		}
+		for _, name := range append(names, "w99999") {
+			if seen[name] != 1 {
+				t.Errorf("%s came %d times, want once", name, seen[name])
+			}
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := fmt.Sprint(100 + len(names)); version != want {
-		t.Errorf("resourceVersion: got %s, want that of the first page, %s", version, want)
-	}
-	for _, name := range append(names, "w99999") {
-		if seen[name] != 1 {
-			t.Errorf("%s came %d times, want once", name, seen[name])
-		}
-	}
 }
 
 func TestListErrors(t *testing.T) {
-	server, client := newAPIServer(t)
-	fill(server)
-	lister := source.NewLister(client)
-	stop := errors.New("enough")
-	_, err := lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return stop })
-	if !errors.Is(err, stop) || err.Error() != stop.Error() {
-		t.Errorf("got %v, want the caller's error as it is", err)
-	}
-	server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
-	_, err = lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil })
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "listing widgets.example.com/v1 in shop") {
-		t.Errorf("got %v, want Forbidden", err)
-	}
-	server.refuse(expired("0:w00001"))
-	_, err = lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil })
-	if !apierrors.IsResourceExpired(err) {
-		t.Errorf("got %v, want the expired resource", err)
-	}
+	eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+		fill(server)
+		lister := source.NewLister(reader)
+		stop := errors.New("enough")
+		_, err := lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return stop })
+		if !errors.Is(err, stop) || err.Error() != stop.Error() {
+			t.Errorf("got %v, want the caller's error as it is", err)
+		}
+		server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
+		_, err = lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil })
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "listing widgets.example.com/v1 in shop") {
+			t.Errorf("got %v, want Forbidden", err)
+		}
+		server.refuse(expired("0:w00001"))
+		_, err = lister.List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil })
+		if !apierrors.IsResourceExpired(err) {
+			t.Errorf("got %v, want the expired resource", err)
+		}
+	})
 }

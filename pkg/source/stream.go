@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -27,9 +26,9 @@ const requestTimeout = time.Minute
 // bookmarks, timeouts, retries and backoff. It wants to list before it watches: here that is a list of one object,
 // which proves that the type is there and may be read, and whose resourceVersion is a safe start for the watch.
 type stream struct {
-	watch    Watch
-	resource dynamic.ResourceInterface
-	handler  Handler
+	watch   Watch
+	reader  Reader
+	handler Handler
 
 	mutex sync.Mutex
 	// position is up to where everything has been delivered; empty before the first start.
@@ -45,15 +44,8 @@ type stream struct {
 	ended    bool
 }
 
-func newStream(watch Watch, client dynamic.Interface, handler Handler) *stream {
-	return &stream{watch: watch, resource: resourceInterface(client, watch), handler: handler}
-}
-
-func resourceInterface(client dynamic.Interface, watch Watch) dynamic.ResourceInterface {
-	if watch.Namespace == "" {
-		return client.Resource(watch.Resource)
-	}
-	return client.Resource(watch.Resource).Namespace(watch.Namespace)
+func newStream(watch Watch, reader Reader, handler Handler) *stream {
+	return &stream{watch: watch, reader: reader, handler: handler}
 }
 
 // run returns when ctx ends, after the last call of the handler.
@@ -80,7 +72,7 @@ func (headOnly) IsWatchListSemanticsUnSupported() bool { return true }
 func (s *stream) head(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := s.resource.List(bounded, metav1.ListOptions{Limit: 1})
+	list, err := s.reader.list(bounded, s.watch, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		s.failed(ctx, err)
 		return nil, err
@@ -128,13 +120,18 @@ func (s *stream) setExpired() {
 
 // open opens a watch whose errors the stream sees: the Reflector handles them, but keeps some to itself.
 func (s *stream) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	opened, err := s.resource.Watch(ctx, options)
+	opened, err := s.reader.watch(ctx, s.watch, options)
 	if err != nil {
 		s.failed(ctx, err)
 		return nil, err
 	}
 	s.report(nil)
-	return newObservedWatch(ctx, opened, func(err error) { s.failed(ctx, err) }), nil
+	return newRelayedWatch(ctx, opened, func(event watch.Event) watch.Event {
+		if event.Type == watch.Error {
+			s.failed(ctx, apierrors.FromObject(event.Object))
+		}
+		return event
+	}), nil
 }
 
 // failed takes note of an error. Expired is not a failure: the stream starts again at once, with Listed.
@@ -231,42 +228,4 @@ func (f *forwarder) forward(operation Operation, object any) error {
 	}
 	f.changed(Change{Operation: operation, Object: full})
 	return nil
-}
-
-// observedWatch passes the events of a watch on and tells an observer about errors among them.
-type observedWatch struct {
-	watch.Interface
-	results  chan watch.Event
-	stop     context.CancelFunc
-	observed func(error)
-}
-
-func newObservedWatch(ctx context.Context, inner watch.Interface, observed func(error)) *observedWatch {
-	ctx, cancel := context.WithCancel(ctx)
-	w := &observedWatch{Interface: inner, results: make(chan watch.Event), stop: cancel, observed: observed}
-	go w.pass(ctx)
-	return w
-}
-
-// ResultChan is closed when the inner watch ends or after Stop.
-func (w *observedWatch) ResultChan() <-chan watch.Event { return w.results }
-
-// Stop may be called more than once.
-func (w *observedWatch) Stop() {
-	w.stop()
-	w.Interface.Stop()
-}
-
-func (w *observedWatch) pass(ctx context.Context) {
-	defer close(w.results)
-	for event := range w.Interface.ResultChan() {
-		if event.Type == watch.Error {
-			w.observed(apierrors.FromObject(event.Object))
-		}
-		select {
-		case w.results <- event:
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 )
 
@@ -79,7 +78,7 @@ type Handler interface {
 
 // Streams runs one stream per Watch for everybody who needs it.
 type Streams struct {
-	client   dynamic.Interface
+	reader   Reader
 	handler  Handler
 	requests chan setRequest
 	stopped  chan struct{}
@@ -90,9 +89,9 @@ type setRequest struct {
 	done    chan struct{}
 }
 
-// NewStreams returns streams that start with Run.
-func NewStreams(client dynamic.Interface, handler Handler) *Streams {
-	return &Streams{client: client, handler: handler, requests: make(chan setRequest), stopped: make(chan struct{})}
+// NewStreams returns streams of what the reader reads, which start with Run.
+func NewStreams(reader Reader, handler Handler) *Streams {
+	return &Streams{reader: reader, handler: handler, requests: make(chan setRequest), stopped: make(chan struct{})}
 }
 
 // Run runs streams as Set asks for until ctx ends, and returns when all have made their last call. It is called once.
@@ -183,7 +182,7 @@ func (s *Streams) apply(ctx context.Context, running map[Watch]*runningStream, w
 func (s *Streams) start(ctx context.Context, watch Watch) *runningStream {
 	ctx, cancel := context.WithCancel(ctx)
 	running := &runningStream{cancel: cancel, done: make(chan struct{})}
-	stream := newStream(watch, s.client, s.handler)
+	stream := newStream(watch, s.reader, s.handler)
 	go func() {
 		defer close(running.done)
 		defer cancel()

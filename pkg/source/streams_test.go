@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/configbutler/slipstream/pkg/source"
 )
@@ -96,9 +95,9 @@ func (r *recorder) expect(t *testing.T, want ...string) {
 	}
 }
 
-func runStreams(t *testing.T, client dynamic.Interface, handler source.Handler) *source.Streams {
+func runStreams(t *testing.T, reader source.Reader, handler source.Handler) *source.Streams {
 	t.Helper()
-	streams := source.NewStreams(client, handler)
+	streams := source.NewStreams(reader, handler)
 	run(t, streams.Run)
 	return streams
 }
@@ -116,25 +115,26 @@ func (s *apiServer) expectWatching(t *testing.T, count int) {
 }
 
 func TestStreamBringsChangesInOrderAndListsNoObjects(t *testing.T) {
-	server, client := newAPIServer(t)
-	server.happen("ADDED", "before")
-	handler := &recorder{}
-	set(t, runStreams(t, client, handler), shopWidgets)
-	handler.expect(t, "listed 101")
-	server.expectWatching(t, 1)
+	eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+		server.happen("ADDED", "before")
+		handler := &recorder{}
+		set(t, runStreams(t, reader, handler), shopWidgets)
+		handler.expect(t, "listed 101")
+		server.expectWatching(t, 1)
 
-	server.happen("ADDED", "a")
-	server.happen("MODIFIED", "a")
-	server.bookmark()
-	server.happen("DELETED", "a")
-	handler.expect(t, "listed 101", "CREATE a 102", "UPDATE a 103", "DELETE a 105")
+		server.happen("ADDED", "a")
+		server.happen("MODIFIED", "a")
+		server.bookmark()
+		server.happen("DELETED", "a")
+		handler.expect(t, "listed 101", "CREATE a 102", "UPDATE a 103", "DELETE a 105")
 
-	handler.expectStates(t, "watching")
-	for _, request := range server.seen() {
-		if !strings.Contains(request, "limit=1") && !strings.Contains(request, "watch=true") || strings.Contains(request, "sendInitialEvents") {
-			t.Errorf("the stream asked for objects: %s", request)
+		handler.expectStates(t, "watching")
+		for _, request := range server.seen() {
+			if !strings.Contains(request, "limit=1") && !strings.Contains(request, "watch=true") || strings.Contains(request, "sendInitialEvents") {
+				t.Errorf("the stream asked for objects: %s", request)
+			}
 		}
-	}
+	})
 }
 
 func TestStreamStartsAgainWhenItsVersionHasExpired(t *testing.T) {
@@ -143,40 +143,42 @@ func TestStreamStartsAgainWhenItsVersionHasExpired(t *testing.T) {
 		"the next watch is told": status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "restarting"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, client := newAPIServer(t)
-			handler := &recorder{}
-			set(t, runStreams(t, client, handler), shopWidgets)
-			server.expectWatching(t, 1)
-			server.happen("ADDED", "a")
-			handler.expect(t, "listed 100", "CREATE a 101")
+			eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+				handler := &recorder{}
+				set(t, runStreams(t, reader, handler), shopWidgets)
+				server.expectWatching(t, 1)
+				server.happen("ADDED", "a")
+				handler.expect(t, "listed 100", "CREATE a 101")
 
-			server.compact(end)
-			handler.expect(t, "listed 100", "CREATE a 101", "listed 102")
-			server.expectWatching(t, 1)
-			server.happen("ADDED", "b")
-			handler.expect(t, "listed 100", "CREATE a 101", "listed 102", "CREATE b 103")
+				server.compact(end)
+				handler.expect(t, "listed 100", "CREATE a 101", "listed 102")
+				server.expectWatching(t, 1)
+				server.happen("ADDED", "b")
+				handler.expect(t, "listed 100", "CREATE a 101", "listed 102", "CREATE b 103")
+			})
 		})
 	}
 }
 
 func TestStreamGoesOnAfterAnErrorWithoutListing(t *testing.T) {
-	server, client := newAPIServer(t)
-	handler := &recorder{}
-	set(t, runStreams(t, client, handler), shopWidgets)
-	server.expectWatching(t, 1)
-	server.happen("ADDED", "a")
-	handler.expect(t, "listed 100", "CREATE a 101")
+	eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+		handler := &recorder{}
+		set(t, runStreams(t, reader, handler), shopWidgets)
+		server.expectWatching(t, 1)
+		server.happen("ADDED", "a")
+		handler.expect(t, "listed 100", "CREATE a 101")
 
-	server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "widgets is forbidden"))
-	server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
-	asked := len(server.seen())
-	eventually(t, "the refusal to come twice", func() bool { return len(server.seen()) >= asked+2 })
-	handler.expectStates(t, "watching", "something broke", "widgets is forbidden")
-	server.happen("ADDED", "b")
+		server.refuse(status(http.StatusForbidden, metav1.StatusReasonForbidden, "widgets is forbidden"))
+		server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
+		asked := len(server.seen())
+		eventually(t, "the refusal to come twice", func() bool { return len(server.seen()) >= asked+2 })
+		handler.expectStates(t, "watching", "something broke", "widgets is forbidden")
+		server.happen("ADDED", "b")
 
-	server.refuse(nil)
-	handler.expect(t, "listed 100", "CREATE a 101", "CREATE b 102")
-	handler.expectStates(t, "watching", "something broke", "widgets is forbidden", "watching")
+		server.refuse(nil)
+		handler.expect(t, "listed 100", "CREATE a 101", "CREATE b 102")
+		handler.expectStates(t, "watching", "something broke", "widgets is forbidden", "watching")
+	})
 }
 
 func TestStreamReportsWhyItCannotStart(t *testing.T) {
@@ -188,104 +190,110 @@ func TestStreamReportsWhyItCannotStart(t *testing.T) {
 		status(http.StatusBadRequest, metav1.StatusReasonUnknown, "what"),
 	} {
 		t.Run(refusal.Message, func(t *testing.T) {
-			server, client := newAPIServer(t)
-			server.refuse(refusal)
-			handler := &recorder{}
-			set(t, runStreams(t, client, handler), shopWidgets)
-			handler.expectStates(t, refusal.Message)
-			server.refuse(nil)
-			handler.expect(t, "listed 100")
-			handler.expectStates(t, refusal.Message, "watching")
+			eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+				server.refuse(refusal)
+				handler := &recorder{}
+				set(t, runStreams(t, reader, handler), shopWidgets)
+				handler.expectStates(t, refusal.Message)
+				server.refuse(nil)
+				handler.expect(t, "listed 100")
+				handler.expectStates(t, refusal.Message, "watching")
+			})
 		})
 	}
 }
 
 func TestStreamGoesOnFromABookmark(t *testing.T) {
-	server, client := newAPIServer(t)
-	handler := &recorder{}
-	set(t, runStreams(t, client, handler), shopWidgets)
-	server.expectWatching(t, 1)
-	server.happen("ADDED", "a")
-	bookmark := server.bookmark()
+	eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+		handler := &recorder{}
+		set(t, runStreams(t, reader, handler), shopWidgets)
+		server.expectWatching(t, 1)
+		server.happen("ADDED", "a")
+		bookmark := server.bookmark()
 
-	server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
-	eventually(t, "a watch from the bookmark", func() bool {
-		return slices.ContainsFunc(server.seen(), func(request string) bool {
-			return strings.Contains(request, "watch=true") && strings.Contains(request, "resourceVersion="+bookmark)
+		server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "something broke"))
+		eventually(t, "a watch from the bookmark", func() bool {
+			return slices.ContainsFunc(server.seen(), func(request string) bool {
+				return strings.Contains(request, "watch=true") && strings.Contains(request, "resourceVersion="+bookmark)
+			})
 		})
+		server.happen("ADDED", "b")
+		handler.expect(t, "listed 100", "CREATE a 101", "CREATE b 103")
 	})
-	server.happen("ADDED", "b")
-	handler.expect(t, "listed 100", "CREATE a 101", "CREATE b 103")
 }
 
 func TestStreamNoticesThatTheClusterWasPutBack(t *testing.T) {
-	server, client := newAPIServer(t)
-	handler := &recorder{}
-	set(t, runStreams(t, client, handler), shopWidgets)
-	server.expectWatching(t, 1)
-	server.happen("ADDED", "a")
-	handler.expect(t, "listed 100", "CREATE a 101")
+	eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+		handler := &recorder{}
+		set(t, runStreams(t, reader, handler), shopWidgets)
+		server.expectWatching(t, 1)
+		server.happen("ADDED", "a")
+		handler.expect(t, "listed 100", "CREATE a 101")
 
-	server.restore(50)
-	server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "restarting"))
-	handler.expect(t, "listed 100", "CREATE a 101", "listed 50")
+		server.restore(50)
+		server.endWatches(status(http.StatusInternalServerError, metav1.StatusReasonUnknown, "restarting"))
+		handler.expect(t, "listed 100", "CREATE a 101", "listed 50")
+	})
 }
 
 func TestSetStartsAndStopsWhatChanged(t *testing.T) {
-	server, client := newAPIServer(t)
-	handler := &recorder{}
-	streams := runStreams(t, client, handler)
+	eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+		handler := &recorder{}
+		streams := runStreams(t, reader, handler)
 
-	set(t, streams, shopWidgets)
-	server.expectWatching(t, 1)
-	set(t, streams, shopWidgets, shopWidgets)
-	handler.expect(t, "listed 100")
+		set(t, streams, shopWidgets)
+		server.expectWatching(t, 1)
+		set(t, streams, shopWidgets, shopWidgets)
+		handler.expect(t, "listed 100")
 
-	wide := source.Watch{Resource: widgets}
-	set(t, streams, shopWidgets, wide)
-	server.expectWatching(t, 1)
-	handler.expect(t, "listed 100", "listed 100")
+		wide := source.Watch{Resource: widgets}
+		set(t, streams, shopWidgets, wide)
+		server.expectWatching(t, 1)
+		handler.expect(t, "listed 100", "listed 100")
 
-	set(t, streams)
-	server.expectWatching(t, 0)
-	server.happen("ADDED", "a")
-	handler.expect(t, "listed 100", "listed 100")
+		set(t, streams)
+		server.expectWatching(t, 0)
+		server.happen("ADDED", "a")
+		handler.expect(t, "listed 100", "listed 100")
+	})
 }
 
 func TestSetEndsAHandlerThatBlocks(t *testing.T) {
-	server, client := newAPIServer(t)
-	handler := &recorder{hold: make(chan struct{})}
-	streams := runStreams(t, client, handler)
-	set(t, streams, shopWidgets)
-	server.expectWatching(t, 1)
-	server.happen("ADDED", "a")
-	server.happen("ADDED", "b")
-	handler.expect(t, "listed 100")
+	eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+		handler := &recorder{hold: make(chan struct{})}
+		streams := runStreams(t, reader, handler)
+		set(t, streams, shopWidgets)
+		server.expectWatching(t, 1)
+		server.happen("ADDED", "a")
+		server.happen("ADDED", "b")
+		handler.expect(t, "listed 100")
 
-	set(t, streams)
-	told := handler.told()
-	if len(told) > 2 {
-		t.Errorf("the handler was told more after its context ended: %v", told)
-	}
+		set(t, streams)
+		told := handler.told()
+		if len(told) > 2 {
+			t.Errorf("the handler was told more after its context ended: %v", told)
+		}
+	})
 }
 
 func TestABlockingHandlerLosesNothing(t *testing.T) {
-	server, client := newAPIServer(t)
-	handler := &recorder{hold: make(chan struct{})}
-	set(t, runStreams(t, client, handler), shopWidgets)
-	server.expectWatching(t, 1)
-	want := []string{"listed 100"}
-	for range 1000 {
-		want = append(want, "CREATE a "+server.happen("ADDED", "a"))
-	}
-	handler.expect(t, "listed 100")
-	close(handler.hold)
-	handler.expect(t, want...)
+	eachReader(t, func(t *testing.T, server *apiServer, reader source.Reader) {
+		handler := &recorder{hold: make(chan struct{})}
+		set(t, runStreams(t, reader, handler), shopWidgets)
+		server.expectWatching(t, 1)
+		want := []string{"listed 100"}
+		for range 1000 {
+			want = append(want, "CREATE a "+server.happen("ADDED", "a"))
+		}
+		handler.expect(t, "listed 100")
+		close(handler.hold)
+		handler.expect(t, want...)
+	})
 }
 
 func TestSetAfterRunHasEnded(t *testing.T) {
-	_, client := newAPIServer(t)
-	streams := source.NewStreams(client, &recorder{})
+	_, config := newAPIServer(t)
+	streams := source.NewStreams(objects(t, config), &recorder{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := streams.Set(ctx, nil); !errors.Is(err, context.Canceled) {

@@ -131,9 +131,10 @@ func New(config Config) *Detector {
 			Controller: controllerName, MaxWait: config.AttributionMaxWait, Facts: config.Facts, Wanted: d.watched.Has,
 		})
 	}
-	d.reader = &reader{client: config.Source, lister: source.NewLister(config.Source), hasher: config.Hasher, index: config.Index}
+	objects := source.Objects(config.Source)
+	d.reader = &reader{client: config.Source, lister: source.NewLister(objects), hasher: config.Hasher, index: config.Index}
 	d.keeper = newKeeper(config, d.authors)
-	d.streams = source.NewStreams(config.Source, (*watchHandler)(d))
+	d.streams = source.NewStreams(objects, (*watchHandler)(d))
 	return d
 }
 

@@ -77,7 +77,7 @@ type consumer struct {
 func runConsumer(t *testing.T, client dynamic.Interface, watch source.Watch) (*consumer, *source.Streams) {
 	t.Helper()
 	c := &consumer{
-		observer: newObserver(), watch: watch, lister: source.NewLister(client),
+		observer: newObserver(), watch: watch, lister: source.NewLister(source.Objects(client)),
 		wake: make(chan struct{}, 1), versions: map[types.NamespacedName]string{},
 	}
 	run(t, c.work)
@@ -100,7 +100,7 @@ func newObserver() *observer {
 
 func runStreams(t *testing.T, client dynamic.Interface, handler source.Handler) *source.Streams {
 	t.Helper()
-	streams := source.NewStreams(client, handler)
+	streams := source.NewStreams(source.Objects(client), handler)
 	run(t, streams.Run)
 	return streams
 }

@@ -31,7 +31,7 @@ func TestListSurvivesCompaction(t *testing.T) {
 	}
 	seen := map[string]int{}
 	watch := source.Watch{Resource: events, Namespace: namespace}
-	version, err := source.NewLister(clients.Dynamic).List(t.Context(), watch, func(o *unstructured.Unstructured) error {
+	version, err := source.NewLister(source.Objects(clients.Dynamic)).List(t.Context(), watch, func(o *unstructured.Unstructured) error {
 		if len(seen) == 0 {
 			createEvent(t, admin, namespace, "event-99999")
 			compact(t)
