@@ -3934,7 +3934,7 @@ func schema_pkg_apis_configbutler_v1alpha1_InstanceSource(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "resources are plurals such as services, plural.group such as deployments.apps, or * for every type that can be listed and watched. A plural alone is that of the core group. Empty means *. At most 1000.",
+							Description: "resources are plurals such as deployments, plural.group such as deployments.apps, or * for every type that can be listed and watched. A plural alone stands for the types of that name in every group. Empty means *. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -239,12 +239,12 @@ const (
 const (
 	// ReasonPipelinesSuspended says that the SyncPolicy stops all pipelines.
 	ReasonPipelinesSuspended = "PipelinesSuspended"
-	// ReasonDelivering says that every sink takes what it is sent.
-	ReasonDelivering = "Delivering"
-	// ReasonDeliveryFailed says that a sink could not be told and is tried again; the message says which and why.
+	// ReasonDeliveryRetrying says that a sink could not be told and is tried again; the message says which and why.
+	ReasonDeliveryRetrying = "DeliveryRetrying"
+	// ReasonDeliveryFailed says that a sink could not be told several times in a row and is tried again.
 	ReasonDeliveryFailed = "DeliveryFailed"
 	// ReasonDeliveryRejected says that a sink refuses what it is sent; the message says which and why.
 	ReasonDeliveryRejected = "DeliveryRejected"
-	// ReasonAttemptsUsedUp says that a sink has failed as often as its maxAttempts and rests.
-	ReasonAttemptsUsedUp = "AttemptsUsedUp"
+	// ReasonDeliveryGivenUp says that a sink has failed as often as its maxAttempts and rests.
+	ReasonDeliveryGivenUp = "DeliveryGivenUp"
 )

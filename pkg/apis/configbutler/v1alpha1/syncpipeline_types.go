@@ -108,8 +108,8 @@ type InstanceSource struct {
 	// +optional
 	// +default=true
 	Enabled *bool `json:"enabled,omitempty"`
-	// resources are plurals such as services, plural.group such as deployments.apps, or * for every type that can be listed
-	// and watched. A plural alone is that of the core group. Empty means *. At most 1000.
+	// resources are plurals such as deployments, plural.group such as deployments.apps, or * for every type that can be
+	// listed and watched. A plural alone stands for the types of that name in every group. Empty means *. At most 1000.
 	// +optional
 	// +listType=set
 	Resources []string `json:"resources,omitempty"`

@@ -12,8 +12,8 @@ package v1alpha1
 type InstanceSourceApplyConfiguration struct {
 	// enabled says whether objects are told of. Defaults to true.
 	Enabled *bool `json:"enabled,omitempty"`
-	// resources are plurals such as services, plural.group such as deployments.apps, or * for every type that can be listed
-	// and watched. A plural alone is that of the core group. Empty means *. At most 1000.
+	// resources are plurals such as deployments, plural.group such as deployments.apps, or * for every type that can be
+	// listed and watched. A plural alone stands for the types of that name in every group. Empty means *. At most 1000.
 	Resources []string `json:"resources,omitempty"`
 	// exclude are types of the same form, without *, that are left out although they are chosen. A list that is given
 	// replaces the default, which is events, events.events.k8s.io, leases.coordination.k8s.io, endpoints,
