@@ -14,6 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/settings"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -36,7 +37,8 @@ func (c *catalogs) listen() error {
 	if err := c.followRecords(); err != nil {
 		return err
 	}
-	if err := c.followPolicy(); err != nil {
+	// A shorter window may be over already.
+	if err := settings.Follow(c.informers.Configbutler().V1alpha1().SyncPolicies(), c.lookAtAll); err != nil {
 		return err
 	}
 	if err := c.followEnvironments(); err != nil {
@@ -66,23 +68,7 @@ func updates(changed, gone func(any)) func(before, after any) {
 	}
 }
 
-// followPolicy has all sources looked at when the settings change: a shorter window may be over already.
-func (c *catalogs) followPolicy() error {
-	_, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { c.lookAtAll() },
-		UpdateFunc: func(before, after any) {
-			if was, is := before.(*v1alpha1.SyncPolicy), after.(*v1alpha1.SyncPolicy); was.UID != is.UID || was.Generation != is.Generation {
-				c.lookAtAll() // The status says nothing about what is to be done.
-			}
-		},
-		DeleteFunc: func(any) { c.lookAtAll() },
-	})
-	if err != nil {
-		return fmt.Errorf("follow the SyncPolicy: %w", err)
-	}
-	return nil
-}
-
+// lookAtAll has every source looked at.
 func (c *catalogs) lookAtAll() {
 	for _, namespace := range c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ListIndexFuncValues(bySource) {
 		c.queue.Add(namespace)

@@ -18,6 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/settings"
 )
 
 // work looks after namespaces, one after the other, until the queue is shut down.
@@ -194,11 +195,5 @@ func (c *catalogs) window() time.Duration { return c.policy().BatchWindow.Durati
 
 // policy are the settings that all catalogs share.
 func (c *catalogs) policy() *v1alpha1.SyncPolicySpec {
-	found, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Lister().Get(v1alpha1.SyncPolicyName)
-	policy := &v1alpha1.SyncPolicy{}
-	if err == nil {
-		policy = found.DeepCopy()
-	}
-	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
-	return &policy.Spec
+	return settings.Of(c.informers.Configbutler().V1alpha1().SyncPolicies().Lister())
 }

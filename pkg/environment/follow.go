@@ -15,6 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	informers "github.com/configbutler/slipstream/pkg/generated/informers/externalversions/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/settings"
 	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
@@ -130,24 +131,12 @@ func (c *environments) recordInformer() cache.SharedIndexInformer {
 	})
 }
 
-// followPolicy looks at all environments when settings change, and not when the status does.
+// followPolicy looks at all environments when the settings change.
 func (c *environments) followPolicy() error {
-	changed := func() {
+	return settings.Follow(c.informers.Configbutler().V1alpha1().SyncPolicies(), func() {
 		c.lookAtAll()
 		c.detector.PolicyChanged()
-	}
-	_, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { changed() },
-		UpdateFunc: func(before, after any) {
-			was, ok := before.(*v1alpha1.SyncPolicy)
-			is, also := after.(*v1alpha1.SyncPolicy)
-			if ok && also && (was.UID != is.UID || was.Generation != is.Generation) {
-				changed()
-			}
-		},
-		DeleteFunc: func(any) { changed() },
 	})
-	return err
 }
 
 // lookAt has the environments looked at that an index has under a word.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/settings"
 )
 
 // read finds out in which situation an environment is, nil if there is none of the name. The environment and its records are as
@@ -76,13 +77,7 @@ func (c *environments) readRecords(ctx context.Context, e *v1alpha1.Environment)
 
 // settings are the settings that all environments share, with their defaults.
 func (c *environments) settings() *v1alpha1.SyncPolicySpec {
-	found, err := c.informers.Configbutler().V1alpha1().SyncPolicies().Lister().Get(v1alpha1.SyncPolicyName)
-	policy := &v1alpha1.SyncPolicy{}
-	if err == nil {
-		policy = found.DeepCopy()
-	}
-	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
-	return &policy.Spec
+	return settings.Of(c.informers.Configbutler().V1alpha1().SyncPolicies().Lister())
 }
 
 // isThere says whether there still is an environment.

@@ -47,7 +47,7 @@ func (s *stage) level() string {
 }
 
 func TestDependencies(t *testing.T) {
-	louder := strings.ReplaceAll(settings, "info", "debug")
+	louder := strings.ReplaceAll(configMap, "info", "debug")
 	for name, tt := range map[string]struct {
 		edit func(*v1alpha1.Environment)
 		ask  *v1alpha1.SyncRequestSpec

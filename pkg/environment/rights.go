@@ -27,10 +27,7 @@ func (t *turning) checkRights(ctx context.Context) (again time.Time) {
 	if !t.environment.Spec.AutoSync || t.catalog == nil || !t.isBehind() && !t.waitsByItself() {
 		return again
 	}
-	// Whose permissions they are is known: only what a sync does is asked for.
-	asked := t.environment.DeepCopy()
-	asked.Spec.ServiceAccountName = ""
-	lost, err := t.rights.Check(ctx, rights.Automating(t.environment), rights.OfEnvironment(asked, t.catalog))
+	lost, err := t.rights.Check(ctx, rights.Automating(t.environment), rights.OfEnvironment(t.environment, t.catalog))
 	switch {
 	case err != nil:
 		t.lost = verdict{v1alpha1.ReasonUnreachable, fmt.Sprintf("whether automatic syncs are still permitted is not known: %v", err)}

@@ -71,7 +71,7 @@ spec:
     metadata: {labels: {app: worker}}
     spec: {containers: [{name: worker, image: "worker:1"}]}
 `
-	settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}"
+	configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}"
 )
 
 // stage is all around a controller: the API, the cluster, the store and the clock. They outlive a process.
@@ -117,7 +117,7 @@ func newStage(t testing.TB, edit ...func(*v1alpha1.Environment)) *stage {
 	s.cluster.Answer(s.life.request)
 	t.Cleanup(func() { s.stop() })
 	s.addNamespace(environmenttest.Target)
-	s.produce(settings)
+	s.produce(configMap)
 	s.offer(1, web, worker)
 	e := environmenttest.Environment()
 	for _, change := range edit {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/settings"
 )
 
 // report tells the SyncPolicy, if there is one, how many records are left and how many went, and whether its retention is
@@ -33,7 +34,7 @@ func (s *Sweeper) report(ctx context.Context, swept v1alpha1.Retention, left int
 		if !went.finished.IsZero() {
 			policy.Status.LastRetentionTime = ptr.To(metav1.NewTime(went.finished))
 		}
-		if current := withDefaults(policy).Spec.Retention; equality.Semantic.DeepEqual(current, swept) {
+		if current := settings.WithDefaults(policy).Spec.Retention; equality.Semantic.DeepEqual(current, swept) {
 			judge(policy, fault)
 		}
 		_, err = policies.UpdateStatus(ctx, policy, metav1.UpdateOptions{})

@@ -18,8 +18,8 @@ import (
 var writeVerbs = []string{"create", "patch", "delete"}
 
 // OfEnvironment is to use the catalog of an environment, to write in its target what a sync may write there, and to read the
-// Secrets that it copies, and the ConfigMaps that its patches may name. Of a catalog that is not there, nil, nothing is known of what it offers: who syncs is asked again
-// when it is.
+// Secrets that it copies, and the ConfigMaps that its patches may name. Of a catalog that is not there, nil, nothing is known of
+// what it offers: who syncs is asked again when it is.
 //
 // What the catalog's workloads refer to beside Secrets takes no right to read it: the catalog's editor, who must have that, consents
 // to it.
