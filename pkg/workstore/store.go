@@ -58,10 +58,22 @@ func (s *Store) seal(ctx context.Context, key string, plain []byte) ([]byte, err
 	return sealed, nil
 }
 
+// UnopenedError says that there is a value that cannot be opened: it was sealed with a key that is not there, or is damaged.
+type UnopenedError struct {
+	// Key is the whole key.
+	Key string
+	Err error
+}
+
+func (e *UnopenedError) Error() string { return "opening " + e.Key + ": " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *UnopenedError) Unwrap() error { return e.Err }
+
 func (s *Store) open(ctx context.Context, key string, sealed []byte) ([]byte, error) {
 	plain, _, err := s.transformer.TransformFromStorage(ctx, sealed, value.DefaultContext(key))
 	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w", key, err)
+		return nil, &UnopenedError{Key: key, Err: err}
 	}
 	return plain, nil
 }

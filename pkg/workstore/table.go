@@ -167,6 +167,23 @@ func (t *Table) Scan(ctx context.Context, prefix string) iter.Seq2[Row, error] {
 // thing that it yields.
 func (t *Table) ScanFrom(ctx context.Context, prefix, from string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
+		for row, err := range t.ScanEach(ctx, prefix, from) {
+			if err != nil {
+				yield(Row{}, err)
+				return
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ScanEach is ScanFrom for whoever can go on without a value: a row that cannot be opened
+// is visited, too, with its key and an [UnopenedError]. Any other error is the last thing
+// that it yields.
+func (t *Table) ScanEach(ctx context.Context, prefix, from string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
 		end := clientv3.GetPrefixRangeEnd(t.prefix + prefix)
 		for start := t.prefix + max(prefix, from); ; {
 			page, err := t.store.kv.Get(ctx, start, clientv3.WithRange(end), clientv3.WithLimit(scanRows))
@@ -187,11 +204,7 @@ func (t *Table) visit(ctx context.Context, page *clientv3.GetResponse, yield fun
 	for _, kv := range page.Kvs {
 		key := string(kv.Key)
 		plain, err := t.store.open(ctx, key, kv.Value)
-		if err != nil {
-			yield(Row{}, err)
-			return false
-		}
-		if !yield(Row{Key: key[len(t.prefix):], Value: plain}, nil) {
+		if !yield(Row{Key: key[len(t.prefix):], Value: plain}, err) {
 			return false
 		}
 	}

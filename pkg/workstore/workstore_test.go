@@ -300,6 +300,18 @@ func TestValuesAreSealedUnderTheirKey(t *testing.T) {
 	if !errors.Is(scanErr, errWrongKey) {
 		t.Errorf("scan of a value moved to another key: %v", scanErr)
 	}
+	put(t, table, row("c", "public"))
+	var each []string
+	for row, err := range table.ScanEach(t.Context(), "", "") {
+		var unopened *workstore.UnopenedError
+		if errors.As(err, &unopened) != (row.Key == "b") || err != nil && unopened.Key != table.FullKey("b") {
+			t.Errorf("row %s: %v", row.Key, err)
+		}
+		each = append(each, row.Key+"="+string(row.Value))
+	}
+	if want := []string{"a=secret", "b=", "c=public"}; !slices.Equal(each, want) {
+		t.Errorf("each of the rows %q, want %q", each, want)
+	}
 }
 
 func TestConcurrentWriters(t *testing.T) {
