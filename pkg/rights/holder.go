@@ -62,6 +62,18 @@ func Mirroring(rule *v1alpha1.WatchRuleStatus) (who Holder, known bool) {
 	}, true
 }
 
+// Sending is by whose permissions a pipeline sends what it selects, if that is known.
+func Sending(pipeline *v1alpha1.SyncPipeline) (who Holder, known bool) {
+	by := pipeline.Status.EditedBy
+	if by == nil {
+		return Holder{}, false
+	}
+	return Holder{
+		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
+		takenOver: "nothing is sent until they may, or until somebody who may sets spec.suspend to true and back",
+	}, true
+}
+
 func accountHolder(namespace, name, takenOver string) Holder {
 	info := serviceaccount.UserInfo(namespace, name, "")
 	return Holder{

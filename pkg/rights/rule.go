@@ -22,7 +22,7 @@ var readVerbs = []string{"list", "watch"}
 
 // OfRule is to read what a rule selects, in its namespace. The warnings say what in the rule selects nothing yet.
 func OfRule(resolver Resolver, rule *v1alpha1.WatchRule) (permissions []Permission, warnings []string) {
-	r := reading{resolver: resolver, namespace: rule.Namespace}
+	r := reading{resolver: resolver, verbs: readVerbs, namespace: rule.Namespace}
 	for i, selected := range rule.Spec.Rules {
 		r.add(selected, v1alpha1.ScopeNamespaced, field.NewPath("spec", "rules").Index(i))
 	}
@@ -31,17 +31,18 @@ func OfRule(resolver Resolver, rule *v1alpha1.WatchRule) (permissions []Permissi
 
 // OfClusterRule is to read what a rule selects, in the whole cluster. The warnings say what in the rule selects nothing yet.
 func OfClusterRule(resolver Resolver, rule *v1alpha1.ClusterWatchRule) (permissions []Permission, warnings []string) {
-	r := reading{resolver: resolver}
+	r := reading{resolver: resolver, verbs: readVerbs}
 	for i, selected := range rule.Spec.Rules {
 		r.add(selected.ResourceRule, selected.Scope, field.NewPath("spec", "rules").Index(i))
 	}
 	return r.permissions, r.warnings
 }
 
-// reading gathers what the rules of one object read.
+// reading gathers what one object has the server read.
 type reading struct {
 	resolver Resolver
-	// namespace is that of the rule, empty for a rule that reads every namespace.
+	verbs    []string
+	// namespace is that of the rule, empty for what reads every namespace.
 	namespace string
 
 	permissions []Permission
@@ -130,7 +131,7 @@ func (r *reading) need(resource schema.GroupResource, remedy string) {
 		return
 	}
 	r.permissions = append(r.permissions, Permission{
-		Verbs: readVerbs, Namespace: r.namespace, Group: resource.Group, Resources: []string{resource.Resource},
+		Verbs: r.verbs, Namespace: r.namespace, Group: resource.Group, Resources: []string{resource.Resource},
 		Cause: onBehalf, Remedy: remedy,
 	})
 }

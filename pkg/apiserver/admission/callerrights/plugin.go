@@ -8,7 +8,8 @@
 // names a Secret must be allowed to get it. Whoever says where a destination or a repository leads must be allowed to
 // read what the rules that are there already send to it. Whoever says what a catalog shows must be allowed to read that
 // in its source. Whoever says what an environment is built from, or has it synced, must be allowed to write in its target what
-// syncs write there. Deletions, status and metadata are left to RBAC on our own kinds.
+// syncs write there. Whoever says what a pipeline sends, and where, must be allowed to list it and to use what the sinks use.
+// Deletions, status and metadata are left to RBAC on our own kinds.
 package callerrights
 
 import (

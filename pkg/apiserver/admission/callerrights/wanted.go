@@ -83,6 +83,8 @@ func (p *Plugin) wantedByChange(ctx context.Context, c change) (wanted, error) {
 		return wanted{permissions: rights.OfCatalog(o)}, nil
 	case *v1alpha1.Environment:
 		return p.wantedByEnvironment(ctx, o, c.old)
+	case *v1alpha1.SyncPipeline:
+		return p.wantedByPipeline(o, c.old), nil
 	}
 	return wanted{}, nil
 }
@@ -107,5 +109,16 @@ func (p *Plugin) readByRule(rule *v1alpha1.WatchRule) wanted {
 // readByClusterRule is what the server reads for a rule of the cluster.
 func (p *Plugin) readByClusterRule(rule *v1alpha1.ClusterWatchRule) wanted {
 	permissions, warnings := rights.OfClusterRule(p.resolver, rule)
+	return wanted{permissions: permissions, warnings: warnings}
+}
+
+// wantedByPipeline is what a pipeline reads, and what its sinks use. All of it is needed for whatever makes it send more, or elsewhere:
+// a new URL alone would send what somebody else chose, and the Secret, to another reader.
+func (p *Plugin) wantedByPipeline(pipeline *v1alpha1.SyncPipeline, old runtime.Object) wanted {
+	before, ok := old.(*v1alpha1.SyncPipeline)
+	if ok && rights.PipelineSendsNoMore(&pipeline.Spec, &before.Spec) {
+		return wanted{}
+	}
+	permissions, warnings := rights.OfPipeline(p.resolver, pipeline)
 	return wanted{permissions: permissions, warnings: warnings}
 }
