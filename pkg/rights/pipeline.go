@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,20 +46,24 @@ func OfPipeline(resolver Resolver, pipeline *v1alpha1.SyncPipeline) (permissions
 // isOn says whether a source of a pipeline is.
 func isOn(enabled *bool) bool { return ptr.Deref(enabled, true) }
 
-// addInstances wants the types that a pipeline names. As in a rule, a wildcard needs the right on the wildcard, whatever is left out
-// of it, since types may appear later.
+// addInstances wants the types that a pipeline names, as those of a rule: a wildcard needs the right on the wildcard, whatever is left
+// out of it, since types may appear later.
 func (r *reading) addInstances(source *v1alpha1.InstanceSource, path *field.Path) {
 	if isEverything(source.Resources) {
 		r.addNames(nil, all, fmt.Sprintf("or name the types that you may list in %s", path))
 		return
 	}
 	for _, entry := range source.Resources {
-		if slices.Contains(source.Exclude, entry) {
-			continue
+		if !isLeftOut(entry, source.Exclude) {
+			r.addEntry(entry, Selection{Resources: []string{entry}}, path)
 		}
-		r.resolve(Selection{APIGroups: []string{""}, Resources: []string{entry}}, path)
-		r.need(schema.ParseGroupResource(entry), fmt.Sprintf("or leave %s out of %s", entry, path))
 	}
+}
+
+// isLeftOut says whether all that an entry names is left out. A plural alone stands for that plural in every group.
+func isLeftOut(entry string, excluded []string) bool {
+	plural, _, _ := strings.Cut(entry, ".")
+	return slices.Contains(excluded, entry) || slices.Contains(excluded, plural)
 }
 
 // isEverything says whether a list of what is chosen chooses everything.

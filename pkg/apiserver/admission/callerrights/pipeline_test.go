@@ -96,8 +96,16 @@ func TestWhatAPipelineTakes(t *testing.T) {
 			asks: slices.Concat([]string{"list secrets"}, getsToken),
 		},
 		{
-			name: "a type that is left out", obj: pipeline(chooses("events", "secrets"), onlyInstances, onlyJobs),
-			asks: slices.Concat([]string{"list secrets"}, startsJobs),
+			name: "a plural is every served type of that name", obj: pipeline(chooses("deployments"), onlyInstances, onlyJobs),
+			asks: slices.Concat([]string{"list deployments.apps", "list deployments.example.com"}, startsJobs),
+		},
+		{
+			name: "a type that is not served", obj: pipeline(chooses("things.later.io", "widgets"), onlyInstances, onlyJobs),
+			asks: slices.Concat([]string{"list things.later.io", "list widgets.*"}, startsJobs),
+		},
+		{
+			name: "types that are left out", asks: slices.Concat([]string{"list secrets"}, startsJobs),
+			obj: pipeline(chooses("events", "events.events.k8s.io", "secrets"), onlyInstances, onlyJobs),
 		},
 		{
 			name: "a server without credentials", asks: listsDefinitions,
@@ -224,15 +232,15 @@ func TestRequestsAboutAPipeline(t *testing.T) {
 func TestAPipelineIsToldOfTypesThatAreNotServed(t *testing.T) {
 	told := &warnings{}
 	ctx := warning.WithWarningRecorder(t.Context(), told)
-	obj := pipeline(chooses("deployments", "things.later.io"), onlyInstances, noJobs)
-	asks := slices.Concat([]string{"list deployments", "list things.later.io"}, getsToken)
+	obj := pipeline(chooses("deployments.app", "things"), onlyInstances, noJobs)
+	asks := slices.Concat([]string{"list deployments.app", "list things.*"}, getsToken)
 	if err := plugin(t, &rbac{allowed: asks}, cluster()).Validate(ctx, request(obj, nil, admission.Create, ""), nil); err != nil {
 		t.Fatal(err)
 	}
 	const later = "; it will be followed when it appears"
 	want := []string{
-		"spec.instances.resources: deployments: no such resource type in these groups; did you mean deployments.apps?" + later,
-		"spec.instances.resources: things.later.io: no such resource type" + later,
+		"spec.instances.resources: deployments.app: no such resource type in these groups; did you mean deployments.apps?" + later,
+		"spec.instances.resources: things: no such resource type" + later,
 	}
 	if diff := cmp.Diff(want, told.texts); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
