@@ -25,6 +25,7 @@ type PipelineSyncSpec struct {
 // PipelineSyncStatus is what became of a request.
 type PipelineSyncStatus struct {
 	Accepted bool
+	ID       string
 	Message  string
 	Run      *PipelineRun
 }

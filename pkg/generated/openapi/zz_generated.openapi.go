@@ -3953,7 +3953,7 @@ func schema_pkg_apis_configbutler_v1alpha1_InstanceSource(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "exclude are types of the same form, without *, that are left out although they are chosen. A list that is given replaces the default, which is events, events.events.k8s.io, leases.coordination.k8s.io, endpoints, endpointslices.discovery.k8s.io and customresourcedefinitions.apiextensions.k8s.io; an empty list leaves nothing out. At most 1000.",
+							Description: "exclude are types of the same form, without *, that are left out, also when they are named. A list that is given replaces the default, which is events, events.events.k8s.io, leases.coordination.k8s.io, endpoints, endpointslices.discovery.k8s.io and customresourcedefinitions.apiextensions.k8s.io; an empty list leaves nothing out. At most 1000.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5254,6 +5254,13 @@ func schema_pkg_apis_configbutler_v1alpha1_PipelineSyncStatus(ref common.Referen
 						SchemaProps: spec.SchemaProps{
 							Description: "accepted says that the request has been recorded and will be carried out, also if this server ends now.",
 							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id is that of the request, which status.pendingRequests, currentRun and lastRun of the pipeline have. Empty when it was not accepted, or for a dry run.",
+							Type:        []string{"string"},
 							Format:      "",
 						},
 					},

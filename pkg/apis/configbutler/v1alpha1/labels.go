@@ -31,6 +31,8 @@ const (
 	LabelPipeline = "configbutler.ai/pipeline"
 	// LabelSink is the name of the sink, among those of the pipeline, that the object was made for.
 	LabelSink = "configbutler.ai/sink"
+	// AnnotationBatch is the id of the batch that a Job is for.
+	AnnotationBatch = "configbutler.ai/batch"
 	// AnnotationSequence is the number of the batch that a Job is for. It rises from each batch of a sink to the next.
 	AnnotationSequence = "configbutler.ai/sequence"
 )

@@ -39,6 +39,10 @@ type PipelineSyncStatus struct {
 	// accepted says that the request has been recorded and will be carried out, also if this server ends now.
 	// +optional
 	Accepted bool `json:"accepted,omitempty"`
+	// id is that of the request, which status.pendingRequests, currentRun and lastRun of the pipeline have. Empty when it was
+	// not accepted, or for a dry run.
+	// +optional
+	ID string `json:"id,omitempty"`
 	// message says in a sentence what was sent, or where that can be seen later.
 	// +optional
 	Message string `json:"message,omitempty"`

@@ -113,7 +113,7 @@ type InstanceSource struct {
 	// +optional
 	// +listType=set
 	Resources []string `json:"resources,omitempty"`
-	// exclude are types of the same form, without *, that are left out although they are chosen. A list that is given
+	// exclude are types of the same form, without *, that are left out, also when they are named. A list that is given
 	// replaces the default, which is events, events.events.k8s.io, leases.coordination.k8s.io, endpoints,
 	// endpointslices.discovery.k8s.io and customresourcedefinitions.apiextensions.k8s.io; an empty list leaves nothing out.
 	// At most 1000.
