@@ -8,6 +8,7 @@ require (
 	filippo.io/age v1.3.1
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/cloudevents/sdk-go/v2 v2.16.2
 	github.com/go-git/go-git/v5 v5.19.3
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0

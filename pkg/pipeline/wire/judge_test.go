@@ -1,0 +1,141 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/wire"
+)
+
+func judge(t *testing.T, format v1alpha1.PipelineFormat, path string, status int, header http.Header, body string) wire.Verdict {
+	t.Helper()
+	f, err := wire.ByName(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Judge(wire.Call{Path: path}, status, header, []byte(body))
+}
+
+func TestStatuses(t *testing.T) {
+	for status, want := range map[int]wire.Outcome{
+		200: wire.Delivered, 201: wire.Delivered, 202: wire.Delivered, 204: wire.Delivered,
+		301: wire.Rejected, 302: wire.Rejected, 304: wire.Rejected, 307: wire.Rejected,
+		400: wire.Rejected, 401: wire.Rejected, 403: wire.Rejected, 404: wire.Rejected, 405: wire.Rejected, 409: wire.Rejected,
+		413: wire.Rejected, 415: wire.Rejected, 422: wire.Rejected,
+		408: wire.Retry, 425: wire.Retry, 429: wire.Retry,
+		500: wire.Retry, 501: wire.Retry, 502: wire.Retry, 503: wire.Retry, 504: wire.Retry, 599: wire.Retry,
+	} {
+		for _, format := range formats {
+			body := "because"
+			if format == v1alpha1.PipelineFormatDotAI {
+				body = `{"success":` + map[bool]string{true: "true", false: "false"}[status < 300] + `}`
+			}
+			got := judge(t, format, "", status, nil, body)
+			if got.Outcome != want || !strings.Contains(got.Text, http.StatusText(status)) || !strings.Contains(got.Text, body) {
+				t.Errorf("%s: %d is %s with the text %q, want %s, the status and the answer", format, status, got.Outcome, got.Text, want)
+			}
+		}
+	}
+}
+
+func TestRedirectsSayWhereTo(t *testing.T) {
+	header := http.Header{"Location": {"https://login.example.com/"}}
+	for _, format := range formats {
+		got := judge(t, format, "", http.StatusFound, header, "<html>moved</html>")
+		if got.Outcome != wire.Rejected || !strings.Contains(got.Text, "https://login.example.com/") {
+			t.Errorf("%s: a redirect is %s with the text %q, want it rejected, and where it points to", format, got.Outcome, got.Text)
+		}
+	}
+}
+
+func TestAnswersOfDotAI(t *testing.T) {
+	const sync, tool = "/api/v1/resources/sync", "/api/v1/tools/manageOrgData"
+	for name, c := range map[string]struct {
+		path   string
+		status int
+		body   string
+		want   wire.Outcome
+		says   string
+	}{
+		"synced": {
+			sync, 200, `{"success":true,"data":{"upserted":2,"deleted":1}}`, wire.Delivered, `"upserted":2`,
+		},
+		"in part": {
+			sync, 400, `{"success":false,"error":{"code":"SYNC_PARTIAL_FAILURE","message":"Failed to process 1 resource(s)",
+			"details":{"upserted":1,"deleted":0,"failures":[{"id":"circuit-breaker","error":"open"}]}}}`, wire.Retry, "Failed to process 1",
+		},
+		"never to be taken": {
+			sync, 400, `{"success":false,"error":{"code":"VALIDATION_ERROR","message":"Invalid request body","details":[
+			{"path":"upserts[0].namespace","message":"required string field"}]}}`, wire.Rejected, "upserts[0].namespace",
+		},
+		"its database is down": {
+			sync, 503, `{"success":false,"error":{"code":"VECTOR_DB_UNAVAILABLE","message":"no"}}`, wire.Retry, "VECTOR_DB",
+		},
+		"no success with 200": {
+			sync, 200, `{"success":false,"error":{"code":"X","message":"not now"}}`, wire.Retry, "not now",
+		},
+		"a page of a proxy": {
+			sync, 200, `<html>Please log in</html>`, wire.Retry, "not an answer of dot-ai",
+		},
+		"a proxy that is down": {
+			sync, 502, `<html>Bad gateway</html>`, wire.Retry, "Bad gateway",
+		},
+		"nothing": {
+			sync, 200, ``, wire.Retry, "not an answer of dot-ai",
+		},
+		"another JSON": {
+			sync, 200, `["ok"]`, wire.Retry, "not an answer of dot-ai",
+		},
+		"not authorized": {
+			sync, 401, `{"success":false,"error":{"code":"UNAUTHORIZED","message":"token"}}`, wire.Rejected, "UNAUTHORIZED",
+		},
+		"no such tool": {
+			tool, 404, `{"success":false,"error":{"code":"TOOL_NOT_FOUND","message":"no"}}`, wire.Rejected, "TOOL_NOT_FOUND",
+		},
+		"the tool has thrown": {
+			tool, 500, `{"success":false,"error":{"code":"EXECUTION_ERROR","message":"no"}}`, wire.Retry, "EXECUTION_ERROR",
+		},
+		"a tool without result": {
+			tool, 200, `{"success":true,"data":{}}`, wire.Retry, "no result",
+		},
+		"a scan has begun": {
+			tool, 200, `{"success":true,"data":{"result":{"success":true,"operation":"scan","status":"started",
+			"message":"Scan initiated for 2 resource(s). Scan runs in background."},"tool":"manageOrgData"}}`, wire.Delivered,
+			"Scan initiated for 2",
+		},
+		"a scan that cannot begin": {
+			tool, 200, `{"success":true,"data":{"result":{"success":false,"operation":"scan",
+			"error":{"message":"Vector DB (Qdrant) connection failed","details":"Cannot establish connection"}}}}`, wire.Retry, "Cannot establish",
+		},
+		"deleted": {
+			tool, 200, `{"success":true,"data":{"result":{"success":true,"operation":"delete","message":"Capability deleted: A.b"}}}`,
+			wire.Delivered, "Capability deleted: A.b",
+		},
+		"deleted before": {
+			tool, 200, `{"success":true,"data":{"result":{"success":false,"operation":"delete",
+			"error":{"message":"Capability not found for ID: 1","details":"Cannot delete capability that does not exist"}}}}`,
+			wire.Delivered, "Capability not found",
+		},
+		"not deleted": {
+			tool, 200, `{"success":true,"data":{"result":{"success":false,"operation":"delete",
+			"error":{"message":"Failed to delete capability","details":"connection refused"}}}}`, wire.Retry, "connection refused",
+		},
+		"not permitted": {
+			tool, 200, `{"success":true,"data":{"result":{"error":"FORBIDDEN","message":"Access denied","operation":"delete"}}}`,
+			wire.Rejected, "Access denied",
+		},
+		"a result of another kind": {
+			tool, 200, `{"success":true,"data":{"result":"ok"}}`, wire.Retry, "not an answer of dot-ai",
+		},
+	} {
+		got := judge(t, v1alpha1.PipelineFormatDotAI, c.path, c.status, nil, c.body)
+		if got.Outcome != c.want || !strings.Contains(got.Text, c.says) {
+			t.Errorf("%s: the answer is %s with the text %q, want %s and %q", name, got.Outcome, got.Text, c.want, c.says)
+		}
+	}
+}
