@@ -1,0 +1,154 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+)
+
+const (
+	minPollInterval   = 10 * time.Second
+	maxDebounce       = 10 * time.Minute
+	maxBatchWait      = 5 * time.Minute
+	maxBatchItems     = 1000
+	maxResyncInterval = 30 * day
+	// maxSourceNames is how many names a list that chooses definitions or types may have.
+	maxSourceNames = 1000
+)
+
+// ValidateSyncPipeline checks a new SyncPipeline. Labels of Jobs carry its name.
+func ValidateSyncPipeline(pipeline *configbutler.SyncPipeline) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(&pipeline.ObjectMeta, false, apivalidation.NameIsDNSLabel, metadataPath)
+	return append(errs, validateSyncPipelineSpec(&pipeline.Spec, specPath)...)
+}
+
+// ValidateSyncPipelineUpdate checks a changed SyncPipeline. Every field of the spec may change.
+func ValidateSyncPipelineUpdate(pipeline, old *configbutler.SyncPipeline) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&pipeline.ObjectMeta, &old.ObjectMeta, metadataPath)
+	return append(errs, validateSyncPipelineSpec(&pipeline.Spec, specPath)...)
+}
+
+func validateSyncPipelineSpec(spec *configbutler.SyncPipelineSpec, path *field.Path) field.ErrorList {
+	errs := validateSources(spec, path)
+	errs = append(errs, validateOneOf(spec.Mode, path.Child("mode"), configbutler.PipelineModeWatch, configbutler.PipelineModePoll)...)
+	errs = append(errs, validateDuration(spec.PollInterval, minPollInterval, day, path.Child("pollInterval"))...)
+	errs = append(errs, validateDuration(spec.Debounce, 0, maxDebounce, path.Child("debounce"))...)
+	errs = append(errs, validateRange(spec.Batch.MaxItems, 1, maxBatchItems, path.Child("batch", "maxItems"))...)
+	errs = append(errs, validateDuration(spec.Batch.MaxWait, 0, maxBatchWait, path.Child("batch", "maxWait"))...)
+	errs = append(errs, validateResyncInterval(spec.ResyncInterval, path.Child("resyncInterval"))...)
+	return append(errs, validatePipelineSinks(spec.Sinks, path.Child("sinks"))...)
+}
+
+// validateSources checks what a pipeline tells of.
+func validateSources(spec *configbutler.SyncPipelineSpec, path *field.Path) field.ErrorList {
+	definitions, instances := &spec.CustomResourceDefinitions, &spec.Instances
+	var errs field.ErrorList
+	if isFalse(definitions.Enabled) && isFalse(instances.Enabled) {
+		errs = append(errs, field.Invalid(path.Child("instances", "enabled"), false,
+			"must be true while customResourceDefinitions.enabled is false, or there is nothing to tell of; suspend stops a pipeline"))
+	}
+	definitionsPath, instancesPath := path.Child("customResourceDefinitions"), path.Child("instances")
+	errs = append(errs, validateSourceNames(definitions.Include, refusedDefinitions, definitionsPath.Child("include"))...)
+	errs = append(errs, validateSourceNames(definitions.Exclude, refusedDefinitions, definitionsPath.Child("exclude"))...)
+	errs = append(errs, validateSourceNames(instances.Resources, refusedTypes, instancesPath.Child("resources"))...)
+	return append(errs, validateSourceNames(instances.Exclude, refusedType, instancesPath.Child("exclude"))...)
+}
+
+func isFalse(value *bool) bool { return value != nil && !*value }
+
+// validateSourceNames checks a set of names; refused says why a name is not one.
+func validateSourceNames(names []string, refused func(string) string, path *field.Path) field.ErrorList {
+	if n := len(names); n > maxSourceNames {
+		return field.ErrorList{field.TooMany(path, n, maxSourceNames)}
+	}
+	errs := validateSet(names, path)
+	for i, name := range names {
+		if detail := refused(name); detail != "" {
+			errs = append(errs, field.Invalid(path.Index(i), name, detail))
+		}
+	}
+	return errs
+}
+
+// refusedDefinitions says why something is neither the name of a CustomResourceDefinition nor a glob for such names.
+func refusedDefinitions(glob string) string {
+	name := strings.ReplaceAll(glob, all, "a")
+	if len(utilvalidation.IsDNS1123Subdomain(name)) == 0 && (name != glob || strings.Contains(name, ".")) {
+		return ""
+	}
+	return "must be the name of a CustomResourceDefinition such as certificates.cert-manager.io, in which * stands for any characters"
+}
+
+// refusedTypes says why something is neither a type nor * for all of them.
+func refusedTypes(entry string) string {
+	if entry == all || refusedType(entry) == "" {
+		return ""
+	}
+	return typesAllowed + ", or * for every type"
+}
+
+const typesAllowed = "must be a plural in lower case such as services, or plural.group such as deployments.apps"
+
+func refusedType(entry string) string {
+	plural, group, hasGroup := strings.Cut(entry, ".")
+	if len(utilvalidation.IsDNS1123Label(plural)) == 0 && (!hasGroup || len(utilvalidation.IsDNS1123Subdomain(group)) == 0) {
+		return ""
+	}
+	return typesAllowed
+}
+
+func validateResyncInterval(interval *metav1.Duration, path *field.Path) field.ErrorList {
+	if interval == nil || interval.Duration == 0 || len(validateDuration(interval, time.Minute, maxResyncInterval, path)) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, interval.Duration.String(), "must be 0s for never, or at least 1m and at most 720h")}
+}
+
+// ValidatePipelineSync checks a request to the pipeline called name.
+func ValidatePipelineSync(request *configbutler.PipelineSync, name string) field.ErrorList {
+	return append(validateNameInPath(request.Name, name), validatePipelineScope(request.Spec.Scope, specPath.Child("scope"))...)
+}
+
+// ValidatePipelineSyncSource checks that a request is about something that the pipeline tells of.
+func ValidatePipelineSyncSource(request *configbutler.PipelineSync, spec *configbutler.SyncPipelineSpec) field.ErrorList {
+	path := specPath.Child("scope")
+	switch scope := request.Spec.Scope; {
+	case scope == configbutler.PipelineScopeDefinitions && isFalse(spec.CustomResourceDefinitions.Enabled):
+		return field.ErrorList{field.Invalid(path, scope, "must be Instances or All: the pipeline's customResourceDefinitions.enabled is false")}
+	case scope == configbutler.PipelineScopeInstances && isFalse(spec.Instances.Enabled):
+		return field.ErrorList{field.Invalid(path, scope, "must be CustomResourceDefinitions or All: the pipeline's instances.enabled is false")}
+	}
+	return nil
+}
+
+func validatePipelineScope(scope configbutler.PipelineScope, path *field.Path) field.ErrorList {
+	return validateOneOf(scope, path,
+		configbutler.PipelineScopeAll, configbutler.PipelineScopeDefinitions, configbutler.PipelineScopeInstances)
+}
+
+// validateNamesOfSinks checks the keys of a list about sinks: none missing, none twice.
+func validateNamesOfSinks(names []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, name := range names {
+		namePath := path.Index(i).Child("name")
+		switch problems := apivalidation.NameIsDNSLabel(name, false); {
+		case name == "":
+			errs = append(errs, field.Required(namePath, "every sink needs a name of its own, such as assistant"))
+		case len(problems) > 0:
+			errs = append(errs, field.Invalid(namePath, name, problems[0]))
+		case slices.Contains(names[:i], name):
+			errs = append(errs, field.Duplicate(namePath, name))
+		}
+	}
+	return errs
+}
