@@ -1,0 +1,54 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deliver
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Dial connects to an address, as egress.Policy.DialContext does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+const (
+	// maxAnswer is how much of an answer is read, and of its headers.
+	maxAnswer = 64 << 10
+	// idleTimeout is how long a connection stays open when nothing is sent: several batches of a busy cluster share one.
+	idleTimeout = 90 * time.Second
+)
+
+// newClient makes the client of one sink. It follows no redirect, so that neither objects nor credentials get anywhere but
+// to the host that the sink names; it uses no proxy, because what dials must see the receiver's own address; and it
+// decompresses nothing, so that what is read is bounded by what is sent.
+func newClient(dial Dial, caBundle []byte) (*http.Client, error) {
+	configuration, err := tlsConfig(caBundle)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext: dial, TLSClientConfig: configuration, ForceAttemptHTTP2: true, DisableCompression: true,
+			MaxIdleConnsPerHost: 1, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxAnswer,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+// tlsConfig trusts the authorities of a bundle, or those of the system when it is empty.
+func tlsConfig(caBundle []byte) (*tls.Config, error) {
+	configuration := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(caBundle) == 0 {
+		return configuration, nil
+	}
+	configuration.RootCAs = x509.NewCertPool()
+	if !configuration.RootCAs.AppendCertsFromPEM(caBundle) {
+		return nil, errors.New("caBundle holds no certificate in PEM form")
+	}
+	return configuration, nil
+}
