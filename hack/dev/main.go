@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command dev starts, changes and ends development clusters, and is the Git server and
-// the balancer that run in them.
+// Command dev starts, changes and ends development clusters, and is the Git server, the
+// receiver and the balancer that run in them.
 package main
 
 import (
@@ -41,6 +41,7 @@ func newCommand() *cobra.Command {
 		newStartServerCommand(),
 		newControlPlaneCommand(),
 		newGitServerCommand(),
+		newReceiverCommand(),
 		newBalancerCommand(),
 		newGuardCommand(),
 	)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster/balancer"
 	"github.com/configbutler/slipstream/test/devcluster/gitserver"
+	"github.com/configbutler/slipstream/test/devcluster/receiver"
 )
 
 // headerLimit is how long a client may take to send a request's header.
@@ -79,12 +80,17 @@ func (o *gitServerOptions) serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// serveGitHTTP serves the repositories, and /healthz, until ctx ends.
+// serveGitHTTP serves the repositories until ctx ends.
 func serveGitHTTP(ctx context.Context, repositories *gitserver.Repositories, address string) error {
 	handler, err := repositories.Handler()
 	if err != nil {
 		return err
 	}
+	return serveHTTP(ctx, handler, address)
+}
+
+// serveHTTP serves a handler, and /healthz, until ctx ends.
+func serveHTTP(ctx context.Context, handler http.Handler, address string) error {
 	routes := http.NewServeMux()
 	routes.Handle("/", handler)
 	routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -96,9 +102,24 @@ func serveGitHTTP(ctx context.Context, repositories *gitserver.Repositories, add
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving Git over HTTP: %w", err)
+		return fmt.Errorf("serving HTTP: %w", err)
 	}
 	return nil
+}
+
+func newReceiverCommand() *cobra.Command {
+	var address string
+	command := &cobra.Command{
+		Use:    "receiver",
+		Short:  "Print the CloudEvents that pipelines send",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return serveHTTP(command.Context(), receiver.New(command.OutOrStdout()), address)
+		},
+	}
+	command.Flags().StringVar(&address, "address", "127.0.0.1:0", "host:port to listen on")
+	return command
 }
 
 func newBalancerCommand() *cobra.Command {

@@ -3,8 +3,8 @@
 
 // Package devcluster answers how to have a whole set to develop and test against: on
 // loopback, in one folder, side by side with others, it starts etcd, kube-apiserver,
-// kube-controller-manager, a Git server and the slipstream server, and ends exactly
-// what it started.
+// kube-controller-manager, a Git server, a receiver of pipelines' events and the
+// slipstream server, and ends exactly what it started.
 package devcluster
 
 import (
@@ -165,7 +165,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	if err := c.startGuard(); err != nil {
 		return err
 	}
-	for _, part := range []part{c.gitServer(), c.etcd(), c.apiServer(), c.controllerManager()} {
+	for _, part := range []part{c.gitServer(), c.receiver(), c.etcd(), c.apiServer(), c.controllerManager()} {
 		if err := c.startPart(ctx, part); err != nil {
 			return err
 		}

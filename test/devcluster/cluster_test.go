@@ -108,7 +108,8 @@ func TestControlPlane(t *testing.T) {
 	t.Run("env is what a shell reads", func(t *testing.T) {
 		file := filepath.Join(filepath.Dir(cluster.Env(devcluster.EnvDataDir)), "env")
 		script := `set -eu; . "$1"; export KUBECONFIG; "$KUBECTL" get namespaces --output=name; test -d "$DATA_DIR"; ` +
-			`test -d "$GIT_ROOT"; test -d "$CONTROL_PLANE_LOGS"; echo "pids=$SERVER_PIDS;"; echo "$SERVER_URL $GIT_URL $GIT_SSH_URL $SERVER_LOG"`
+			`test -d "$GIT_ROOT"; test -d "$CONTROL_PLANE_LOGS"; test -f "$RECEIVER_LOG"; echo "$RECEIVER_URL"; ` +
+			`echo "pids=$SERVER_PIDS;"; echo "$SERVER_URL $GIT_URL $GIT_SSH_URL $SERVER_LOG"`
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", script, "sh", file).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)

@@ -17,6 +17,8 @@ const (
 	serviceNetwork = "10.0.0.0/16"
 	serviceAddress = "10.0.0.1"
 	serviceIssuer  = "https://kubernetes.default.svc"
+	// receiverPart is the name of the receiver's process and log.
+	receiverPart = "receiver"
 )
 
 // controllers are those that work without nodes. All that clean up are among them:
@@ -143,10 +145,19 @@ func (c *Cluster) gitServer() part {
 	}
 }
 
+// receiver writes what pipelines send to its log.
+func (c *Cluster) receiver() part {
+	return part{
+		spec:  c.spec(receiverPart, c.state.Options.SupportProgram, "receiver", "--address="+address(c.state.Ports.Receiver)),
+		ready: c.healthy(c.receiverURL() + "/healthz"),
+	}
+}
+
 // spec says how to start a part with its own log.
 func (c *Cluster) spec(name, program string, arguments ...string) process.Spec {
 	return process.Spec{Name: name, Path: program, Args: arguments, Log: c.files.log(name)}
 }
 
 func (c *Cluster) apiServerURL() string { return "https://" + address(c.state.Ports.APIServer) }
+func (c *Cluster) receiverURL() string  { return "http://" + address(c.state.Ports.Receiver) }
 func (c *Cluster) gitURL() string       { return "http://" + address(c.state.Ports.GitHTTP) }

@@ -33,6 +33,10 @@ const (
 	EnvGitSSHKey = "GIT_SSH_KEY"
 	// EnvGitSSHKnownHosts is the path of a known_hosts file for the SSH Git server.
 	EnvGitSSHKnownHosts = "GIT_SSH_KNOWN_HOSTS"
+	// EnvReceiverURL is where a receiver takes the CloudEvents of pipelines.
+	EnvReceiverURL = "RECEIVER_URL"
+	// EnvReceiverLog is the path of the log in which it writes a line for each object that it is told of.
+	EnvReceiverLog = "RECEIVER_LOG"
 	// EnvAdmissionSegmentFile is the path of the file with the secret in the path of admission reviews that do not come
 	// through the aggregator.
 	EnvAdmissionSegmentFile = "ADMISSION_SEGMENT_FILE"
@@ -74,6 +78,8 @@ func (c *Cluster) environ() []string {
 		EnvGitSSHURL + "=ssh://git@" + address(c.state.Ports.GitSSH),
 		EnvGitSSHKey + "=" + c.files.key(gitClientKey),
 		EnvGitSSHKnownHosts + "=" + c.files.join("pki", gitKnownHosts),
+		EnvReceiverURL + "=" + c.receiverURL(),
+		EnvReceiverLog + "=" + c.files.log(receiverPart),
 		EnvAdmissionSegmentFile + "=" + c.files.attribution(admissionSegment),
 		EnvControlPlaneLogs + "=" + c.files.logs(),
 	}

@@ -34,6 +34,7 @@ type ports struct {
 	ControllerManager int   `json:"controllerManager"`
 	GitHTTP           int   `json:"gitHTTP"`
 	GitSSH            int   `json:"gitSSH"`
+	Receiver          int   `json:"receiver"`
 	Server            int   `json:"server"`
 	Replicas          []int `json:"replicas"`
 }
@@ -44,7 +45,7 @@ func choosePorts(ctx context.Context, replicas int) (ports, error) {
 	var chosen ports
 	targets := []*int{
 		&chosen.EtcdClient, &chosen.EtcdPeer, &chosen.APIServer, &chosen.ControllerManager,
-		&chosen.GitHTTP, &chosen.GitSSH, &chosen.Server,
+		&chosen.GitHTTP, &chosen.GitSSH, &chosen.Receiver, &chosen.Server,
 	}
 	chosen.Replicas = make([]int, replicas)
 	for index := range chosen.Replicas {
