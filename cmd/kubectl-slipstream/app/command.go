@@ -1,0 +1,50 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package app is what people do with Slipstream from a shell beyond what kubectl can do itself.
+package app
+
+import (
+	"github.com/spf13/cobra"
+
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+)
+
+// NewCommand returns the plugin. Errors are told apart by ExitCode, and printed by nobody.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	config := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
+	root := &cobra.Command{
+		Use:           "kubectl-slipstream",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipstream"},
+		Short:         "Have Git, environments and pipelines follow the cluster",
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	config.AddFlags(root.PersistentFlags())
+	root.AddCommand(newSyncPipeline(streams, config))
+	return root
+}
+
+// connect returns clients for the API server that flags and kubeconfigs lead to. Its warnings go where errors go.
+func connect(config genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) (client.ConfigbutlerV1alpha1Interface, error) {
+	found, err := config.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	found.WarningHandler = rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	clients, err := versioned.NewForConfig(found)
+	if err != nil {
+		return nil, err
+	}
+	return clients.ConfigbutlerV1alpha1(), nil
+}

@@ -1,0 +1,157 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+)
+
+// scopes are the words of --scope.
+var scopes = map[string]v1alpha1.PipelineScope{
+	"all": v1alpha1.PipelineScopeAll, "crds": v1alpha1.PipelineScopeDefinitions, "instances": v1alpha1.PipelineScopeInstances,
+}
+
+// The words of --dry-run, which are those of kubectl.
+const (
+	dryRunNone   = "none"
+	dryRunServer = "server"
+)
+
+const syncPipelineExample = `  # Send what some receiver does not know yet, at once
+  kubectl slipstream sync-pipeline assistant
+
+  # Send all CustomResourceDefinitions again, to a receiver that has lost them
+  kubectl slipstream sync-pipeline assistant --scope crds --full`
+
+// syncPipeline is the command sync-pipeline.
+type syncPipeline struct {
+	genericiooptions.IOStreams
+	config  genericclioptions.RESTClientGetter
+	print   *genericclioptions.PrintFlags
+	scope   string
+	full    bool
+	wait    bool
+	dryRun  string
+	timeout time.Duration
+}
+
+func newSyncPipeline(streams genericiooptions.IOStreams, config genericclioptions.RESTClientGetter) *cobra.Command {
+	s := &syncPipeline{IOStreams: streams, config: config, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
+	command := &cobra.Command{
+		Use:     "sync-pipeline NAME",
+		Short:   "Have a SyncPipeline list what there is and tell its sinks, now",
+		Example: syncPipelineExample,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(command *cobra.Command, args []string) error { return s.run(command.Context(), args[0]) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&s.scope, "scope", "all", "What is sent: all, crds or instances.")
+	flags.BoolVar(&s.full, "full", false, "Send everything that matches, not only what a sink does not know yet.")
+	flags.BoolVar(&s.wait, "wait", true, "Say how far it is until all is sent.")
+	flags.StringVar(&s.dryRun, "dry-run", dryRunNone, "none or server: have the server check the request, and do nothing.")
+	flags.Lookup("dry-run").NoOptDefVal = dryRunServer
+	flags.DurationVar(&s.timeout, "timeout", 0, "How long to wait, such as 10m. It goes on after that. 0 means for ever.")
+	s.print.AddFlags(command)
+	return command
+}
+
+func (s *syncPipeline) run(ctx context.Context, name string) error {
+	scope, known := scopes[s.scope]
+	if !known {
+		return fmt.Errorf("--scope is %q: it is all, crds or instances", s.scope)
+	}
+	if s.dryRun != dryRunNone && s.dryRun != dryRunServer {
+		return fmt.Errorf("--dry-run is %q: it is none or server", s.dryRun)
+	}
+	if s.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+	}
+	api, err := connect(s.config, s.IOStreams)
+	if err != nil {
+		return err
+	}
+	request := &v1alpha1.PipelineSync{Spec: v1alpha1.PipelineSyncSpec{Scope: scope, Full: s.full}}
+	options := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
+	if s.dryRun == dryRunServer {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	answer, err := api.SyncPipelines().Sync(ctx, name, request, options)
+	if err != nil {
+		return err
+	}
+	if err := s.follow(ctx, api, name, answer); err != nil {
+		return err
+	}
+	return s.report(answer)
+}
+
+// follow brings the answer up to what has become of its run when that has finished.
+func (s *syncPipeline) follow(ctx context.Context, api client.ConfigbutlerV1alpha1Interface, name string, answer *v1alpha1.PipelineSync) error {
+	if !s.wait || s.dryRun == dryRunServer || isFinished(answer.Status.Run) {
+		return nil
+	}
+	follower := &follower{api: api, name: name, id: answer.Status.ID, out: s.ErrOut}
+	run, err := follower.untilFinished(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; it goes on: kubectl get syncpipeline %s shows how far it is", err, name)
+	}
+	if answer.Status.Run = run; run != nil {
+		answer.Status.Message = "" // It says where to see what has been seen now.
+	}
+	return nil
+}
+
+// report prints what was sent to whom, and is an error when not all was.
+func (s *syncPipeline) report(answer *v1alpha1.PipelineSync) error {
+	if s.print.OutputFlagSpecified() {
+		printer, err := s.print.ToPrinter()
+		if err != nil {
+			return err
+		}
+		if err := printer.PrintObj(answer, s.Out); err != nil {
+			return err
+		}
+	} else if err := printRun(s.Out, answer); err != nil {
+		return err
+	}
+	return failureOf(answer.Status.Run)
+}
+
+// failureOf is the error that a run has not told all sinks of everything, nil if it has.
+func failureOf(run *v1alpha1.PipelineRun) error {
+	if !isFinished(run) {
+		return nil
+	}
+	var short []string
+	for _, sink := range run.Sinks {
+		if sink.Rejected > 0 || sink.Done < sink.Total {
+			short = append(short, sink.Name)
+		}
+	}
+	if len(short) == 0 {
+		return nil
+	}
+	slices.Sort(short)
+	return fmt.Errorf("%w: not everything got to %s", errFailed, strings.Join(short, ", "))
+}
+
+func isFinished(run *v1alpha1.PipelineRun) bool {
+	return run != nil && run.Phase == v1alpha1.PipelineRunFinished
+}
