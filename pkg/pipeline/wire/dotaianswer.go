@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,8 +13,7 @@ import (
 
 // dotAIAnswer is what dot-ai answers. What a tool says is within, and the tool may have failed although the answer is a success.
 type dotAIAnswer struct {
-	Success bool        `json:"success"`
-	Error   *dotAIError `json:"error"`
+	Success bool `json:"success"`
 	Data    struct {
 		Result *dotAIResult `json:"result"`
 	} `json:"data"`
@@ -46,22 +46,21 @@ func (e *dotAIError) UnmarshalJSON(text []byte) error {
 // it will never take and to what it has done in part because something that it needs is down.
 func (dotAI) Judge(call Call, status int, header http.Header, body []byte) Verdict {
 	verdict := byStatus(status, header, body)
-	var answer dotAIAnswer
-	if err := json.Unmarshal(body, &answer); err != nil {
-		if verdict.Outcome == Delivered {
-			return Verdict{Outcome: Retry, Text: "not an answer of dot-ai: " + verdict.Text}
+	if verdict.Outcome != Delivered {
+		// It names all that has failed after that, which may be more than was read.
+		if bytes.Contains(body, []byte(`"SYNC_PARTIAL_FAILURE"`)) {
+			verdict.Outcome = Retry
 		}
 		return verdict
 	}
-	switch failure := answer.Error; {
-	case verdict.Outcome == Delivered && answer.Success:
-		if call.Path == dotAIToolPath {
-			return judgeTool(status, answer.Data.Result)
-		}
-	case verdict.Outcome == Delivered:
-		verdict.Outcome = Retry
-	case failure != nil && failure.Code == "SYNC_PARTIAL_FAILURE":
-		verdict.Outcome = Retry
+	var answer dotAIAnswer
+	switch err := json.Unmarshal(body, &answer); {
+	case err != nil:
+		return Verdict{Outcome: Retry, Text: "not an answer of dot-ai: " + verdict.Text}
+	case !answer.Success:
+		return Verdict{Outcome: Retry, Text: verdict.Text}
+	case call.Path == dotAIToolPath:
+		return judgeTool(status, answer.Data.Result)
 	}
 	return verdict
 }

@@ -69,6 +69,10 @@ func TestAnswersOfDotAI(t *testing.T) {
 			sync, 400, `{"success":false,"error":{"code":"SYNC_PARTIAL_FAILURE","message":"Failed to process 1 resource(s)",
 			"details":{"upserted":1,"deleted":0,"failures":[{"id":"circuit-breaker","error":"open"}]}}}`, wire.Retry, "Failed to process 1",
 		},
+		"in part, and cut off": {
+			sync, 400, `{"success":false,"error":{"code":"SYNC_PARTIAL_FAILURE","message":"Failed to process 900 resource(s)","details":{"fail`,
+			wire.Retry, "Failed to process 900",
+		},
 		"never to be taken": {
 			sync, 400, `{"success":false,"error":{"code":"VALIDATION_ERROR","message":"Invalid request body","details":[
 			{"path":"upserts[0].namespace","message":"required string field"}]}}`, wire.Rejected, "upserts[0].namespace",
@@ -138,4 +142,24 @@ func TestAnswersOfDotAI(t *testing.T) {
 			t.Errorf("%s: the answer is %s with the text %q, want %s and %q", name, got.Outcome, got.Text, c.want, c.says)
 		}
 	}
+}
+
+// Whatever somebody answers, it is one of three, and a failure that is said with a status is never a success.
+func FuzzJudge(f *testing.F) {
+	f.Add(true, 200, `{"success":true,"data":{"result":{"success":true}}}`)
+	f.Add(true, 200, `{"success":true,"data":{"result":{"error":"FORBIDDEN"}}}`)
+	f.Add(false, 400, `{"success":false,"error":{"code":"SYNC_PARTIAL_FAILURE","details":{}}}`)
+	f.Add(false, 302, `null`)
+	f.Fuzz(func(t *testing.T, tool bool, status int, body string) {
+		path := "/api/v1/resources/sync"
+		if tool {
+			path = "/api/v1/tools/manageOrgData"
+		}
+		for _, format := range formats {
+			got := judge(t, format, path, status, nil, body).Outcome
+			if got != wire.Retry && got != wire.Rejected && (got != wire.Delivered || status/100 != 2) {
+				t.Errorf("%s: %d %q is %q", format, status, body, got)
+			}
+		}
+	})
 }
