@@ -1,0 +1,304 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package job_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/pipeline/job"
+	"github.com/configbutler/slipstream/pkg/pipeline/wire"
+)
+
+const (
+	first  = "search-index-cce01f25c3"
+	second = "search-index-04ebb3d1ba"
+	made   = "made the Job scans/"
+)
+
+// A batch that comes again finds what there is, whatever it died of before.
+func TestRepeat(t *testing.T) {
+	for name, resource := range map[string]string{
+		"nothing failed": "", "before the Job": "jobs", "between the Job and the ConfigMap": "configmaps",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			undo := s.fails("create", resource, 0, errDied)
+			before := s.tell(batch(1))
+			if died := before.Outcome == wire.Retry; died != (resource != "") {
+				t.Fatalf("got %+v", before)
+			}
+			undo()
+			for range 2 {
+				s.expect(batch(1), wire.Delivered, made+first)
+			}
+			configMaps := s.configMaps()
+			if len(configMaps) != 1 || configMaps[0].OwnerReferences[0].UID != s.only().UID {
+				t.Errorf("there is %+v", configMaps)
+			}
+		})
+	}
+}
+
+// What has the name of a batch's Job and is not that is left alone.
+func TestSomebodyElses(t *testing.T) {
+	owned := func(job string) *corev1.ConfigMap {
+		owner := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: job, UID: "before"}
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Name: first, Namespace: namespace, OwnerReferences: []metav1.OwnerReference{owner},
+		}}
+	}
+	for name, tt := range map[string]struct {
+		there   runtime.Object
+		outcome wire.Outcome
+		text    string
+	}{
+		"Job": {
+			&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: first, Namespace: namespace}}, wire.Rejected,
+			"there is a Job scans/" + first + " that is not of this batch: delete it, and ask for a sync",
+		},
+		"Job with labels as ours": {
+			&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: first, Namespace: namespace, Labels: map[string]string{
+				v1alpha1.LabelPipeline: "search", v1alpha1.LabelSink: "index",
+			}}}, wire.Rejected,
+			"there is a Job scans/" + first + " that is not of this batch: delete it, and ask for a sync",
+		},
+		"ConfigMap": {
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: first, Namespace: namespace}}, wire.Rejected,
+			"there is a ConfigMap scans/" + first + " that is not of this batch: delete it and the Job of that name, and ask for a sync",
+		},
+		"ConfigMap of a Job that was deleted": {
+			owned(first), wire.Retry, "the ConfigMap scans/" + first + " is of a Job that was deleted, and goes soon",
+		},
+		"ConfigMap of another Job": {
+			owned("other"), wire.Rejected,
+			"there is a ConfigMap scans/" + first + " that is not of this batch: delete it and the Job of that name, and ask for a sync",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			if err := s.cluster.Tracker().Add(tt.there); err != nil {
+				t.Fatal(err)
+			}
+			s.expect(batch(1), tt.outcome, tt.text)
+		})
+	}
+}
+
+// Errors of the API server are told; what is not valid is not tried again.
+func TestErrors(t *testing.T) {
+	jobs, configMaps := schema.GroupResource{Group: "batch", Resource: "jobs"}, schema.GroupResource{Resource: "configmaps"}
+	invalid := func(kind string) error {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: kind}, first, field.ErrorList{field.Required(field.NewPath("spec"), "")})
+	}
+	for name, tt := range map[string]struct {
+		verb, resource string
+		err            error
+		want           wire.Verdict
+	}{
+		"template": {"create", "jobs", invalid("Job"), wire.Verdict{
+			Outcome: wire.Rejected, Text: `the template makes no valid Job: Job "` + first + `" is invalid: spec: Required value`,
+		}},
+		"quota": {"create", "jobs", apierrors.NewForbidden(jobs, first, errors.New("exceeded quota: few")), wire.Verdict{
+			Outcome: wire.Retry, Text: "make the Job scans/" + first + `: jobs.batch "` + first + `" is forbidden: exceeded quota: few`,
+		}},
+		"no namespace": {"create", "jobs", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace), wire.Verdict{
+			Outcome: wire.Retry, Text: "make the Job scans/" + first + `: namespaces "scans" not found`,
+		}},
+		"somebody was faster": {"create", "jobs", apierrors.NewAlreadyExists(jobs, first), wire.Verdict{
+			Outcome: wire.Retry, Text: "make the Job scans/" + first + `: jobs.batch "` + first + `" already exists`,
+		}},
+		"busy": {"get", "jobs", apierrors.NewTooManyRequests("slow\ndown", 9), wire.Verdict{
+			Outcome: wire.Retry, Text: "read the Job scans/" + first + ": slow down", After: 9 * time.Second,
+		}},
+		"list": {"list", "jobs", errDied, wire.Verdict{
+			Outcome: wire.Retry, Text: "list the Jobs of the sink in namespace scans: the process has died",
+		}},
+		"quota of ConfigMaps": {
+			"create", "configmaps", apierrors.NewForbidden(configMaps, first, errors.New("exceeded quota: few")), wire.Verdict{
+				Outcome: wire.Retry, Text: "make the ConfigMap scans/" + first + `: configmaps "` + first + `" is forbidden: exceeded quota: few`,
+			},
+		},
+		// The Job is there by now and must get what it waits for.
+		"ConfigMap": {"create", "configmaps", invalid("ConfigMap"), wire.Verdict{
+			Outcome: wire.Retry, Text: "make the ConfigMap scans/" + first + `: ConfigMap "` + first + `" is invalid: spec: Required value`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			undo := s.fails(tt.verb, tt.resource, 0, tt.err)
+			if got := s.tell(batch(1)); got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+			undo()
+			s.expect(batch(1), wire.Delivered, made+first)
+		})
+	}
+}
+
+// A Job whose time ends before it has its batch has handled nothing.
+func TestEndsEarly(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change  func(s *stage)
+		outcome wire.Outcome
+		text    string
+	}{
+		"failed": {
+			func(s *stage) { s.ends(s.only(), batchv1.JobFailed, "DeadlineExceeded", "") },
+			wire.Rejected, "the Job scans/" + first + " has ended before it got its batch: ask for a sync",
+		},
+		"is being deleted": {
+			func(s *stage) {
+				going := s.only()
+				going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: noon}, []string{"foregroundDeletion"}
+				s.update(going)
+			},
+			wire.Retry, "waits for the Job scans/" + first + " to go, which is being deleted and has not got its batch",
+		},
+		"gone": {
+			func(s *stage) { remove(s, first, s.cluster.BatchV1().Jobs(namespace).Delete) },
+			wire.Delivered, made + first,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			undo := s.fails("create", "configmaps", 0, errDied)
+			s.tell(batch(1))
+			undo()
+			tt.change(s)
+			s.expect(batch(1), tt.outcome, tt.text)
+		})
+	}
+}
+
+// A batch whose Job has ended is delivered, though it comes again.
+func TestEnded(t *testing.T) {
+	s := newStage(t)
+	s.tell(batch(1))
+	s.ends(s.only(), batchv1.JobFailed, "BackoffLimitExceeded", "")
+	s.expect(batch(1), wire.Delivered, made+first)
+}
+
+func TestConcurrency(t *testing.T) {
+	const waits = "waits for the Job scans/" + first + " to finish"
+	ends := func(kind batchv1.JobConditionType) func(s *stage) {
+		return func(s *stage) { s.ends(s.only(), kind, "BackoffLimitExceeded", "it failed\nthrice") }
+	}
+	for name, tt := range map[string]struct {
+		policy  v1alpha1.PipelineConcurrencyPolicy
+		before  func(s *stage)
+		outcome wire.Outcome
+		text    string
+	}{
+		"one runs":               {v1alpha1.PipelineConcurrencyForbid, func(*stage) {}, wire.Waiting, waits},
+		"one is about to fail":   {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobFailureTarget), wire.Waiting, waits},
+		"one is suspended":       {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobSuspended), wire.Waiting, waits},
+		"one is complete":        {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobComplete), wire.Delivered, made + second},
+		"one runs, which may be": {v1alpha1.PipelineConcurrencyAllow, func(*stage) {}, wire.Delivered, made + second},
+		"one is gone": {v1alpha1.PipelineConcurrencyForbid, func(s *stage) {
+			remove(s, first, s.cluster.BatchV1().Jobs(namespace).Delete)
+		}, wire.Delivered, made + second},
+		"one has failed": {
+			v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobFailed), wire.Delivered,
+			made + second + "; the Job scans/" + first + " has failed: BackoffLimitExceeded: it failed thrice",
+		},
+		"one of another sink runs": {v1alpha1.PipelineConcurrencyForbid, func(s *stage) {
+			other := s.only()
+			other.Labels[v1alpha1.LabelSink] = "other"
+			s.update(other)
+		}, wire.Delivered, made + second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.spec.ConcurrencyPolicy = tt.policy
+			s.tell(batch(1))
+			tt.before(s)
+			got := s.tell(batch(2))
+			if got.Outcome != tt.outcome || got.Text != tt.text || (got.After > 0) != (tt.outcome == wire.Waiting) {
+				t.Errorf("got %+v, want %s, %q", got, tt.outcome, tt.text)
+			}
+		})
+	}
+}
+
+// Of several Jobs, the newest one tells how things are, and a batch waits for the oldest.
+func TestSeveral(t *testing.T) {
+	s := newStage(t)
+	s.spec.ConcurrencyPolicy = v1alpha1.PipelineConcurrencyAllow
+	failure := func(want string) {
+		t.Helper()
+		if got, err := s.sink().Failure(t.Context()); err != nil || got != want {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+	}
+	failure("")
+	for number := range int64(11) {
+		s.tell(batch(number + 1))
+	}
+	for _, made := range s.jobs() {
+		switch made.Annotations[v1alpha1.AnnotationSequence] {
+		case "9":
+			s.ends(&made, batchv1.JobFailed, "DeadlineExceeded", "Job was active longer than specified deadline")
+		case "1":
+			s.ends(&made, batchv1.JobComplete, "", "")
+		}
+	}
+	failure("")
+	for _, made := range s.jobs() {
+		switch made.Annotations[v1alpha1.AnnotationSequence] {
+		case "10", "11":
+			remove(s, made.Name, s.cluster.BatchV1().Jobs(namespace).Delete)
+		case "9":
+			defer failure("the Job scans/" + made.Name + " has failed: DeadlineExceeded: Job was active longer than specified deadline")
+		}
+	}
+	s.spec.ConcurrencyPolicy = v1alpha1.PipelineConcurrencyForbid
+	s.expect(batch(12), wire.Waiting, "waits for the Job scans/"+second+" to finish")
+}
+
+func TestFailureCannotBeRead(t *testing.T) {
+	s := newStage(t)
+	s.fails("list", "jobs", 0, errDied)
+	if _, err := s.sink().Failure(t.Context()); !errors.Is(err, errDied) {
+		t.Error(err)
+	}
+}
+
+func TestDeliverEnds(t *testing.T) {
+	s := newStage(t)
+	err := s.sink().Deliver(t.Context(), batch(1), func([]item.Key, wire.Verdict) error { return errDied })
+	if !errors.Is(err, errDied) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.fails("*", "*", 0, ctx.Err())
+	err = s.sink().Deliver(ctx, batch(2), func(_ []item.Key, verdict wire.Verdict) error {
+		t.Errorf("it is said to be %+v", verdict)
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestTemplateThatCannotBeRead(t *testing.T) {
+	s := newStage(t)
+	s.spec.Template.Raw = []byte(`{"spec": 1}`)
+	if _, err := job.New(s.cluster, s.source, s.spec); err == nil {
+		t.Error("it was read")
+	}
+}
