@@ -29,7 +29,8 @@ type Item struct {
 	Spec string `json:"spec,omitempty"`
 }
 
-// FromMetadata is what is told of an instance. Objects that were made by no API server, and have no creation time, are as old as Unix.
+// FromMetadata is what is told of an instance. One that has no creation time, because no API server has stored it, is told of as created at
+// the beginning of 1970.
 func FromMetadata(kind schema.GroupVersionKind, object metav1.Object) Item {
 	created := object.GetCreationTimestamp().Time
 	if created.IsZero() {
