@@ -102,6 +102,29 @@ func ruleEdits[O object](status func(O) *configbutler.WatchRuleStatus) *edits[O]
 	}
 }
 
+// pipelineEdits keep who answers for what a pipeline sends: whoever had it send more, or elsewhere.
+func pipelineEdits() *edits[*configbutler.SyncPipeline] {
+	return &edits[*configbutler.SyncPipeline]{
+		admit: func(*configbutler.SyncPipeline, string) error { return nil },
+		note: func(obj, old *configbutler.SyncPipeline, e edit) {
+			if old == nil || !sendsNoMore(&obj.Spec, &old.Spec) {
+				obj.Status.EditedBy = e.author()
+			}
+		},
+	}
+}
+
+// sendsNoMore says whether a change of a pipeline takes no right, so that its author stays who answers for it.
+func sendsNoMore(spec, before *configbutler.SyncPipelineSpec) bool {
+	var versions [2]v1alpha1.SyncPipelineSpec
+	for i, version := range []*configbutler.SyncPipelineSpec{spec, before} {
+		if v1alpha1.Convert_configbutler_SyncPipelineSpec_To_v1alpha1_SyncPipelineSpec(version, &versions[i], nil) != nil {
+			return false // The same conversion stores it.
+		}
+	}
+	return rights.PipelineSendsNoMore(&versions[0], &versions[1])
+}
+
 // showsNoMore says whether a change of a catalog takes no right to read its source, so that its author stays who answers for it.
 func showsNoMore(spec, before *configbutler.AppCatalogSpec) bool {
 	var versions [2]v1alpha1.AppCatalogSpec

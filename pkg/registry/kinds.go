@@ -19,6 +19,7 @@ func resources(options validation.Options) []resource {
 		environmentDependencies().erase(),
 		syncStatuses().erase(),
 		syncPolicies().erase(),
+		syncPipelines().erase(),
 	}
 }
 

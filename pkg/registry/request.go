@@ -33,6 +33,8 @@ const (
 // answered; none is stored. R is a pointer to the internal type of the requests.
 type requestREST[R object] struct {
 	newRequest func() R
+	// clusterScoped says that the objects that requests are for have no namespaces.
+	clusterScoped bool
 	// judge says what is wrong with a request for the object called name, before admission is asked.
 	judge func(ctx context.Context, name string, request R) error
 	// carryOut does for the object called name what a request asks for, and writes the answer into it. A dry run changes
@@ -52,8 +54,8 @@ func (r *requestREST[R]) New() runtime.Object { return r.newRequest() }
 // Destroy leaves the storage to the main endpoints, which own it.
 func (*requestREST[R]) Destroy() {}
 
-// NamespaceScoped is true: the objects that requests are for have namespaces.
-func (*requestREST[R]) NamespaceScoped() bool { return true }
+// NamespaceScoped says whether the objects that requests are for have namespaces.
+func (r *requestREST[R]) NamespaceScoped() bool { return !r.clusterScoped }
 
 // Create carries out a request for the object called name.
 func (r *requestREST[R]) Create(

@@ -104,6 +104,10 @@ func (s *Storage) addRequests(config Config, stores map[string]*genericregistry.
 	s.Endpoints["appcatalogs/rollback"] = catalogs.rollback()
 	s.Endpoints["syncstatuses/dismiss"] = records.dismiss()
 	s.Endpoints["syncstatuses/retry"] = records.retry()
+	s.Endpoints["syncpipelines/sync"] = (&pipelineSync{
+		pipelines: statusStore(config.Scheme, syncPipelines().erase(), stores["syncpipelines"]), policies: stores["syncpolicies"],
+		clock: config.Clock, patience: patience,
+	}).endpoint()
 	s.addEnvironmentRequests(config, stores, records, patience)
 }
 

@@ -29,6 +29,7 @@ func TestEveryKindIsServed(t *testing.T) {
 		"gitdestinations", "gitdestinations/status", "gitdestinations/sync",
 		"gitdestinationstatuses",
 		"gitrepoconfigs", "gitrepoconfigs/status",
+		"syncpipelines", "syncpipelines/status", "syncpipelines/sync",
 		"syncpolicies", "syncpolicies/status",
 		"syncstatuses", "syncstatuses/dismiss", "syncstatuses/retry",
 		"watchrules", "watchrules/status",
@@ -39,9 +40,10 @@ func TestEveryKindIsServed(t *testing.T) {
 	shortNames := map[string]string{
 		"gitrepoconfigs": "grc", "gitdestinations": "gd", "watchrules": "wr", "clusterwatchrules": "cwr", "gitdestinationstatuses": "gds",
 		"appcatalogs": "cat", "catalogworkloads": "cw", "syncstatuses": "ss", "syncpolicies": "syncpol",
-		"environments": "envt", "environmentdependencies": "envdep",
+		"syncpipelines": "pipe",
+		"environments":  "envt", "environmentdependencies": "envdep",
 	}
-	clusterScoped := []string{"clusterwatchrules", "syncpolicies"}
+	clusterScoped := []string{"clusterwatchrules", "syncpipelines", "syncpolicies"}
 	for resource, short := range shortNames {
 		endpoint := storage.Endpoints[resource]
 		if got := endpoint.(rest.ShortNamesProvider).ShortNames(); !slices.Equal(got, []string{short}) {

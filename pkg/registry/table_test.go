@@ -108,6 +108,7 @@ func TestTables(t *testing.T) {
 	rows := lists()
 	maps.Copy(rows, catalogLists())
 	maps.Copy(rows, environmentLists())
+	maps.Copy(rows, pipelineLists())
 	for resource, list := range rows {
 		t.Run(resource, func(t *testing.T) {
 			convertor := storage.Endpoints[resource].(rest.TableConvertor)

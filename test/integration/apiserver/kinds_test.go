@@ -21,6 +21,7 @@ func testDiscovery(t *testing.T, s *stage) {
 		{"gitdestinations", "gd", "configbutler.ai/v1alpha1", "true", "GitDestination", writable, "slipstream"},
 		{"gitdestinationstatuses", "gds", "configbutler.ai/v1alpha1", "true", "GitDestinationStatus", readable, "slipstream"},
 		{"gitrepoconfigs", "grc", "configbutler.ai/v1alpha1", "true", "GitRepoConfig", writable, "slipstream"},
+		{"syncpipelines", "pipe", "configbutler.ai/v1alpha1", "false", "SyncPipeline", writable, "slipstream"},
 		{"syncpolicies", "syncpol", "configbutler.ai/v1alpha1", "false", "SyncPolicy", writable, "slipstream"},
 		{"syncstatuses", "ss", "configbutler.ai/v1alpha1", "true", "SyncStatus", readable, "slipstream"},
 		{"watchrules", "wr", "configbutler.ai/v1alpha1", "true", "WatchRule", writable, "slipstream"},
@@ -47,6 +48,7 @@ func testLifeOfEveryKind(t *testing.T, s *stage) {
 		{clusterRuleFor(namespace), "cwr", namespace, "NAME DESTINATION TYPES READY REASON AGE", `{"spec":{"destinationRef":{"name":"other"}}}`},
 		{catalogIn(namespace, namespace), "cat", "shop", "NAME SOURCE WORKLOADS REVISION LAST-SYNC READY STATE AGE", `{"spec":{"historyLimit":5}}`},
 		{environmentIn(namespace), "envt", "alice", "NAME CATALOG TYPE AUTO NAMESPACE STATE REVISION AGE", `{"spec":{"autoSync":true}}`},
+		{pipelineOf(namespace), "pipe", namespace, "NAME MODE SINKS OBJECTS PENDING STATE AGE", `{"spec":{"batch":{"maxItems":20}}}`},
 		{policy, "syncpol", "default", "NAME BATCH-WINDOW RETENTION RECORDS SUSPENDED READY REASON AGE", `{"spec":{"batchWindow":"2s"}}`},
 	} {
 		t.Run(each.kind, func(t *testing.T) {
@@ -113,6 +115,8 @@ func testExplain(t *testing.T, s *stage) {
 	contains(t, s.kubectl(t, "explain", "envt.status"), "pendingRequests\t<[]PendingEnvironmentRequest>", "automatedBy\t<AutomatedBy>")
 	contains(t, s.kubectl(t, "explain", "envdep.status"), "keys\t<[]string>", "enum: ConfigMap, Secret, Service, ServiceAccount")
 	contains(t, s.kubectl(t, "explain", "ss.status"), "state\t<string> -required-", "workloadNames\t<[]string>")
+	contains(t, s.kubectl(t, "explain", "pipe.spec.sinks.http"), "url\t<string> -required-", "enum: CloudEvents, ClusterWhisperer, DotAI")
+	contains(t, s.kubectl(t, "explain", "pipe.status"), "pendingRequests\t<[]PendingPipelineRequest>", "editedBy\t<AutomatedBy>")
 	contains(t, s.kubectl(t, "explain", "syncpol.spec.retention"), "keepPerSubject\t<integer>")
 }
 
@@ -179,6 +183,7 @@ func testInvalidInput(t *testing.T, s *stage) {
 		{"a rule that selects nothing", ruleIn(namespace), `[{name: some, apiGroups: [""], resources: [configmaps]}]`, "[]", "spec.rules"},
 		{"a namespace of Kubernetes", environmentIn(namespace), namespace + "-alice", "kube-system", "spec.targetNamespace"},
 		{"a branch of nothing", environmentIn(namespace), "createNamespace: true", "type: Branch", "spec.branchWorkloads"},
+		{"a sink with credentials in its URL", pipelineOf(namespace), "https://", "https://jane:hush@", "spec.sinks[0].http.url"},
 		{"an unknown operation", ruleIn(namespace), "name: some", "name: some, operations: [READ]", "spec.rules[0].operations[0]"},
 	} {
 		manifest := strings.Replace(each.manifest, each.old, each.new, 1)

@@ -39,11 +39,11 @@ func documented() map[string]rights {
 		"gitdestinations/sync": creating, "appcatalogs/sync": creating, "appcatalogs/rollback": creating,
 		"environments/sync": creating, "environments/dismiss": creating, "environments/undismiss": creating,
 		"environments/resolve": creating, "environments/rollback": creating, "environments/rediscover": creating,
-		"syncstatuses/dismiss": creating, "syncstatuses/retry": creating,
+		"syncstatuses/dismiss": creating, "syncstatuses/retry": creating, "syncpipelines/sync": creating,
 	})
 	admin := maps.Clone(edit)
 	maps.Copy(admin, rights{
-		"gitrepoconfigs": writing, "clusterwatchrules": writing, "syncpolicies": writing,
+		"gitrepoconfigs": writing, "clusterwatchrules": writing, "syncpolicies": writing, "syncpipelines": writing,
 		"gitdestinationstatuses": deleting, "catalogworkloads": deleting, "environmentdependencies": deleting, "syncstatuses": deleting,
 		"environments/secretdiff": getting,
 	})

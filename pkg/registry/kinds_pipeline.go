@@ -1,0 +1,94 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/sentence"
+)
+
+func syncPipelines() kind[*configbutler.SyncPipeline, configbutler.SyncPipelineSpec, configbutler.SyncPipelineStatus] {
+	type obj = *configbutler.SyncPipeline
+	return kind[obj, configbutler.SyncPipelineSpec, configbutler.SyncPipelineStatus]{
+		plural: "syncpipelines", singular: "syncpipeline", shortNames: []string{"pipe"},
+		newObject:             func() obj { return &configbutler.SyncPipeline{} },
+		newList:               func() runtime.Object { return &configbutler.SyncPipelineList{} },
+		spec:                  func(o obj) *configbutler.SyncPipelineSpec { return &o.Spec },
+		status:                func(o obj) *configbutler.SyncPipelineStatus { return &o.Status },
+		validate:              validation.ValidateSyncPipeline,
+		validateUpdate:        validation.ValidateSyncPipelineUpdate,
+		validateStatusUpdate:  validation.ValidateSyncPipelineStatusUpdate,
+		validateStatusRequest: validation.ValidateSyncPipelineStatusRequest,
+		edits:                 pipelineEdits(),
+		columns: []column[obj]{
+			textColumn("Mode", "How changes are noticed.", func(o obj) string { return string(o.Spec.Mode) }),
+			textColumn("Sinks", "Those who are told.", sinkNames),
+			numberColumn("Objects", "CustomResourceDefinitions and objects that match.", func(o obj) int64 { return o.Status.Objects }),
+			numberColumn("Pending", "Objects that some sink has not been told of yet.", func(o obj) int64 { return o.Status.Pending }),
+			{name: "State", description: "How things are, in a sentence.", cellType: text, cell: pipelineSentence},
+			wide(numberColumn("Types", "Types whose objects are watched or listed.", func(o obj) int64 { return int64(o.Status.WatchedTypes) })),
+			wide(numberColumn("Refused", "Objects that sinks refused.", refusedObjects)),
+			wide(agoColumn("Last-Delivery", "Time since a sink last took something.", lastDelivery)),
+			wide(agoColumn("Last-Resync", "Time since everything was last sent again.", func(o obj) *metav1.Time { return o.Status.LastResyncTime })),
+			wide(textColumn("Ready", "Whether the pipeline does what its spec says.", func(o obj) string {
+				return string(readyCondition(o.Status.Conditions).Status)
+			})),
+			wide(textColumn("Reason", "Why it is ready or not, in one word.", func(o obj) string {
+				return readyCondition(o.Status.Conditions).Reason
+			})),
+			ageColumn[obj](),
+		},
+	}
+}
+
+// pipelineSentence is shown in tables as everywhere else.
+func pipelineSentence(o *configbutler.SyncPipeline, now time.Time) any {
+	pipeline := &v1alpha1.SyncPipeline{}
+	if err := v1alpha1.Convert_configbutler_SyncPipeline_To_v1alpha1_SyncPipeline(o, pipeline, nil); err != nil {
+		return "" // what is stored has been converted before
+	}
+	return sentence.Pipeline(pipeline, now)
+}
+
+// sinkNames are as many as a cell has room for.
+func sinkNames(o *configbutler.SyncPipeline) string {
+	const shown = 3
+	var names []string
+	for i, sink := range o.Spec.Sinks {
+		if more := len(o.Spec.Sinks) - i; i == shown-1 && more > 1 {
+			names = append(names, fmt.Sprintf("+%d", more))
+			break
+		}
+		names = append(names, sink.Name)
+	}
+	return strings.Join(names, ",")
+}
+
+func refusedObjects(o *configbutler.SyncPipeline) int64 {
+	var refused int64
+	for _, sink := range o.Status.Sinks {
+		refused += sink.Rejected
+	}
+	return refused
+}
+
+// lastDelivery is the newest one of any sink, nil before the first.
+func lastDelivery(o *configbutler.SyncPipeline) *metav1.Time {
+	var newest *metav1.Time
+	for i := range o.Status.Sinks {
+		if at := o.Status.Sinks[i].LastDeliveryTime; newest == nil || newest.Before(at) {
+			newest = at
+		}
+	}
+	return newest
+}
