@@ -18,7 +18,6 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/deliver"
-	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/wire"
 	"github.com/configbutler/slipstream/pkg/sentence"
 )
@@ -63,7 +62,7 @@ func (s *Sink) Deliver(ctx context.Context, batch wire.Batch, done deliver.Done)
 		return ctx.Err()
 	}
 	verdict.Text = sentence.Cut(sentence.Line(verdict.Text), maxShown)
-	if err := done(keys(batch), verdict); err != nil {
+	if err := done(batch.Keys(), verdict); err != nil {
 		return fmt.Errorf("note what became of batch %s: %w", batch.ID, err)
 	}
 	return nil
@@ -195,13 +194,4 @@ func (s *Sink) retry(doing, name string, err error) wire.Verdict {
 		Outcome: wire.Retry, Text: fmt.Sprintf("%s %s/%s: %s", doing, s.spec.Namespace, name, err),
 		After: time.Duration(seconds) * time.Second,
 	}
-}
-
-// keys are those of everything that a batch tells of.
-func keys(batch wire.Batch) []item.Key {
-	all := append([]item.Key(nil), batch.Deletes...)
-	for _, upsert := range batch.Upserts {
-		all = append(all, upsert.Key)
-	}
-	return all
 }

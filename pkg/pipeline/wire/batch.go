@@ -29,8 +29,8 @@ type Source struct {
 	Collection string
 }
 
-// keys are those that the batch tells of.
-func (b Batch) keys() []item.Key {
+// Keys are those that the batch tells of.
+func (b Batch) Keys() []item.Key {
 	keys := make([]item.Key, 0, len(b.Deletes)+len(b.Upserts))
 	keys = append(keys, b.Deletes...)
 	for _, upsert := range b.Upserts {

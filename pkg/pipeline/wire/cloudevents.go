@@ -21,7 +21,7 @@ func (cloudEvents) Calls(batch Batch, source Source) ([]Call, error) {
 	if len(batch.Upserts)+len(batch.Deletes) == 0 {
 		return nil, nil
 	}
-	call, err := newCall("", changesOf(batch), batch.keys())
+	call, err := newCall("", changesOf(batch), batch.Keys())
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (clusterWhisperer) sync(batch Batch) (Call, error) {
 	for _, key := range batch.Deletes {
 		payload.Deletes = append(payload.Deletes, whispererID(key))
 	}
-	return newCall("/api/v1/instances/sync", payload, batch.keys())
+	return newCall("/api/v1/instances/sync", payload, batch.Keys())
 }
 
 // scans tell of definitions.

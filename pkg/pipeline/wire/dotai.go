@@ -80,7 +80,7 @@ func (dotAI) sync(batch Batch) (Call, error) {
 	for _, key := range batch.Deletes {
 		payload.Deletes = append(payload.Deletes, identify(key))
 	}
-	return newCall("/api/v1/resources/sync", payload, batch.keys())
+	return newCall("/api/v1/resources/sync", payload, batch.Keys())
 }
 
 func identify(key item.Key) dotAIIdentity {
