@@ -1,0 +1,240 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"k8s.io/apiserver/pkg/storage/value"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+// TestBatchIsTheSameAfterADeath has a process die with a batch that the sink may have been told of.
+func TestBatchIsTheSameAfterADeath(t *testing.T) {
+	s := newStage(t)
+	for i := range 200 {
+		s.Upsert(version(instance(fmt.Sprintf("w%03d", i)), 1), ledger.Now)
+	}
+	s.maxItems = 300
+	s.next()
+	before := s.handed
+	s.open()
+	s.Upsert(version(instance("w000"), 2), ledger.Now)
+	s.Remove(instance("w001"))
+	s.must(s.Flush(t.Context()))
+	s.debounce = 0
+	s.open()
+	s.next()
+	if diff := cmp.Diff(before, s.handed); diff != "" || before.ID == "" {
+		t.Fatalf("the batch is another one after the death:\n%s", diff)
+	}
+	s.delivered()
+	if got := s.next(); got != "+w000:2 -w001" {
+		t.Errorf("the next batch is %q", got)
+	}
+	if s.handed.Sequence != before.Sequence+1 || s.handed.ID == before.ID {
+		t.Errorf("batch %s has sequence %d after %s with %d", s.handed.ID, s.handed.Sequence, before.ID, before.Sequence)
+	}
+}
+
+func TestStoreIsFull(t *testing.T) {
+	s := newStage(t)
+	stop := s.run()
+	has("a", "b")(s)
+	s.store.full.Store(true)
+	s.Upsert(version(instance("c"), 1), ledger.Now)
+	s.Remove(instance("a"))
+	s.eventually("it shows", func() bool { return s.Counts().Blocked != nil })
+	if _, err := s.Next(t.Context()); err == nil {
+		t.Fatal("a batch was handed out that is not durable")
+	}
+	s.store.full.Store(false)
+	if got := s.next(); got != "+c:1 -a" {
+		t.Fatalf("batch %q", got)
+	}
+	s.store.full.Store(true)
+	if err := s.Delivered(t.Context(), s.handed.ID, s.keysOf()); err == nil {
+		t.Fatal("what cannot be written counts as delivered")
+	}
+	s.store.full.Store(false)
+	s.delivered()
+	s.eventually("it is over", func() bool { return s.Counts().Blocked == nil })
+	stop()
+	s.open()
+	counts(2, 0, 0)(s)
+	rowsOf("b", "c")(s)
+}
+
+// TestRunWritesWhatComes looks at what another process would find.
+func TestRunWritesWhatComes(t *testing.T) {
+	s := newStage(t)
+	stop := s.run()
+	s.Upsert(version(instance("a"), 1), ledger.Debounced)
+	s.eventually("it is written", func() bool { return len(s.rows()) == 1 })
+	s.Upsert(version(instance("b"), 1), ledger.Debounced)
+	stop()
+	s.open()
+	counts(0, 2, 0)(s)
+}
+
+// TestCrowd has more objects come than wait to be written, from many sides.
+func TestCrowd(t *testing.T) {
+	const sides, each = 8, 1500
+	s := newStage(t)
+	s.maxItems = 1000
+	stop := s.run()
+	var wait sync.WaitGroup
+	for side := range sides {
+		wait.Go(func() {
+			for i := range each {
+				key := instance(fmt.Sprintf("w%d-%d", side, i))
+				s.Upsert(version(key, 1), ledger.Now)
+				if i%3 == 0 {
+					s.Remove(key)
+				}
+			}
+		})
+	}
+	received := map[item.Key]bool{}
+	for removed := false; len(received) < sides*each*2/3 || !removed || s.Counts().Pending > 0; {
+		s.next()
+		for _, upserted := range s.handed.Upserts {
+			received[upserted.Key] = true
+		}
+		for _, key := range s.handed.Deletes {
+			delete(received, key)
+		}
+		s.delivered()
+		if s.Counts().Pending == 0 {
+			wait.Wait()
+			removed = true
+		}
+	}
+	stop()
+	if counts := s.Counts(); counts.Known != sides*each*2/3 || len(received) != counts.Known {
+		t.Errorf("%+v, and the receiver has %d", counts, len(received))
+	}
+}
+
+// TestUnreadableRows has an object whose row cannot be read told of again, or that it is gone.
+func TestUnreadableRows(t *testing.T) {
+	spoilt := map[string]string{"no JSON": "{", "another version": `{"told":"shown"}`, "no digest": `{"pending":"upsert"}`, "empty": ""}
+	for name, text := range spoilt {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			has("a", "b", "c")(s)
+			for _, key := range []string{instance("a").String(), instance("c").String(), "Instance/nothing"} {
+				s.must(s.table().Put(t.Context(), workstore.Row{Key: prefix + key, Value: []byte(text)}))
+			}
+			s.open()
+			if got := s.Counts(); got.Unreadable != 3 || got.Known != 1 {
+				t.Fatalf("%+v", got)
+			}
+			none(s)
+			s.Upsert(version(instance("a"), 1), ledger.Now)
+			s.Upsert(version(instance("b"), 1), ledger.Now)
+			retain("a", "b")(s)
+			batch("+a:1 -c")(s)
+			s.delivered()
+			rowsOf("a", "b")(s)
+		})
+	}
+}
+
+// TestUnreadableBatch forgets no object that the sink may have been told of.
+func TestUnreadableBatch(t *testing.T) {
+	s := newStage(t)
+	has("a")(s)
+	s.Upsert(version(instance("b"), 1), ledger.Now)
+	s.next()
+	before := s.handed
+	s.must(s.table().Put(t.Context(), workstore.Row{Key: prefix + "batch", Value: []byte(`{"sequence":7,"entries":[{"key":"a"}]}`)}))
+	s.open()
+	retain("a")(s)
+	batch("-b")(s)
+	if s.handed.ID == before.ID || s.Counts().Unreadable != 1 {
+		t.Errorf("batch %s after %s, %+v", s.handed.ID, before.ID, s.Counts())
+	}
+}
+
+// TestKeyIsGone has all rows sealed under a key that nobody has any more.
+func TestKeyIsGone(t *testing.T) {
+	s := newStage(t)
+	s.options = []workstore.Option{workstore.WithTransformer(sealing("old"))}
+	s.open()
+	has("a", "b")(s)
+	s.Upsert(version(instance("c"), 1), ledger.Now)
+	s.next()
+	s.options = []workstore.Option{workstore.WithTransformer(sealing("new"))}
+	s.open()
+	if got := s.Counts(); got.Unreadable != 4 || got.Known != 0 || got.Pending != 0 {
+		t.Fatalf("%+v", got)
+	}
+	s.Upsert(version(instance("a"), 1), ledger.Now)
+	retain("a")(s)
+	s.next()
+	if len(s.handed.Upserts) != 1 || len(s.handed.Deletes) != 2 {
+		t.Errorf("batch %q", words(s.handed))
+	}
+	s.delivered()
+	rowsOf("a")(s)
+}
+
+// TestItemThatIsSpoiltInItsRow is left to the next list, and the others go on.
+func TestItemThatIsSpoiltInItsRow(t *testing.T) {
+	s := newStage(t)
+	s.Upsert(version(instance("a"), 1), ledger.Debounced)
+	s.Upsert(version(instance("b"), 1), ledger.Debounced)
+	s.must(s.Flush(t.Context()))
+	s.must(s.table().Put(t.Context(), workstore.Row{Key: prefix + instance("a").String(), Value: []byte("{}\n{}")}))
+	s.Expedite()
+	batch("+b:1")(s)
+	s.delivered()
+	counts(1, 0, 0)(s)
+	s.Upsert(version(instance("a"), 1), ledger.Now)
+	batch("+a:1")(s)
+}
+
+// TestTooLarge refuses an object that no row can hold, once, and goes on with the others.
+func TestTooLarge(t *testing.T) {
+	s := newStage(t)
+	large := version(instance("a"), strings.Repeat("x", 1<<20))
+	s.Upsert(large, ledger.Now)
+	s.Upsert(version(instance("b"), 1), ledger.Now)
+	batch("+b:1")(s)
+	s.delivered()
+	s.open()
+	s.Upsert(large, ledger.Now)
+	s.Expedite()
+	counts(1, 0, 1)(s)
+	s.Upsert(version(instance("a"), 2), ledger.Now)
+	batch("+a:2")(s)
+}
+
+// sealing is a key with a name.
+type sealing string
+
+var errOtherKey = errors.New("sealed with another key")
+
+func (s sealing) TransformToStorage(_ context.Context, plain []byte, _ value.Context) ([]byte, error) {
+	return append([]byte(s), plain...), nil
+}
+
+func (s sealing) TransformFromStorage(_ context.Context, sealed []byte, _ value.Context) ([]byte, bool, error) {
+	plain, found := strings.CutPrefix(string(sealed), string(s))
+	if !found {
+		return nil, false, errOtherKey
+	}
+	return []byte(plain), false, nil
+}

@@ -1,0 +1,233 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+)
+
+// TestRandomLives has processes do random things and die at random writes. In the end the receiver has what the cluster has.
+func TestRandomLives(t *testing.T) {
+	for range 20 {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			w := &world{
+				stage: newStage(t), random: rand.New(rand.NewPCG(seed, 0)),
+				cluster: map[item.Key]int{}, received: map[item.Key]int{}, newest: map[item.Key]int{}, batches: map[string]map[item.Key]int{},
+			}
+			w.maxItems = 1 + w.random.IntN(5)
+			for range 12 {
+				w.live()
+			}
+			w.end()
+		})
+	}
+}
+
+// world is a cluster, a receiver, and a ledger between them. Versions of objects rise; 0 is an object that is gone.
+type world struct {
+	*stage
+	random            *rand.Rand
+	last              int
+	cluster, received map[item.Key]int
+	// newest are the newest versions that the receiver was told; batches, what there was in each batch.
+	newest  map[item.Key]int
+	batches map[string]map[item.Key]int
+}
+
+// live is the life of a process.
+func (w *world) live() {
+	w.Helper()
+	w.store.live()
+	w.store.dies.Store(1 + w.random.Int64N(25))
+	w.store.answerLost.Store(w.random.IntN(2) == 0)
+	err := w.tryOpen()
+	for steps := 0; err == nil && steps < 150; steps++ {
+		err = w.step()
+	}
+	if err != nil && !errors.Is(err, errDead) {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) step() error {
+	switch w.random.IntN(12) {
+	case 0, 1, 2:
+		w.change()
+	case 3:
+		w.vanish()
+	case 4:
+		w.clock.Step(time.Duration(w.random.IntN(15)) * time.Second)
+	case 5:
+		return w.Flush(w.Context())
+	case 6:
+		w.list(ledger.Urgency(w.random.IntN(3)))
+	case 7:
+		w.Expedite()
+	case 8:
+		w.Mark("run")
+		if p := w.Progress("run"); p.Done > p.Total {
+			w.Errorf("progress %+v", p)
+		}
+	default:
+		return w.tell(true)
+	}
+	return nil
+}
+
+func (w *world) any() item.Key {
+	if w.random.IntN(4) == 0 {
+		return definition(fmt.Sprintf("d%d", w.random.IntN(3)))
+	}
+	return instance(fmt.Sprintf("w%d", w.random.IntN(8)))
+}
+
+func (w *world) change() {
+	key := w.any()
+	w.last++
+	w.cluster[key] = w.last
+	w.Upsert(version(key, w.last), ledger.Urgency(w.random.IntN(2)))
+}
+
+func (w *world) vanish() {
+	key := w.any()
+	delete(w.cluster, key)
+	if w.random.IntN(3) > 0 { // Otherwise nobody has seen it.
+		w.Remove(key)
+	}
+}
+
+// list tells of everything that there is.
+func (w *world) list(how ledger.Urgency) {
+	for key, v := range w.cluster {
+		w.Upsert(version(key, v), how)
+	}
+	present := func(key item.Key) bool { return w.cluster[key] > 0 }
+	w.Retain(item.Instance, "apps/v1", "Deployment", present)
+	w.Retain(item.CustomResourceDefinition, "", "", present)
+}
+
+// tell tells the receiver of the next batch, if there is one, part by part.
+func (w *world) tell(rejects bool) error {
+	if w.Counts().OldestDue.IsZero() {
+		return nil
+	}
+	batch, err := w.Next(w.Context())
+	if err != nil {
+		return err
+	}
+	w.handed = batch
+	content := w.content(batch)
+	keys := w.keysOf()
+	w.random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	for part := range slices.Chunk(keys, 1+w.random.IntN(len(keys))) {
+		switch w.random.IntN(6) {
+		case 0: // The receiver does not answer.
+			return nil
+		case 1:
+			if rejects {
+				if err := w.Rejected(w.Context(), batch.ID, part); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		w.receive(part, content)
+		if w.random.IntN(2) == 0 {
+			w.change()
+		}
+		if err := w.Delivered(w.Context(), batch.ID, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// content is what a batch says of objects. It says the same whenever it is handed out.
+func (w *world) content(batch ledger.Batch) map[item.Key]int {
+	content := map[item.Key]int{}
+	for _, key := range batch.Deletes {
+		content[key] = 0
+	}
+	for _, upserted := range batch.Upserts {
+		var v int
+		_, _ = fmt.Sscan(upserted.Labels["version"], &v)
+		content[upserted.Key] = v
+	}
+	before, again := w.batches[batch.ID]
+	if !again {
+		w.batches[batch.ID] = content
+		before = content
+	}
+	for key, v := range content {
+		if was, there := before[key]; !there || was != v {
+			w.Errorf("batch %s says %d of %s, and before %d (%v)", batch.ID, v, key, was, there)
+		}
+		if key.Kind != batch.Kind {
+			w.Errorf("batch of %s has %s", batch.Kind, key)
+		}
+	}
+	if len(content) != len(batch.Upserts)+len(batch.Deletes) || len(content) > w.maxItems {
+		w.Errorf("batch %+v", batch)
+	}
+	return content
+}
+
+// receive is what the receiver does.
+func (w *world) receive(keys []item.Key, content map[item.Key]int) {
+	for _, key := range keys {
+		v := content[key]
+		if v == 0 {
+			delete(w.received, key)
+			continue
+		}
+		if v < w.newest[key] {
+			w.Errorf("%s: version %d after %d", key, v, w.newest[key])
+		}
+		w.newest[key], w.received[key] = v, v
+	}
+}
+
+// end lets a process that does not die tell all.
+func (w *world) end() {
+	w.Helper()
+	w.store.live()
+	w.open()
+	w.list(ledger.Now)
+	w.Expedite()
+	total := w.Mark("end")
+	if pending := w.Counts().Pending; total != pending {
+		w.Errorf("%d marked of %d that are pending", total, pending)
+	}
+	count := len(w.cluster)
+	for range 10_000 {
+		if w.Counts().Pending == 0 {
+			break
+		}
+		w.must(w.tell(false))
+		w.clock.Step(time.Second)
+	}
+	if diff := cmp.Diff(w.cluster, w.received); diff != "" {
+		w.Errorf("the receiver has something else than the cluster (-cluster, +receiver):\n%s", diff)
+	}
+	if got := w.Progress("end"); got.Done != total || got.Total != total {
+		w.Errorf("progress %+v, want %d", got, total)
+	}
+	if got := w.Counts(); got.Known != len(w.cluster) || got.Rejected != 0 || got.Unreadable != 0 {
+		w.Errorf("%+v, want %d objects", got, count)
+	}
+	if len(w.rows()) != len(w.cluster) {
+		w.Errorf("rows of %q", w.rows())
+	}
+}

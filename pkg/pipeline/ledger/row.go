@@ -1,0 +1,173 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+// unreadableError says that a row cannot be read, now or later.
+type unreadableError struct{ error }
+
+func (e *unreadableError) Unwrap() error { return e.error }
+
+// headName is the key of the row of the batch, without the prefix. No item's key is the same.
+const headName = "batch"
+
+func (l *Ledger) headKey() string            { return l.config.Prefix + headName }
+func (l *Ledger) rowKey(key item.Key) string { return l.config.Prefix + key.String() }
+
+// Operations, as rows have them.
+const (
+	upsert = "upsert"
+	remove = "remove"
+)
+
+// tellings are the names in rows of what the sink was told.
+var tellings = [tallies]string{
+	nothing: "", delivered: "delivered", rejected: "rejected", rejectedRemoval: "rejectedRemoval", unknown: "unknown", tooLarge: "tooLarge",
+}
+
+// row is the stored form of an object: one line of JSON, and then the item of what is pending or rejected as it is.
+type row struct {
+	Told   string `json:"told,omitempty"`
+	Digest []byte `json:"digest,omitempty"`
+	// Settled is the sequence of the batch, if it had something of the object that is settled.
+	Settled       int64  `json:"settled,omitempty"`
+	Pending       string `json:"pending,omitempty"`
+	PendingDigest []byte `json:"pendingDigest,omitempty"`
+
+	told told
+	item []byte
+}
+
+// encode returns the row of an object. One that is in the batch is pending there, unless there is something newer.
+func (l *Ledger) encode(key item.Key, o *object) workstore.Row {
+	r := row{Told: tellings[o.told], item: l.items[key]}
+	if o.digest != [16]byte{} {
+		r.Digest = o.digest[:]
+	}
+	p := o.pending
+	if l.frozen != nil {
+		e := l.frozen.entries[key]
+		if e != nil && e.settled {
+			r.Settled = l.frozen.sequence
+		}
+		if p == nil && o.frozen {
+			p, r.item = e.pending, e.text
+		}
+	}
+	switch {
+	case p != nil && p.remove:
+		r.Pending = remove
+	case p != nil:
+		r.Pending, r.PendingDigest = upsert, p.digest[:]
+	}
+	head, _ := json.Marshal(r) // There is nothing that JSON cannot express.
+	return workstore.Row{Key: l.rowKey(key), Value: append(append(head, '\n'), r.item...)}
+}
+
+var errMalformed = errors.New("it is not as this version writes it")
+
+// decodeRow fails with an unreadableError.
+func decodeRow(value []byte) (row, error) {
+	var r row
+	head, text, _ := bytes.Cut(value, []byte("\n"))
+	if err := json.Unmarshal(head, &r); err != nil {
+		return row{}, &unreadableError{err}
+	}
+	found := false
+	for of, name := range tellings {
+		if name == r.Told {
+			r.told, found = told(of), true
+		}
+	}
+	digests := len(r.Digest)%16 + len(r.PendingDigest)%16
+	wellKnown := r.Pending == "" || r.Pending == remove || r.Pending == upsert && len(r.PendingDigest) == 16 && len(text) > 0
+	if !found || digests != 0 || !wellKnown {
+		return row{}, &unreadableError{errMalformed}
+	}
+	r.item = text
+	return r, nil
+}
+
+// digestOf is the empty digest when there is none.
+func digestOf(stored []byte) (digest [16]byte) {
+	copy(digest[:], stored)
+	return digest
+}
+
+// head is the stored form of the batch.
+type head struct {
+	Sequence int64       `json:"sequence"`
+	ID       string      `json:"id,omitempty"`
+	At       time.Time   `json:"at,omitzero"`
+	Kind     item.Kind   `json:"kind,omitempty"`
+	Entries  []headEntry `json:"entries,omitempty"`
+}
+
+type headEntry struct {
+	Key string `json:"key"`
+	// Item is left out when the object is gone.
+	Item json.RawMessage `json:"item,omitempty"`
+}
+
+// encodeHead returns the row of the batch: of one that is settled, or when there is none, the sequence.
+func (l *Ledger) encodeHead() workstore.Row {
+	h := head{Sequence: l.sequence}
+	if f := l.frozen; f != nil && f.left > 0 {
+		h.ID, h.At, h.Kind = f.id, f.at, f.kind
+		for _, key := range f.order {
+			if e := f.entries[key]; !e.settled {
+				h.Entries = append(h.Entries, headEntry{key.String(), e.text})
+			}
+		}
+	}
+	value, _ := json.Marshal(h) // The items are JSON.
+	return workstore.Row{Key: l.headKey(), Value: value}
+}
+
+// decodeHead returns the batch that was handed out, nil if all of it is settled, and the sequence. It fails with an unreadableError.
+func decodeHead(value []byte) (*frozen, int64, error) {
+	var h head
+	if err := json.Unmarshal(value, &h); err != nil {
+		return nil, 0, &unreadableError{err}
+	}
+	if len(h.Entries) == 0 {
+		return nil, h.Sequence, nil
+	}
+	f := &frozen{id: h.ID, sequence: h.Sequence, at: h.At, kind: h.Kind, entries: map[item.Key]*entry{}, filled: true}
+	for _, stored := range h.Entries {
+		e, err := stored.decode(f.at)
+		if err != nil {
+			return nil, h.Sequence, &unreadableError{err}
+		}
+		f.add(e)
+	}
+	return f, h.Sequence, nil
+}
+
+func (s headEntry) decode(at time.Time) (*entry, error) {
+	key, err := item.ParseKey(s.Key)
+	if err != nil {
+		return nil, err
+	}
+	e := &entry{pending: &pending{key: key, remove: s.Item == nil, first: at, due: at}, text: s.Item}
+	if e.remove {
+		return e, nil
+	}
+	read, err := item.Unmarshal(s.Item)
+	if err != nil {
+		return nil, fmt.Errorf("item of %s: %w", s.Key, err)
+	}
+	e.digest = read.Digest()
+	return e, nil
+}

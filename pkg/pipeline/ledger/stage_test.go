@@ -1,0 +1,239 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+const (
+	prefix   = "uid/sink/address/"
+	patience = 20 * time.Second
+)
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// stage is the store and the clock, which outlive the process, and the ledger of the process that lives.
+type stage struct {
+	testing.TB
+	store    *store
+	options  []workstore.Option
+	clock    *clocktesting.FakeClock
+	debounce time.Duration
+	maxItems int
+	maxWait  time.Duration
+	maxBytes int
+
+	*ledger.Ledger
+	// handed is the last batch that was handed out.
+	handed ledger.Batch
+}
+
+// newStage has a debounce of 10 seconds, batches of 50 and no wait for them.
+func newStage(t testing.TB) *stage {
+	t.Helper()
+	s := &stage{
+		TB: t, store: &store{KV: bolttest.NewKV(t)}, clock: clocktesting.NewFakeClock(noon), debounce: 10 * time.Second, maxItems: 50,
+	}
+	s.open()
+	return s
+}
+
+func (s *stage) table() *workstore.Table {
+	return workstore.New(s.store, "/slipstream/work", s.options...).Table(ledger.TableName)
+}
+
+// tryOpen is what a process does when it starts. What the one before has not written is lost.
+func (s *stage) tryOpen() (err error) {
+	s.Ledger, err = ledger.Open(s.Context(), ledger.Config{
+		Table: s.table(), Prefix: prefix, Clock: s.clock, MaxBytes: s.maxBytes,
+		Debounce: func() time.Duration { return s.debounce },
+		MaxItems: func() int { return s.maxItems },
+		MaxWait:  func() time.Duration { return s.maxWait },
+	})
+	return err
+}
+
+func (s *stage) open() {
+	s.Helper()
+	s.must(s.tryOpen())
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// next is the batch that there must be, as words: +name:version of an upsert, -name of a delete, in their orders.
+func (s *stage) next() string {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	defer cancel()
+	batch, err := s.Next(ctx)
+	s.must(err)
+	s.handed = batch
+	return words(batch)
+}
+
+// none makes sure that there is no batch now.
+func (s *stage) none() {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.Context())
+	defer cancel()
+	got := make(chan string, 1)
+	go func() {
+		batch, err := s.Next(ctx)
+		if err == nil {
+			got <- words(batch)
+		}
+		close(got)
+	}()
+	s.eventually("Next waits", func() bool { return len(got) > 0 || s.clock.HasWaiters() || s.Counts().Pending == 0 })
+	cancel()
+	if batch, some := <-got; some {
+		s.Fatalf("there is a batch: %s", batch)
+	}
+}
+
+// eventually waits until something holds.
+func (s *stage) eventually(what string, holds func() bool) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); !holds(); {
+		if time.Now().After(deadline) {
+			s.Fatalf("not within %s: %s", patience, what)
+		}
+		<-time.After(100 * time.Microsecond)
+	}
+}
+
+// keysOf are the keys of the batch that was handed out of objects with names, of all if none are given.
+func (s *stage) keysOf(names ...string) (keys []item.Key) {
+	for _, upserted := range s.handed.Upserts {
+		keys = append(keys, upserted.Key)
+	}
+	keys = append(keys, s.handed.Deletes...)
+	return slices.DeleteFunc(keys, func(key item.Key) bool { return len(names) > 0 && !slices.Contains(names, key.Name) })
+}
+
+func (s *stage) delivered(names ...string) {
+	s.Helper()
+	s.must(s.Delivered(s.Context(), s.handed.ID, s.keysOf(names...)))
+}
+
+func (s *stage) rejected(names ...string) {
+	s.Helper()
+	s.must(s.Rejected(s.Context(), s.handed.ID, s.keysOf(names...)))
+}
+
+func words(batch ledger.Batch) string {
+	var out []string
+	for _, upserted := range batch.Upserts {
+		out = append(out, "+"+upserted.Name+":"+upserted.Labels["version"])
+	}
+	for _, key := range batch.Deletes {
+		out = append(out, "-"+key.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+// rows are the names of the objects that have rows.
+func (s *stage) rows() (names []string) {
+	s.Helper()
+	for row, err := range s.table().Scan(s.Context(), prefix) {
+		s.must(err)
+		if name := strings.TrimPrefix(row.Key, prefix); name != "batch" {
+			names = append(names, name[strings.LastIndex(name, "/")+1:])
+		}
+	}
+	return names
+}
+
+// run runs the ledger until it is stopped, or the test ends.
+func (s *stage) run() (stop func()) {
+	ctx, cancel := context.WithCancel(s.Context())
+	ended, running := make(chan struct{}), s.Ledger
+	go func() {
+		defer close(ended)
+		running.Run(ctx)
+	}()
+	stop = func() { cancel(); <-ended }
+	s.Cleanup(stop)
+	return stop
+}
+
+func instance(name string) item.Key {
+	return item.Key{Kind: item.Instance, APIVersion: "apps/v1", ObjectKind: "Deployment", Namespace: "shop", Name: name}
+}
+
+func definition(name string) item.Key {
+	return item.Key{Kind: item.CustomResourceDefinition, ObjectKind: strings.ToUpper(name), Name: name}
+}
+
+func version(key item.Key, version any) item.Item {
+	return item.Item{Key: key, Labels: map[string]string{"version": fmt.Sprint(version)}, UID: types.UID("uid of " + key.Name), CreatedAt: noon}
+}
+
+var errDead = errors.New("the process is dead")
+
+// store is a store whose process dies at a write.
+type store struct {
+	clientv3.KV
+	writes atomic.Int64
+	// dies is the number of the write from which on nothing gets through; 0 for none. With answerLost, that write does.
+	dies       atomic.Int64
+	answerLost atomic.Bool
+	// full makes every write fail.
+	full atomic.Bool
+}
+
+// live lets a new process write.
+func (s *store) live() {
+	s.dies.Store(0)
+	s.writes.Store(0)
+}
+
+func (s *store) Txn(ctx context.Context) clientv3.Txn { return &txn{s.KV.Txn(ctx), s} }
+
+type txn struct {
+	clientv3.Txn
+	store *store
+}
+
+func (x *txn) Then(ops ...clientv3.Op) clientv3.Txn {
+	x.Txn = x.Txn.Then(ops...)
+	return x
+}
+
+func (x *txn) Commit() (*clientv3.TxnResponse, error) {
+	if x.store.full.Load() {
+		return nil, rpctypes.ErrNoSpace
+	}
+	switch number, dies := x.store.writes.Add(1), x.store.dies.Load(); {
+	case dies == 0 || number < dies:
+		return x.Txn.Commit()
+	case number == dies && x.store.answerLost.Load():
+		_, _ = x.Txn.Commit() // Nobody hears of it.
+	}
+	return nil, errDead
+}
