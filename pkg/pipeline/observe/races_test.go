@@ -1,0 +1,401 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+func TestChangesWaitWhileTheirTypeIsListed(t *testing.T) {
+	s := newStage(t, configMapType)
+	s.server.put(configMaps, object("shop", "gone", "1"))
+	s.server.put(configMaps, object("shop", "kept", "2"))
+	s.run()
+	to, other := newTarget(), newTarget()
+	s.set("other", instances("configmaps"), other)
+	s.listed("other")
+	s.set(shop, instances("configmaps"), to)
+	s.listed(shop)
+
+	// The list has been answered when the change comes.
+	var once sync.Once
+	to.upserting = func() {
+		once.Do(func() {
+			told := other.told()
+			s.server.remove(configMaps, object("shop", "kept", "2"))
+			// That nothing comes takes time to show; when it shows too late, the test has seen less.
+			_ = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 200*time.Millisecond, true, func(context.Context) (bool, error) {
+				return other.told() != told, nil
+			})
+			if other.told() != told {
+				t.Error("told of a change while the type was listed")
+			}
+		})
+	}
+	if err := s.observer.List(t.Context(), shop, ledger.Now); err != nil {
+		t.Fatal(err)
+	}
+	to.expect(t, configMap("gone"))
+	other.expect(t, configMap("gone"))
+}
+
+func TestChangesUpToAListAreNotToldAfterIt(t *testing.T) {
+	s := newStage(t, configMapType)
+	s.server.put(configMaps, object("shop", "kept", "1"))
+	s.server.put(configMaps, object("shop", "gone", "2"))
+	s.run()
+	to := newTarget()
+	s.set(shop, instances("configmaps"), to)
+	s.listed(shop)
+
+	s.server.onList(func(string) {
+		s.server.onList(nil)
+		s.server.remove(configMaps, object("shop", "gone", "2"))
+		s.server.put(configMaps, object("shop", "new", "3"))
+	})
+	told := to.told()
+	if err := s.observer.List(t.Context(), shop, ledger.Now); err != nil {
+		t.Fatal(err)
+	}
+	to.expect(t, configMap("kept"), configMap("new"))
+	s.server.put(configMaps, object("shop", "last", "4"))
+	to.expect(t, configMap("kept"), configMap("new"), configMap("last"))
+	if got := to.urgency(ledger.Now); got != 2 {
+		t.Errorf("the list told of %d objects, want 2", got)
+	}
+	if got := s.observer.State(shop).Objects; got != 3 {
+		t.Errorf("%d objects, want 3", got)
+	}
+	if got := to.told() - told; got != 2+1+1 {
+		t.Errorf("told %d times, want two objects, the end of the list and the change after it", got)
+	}
+}
+
+func TestUnsetEndsAListThatGoesOn(t *testing.T) {
+	s := newStage(t, configMapType)
+	s.server.put(configMaps, object("shop", "a", "1"))
+	s.run()
+	to := newTarget()
+	s.set(shop, instances("configmaps"), to)
+	s.listed(shop)
+	begun, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	s.server.onList(func(string) {
+		close(begun)
+		<-goOn
+	})
+	go func() { done <- s.observer.List(context.WithoutCancel(t.Context()), shop, ledger.Again) }()
+	<-begun
+	err := s.observer.Unset(t.Context(), shop)
+	told := to.told()
+	close(goOn)
+	if err := errors.Join(err, <-done); err != nil {
+		t.Error(err)
+	}
+	if to.told() != told {
+		t.Error("told after Unset")
+	}
+}
+
+// A list that was begun before knows nothing of changes that come with it.
+func TestAChangeThatIsNewerThanTheListIsTold(t *testing.T) {
+	s := newStage(t, configMapType).run()
+	to := newTarget()
+	s.set(shop, instances("configmaps"), to)
+	s.listed(shop)
+	var stop atomic.Bool
+	var writers sync.WaitGroup
+	writers.Go(func() {
+		for i := 0; !stop.Load(); i++ {
+			s.server.put(configMaps, labelled(object("shop", fmt.Sprint("a", i%5), "1"), fmt.Sprint(i)))
+			if i%3 == 0 {
+				s.server.remove(configMaps, object("shop", fmt.Sprint("a", (i+2)%5), "1"))
+			}
+		}
+	})
+	for i := range 30 {
+		if err := s.observer.List(t.Context(), shop, ledger.Now); err != nil {
+			t.Fatal(err)
+		}
+		if i%10 == 0 {
+			s.server.forget()
+		}
+	}
+	stop.Store(true)
+	writers.Wait()
+	s.server.put(configMaps, object("shop", "last", "1"))
+	eventually(t, func() error { return s.agrees(to) })
+	s.listed(shop)
+	if got, want := s.observer.State(shop).Objects, len(to.keys()); got != int64(want) {
+		t.Errorf("%d objects are counted, want %d", got, want)
+	}
+}
+
+// agrees compares what a target knows of ConfigMaps with what there is.
+func (s *stage) agrees(to *target) error {
+	want := map[string]string{}
+	s.server.with(configMaps, func(c *collection) {
+		for _, o := range c.objects {
+			want[configMap(o.GetName())] = o.GetLabels()["app"]
+		}
+	})
+	keys := to.keys()
+	if len(keys) != len(want) {
+		return fmt.Errorf("%d objects are known of %d", len(keys), len(want))
+	}
+	for _, key := range keys {
+		it, _ := to.get(key)
+		if label, ok := want[key]; !ok || label != it.Labels["app"] {
+			return fmt.Errorf("%s: known as %q, is %q (%t)", key, it.Labels["app"], label, ok)
+		}
+	}
+	return nil
+}
+
+func TestWhatHappensWhileTheHistoryIsCompactedIsFoundOut(t *testing.T) {
+	s := newStage(t, configMapType).run()
+	s.server.put(configMaps, object("shop", "a", "1"))
+	to := newTarget()
+	s.set(shop, instances("configmaps"), to)
+	to.expect(t, configMap("a"))
+	s.listed(shop)
+	s.server.mutex.Lock()
+	s.server.served[pathOf(configMaps)].objects = nil // Nobody hears of it.
+	s.server.mutex.Unlock()
+	s.server.forget()
+	to.expect(t)
+	s.listed(shop)
+}
+
+func TestALaterPipelineIsFilledAndTheOthersHearNothing(t *testing.T) {
+	s := newStage(t, configMapType)
+	s.server.put(configMaps, object("shop", "a", "1"))
+	s.run()
+	first, second := newTarget(), newTarget()
+	s.set(shop, instances("configmaps"), first)
+	first.expect(t, configMap("a"))
+	s.listed(shop)
+	first.heard()
+	upserts := first.urgency(ledger.Debounced)
+
+	s.set("later", instances("configmaps"), second)
+	second.expect(t, configMap("a"))
+	s.listed("later")
+	if first.urgency(ledger.Debounced) != upserts {
+		t.Error("the first pipeline was told again")
+	}
+	if _, watches := s.server.counts(configMaps); watches != 1 {
+		t.Errorf("%d watches, want one for both", watches)
+	}
+	s.server.put(configMaps, object("shop", "b", "2"))
+	first.expect(t, configMap("a"), configMap("b"))
+	second.expect(t, configMap("a"), configMap("b"))
+	// Another target of the same pipeline is filled, and is the one that hears.
+	third := newTarget()
+	s.set(shop, instances("configmaps"), third)
+	third.expect(t, configMap("a"), configMap("b"))
+	told := first.told()
+	s.server.put(configMaps, object("shop", "c", "3"))
+	third.expect(t, configMap("a"), configMap("b"), configMap("c"))
+	if first.told() != told {
+		t.Error("told after another target had taken over")
+	}
+}
+
+func TestSettingTheSameAgainIsNoReasonToList(t *testing.T) {
+	s := newStage(t, configMapType, widgetType).run()
+	to := newTarget()
+	s.set(shop, instances("configmaps"), to)
+	s.listed(shop)
+	lists, _ := s.server.counts(configMaps)
+	s.set(shop, instances("configmaps", "widgets"), to)
+	s.listed(shop)
+	if again, _ := s.server.counts(configMaps); again != lists {
+		t.Errorf("%d lists, want the %d from before", again, lists)
+	}
+	s.server.put(widgets, object("shop", "w", "1"))
+	to.expect(t, widget("w"))
+	s.set(shop, instances("configmaps"), to)
+	to.expect(t)
+}
+
+func TestUnsetEndsCalls(t *testing.T) {
+	s := newStage(t, configMapType).run()
+	to, other := newTarget(), newTarget()
+	s.set(shop, instances("configmaps"), to)
+	s.set("other", instances("configmaps"), other)
+	s.listed(shop)
+	if err := s.observer.Unset(t.Context(), shop); err != nil {
+		t.Fatal(err)
+	}
+	told := to.told()
+	s.server.put(configMaps, object("shop", "a", "1"))
+	s.catalogue.discovered(configMapType, widgetType)
+	other.expect(t, configMap("a"))
+	if to.told() != told {
+		t.Error("told after Unset")
+	}
+	if err := s.observer.List(t.Context(), shop, ledger.Now); err == nil {
+		t.Error("what is not observed was listed")
+	}
+	if state := s.observer.State(shop); state.Listed || state.WatchedTypes != 0 {
+		t.Errorf("state: %+v", state)
+	}
+	if err := s.observer.Unset(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error {
+		if _, watches := s.server.counts(configMaps); watches > 0 {
+			return errors.New("watched for nobody")
+		}
+		return nil
+	})
+}
+
+func TestListTellsWhatIsAskedForAsUrgentlyAsAskedFor(t *testing.T) {
+	s := newStage(t, configMapType, definitionType)
+	s.server.put(configMaps, object("shop", "a", "1"))
+	s.server.put(definitions, definition("widgets", "Widget", true))
+	s.run()
+	to := newTarget()
+	s.set(shop, everything, to)
+	s.listed(shop)
+	for _, test := range []struct {
+		how   ledger.Urgency
+		kinds []item.Kind
+		want  int
+	}{
+		{ledger.Now, []item.Kind{item.Instance}, 1},
+		{ledger.Now, []item.Kind{item.CustomResourceDefinition}, 2},
+		{ledger.Again, nil, 2},
+	} {
+		if err := s.observer.List(t.Context(), shop, test.how, test.kinds...); err != nil {
+			t.Fatal(err)
+		}
+		if got := to.urgency(test.how); got != test.want {
+			t.Errorf("%v %v: %d objects, want %d", test.how, test.kinds, got, test.want)
+		}
+	}
+	// The watches start anew: that is no reason to send anything again.
+	debounced := to.urgency(ledger.Debounced)
+	s.server.forget()
+	eventually(t, func() error {
+		if got := to.urgency(ledger.Debounced) - debounced; got < 2 {
+			return fmt.Errorf("%d objects, want 2 that may rest", got)
+		}
+		return nil
+	})
+	if got := to.urgency(ledger.Again); got != 2 {
+		t.Errorf("%d objects are sent again, want the 2 from before", got)
+	}
+}
+
+func TestPollsWatchNothing(t *testing.T) {
+	s := newStage(t, configMapType, definitionType)
+	s.server.put(configMaps, object("shop", "a", "1"))
+	s.run()
+	selection := everything
+	selection.Poll = true
+	to := newTarget()
+	s.set(shop, selection, to)
+	to.expect(t, configMap("a"))
+	s.listed(shop)
+	if got := to.urgency(ledger.Now); got != 1 {
+		t.Errorf("%d objects now, want one", got)
+	}
+	s.server.remove(configMaps, object("shop", "a", "1"))
+	s.server.put(configMaps, object("shop", "b", "2"))
+	if _, watches := s.server.counts(configMaps); watches != 0 {
+		t.Error("a poll watches")
+	}
+	if !slices.Equal(to.keys(), []string{configMap("a")}) {
+		t.Errorf("known %v without a poll", to.keys())
+	}
+	if err := s.observer.List(t.Context(), shop, ledger.Now); err != nil {
+		t.Fatal(err)
+	}
+	to.expect(t, configMap("b"))
+	// Another pipeline watches: this one still hears by polls alone.
+	watching := newTarget()
+	s.set("watching", instances("configmaps"), watching)
+	s.listed("watching")
+	s.server.put(configMaps, object("shop", "c", "3"))
+	watching.expect(t, configMap("b"), configMap("c"))
+	to.expect(t, configMap("b"))
+	selection.Poll = false
+	s.set(shop, selection, to)
+	to.expect(t, configMap("b"), configMap("c"))
+}
+
+func TestNothingIsSaidBeforeTheTypesAreKnown(t *testing.T) {
+	s := newStage(t)
+	s.catalogue.set(nil)
+	s.server.serve(configMaps)
+	s.server.put(configMaps, object("shop", "a", "1"))
+	s.run()
+	old := item.Item{Key: item.Key{Kind: item.Instance, APIVersion: "v1", ObjectKind: "ConfigMap", Namespace: "shop", Name: "old"}}
+	to := newTarget(old)
+	s.set(shop, everything, to)
+	if to.told() != 0 || s.observer.State(shop).Listed {
+		t.Errorf("told %v", to.heard())
+	}
+	if err := s.observer.List(t.Context(), shop, ledger.Now); err == nil {
+		t.Error("listed without knowing types")
+	}
+	s.catalogue.discovered(configMapType)
+	to.expect(t, configMap("a"))
+}
+
+func TestSetWaitsForRunOnlyAsLongAsItMay(t *testing.T) {
+	s := newStage(t, configMapType)
+	s.server.put(configMaps, object("shop", "a", "1"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	to := newTarget()
+	if err := s.observer.Set(ctx, shop, instances("configmaps"), to); !errors.Is(err, context.Canceled) {
+		t.Fatalf("set: %v", err)
+	}
+	s.run()
+	s.set(shop, instances("configmaps"), to)
+	to.expect(t, configMap("a"))
+}
+
+// What changes without a change that matters is most of what a cluster says.
+func BenchmarkAnEventThatChangesNothing(b *testing.B) {
+	s := newStage(b, configMapType)
+	for i := range 10_000 {
+		s.server.put(configMaps, object("shop", fmt.Sprintf("c%05d", i), fmt.Sprint(i)))
+	}
+	s.run()
+	to := newTarget()
+	s.set(shop, instances("configmaps"), to)
+	s.listed(shop)
+	to.heard()
+	told := to.told()
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		s.server.put(configMaps, object("shop", fmt.Sprintf("c%05d", i%10_000), fmt.Sprint(i%10_000)))
+	}
+	eventually(b, func() error {
+		if got := to.told() - told; got < b.N {
+			return fmt.Errorf("told %d of %d", got, b.N)
+		}
+		return nil
+	})
+	b.StopTimer()
+	if news := to.heard(); len(news) > 0 {
+		b.Errorf("%d objects are news", len(news))
+	}
+}

@@ -1,0 +1,359 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+	"github.com/configbutler/slipstream/pkg/pipeline/observe"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+var (
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	widgets     = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	newWidgets  = schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}
+)
+
+const shop types.UID = "shop"
+
+// everything selects all that there is.
+var everything = observe.Selection{Definitions: &observe.DefinitionFilter{}, Instances: &observe.InstanceFilter{
+	Exclude: []string{"customresourcedefinitions.apiextensions.k8s.io"},
+}}
+
+// instances selects types.
+func instances(resources ...string) observe.Selection {
+	return observe.Selection{Instances: &observe.InstanceFilter{Resources: resources}}
+}
+
+func typeOf(resource schema.GroupVersionResource, kind string) source.Type {
+	return source.Type{Resource: resource, Kind: kind, Namespaced: true, Preferred: true, Watchable: true}
+}
+
+var (
+	configMapType  = typeOf(configMaps, "ConfigMap")
+	secretType     = typeOf(secrets, "Secret")
+	definitionType = typeOf(definitions, "CustomResourceDefinition")
+	widgetType     = typeOf(widgets, "Widget")
+	newWidgetType  = typeOf(newWidgets, "Widget")
+)
+
+// catalogue knows what it is told.
+type catalogue struct {
+	mutex    sync.Mutex
+	snapshot *source.Snapshot
+	changed  []func(*source.Snapshot)
+}
+
+func (c *catalogue) Snapshot() *source.Snapshot {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.snapshot
+}
+
+func (c *catalogue) Subscribe(changed func(*source.Snapshot)) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.changed = append(c.changed, changed)
+}
+
+func (c *catalogue) set(snapshot *source.Snapshot) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.snapshot = snapshot
+	for _, changed := range c.changed {
+		changed(snapshot)
+	}
+}
+
+// discovered are the types that the cluster serves now.
+func (c *catalogue) discovered(served ...source.Type) { c.set(source.NewSnapshot(served, nil)) }
+
+var _ observe.Catalogue = &catalogue{}
+
+// target is what a consumer knows, and writes down what it is told that is news to it.
+type target struct {
+	mutex sync.Mutex
+	known map[item.Key]item.Item
+	news  []string
+	calls int
+	// urgencies counts the upserts.
+	urgencies map[ledger.Urgency]int
+	// upserting, if set, is called before each upsert.
+	upserting func()
+}
+
+var _ observe.Target = &target{}
+
+func newTarget(known ...item.Item) *target {
+	t := &target{known: map[item.Key]item.Item{}, urgencies: map[ledger.Urgency]int{}}
+	for _, it := range known {
+		t.known[it.Key] = it
+	}
+	return t
+}
+
+func (t *target) Upsert(it item.Item, how ledger.Urgency) {
+	if t.upserting != nil {
+		t.upserting()
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.calls++
+	t.urgencies[how]++
+	before, ok := t.known[it.Key]
+	if t.known[it.Key] = it; !ok || before.Digest() != it.Digest() {
+		t.news = append(t.news, "+"+it.Key.String())
+	}
+}
+
+func (t *target) Remove(key item.Key) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.calls++
+	t.remove(key)
+}
+
+func (t *target) remove(key item.Key) {
+	if _, ok := t.known[key]; ok {
+		delete(t.known, key)
+		t.news = append(t.news, "-"+key.String())
+	}
+}
+
+func (t *target) Retain(kind item.Kind, apiVersion, objectKind string, present func(item.Key) bool) {
+	t.retain(func(key item.Key) bool {
+		return key.Kind != kind ||
+			kind == item.Instance && (key.APIVersion != apiVersion || key.ObjectKind != objectKind) || present(key)
+	})
+}
+
+func (t *target) RetainTypes(keep func(item.Kind, string, string) bool) {
+	t.retain(func(key item.Key) bool {
+		if key.Kind == item.CustomResourceDefinition {
+			return keep(key.Kind, "", "")
+		}
+		return keep(key.Kind, key.APIVersion, key.ObjectKind)
+	})
+}
+
+func (t *target) retain(keep func(item.Key) bool) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.calls++
+	for key := range maps.Clone(t.known) {
+		if !keep(key) {
+			t.remove(key)
+		}
+	}
+}
+
+// told is how often the target has been told anything.
+func (t *target) told() int {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.calls
+}
+
+// urgency is how many upserts were as urgent.
+func (t *target) urgency(how ledger.Urgency) int {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.urgencies[how]
+}
+
+// keys are those known, in order.
+func (t *target) keys() []string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	keys := []string{}
+	for key := range t.known {
+		keys = append(keys, key.String())
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// heard returns the news since it was last called.
+func (t *target) heard() []string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	news := t.news
+	t.news = nil
+	return news
+}
+
+// get returns what is known of an object.
+func (t *target) get(key string) (item.Item, bool) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	parsed, err := item.ParseKey(key)
+	it, ok := t.known[parsed]
+	return it, ok && err == nil
+}
+
+// expect waits until exactly these are known.
+func (t *target) expect(tb testing.TB, keys ...string) {
+	tb.Helper()
+	slices.Sort(keys)
+	eventually(tb, func() error {
+		if diff := cmp.Diff(append([]string{}, keys...), t.keys()); diff != "" {
+			return fmt.Errorf("known (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// eventually waits until there is no error.
+func eventually(tb testing.TB, check func() error) {
+	tb.Helper()
+	timeout := time.After(time.Minute)
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-timeout:
+			tb.Fatal(err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// stage is a cluster and an observer of it.
+type stage struct {
+	testing.TB
+	server    *apiServer
+	catalogue *catalogue
+	observer  *observe.Observer
+}
+
+// newStage serves some types, with nothing in them.
+func newStage(tb testing.TB, served ...source.Type) *stage {
+	tb.Helper()
+	server, config := newAPIServer(tb)
+	whole, err := dynamic.NewForConfig(config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	bare, err := metadata.NewForConfig(config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := &stage{TB: tb, server: server, catalogue: &catalogue{}}
+	for _, t := range served {
+		server.serve(t.Resource)
+	}
+	s.catalogue.discovered(served...)
+	s.observer = observe.New(observe.Config{
+		Catalogue: s.catalogue, Definitions: source.Objects(whole), Instances: source.Metadata(bare),
+	})
+	return s
+}
+
+// run has the observer run until the test ends.
+func (s *stage) run() *stage {
+	s.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.observer.Run(ctx)
+	}()
+	s.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return s
+}
+
+func (s *stage) set(uid types.UID, selection observe.Selection, to observe.Target) {
+	s.Helper()
+	if err := s.observer.Set(s.Context(), uid, selection, to); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// listed waits until a pipeline is told everything, and its watches are open.
+func (s *stage) listed(uid types.UID) {
+	s.Helper()
+	eventually(s, func() error {
+		if state := s.observer.State(uid); !state.Listed || len(state.Failures) > 0 {
+			return fmt.Errorf("state: %+v", state)
+		}
+		return nil
+	})
+}
+
+// failing waits until some failure has all the words.
+func (s *stage) failing(uid types.UID, words ...string) {
+	s.Helper()
+	eventually(s, func() error {
+		failures := s.observer.State(uid).Failures
+		for _, failure := range failures {
+			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(failure, word) }) {
+				return nil
+			}
+		}
+		return fmt.Errorf("failures: %q, want one with %q", failures, words)
+	})
+}
+
+// object has labels only.
+func object(namespace, name, uid string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	o.SetUID(types.UID(uid))
+	return o
+}
+
+func labelled(o *unstructured.Unstructured, value string) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	o.SetLabels(map[string]string{"app": value})
+	return o
+}
+
+// definition is of a plural in example.com.
+func definition(plural, kind string, established bool) *unstructured.Unstructured {
+	o := object("", plural+".example.com", plural)
+	o.SetAPIVersion("apiextensions.k8s.io/v1")
+	o.SetKind("CustomResourceDefinition")
+	is := "False"
+	if established {
+		is = "True"
+	}
+	o.Object["spec"] = map[string]any{"group": "example.com", "names": map[string]any{"plural": plural, "kind": kind}}
+	o.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": is}}}
+	return o
+}
+
+// Keys as the target prints them.
+func configMap(name string) string { return "Instance//v1/ConfigMap/shop/" + name }
+func widget(name string) string    { return "Instance/example.com/v1/Widget/shop/" + name }
+func defined(plural, kind string) string {
+	return "CustomResourceDefinition///" + kind + "//" + plural + ".example.com"
+}

@@ -1,0 +1,49 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+// State says how it is with what a pipeline selects.
+func (o *Observer) State(uid types.UID) State {
+	listed := o.config.Catalogue.Snapshot() != nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p, ok := o.pipelines[uid]
+	state := State{Listed: ok && listed}
+	if !ok {
+		return state
+	}
+	for id, t := range p.takers {
+		if id.kind == item.Instance {
+			state.WatchedTypes++
+		}
+		state.Objects += t.objects.Load()
+		state.Listed = state.Listed && !t.due() && (t.poll || o.watches[id].listed)
+		if failure := o.failure(t); failure != "" {
+			state.Failures = append(state.Failures, failure)
+		}
+	}
+	slices.Sort(state.Failures)
+	return state
+}
+
+// failure says what is wrong with a type.
+func (o *Observer) failure(t *taker) string {
+	if t.failure != "" || t.poll {
+		return t.failure
+	}
+	if why := o.watches[t.feed.id].failure; why != "" {
+		return fmt.Sprintf("%s cannot be watched: %s", source.Watch{Resource: t.feed.id.resource}, why)
+	}
+	return ""
+}
