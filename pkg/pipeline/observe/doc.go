@@ -4,7 +4,8 @@
 // Package observe answers which objects the cluster has that a pipeline selects.
 //
 // An Observer keeps one watch for each type, however many pipelines take it, and tells the Target of each what there is:
-// CustomResourceDefinitions whole, everything else by its metadata, in the one version that its group prefers.
+// CustomResourceDefinitions whole, everything else by its metadata, in the one version that its group prefers. What pipelines make
+// themselves, by their label, is not told of.
 //
 // # Why nothing is lost
 //

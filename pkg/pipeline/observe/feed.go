@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/source"
@@ -79,12 +80,14 @@ func (t *taker) ask(how ledger.Urgency) {
 
 func (t *taker) due() bool { return t.served < t.asked }
 
-// itemOf is what is told of an object, and whether there is it for pipelines.
+// itemOf is what is told of an object, and whether it is told of: what pipelines make themselves is not, since telling of it would make
+// more of it.
 func (t *taker) itemOf(object *unstructured.Unstructured) (item.Item, bool) {
 	if t.feed.id.kind == item.CustomResourceDefinition {
 		return item.FromCRD(object)
 	}
-	return item.FromMetadata(t.gvk, object), true
+	_, made := object.GetLabels()[v1alpha1.LabelPipeline]
+	return item.FromMetadata(t.gvk, object), !made
 }
 
 // takes says whether the pipeline selects an object of the type.
@@ -101,11 +104,13 @@ func (f *feed) changed(takers []*taker, change source.Change) {
 	if len(takers) == 0 {
 		return
 	}
-	it, exists := takers[0].itemOf(change.Object)
-	exists = exists && change.Operation != source.Delete
+	it, told := takers[0].itemOf(change.Object)
+	exists := told && change.Operation != source.Delete
 	for _, t := range takers {
 		if t.takes(it.Key) && !t.supersedes(change.Object.GetResourceVersion()) {
-			t.count(it.Key, change.Operation, exists)
+			if told || t.known != nil {
+				t.count(it.Key, change.Operation, exists)
+			}
 			t.tell(func(target Target) {
 				if exists {
 					target.Upsert(it, ledger.Debounced)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/pipeline/observe"
@@ -63,6 +64,36 @@ func TestWhatIsOnlyForGitIsNoConcernOfPipelines(t *testing.T) {
 	to.expect(t, configMap("a"))
 	s.server.put(configMaps, terminating)
 	to.expect(t, configMap("a"), configMap("b"))
+}
+
+func TestWhatPipelinesMakeIsNotToldOf(t *testing.T) {
+	s := newStage(t, configMapType)
+	batch := func(name string) *unstructured.Unstructured {
+		o := object("shop", name, name)
+		o.SetLabels(map[string]string{v1alpha1.LabelPipeline: "any"})
+		return o
+	}
+	s.server.put(configMaps, batch("batch-1"))
+	s.run()
+	to := newTarget()
+	s.set(shop, instances("configmaps"), to)
+	s.listed(shop)
+	s.server.put(configMaps, batch("batch-2"))
+	s.server.put(configMaps, object("shop", "a", "1"))
+	s.server.remove(configMaps, batch("batch-1"))
+	s.server.put(configMaps, object("shop", "b", "2"))
+	to.expect(t, configMap("a"), configMap("b"))
+	if got := s.observer.State(shop).Objects; got != 2 {
+		t.Errorf("%d objects, want 2", got)
+	}
+	// What is labelled later has been told of before.
+	b := object("shop", "b", "2")
+	b.SetLabels(map[string]string{v1alpha1.LabelPipeline: "any"})
+	s.server.put(configMaps, b)
+	to.expect(t, configMap("a"))
+	if news, want := to.heard(), []string{"+" + configMap("a"), "+" + configMap("b"), "-" + configMap("b")}; !slices.Equal(news, want) {
+		t.Errorf("heard %q, want %q", news, want)
+	}
 }
 
 func TestSelections(t *testing.T) {
