@@ -20,6 +20,11 @@ func ledgerPrefix(pipeline, sink, address string) string {
 	return strings.Join([]string{pipeline, sink, address, ""}, "/")
 }
 
+// dropLedger removes the rows of a ledger that nobody uses.
+func dropLedger(ctx context.Context, rows *workstore.Table, prefix string) error {
+	return rows.DeleteRange(ctx, prefix, clientv3.GetPrefixRangeEnd(prefix))
+}
+
 // sweep removes the rows of all ledgers but those to keep.
 func sweep(ctx context.Context, rows *workstore.Table, keep func(prefix string) bool) error {
 	for from := ""; ; {

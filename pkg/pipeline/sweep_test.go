@@ -44,7 +44,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-func keysOf(t *testing.T, table *workstore.Table) (keys []string) {
+func keysOf(t testing.TB, table *workstore.Table) (keys []string) {
 	t.Helper()
 	for row, err := range table.Scan(t.Context(), "") {
 		if err != nil {

@@ -75,6 +75,7 @@ func assemble(
 	plans.Runner = runner
 	controllers := controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, server: server, store: store, reports: reports, runner: runner,
+		resolver: rules,
 	}
 	runners, err := controllers.all(stores.identity)
 	if err != nil {

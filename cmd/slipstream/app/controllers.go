@@ -21,6 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/loop"
 	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/retention"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
@@ -32,6 +33,8 @@ type controllers struct {
 	store   *workstore.Store
 	reports *reports
 	runner  *syncrun.Runner
+	// resolver says which types rules and pipelines select.
+	resolver rights.Resolver
 }
 
 // all are the controllers of this process, whose identity tells it from every other that may lead.
@@ -50,8 +53,12 @@ func (c *controllers) all(identity string) ([]loop.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	pipeline, err := c.pipelines()
+	if err != nil {
+		return nil, err
+	}
 	retention, err := c.retention(deposits)
-	return []loop.Runner{mirror, catalog, environment, retention}, err
+	return []loop.Runner{mirror, catalog, environment, pipeline, retention}, err
 }
 
 // slipstream is how a controller reaches the objects of this server.
@@ -68,11 +75,11 @@ func (c *controllers) mirror(identity string, landings *landing.Log, deposits *m
 	if err != nil {
 		return nil, err
 	}
-	opts := c.opts
-	policy, err := egress.NewPolicy(opts.Git.AllowDestinations, addressesOf(c.cluster)...)
+	policy, err := c.egress()
 	if err != nil {
-		return nil, fmt.Errorf("--allow-destinations: %w", err)
+		return nil, err
 	}
+	opts := c.opts
 	return &mirror.Controller{Config: mirror.Config{
 		Slipstream: slipstream, Cluster: c.cluster, Store: c.store, Records: c.server.Records,
 		Identity: mirror.Identity{
@@ -83,6 +90,15 @@ func (c *controllers) mirror(identity string, landings *landing.Log, deposits *m
 		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, Landings: landings, Deposits: deposits,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait, AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil
+}
+
+// egress says where users can have the server connect to.
+func (c *controllers) egress() (*egress.Policy, error) {
+	policy, err := egress.NewPolicy(c.opts.Git.AllowDestinations, addressesOf(c.cluster)...)
+	if err != nil {
+		return nil, fmt.Errorf("--allow-destinations: %w", err)
+	}
+	return policy, nil
 }
 
 // addressesOf returns the address of the API server that config leads to, if it has one; a name is not resolved,

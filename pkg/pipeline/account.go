@@ -1,0 +1,144 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/sentence"
+)
+
+// Bounds of what a status says of a sink, in bytes.
+const (
+	longestAnswer = 200
+	longestError  = 1024
+)
+
+// account is what became of what a sink was sent.
+type account struct {
+	mu      sync.Mutex
+	status  v1alpha1.PipelineSinkStatus
+	resting bool
+	// told counts what the sink has taken or refused since the process began.
+	told map[item.Kind]handled
+}
+
+// handled counts objects that were taken or refused.
+type handled struct{ all, rejected int }
+
+// since is what has been added to before.
+func (h handled) since(before handled) handled {
+	return handled{h.all - before.all, h.rejected - before.rejected}
+}
+
+// handled counts what the sink has taken or refused of kinds.
+func (a *account) handled(kinds []item.Kind) (sum handled) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, kind := range kinds {
+		sum.all += a.told[kind].all
+		sum.rejected += a.told[kind].rejected
+	}
+	return sum
+}
+
+// count adds to what was taken or refused. The caller holds mu.
+func (a *account) count(kind item.Kind, items, rejected int) {
+	before := a.told[kind]
+	a.told[kind] = handled{before.all + items, before.rejected + rejected}
+}
+
+// current is what is to be shown, and whether the sink rests.
+func (a *account) current() (status v1alpha1.PipelineSinkStatus, resting bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return *a.status.DeepCopy(), a.resting
+}
+
+// delivered notes that the sink took objects. What it said of others that it refused stays to be seen, if there are any.
+func (a *account) delivered(kind item.Kind, items, refused int, answer string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answered(answer)
+	a.count(kind, items, 0)
+	if last := a.status.LastError; last != nil && (refused == 0 || last.Reason != v1alpha1.ReasonDeliveryRejected) {
+		a.status.LastError = nil
+	}
+	a.status.LastDeliveryTime, a.status.LastDeliveryItems = second(now), int64(items)
+}
+
+// rejected notes that the sink refused objects.
+func (a *account) rejected(kind item.Kind, items int, answer string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answered(answer)
+	a.count(kind, items, items)
+	a.status.LastError = &v1alpha1.SyncError{
+		Reason: v1alpha1.ReasonDeliveryRejected, Message: sentence.Cut(sentence.Line(answer), longestError), At: *second(now),
+	}
+}
+
+// answered notes that the sink is there. The caller holds mu.
+func (a *account) answered(answer string) {
+	a.status.LastAnswer = sentence.Cut(sentence.Line(answer), longestAnswer)
+	a.status.Failures, a.status.NextAttemptTime, a.resting = 0, nil, false
+}
+
+// failed notes that the sink could not be told, and returns how often in a row it could not.
+func (a *account) failed(why string, now time.Time) (failures int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.status.Failures++
+	a.status.LastError = &v1alpha1.SyncError{
+		Reason: v1alpha1.ReasonDeliveryFailed, Message: sentence.Cut(sentence.Line(why), longestError), At: *second(now),
+	}
+	return int(a.status.Failures)
+}
+
+// waits notes when the sink is tried again; the zero time: not by itself.
+func (a *account) waits(until time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.status.NextAttemptTime, a.resting = nil, until.IsZero()
+	if !a.resting {
+		a.status.NextAttemptTime = second(until)
+	}
+}
+
+// waitsFor notes what the sink has to finish before it can be told more.
+func (a *account) waitsFor(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answered(what)
+}
+
+// begins notes that the sink is tried now, and says whether it has failed before. One that has rested begins anew.
+func (a *account) begins() (again bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	again = a.status.Failures > 0
+	if a.resting {
+		a.status.Failures = 0
+	}
+	a.status.NextAttemptTime, a.resting = nil, false
+	return again
+}
+
+// renewed notes that the sink is another since its spec was edited: what failed before does not count.
+func (a *account) renewed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.status.Failures, a.status.NextAttemptTime, a.status.LastError, a.resting = 0, nil, nil, false
+}
+
+// second is a time as the API has it.
+func second(at time.Time) *metav1.Time {
+	t := metav1.NewTime(at).Rfc3339Copy()
+	return &t
+}

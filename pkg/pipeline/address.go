@@ -1,0 +1,31 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// addressOf is another one when somebody else is told, or the same receiver in other words: then nothing is known there. It is a hash,
+// because a URL has characters that the keys of rows cannot have.
+func addressOf(sink *v1alpha1.PipelineSink) string {
+	var text []byte
+	switch {
+	case sink.HTTP != nil:
+		text = fmt.Appendf(nil, "http %q %q %q", sink.HTTP.URL, sink.HTTP.Format, sink.HTTP.Collection)
+	case sink.Job != nil:
+		text = fmt.Appendf(nil, "job %q", sink.Job.Namespace)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// prefixOf is what the rows of a sink's ledger begin with.
+func prefixOf(pipeline *v1alpha1.SyncPipeline, sink *v1alpha1.PipelineSink) string {
+	return ledgerPrefix(string(pipeline.UID), sink.Name, addressOf(sink))
+}

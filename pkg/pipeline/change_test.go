@@ -1,0 +1,180 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+)
+
+// TestHeld has what stops a pipeline, and has it go on.
+func TestHeld(t *testing.T) {
+	suspend := func(suspended bool) func(*stage) {
+		return func(s *stage) { s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Suspend = suspended }) }
+	}
+	for name, tt := range map[string]struct {
+		stop, resume func(*stage)
+		reason       string
+		stalled      bool
+	}{
+		"suspended":    {suspend(true), suspend(false), v1alpha1.ReasonSuspended, false},
+		"switched off": {func(s *stage) { s.switchOff(true) }, func(s *stage) { s.switchOff(false) }, v1alpha1.ReasonPipelinesSuspended, false},
+		"not permitted any more": {
+			func(s *stage) { s.court.rule(`user "eve" may not list configmaps in the whole cluster`, nil) },
+			func(s *stage) { s.court.rule("", nil) }, v1alpha1.ReasonPermissionLost, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			search := s.receiver()
+			p := inventory(sinkTo("search", search))
+			p.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "eve", Time: metav1.NewTime(noon)}
+			s.told(p, search)
+			tt.stop(s)
+			why := s.says(v1alpha1.ConditionReady, tt.reason)
+			s.says(v1alpha1.ConditionSinksDelivering, tt.reason)
+			if stalled := conditionOf(&s.pipeline("inventory").Status, v1alpha1.ConditionStalled) != nil; stalled != tt.stalled || why.Message == "" {
+				t.Errorf("stalled %v, and it says %q", stalled, why.Message)
+			}
+			s.cluster.put("two", "web")
+			s.cluster.remove("worker")
+			calls := len(search.Calls())
+			s.pass(300)
+			if again := len(search.Calls()); again != calls {
+				t.Errorf("%d calls were made", again-calls)
+			}
+			// Nothing of that is forgotten by the next process either.
+			s.stop()
+			s.start()
+			s.pass(60)
+			tt.resume(s)
+			s.knows(search, coupons, named("web"))
+			s.eventually("the new label is told", func() error { return differs(level(search, "web"), "two") })
+			s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
+		})
+	}
+}
+
+// While it is not known what the editor may do, what goes on goes on, and nothing begins.
+func TestPermissionsAreUnknown(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	p := inventory(sinkTo("search", search))
+	p.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "eve", Time: metav1.NewTime(noon)}
+	s.court.rule("", errors.New("no answer"))
+	s.create(p)
+	s.start()
+	why := s.says(v1alpha1.ConditionReconciling, v1alpha1.ReasonProgressing)
+	s.reaches("it says why", func(status *v1alpha1.SyncPipelineStatus) bool { return strings.Contains(status.LastError, "no answer") })
+	if !strings.Contains(why.Message, "is being found out") || len(search.Calls()) > 0 {
+		t.Errorf("it says %q; %d calls", why.Message, len(search.Calls()))
+	}
+	s.court.rule("", nil)
+	s.knows(search, coupons, named("web"), named("worker"))
+	s.court.rule("", errors.New("no answer"))
+	s.pass(60)
+	s.cluster.put("two", "web")
+	s.eventually("the new label is told", func() error { return differs(level(search, "web"), "two") })
+}
+
+// A request that waits while the pipeline is suspended is carried out afterwards.
+func TestRequestOutlivesSuspension(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	s.told(inventory(sinkTo("search", search)), search)
+	search.Next(receivertest.Hang())
+	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
+	s.reaches("it begins", func(status *v1alpha1.SyncPipelineStatus) bool { return status.CurrentRun != nil })
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Suspend = true })
+	status := s.reaches("it is interrupted", func(status *v1alpha1.SyncPipelineStatus) bool { return status.CurrentRun == nil })
+	if len(status.PendingRequests) != 1 || status.LastRun != nil {
+		t.Errorf("%+v", status)
+	}
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Suspend = false })
+	if run := s.ended("request-1"); run.Done != 3 {
+		t.Errorf("%+v", run)
+	}
+}
+
+// A sink that is added, or moved elsewhere, knows nothing. The others are told nothing again.
+func TestSinksChange(t *testing.T) {
+	s := newStage(t)
+	search, audit, elsewhere := s.receiver(), s.receiver(), s.receiver()
+	s.told(inventory(sinkTo("search", search)), search)
+	calls := len(search.Calls())
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks = append(p.Spec.Sinks, sinkTo("audit", audit)) })
+	s.knows(audit, coupons, named("web"), named("worker"))
+	if again := len(search.Calls()); again != calls {
+		t.Errorf("the other sink was sent %d calls again", again-calls)
+	}
+	before := len(audit.Calls())
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = elsewhere.URL })
+	s.knows(elsewhere, coupons, named("web"), named("worker"))
+	s.cluster.remove("worker")
+	s.knows(elsewhere, coupons, named("web"))
+	s.knows(audit, coupons, named("web"))
+	if len(search.Calls()) != calls || len(audit.Calls()) == before {
+		t.Errorf("%d calls of who is told nothing any more, %d of who stays", len(search.Calls())-calls, len(audit.Calls())-before)
+	}
+	p := s.pipeline("inventory")
+	s.eventually("what was known elsewhere is forgotten", func() error {
+		for _, row := range s.rows() {
+			if !strings.HasPrefix(row, prefixOf(p, &p.Spec.Sinks[0])) && !strings.HasPrefix(row, prefixOf(p, &p.Spec.Sinks[1])) {
+				return errors.New("there is the row " + row)
+			}
+		}
+		return nil
+	})
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks = p.Spec.Sinks[1:] })
+	s.reaches("one sink is left", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return len(status.Sinks) == 1 && status.Sinks[0].Name == "audit" && status.Sinks[0].Delivered == 2
+	})
+}
+
+// What is selected no more is told to be gone.
+func TestSelectionChanges(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	s.told(inventory(sinkTo("search", search)), search)
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Instances.Enabled = ptr.To(false) })
+	s.knows(search, coupons)
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) {
+		p.Spec.Instances.Enabled, p.Spec.CustomResourceDefinitions.Enabled = ptr.To(true), ptr.To(false)
+	})
+	s.knows(search, named("web"), named("worker"))
+}
+
+// What a sink of a pipeline knew that is gone goes, whoever leads then. One of the same name begins anew.
+func TestDeletion(t *testing.T) {
+	for name, tt := range map[string]struct{ running bool }{"while it runs": {true}, "while nobody leads": {false}} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			search := s.receiver()
+			s.told(inventory(sinkTo("search", search)), search)
+			if !tt.running {
+				s.stop()
+			}
+			s.remove("inventory")
+			if !tt.running {
+				s.start()
+			}
+			s.eventually("the rows are gone", func() error { return differs(strings.Join(s.rows(), " "), "") })
+			calls := len(search.Calls())
+			s.cluster.put("two", "web")
+			s.pass(60)
+			if again := len(search.Calls()); again != calls {
+				t.Errorf("%d calls after it was deleted", again-calls)
+			}
+			s.create(inventory(sinkTo("search", search)))
+			s.eventually("it is told anew", func() error { return differs(level(search, "web"), "two") })
+		})
+	}
+}

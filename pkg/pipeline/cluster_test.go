@@ -1,0 +1,135 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+var (
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+// cluster serves ConfigMaps and CustomResourceDefinitions.
+type cluster struct {
+	testing.TB
+	whole *dynamicfake.FakeDynamicClient
+	meta  *metadatafake.FakeMetadataClient
+
+	mu      sync.Mutex
+	version int
+	// refusal answers lists of ConfigMaps, nil: they are answered.
+	refusal error
+}
+
+func newCluster(t testing.TB) *cluster {
+	t.Helper()
+	metaScheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(metaScheme); err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{
+		TB: t, meta: metadatafake.NewSimpleMetadataClient(metaScheme),
+		whole: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme.Scheme, map[schema.GroupVersionResource]string{
+			definitions: "CustomResourceDefinitionList",
+		}),
+	}
+	c.meta.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.refusal != nil, nil, c.refusal
+	})
+	return c
+}
+
+// refuse answers lists of ConfigMaps with an error, or not any more.
+func (c *cluster) refuse(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refusal = err
+}
+
+func (c *cluster) nextVersion() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version++
+	return strconv.Itoa(c.version)
+}
+
+// put creates ConfigMaps of the namespace shop, or gives them another label.
+func (c *cluster) put(label string, names ...string) {
+	c.Helper()
+	for _, name := range names {
+		object := &metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: "shop", UID: types.UID("uid-of-" + name), ResourceVersion: c.nextVersion(),
+				Labels: map[string]string{"level": label}, CreationTimestamp: metav1.NewTime(noon),
+			},
+		}
+		err := c.meta.Tracker().Update(configMaps, object, "shop")
+		if apierrors.IsNotFound(err) {
+			err = c.meta.Tracker().Create(configMaps, object, "shop")
+		}
+		if err != nil {
+			c.Fatal(err)
+		}
+	}
+}
+
+// remove deletes a ConfigMap. API servers tell of that under a version of its own, which the tracker does not give.
+func (c *cluster) remove(name string) {
+	c.Helper()
+	c.put("gone", name)
+	if err := c.meta.Tracker().Delete(configMaps, "shop", name); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// define installs a definition.
+func (c *cluster) define(plural, kind string) {
+	c.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + ".example.com", "uid": "uid-of-" + plural, "resourceVersion": c.nextVersion()},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"plural": plural, "kind": kind},
+			"versions": []any{map[string]any{"name": "v1", "served": false, "storage": true}},
+		},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}},
+	}}
+	if err := c.whole.Tracker().Create(definitions, object, ""); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// ServerGroupsAndResourcesWithContext says what is served.
+func (c *cluster) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	verbs := metav1.Verbs{"get", "list", "watch"}
+	group := func(name, groupVersion string) *metav1.APIGroup {
+		version := metav1.GroupVersionForDiscovery{GroupVersion: groupVersion, Version: "v1"}
+		return &metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
+	}
+	return []*metav1.APIGroup{group("", "v1"), group(definitions.Group, definitions.GroupVersion().String())}, []*metav1.APIResourceList{
+		{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "configmaps", Kind: "ConfigMap", Namespaced: true, Verbs: verbs}}},
+		{GroupVersion: definitions.GroupVersion().String(), APIResources: []metav1.APIResource{
+			{Name: definitions.Resource, Kind: "CustomResourceDefinition", Verbs: verbs},
+		}},
+	}, nil
+}

@@ -1,0 +1,27 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"fmt"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/deliver"
+	"github.com/configbutler/slipstream/pkg/pipeline/job"
+	"github.com/configbutler/slipstream/pkg/pipeline/wire"
+)
+
+// connect returns who is told on behalf of a sink, until it is closed.
+func (c *pipelines) connect(p *pipe, spec *v1alpha1.PipelineSink) (deliver.Sink, error) {
+	source := wire.Source{Pipeline: p.name, Sink: spec.Name}
+	switch {
+	case spec.HTTP != nil:
+		source.Collection = spec.HTTP.Collection
+		config := deliver.Config{Secrets: c.edge.cluster.CoreV1(), Dial: c.config.Dial, Clock: c.config.Clock}
+		return deliver.NewHTTP(config, source, *spec.HTTP)
+	case spec.Job != nil:
+		return job.New(c.edge.cluster, source, *spec.Job)
+	}
+	return nil, fmt.Errorf("sink %s has neither http nor job", spec.Name)
+}

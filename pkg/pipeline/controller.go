@@ -1,0 +1,94 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/announce"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/pipeline/deliver"
+	"github.com/configbutler/slipstream/pkg/rights"
+	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+// Config is what a Controller needs. All fields are required unless their comment says otherwise.
+type Config struct {
+	// Slipstream reaches the objects that users write.
+	Slipstream versioned.Interface
+	// Cluster reaches the API server of what pipelines tell of, with the server's own rights.
+	Cluster *rest.Config
+	// Store keeps what must outlive the process.
+	Store *workstore.Store
+	// Resolver tells which types a pipeline selects.
+	Resolver rights.Resolver
+	// Dial connects to sinks.
+	Dial deliver.Dial
+	// Clock says when something is due; nil: the real one.
+	Clock clock.WithTicker
+	// DiscoveryRefresh (--discovery-refresh, 5 m) is how often discovery is asked without cause.
+	DiscoveryRefresh time.Duration
+}
+
+// Controller runs the pipelines for as long as this process leads. It can be run again.
+type Controller struct {
+	Config Config
+}
+
+// Name is "pipeline".
+func (c *Controller) Name() string { return "pipeline" }
+
+// Run tells sinks until ctx ends. It returns an error only when it cannot start.
+func (c *Controller) Run(ctx context.Context) error {
+	config := c.Config
+	if config.Clock == nil {
+		config.Clock = clock.RealClock{}
+	}
+	clients, err := source.NewClients(config.Cluster)
+	if err != nil {
+		return fmt.Errorf("make clients for the cluster of pipelines: %w", err)
+	}
+	cluster, err := kubernetes.NewForConfig(config.Cluster)
+	if err != nil {
+		return fmt.Errorf("make a client for Secrets, Jobs and Events: %w", err)
+	}
+	standing, err := rights.Connect(config.Cluster, config.Clock)
+	if err != nil {
+		return err
+	}
+	return tend(ctx, config, edge{
+		discovery: clients.Discovery, dynamic: clients.Dynamic, metadata: clients.Metadata, cluster: cluster,
+		events: announce.NewRecorder(ctx, cluster), standing: standing,
+	})
+}
+
+// edge is how the cluster is reached.
+type edge struct {
+	discovery source.Discoverer
+	dynamic   dynamic.Interface
+	metadata  metadata.Interface
+	// cluster has the Secrets and Jobs of sinks.
+	cluster kubernetes.Interface
+	// events make Events there.
+	events announce.Recorder
+	// standing knows what the editors of pipelines may do there.
+	standing Standing
+}
+
+// Standing tells whether those still have their permissions for whom sinks are told.
+type Standing interface {
+	// Check says in a sentence what of permissions who does not have; empty: nothing.
+	Check(ctx context.Context, who rights.Holder, permissions []rights.Permission) (lost string, err error)
+}
+
+var _ Standing = &rights.Standing{}

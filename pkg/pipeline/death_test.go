@@ -1,0 +1,100 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+)
+
+// What has gone while nobody led is told to be gone, and nothing else is told again.
+func TestNextProcessTellsWhatWasMissed(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	s.told(inventory(sinkTo("search", search)), search)
+	s.stop()
+	s.start()
+	s.pass(60)
+	calls := len(search.Calls())
+	s.stop()
+	s.cluster.remove("worker")
+	s.start()
+	s.knows(search, coupons, named("web"))
+	if more := len(search.Calls()) - calls; more != 1 {
+		t.Errorf("%d calls tell of one deletion", more)
+	}
+}
+
+// A batch that was on its way when the process died comes again, the same.
+func TestBatchOnItsWayIsRepeated(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	p := inventory(sinkTo("search", search))
+	p.Spec.CustomResourceDefinitions.Enabled = new(bool)
+	s.create(p)
+	search.Next(receivertest.Hang())
+	s.start()
+	s.eventually("it is on its way", func() error { return atLeast(len(search.Calls()), 1) })
+	s.stop()
+	s.start()
+	s.knows(search, named("web"), named("worker"))
+	calls := search.Calls()
+	if calls[0].Header.Get("Ce-Id") != calls[1].Header.Get("Ce-Id") || string(calls[0].Body) != string(calls[1].Body) {
+		t.Errorf("%s %s, then %s %s", calls[0].Header.Get("Ce-Id"), calls[0].Body, calls[1].Header.Get("Ce-Id"), calls[1].Body)
+	}
+}
+
+// A run that the end of a process has interrupted is repeated: that of a request as well as a resync.
+func TestInterruptedRunIsRepeated(t *testing.T) {
+	for name, tt := range map[string]struct{ requested bool }{"of a request": {true}, "a resync": {false}} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			search := s.receiver()
+			p := inventory(sinkTo("search", search))
+			if !tt.requested {
+				p.Spec.ResyncInterval = &metav1.Duration{Duration: time.Hour}
+			}
+			s.told(p, search)
+			search.Next(receivertest.Hang())
+			if tt.requested {
+				s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
+			} else {
+				s.clock.SetTime(s.clock.Now().Add(time.Hour))
+			}
+			begun := s.reaches("it begins", func(status *v1alpha1.SyncPipelineStatus) bool {
+				return status.CurrentRun != nil && status.CurrentRun.Phase == v1alpha1.PipelineRunSending && status.CurrentRun.Total > 0
+			}).CurrentRun
+			s.stop()
+			s.start()
+			run := s.reaches("it ends", func(status *v1alpha1.SyncPipelineStatus) bool { return status.LastRun != nil }).LastRun
+			if run.Actor != begun.Actor || !run.Full || run.Total != 3 || run.Done != 3 || tt.requested && run.ID != begun.ID {
+				t.Errorf("%+v", run)
+			}
+		})
+	}
+}
+
+// What is known of a sink's failures outlives the process.
+func TestFailuresAreRemembered(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	search.Always(receivertest.Status(503))
+	s.create(inventory(sinkTo("search", search)))
+	s.start()
+	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonDeliveryFailed)
+	s.stop()
+	before := s.pipeline("inventory").Status.Sinks[0].Failures
+	s.start()
+	s.reaches("it goes on", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures > before })
+	search.Always()
+	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
+	if events := s.events.told(); len(events) != 2 {
+		t.Errorf("Events: %q", events)
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/announce"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/sentence"
+)
+
+// Reasons of Events about the end of a run that somebody has asked for.
+const (
+	// reasonSynced says that every sink took what it was sent.
+	reasonSynced = "Synced"
+	// reasonSyncedPartly says that some did not.
+	reasonSyncedPartly = "SyncedPartly"
+)
+
+// events tell people of pipelines. An Event is made after what it tells of has been written, so a process that dies between the two
+// leaves one out, and none is made twice: the status is what counts.
+type events struct {
+	recorder   announce.Recorder
+	conditions *announce.Announcer
+}
+
+func newEvents(recorder announce.Recorder) *events {
+	return &events{recorder, announce.New(recorder, troublesOf)}
+}
+
+// finished tells of a run that somebody has asked for. Resyncs come and go.
+func (e *events) finished(p *v1alpha1.SyncPipeline, run *v1alpha1.PipelineRun) {
+	if run.Actor == "" {
+		return
+	}
+	kind, reason := corev1.EventTypeNormal, reasonSynced
+	var parts []string
+	for _, sink := range run.Sinks {
+		if sink.Rejected > 0 || sink.Done < sink.Total {
+			kind, reason = corev1.EventTypeWarning, reasonSyncedPartly
+		}
+		parts = append(parts, sentOf(sink))
+	}
+	e.recorder.Event(p, kind, reason, fmt.Sprintf("The sync that %s asked for has ended: %s", run.Actor, strings.Join(parts, ", ")))
+}
+
+// sentOf reads like "12 objects sent to search, of which it refused 2".
+func sentOf(sink v1alpha1.PipelineRunSink) string {
+	text := fmt.Sprintf("%s sent to %s", sentence.Count(int(sink.Done), "object"), sink.Name)
+	if sink.Rejected > 0 {
+		text += fmt.Sprintf(", of which it refused %d", sink.Rejected)
+	}
+	if left := sink.Total - sink.Done; left > 0 {
+		text += fmt.Sprintf(", and %d wait until it can be told", left)
+	}
+	return text
+}
+
+// troublesOf reads conditions. What was told before stays while everything is being listed, or a sink is tried again.
+func troublesOf(conditions []metav1.Condition, before announce.Troubles) announce.Troubles {
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionFalse {
+		return announce.Troubles{}
+	}
+	switch ready.Reason {
+	case v1alpha1.ReasonProgressing:
+		if reason, ok := before[ready.Type]; ok {
+			return announce.Troubles{ready.Type: reason}
+		}
+		return announce.Troubles{}
+	case v1alpha1.ReasonSuspended, v1alpha1.ReasonPipelinesSuspended: // Somebody wants it so.
+		return announce.Troubles{}
+	}
+	return announce.Troubles{ready.Type: ready.Reason}
+}

@@ -1,0 +1,55 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	listers "github.com/configbutler/slipstream/pkg/generated/listers/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/settings"
+)
+
+// everything selects all objects.
+var everything = labels.Everything()
+
+// listen follows the pipelines, and the settings that can stop all of them.
+func (c *pipelines) listen() error {
+	api := c.informers.Configbutler().V1alpha1()
+	informer := api.SyncPipelines().Informer()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: c.heard, UpdateFunc: func(_, after any) { c.heard(after) }, DeleteFunc: c.heard,
+	})
+	if err != nil {
+		return fmt.Errorf("follow the SyncPipelines: %w", err)
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: c.events.conditions.Forget}); err != nil {
+		return fmt.Errorf("follow the SyncPipelines: %w", err)
+	}
+	return settings.Follow(api.SyncPolicies(), c.lookAtAll)
+}
+
+// heard has a pipeline looked at that has come, changed or gone.
+func (c *pipelines) heard(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	if p, ok := object.(*v1alpha1.SyncPipeline); ok {
+		c.queue.Add(p.Name)
+	}
+}
+
+func (c *pipelines) lister() listers.SyncPipelineLister {
+	return c.informers.Configbutler().V1alpha1().SyncPipelines().Lister()
+}
+
+// lookAtAll has all pipelines looked at.
+func (c *pipelines) lookAtAll() {
+	for _, name := range c.informers.Configbutler().V1alpha1().SyncPipelines().Informer().GetStore().ListKeys() {
+		c.queue.Add(name)
+	}
+}

@@ -1,0 +1,61 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/condition"
+	"github.com/configbutler/slipstream/pkg/rights"
+	"github.com/configbutler/slipstream/pkg/settings"
+)
+
+// judgement is what was found out about the permissions of who answers for a pipeline.
+type judgement struct {
+	generation int64
+	// lost says what they may not do any more.
+	lost string
+}
+
+// heldBack says why nothing may be watched and sent. The error says that it cannot be found out.
+func (t *turn) heldBack(ctx context.Context) (condition.Why, error) {
+	switch {
+	case t.object.DeletionTimestamp != nil:
+		return condition.Why{Reason: v1alpha1.ReasonProgressing, Message: "The pipeline is being deleted"}, nil
+	case t.object.Spec.Suspend:
+		return condition.Why{
+			Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is set; when it is lifted, what differs then is found and sent",
+		}, nil
+	case settings.Of(t.informers.Configbutler().V1alpha1().SyncPolicies().Lister()).Suspend.Pipelines:
+		return condition.Why{
+			Reason: v1alpha1.ReasonPipelinesSuspended, Message: "pipelines are switched off by SyncPolicy " + v1alpha1.SyncPolicyName,
+		}, nil
+	}
+	return t.permitted(ctx)
+}
+
+// permitted says why the editor may not have sent what is. What cannot be found out stays as it was; before anything was, nothing is
+// sent.
+func (t *turn) permitted(ctx context.Context) (condition.Why, error) {
+	who, known := rights.Sending(t.object)
+	if !known {
+		return condition.Why{}, nil
+	}
+	permissions, _ := rights.OfPipeline(t.config.Resolver, t.object)
+	lost, err := t.edge.standing.Check(ctx, who, permissions)
+	switch {
+	case err == nil:
+		t.judged = &judgement{generation: t.object.Generation, lost: lost}
+	case t.judged == nil || t.judged.generation != t.object.Generation:
+		return condition.Why{
+			Reason: v1alpha1.ReasonProgressing, Message: fmt.Sprintf("Whether %s may have it sent is being found out", who),
+		}, fmt.Errorf("find out what %s may have sent: %w", who, err)
+	}
+	if t.judged.lost != "" {
+		return condition.Why{Reason: v1alpha1.ReasonPermissionLost, Message: t.judged.lost}, nil
+	}
+	return condition.Why{}, err
+}

@@ -1,0 +1,109 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+	"github.com/configbutler/slipstream/pkg/pipeline/wire"
+)
+
+// The labels of the metrics are names of pipelines and their sinks, of which administrators write a handful. They go with them.
+var (
+	objectsGauge = newGauge("pipeline_objects", "CustomResourceDefinitions and objects that a pipeline selects.", "pipeline")
+	typesGauge   = newGauge("pipeline_watched_types", "Types that a pipeline watches or lists.", "pipeline")
+	pendingGauge = newGauge("pipeline_pending_objects", "Objects that a sink is still to be told of.", "pipeline", "sink")
+	oldestGauge  = newGauge("pipeline_oldest_pending_seconds",
+		"How long what a sink is to be told has been due, at most. 0 when nothing is.", "pipeline", "sink")
+	rejectedGauge = newGauge("pipeline_rejected_objects", "Objects of which a sink refuses to be told.", "pipeline", "sink")
+	failuresGauge = newGauge("pipeline_sink_failures", "Attempts in a row to tell a sink that have failed.", "pipeline", "sink")
+
+	deliveries = newCounter("pipeline_deliveries_total",
+		"Calls of a sink, by result: delivered, rejected, retry (to be made again), or waiting (until the Job before has finished).",
+		"pipeline", "sink", "result")
+	items         = newCounter("pipeline_items_sent_total", "Objects of which a sink was told, or told that they are gone.", "pipeline", "sink")
+	retries       = newCounter("pipeline_retries_total", "Attempts to tell a sink that followed a failure.", "pipeline", "sink")
+	deliverySpent = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Namespace: "slipstream", Name: "pipeline_delivery_duration_seconds", StabilityLevel: metrics.ALPHA,
+		Help:    "How long telling a sink of a batch takes, with all calls that this takes.",
+		Buckets: []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+	}, []string{"pipeline", "sink"})
+)
+
+func newCounter(name, help string, labels ...string) *metrics.CounterVec {
+	return metrics.NewCounterVec(&metrics.CounterOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, labels)
+}
+
+func newGauge(name, help string, labels ...string) *metrics.GaugeVec {
+	return metrics.NewGaugeVec(&metrics.GaugeOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, labels)
+}
+
+func init() {
+	legacyregistry.MustRegister(objectsGauge, typesGauge, pendingGauge, oldestGauge, rejectedGauge, failuresGauge,
+		deliveries, items, retries, deliverySpent)
+}
+
+// outcomes are those that are counted.
+var outcomes = []wire.Outcome{wire.Delivered, wire.Rejected, wire.Retry, wire.Waiting}
+
+// sinkNumbers are the metrics of one sink.
+type sinkNumbers struct{ pipeline, sink string }
+
+// numbersOf returns those of a sink. What counts from 0 has its first time counted as an increase.
+func numbersOf(pipeline, sink string) sinkNumbers {
+	n := sinkNumbers{pipeline, sink}
+	for _, outcome := range outcomes {
+		n.deliveries(outcome).Add(0)
+	}
+	items.WithLabelValues(pipeline, sink).Add(0)
+	retries.WithLabelValues(pipeline, sink).Add(0)
+	return n
+}
+
+func (n sinkNumbers) deliveries(outcome wire.Outcome) metrics.CounterMetric {
+	return deliveries.WithLabelValues(n.pipeline, n.sink, strings.ToLower(string(outcome)))
+}
+
+func (n sinkNumbers) judged(outcome wire.Outcome) { n.deliveries(outcome).Inc() }
+func (n sinkNumbers) sent(objects int) {
+	items.WithLabelValues(n.pipeline, n.sink).Add(float64(objects))
+}
+func (n sinkNumbers) retried() { retries.WithLabelValues(n.pipeline, n.sink).Inc() }
+func (n sinkNumbers) took(d time.Duration) {
+	deliverySpent.WithLabelValues(n.pipeline, n.sink).Observe(d.Seconds())
+}
+
+// set shows what is to be told, for how long that has been so, and how often in a row it has failed.
+func (n sinkNumbers) set(counts ledger.Counts, age float64, failures int) {
+	pendingGauge.WithLabelValues(n.pipeline, n.sink).Set(float64(counts.Pending))
+	oldestGauge.WithLabelValues(n.pipeline, n.sink).Set(max(0, age))
+	rejectedGauge.WithLabelValues(n.pipeline, n.sink).Set(float64(counts.Rejected))
+	failuresGauge.WithLabelValues(n.pipeline, n.sink).Set(float64(failures))
+}
+
+// forget removes what is told of a sink that is gone.
+func (n sinkNumbers) forget() {
+	of := map[string]string{"pipeline": n.pipeline, "sink": n.sink}
+	for _, gauge := range []*metrics.GaugeVec{pendingGauge, oldestGauge, rejectedGauge, failuresGauge} {
+		gauge.Delete(of)
+	}
+	for _, outcome := range outcomes {
+		deliveries.Delete(map[string]string{"pipeline": n.pipeline, "sink": n.sink, "result": strings.ToLower(string(outcome))})
+	}
+	items.Delete(of)
+	retries.Delete(of)
+	deliverySpent.Delete(of)
+}
+
+// forgetPipeline removes what is told of a pipeline that is gone.
+func forgetPipeline(name string) {
+	of := map[string]string{"pipeline": name}
+	objectsGauge.Delete(of)
+	typesGauge.Delete(of)
+}

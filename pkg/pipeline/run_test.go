@@ -1,0 +1,194 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+)
+
+// told begins a process whose receiver has been told of everything.
+func (s *stage) told(p *v1alpha1.SyncPipeline, receivers ...*receivertest.Receiver) {
+	s.Helper()
+	s.create(p)
+	s.start()
+	for _, receiver := range receivers {
+		s.knows(receiver, coupons, named("web"), named("worker"))
+	}
+	s.reaches("all is delivered", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.Pending == 0 && len(status.Sinks) > 0 && status.Sinks[0].Delivered == 3
+	})
+}
+
+// ended waits for the end of the run of a request.
+func (s *stage) ended(id string) *v1alpha1.PipelineRun {
+	s.Helper()
+	status := s.reaches("the run "+id+" ends", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.LastRun != nil && status.LastRun.ID == id
+	})
+	if len(status.PendingRequests) != 0 || status.LastRun.FinishedAt == nil || status.LastRun.Phase != v1alpha1.PipelineRunFinished {
+		s.Errorf("%+v", status)
+	}
+	return status.LastRun
+}
+
+// TestRequests has what the run of a request has sent.
+func TestRequests(t *testing.T) {
+	for name, tt := range map[string]struct {
+		scope v1alpha1.PipelineScope
+		full  bool
+		// changed is whether an object has been changed a moment ago.
+		changed bool
+		want    int64
+	}{
+		"nothing differs":     {scope: v1alpha1.PipelineScopeAll},
+		"what differs":        {scope: v1alpha1.PipelineScopeAll, changed: true, want: 1},
+		"not what was chosen": {scope: v1alpha1.PipelineScopeDefinitions, changed: true},
+		"everything":          {scope: v1alpha1.PipelineScopeAll, full: true, want: 3},
+		"all definitions":     {scope: v1alpha1.PipelineScopeDefinitions, full: true, want: 1},
+		"all instances":       {scope: v1alpha1.PipelineScopeInstances, full: true, want: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			search := s.receiver()
+			p := inventory(sinkTo("search", search))
+			p.Spec.Debounce = &metav1.Duration{Duration: 10 * time.Minute}
+			s.create(p)
+			s.start()
+			s.ask("inventory", "request-0", v1alpha1.PipelineScopeAll, false)
+			s.knows(search, coupons, named("web"), named("worker"))
+			s.ended("request-0")
+			if tt.changed {
+				s.cluster.put("two", "web")
+			}
+			s.ask("inventory", "request-1", tt.scope, tt.full)
+			run := s.ended("request-1")
+			if run.Actor != "jane" || run.Scope != tt.scope || run.Full != tt.full || run.Total != tt.want || run.Done != tt.want {
+				t.Errorf("%+v", run)
+			}
+			if len(run.Sinks) != 1 || run.Sinks[0].Total != tt.want || run.Sinks[0].Name != "search" {
+				t.Errorf("%+v", run.Sinks)
+			}
+			want := fmt.Sprintf("Normal Synced: The sync that jane asked for has ended: %d object", tt.want)
+			s.eventually("an Event tells", func() error { return contains(s.events.told(), want) })
+		})
+	}
+}
+
+// A run tells how far it is, and what sinks answer.
+func TestRunShowsItsProgress(t *testing.T) {
+	s := newStage(t)
+	search, audit := s.receiver(), s.receiver()
+	p := inventory(sinkTo("search", search), sinkTo("audit", audit))
+	p.Spec.Batch.MaxItems = ptr.To[int32](1)
+	s.told(p, search, audit)
+	gate := make(chan struct{})
+	search.Next(receivertest.Gate(gate))
+	audit.Always(receivertest.Status(400).With("full"))
+	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
+	s.reaches("one has ended", func(status *v1alpha1.SyncPipelineStatus) bool {
+		run := status.CurrentRun
+		return run != nil && run.ID == "request-1" && run.Phase == v1alpha1.PipelineRunSending && run.Total == 6 && run.Done == 3 &&
+			run.Sinks[0].Done == 0 && run.Sinks[1].Rejected == 3 && strings.Contains(run.Sinks[1].Answer, "full")
+	})
+	if pending := s.pipeline("inventory").Status.PendingRequests; len(pending) != 1 {
+		t.Errorf("requests wait: %v", pending)
+	}
+	close(gate)
+	run := s.ended("request-1")
+	if run.Done != 6 || run.Sinks[0].Done != 3 || run.Sinks[0].Rejected != 0 {
+		t.Errorf("%+v", run)
+	}
+	s.eventually("an Event tells", func() error {
+		return contains(s.events.told(), "Warning SyncedPartly: The sync that jane asked for has ended: 3 objects sent to search, "+
+			"3 objects sent to audit, of which it refused 3")
+	})
+}
+
+// A sink that is down keeps neither the next request nor the resync from the others.
+func TestRunsPassASinkThatIsDown(t *testing.T) {
+	s := newStage(t)
+	search, audit := s.receiver(), s.receiver()
+	s.told(inventory(sinkTo("search", search), sinkTo("audit", audit)), search, audit)
+	search.Always(receivertest.Close())
+	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
+	s.reaches("it waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.CurrentRun != nil && status.CurrentRun.Sinks[1].Done == 3 && status.Sinks[0].Failures > 0
+	})
+	s.pass(60)
+	if status := s.pipeline("inventory").Status; status.CurrentRun == nil {
+		t.Errorf("nobody else waits, and the run has ended: %+v", status.LastRun)
+	}
+	s.ask("inventory", "request-2", v1alpha1.PipelineScopeInstances, true)
+	run := s.reaches("the next one begins", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.LastRun != nil && status.LastRun.ID == "request-1" && status.CurrentRun != nil && status.CurrentRun.ID == "request-2"
+	}).LastRun
+	if run.Sinks[0].Done != 0 || run.Sinks[0].Total != 3 || run.Sinks[0].Answer == "" {
+		t.Errorf("%+v", run.Sinks)
+	}
+	search.Always()
+	s.ended("request-2")
+	s.reaches("all is delivered", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Pending == 0 && status.CurrentRun == nil })
+}
+
+// Everything is sent again when its time has come, and without a request.
+func TestResync(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	p := inventory(sinkTo("search", search))
+	p.Spec.ResyncInterval = &metav1.Duration{Duration: time.Hour}
+	s.told(p, search)
+	created := s.pipeline("inventory").CreationTimestamp
+	var begun []time.Time
+	for range 2 {
+		before := len(search.Calls())
+		s.clock.SetTime(s.clock.Now().Add(time.Hour))
+		status := s.reaches("it is sent again", func(status *v1alpha1.SyncPipelineStatus) bool {
+			return status.LastRun != nil && status.CurrentRun == nil && status.LastResyncTime != nil &&
+				(len(begun) == 0 || status.LastResyncTime.After(begun[len(begun)-1]))
+		})
+		run := status.LastRun
+		if run.Actor != "" || !run.Full || run.Total != 3 || run.Done != 3 || len(search.Calls()) == before {
+			t.Errorf("%+v", run)
+		}
+		begun = append(begun, status.LastResyncTime.Time)
+	}
+	if begun[0].Sub(created.Time) < time.Hour || begun[1].Sub(begun[0]) < time.Hour {
+		t.Errorf("created at %v, sent again at %v", created, begun)
+	}
+	for _, line := range s.events.told() {
+		if strings.Contains(line, "Synced") {
+			t.Errorf("an Event tells of it: %s", line)
+		}
+	}
+}
+
+// In the mode Poll, nothing is watched.
+func TestPoll(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	p := inventory(sinkTo("search", search))
+	p.Spec.Mode, p.Spec.PollInterval = v1alpha1.PipelineModePoll, &metav1.Duration{Duration: 5 * time.Minute}
+	s.told(p, search)
+	s.cluster.put("two", "web")
+	s.cluster.remove("worker")
+	s.knows(search, coupons, named("web"))
+	if diff := cmp.Diff("two", level(search, "web")); diff != "" {
+		t.Error(diff)
+	}
+	for _, action := range s.cluster.meta.Actions() {
+		if action.GetVerb() == "watch" && action.GetResource() == configMaps {
+			t.Error("ConfigMaps are watched")
+		}
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+)
+
+// sink is a sink of a pipeline, at one address.
+type sink struct {
+	spec    v1alpha1.PipelineSink
+	prefix  string
+	ledger  *ledger.Ledger
+	account *account
+	numbers sinkNumbers
+	wake    chan struct{}
+	// writer writes what the ledger has in memory, worker tells the sink of it; nil while nothing is sent.
+	writer, worker *task
+}
+
+// openSink reads what a sink knows. What is told of it already goes on from there.
+func (c *pipelines) openSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipeline, spec *v1alpha1.PipelineSink) (*sink, error) {
+	s := &sink{
+		spec: *spec.DeepCopy(), prefix: prefixOf(of, spec), account: accountOf(of, spec.Name), numbers: numbersOf(of.Name, spec.Name),
+		wake: make(chan struct{}, 1),
+	}
+	var err error
+	s.ledger, err = ledger.Open(ctx, ledger.Config{
+		Table: c.rows, Prefix: s.prefix, Clock: c.config.Clock,
+		Debounce: p.debounce, MaxItems: p.maxItems, MaxWait: p.maxWait,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what sink %s knows: %w", spec.Name, err)
+	}
+	s.writer = start(ctx, s.ledger.Run, func() {})
+	return s, nil
+}
+
+// accountOf is what the status tells of a sink.
+func accountOf(p *v1alpha1.SyncPipeline, sink string) *account {
+	a := &account{status: v1alpha1.PipelineSinkStatus{Name: sink}, told: map[item.Kind]handled{}}
+	for _, told := range p.Status.Sinks {
+		if told.Name == sink {
+			a.status = *told.DeepCopy()
+		}
+	}
+	return a
+}
+
+// edit has a sink go on as its spec says now.
+func (s *sink) edit(spec *v1alpha1.PipelineSink) {
+	if equality.Semantic.DeepEqual(s.spec, *spec) {
+		return
+	}
+	s.worker.stop()
+	s.spec = *spec.DeepCopy()
+	s.account.renewed()
+}
+
+// engage has the worker of a sink go on, if it does not.
+func (c *pipelines) engage(ctx context.Context, p *pipe, s *sink) {
+	if s.worker.goesOn() {
+		return
+	}
+	to, err := c.connect(p, &s.spec)
+	if err != nil {
+		// Validation refuses what cannot be used: another version of this server has written it.
+		s.account.failed(err.Error(), c.config.Clock.Now())
+		return
+	}
+	w := &worker{
+		ledger: s.ledger, to: to, retry: s.spec.Retry, account: s.account, numbers: s.numbers, clock: c.config.Clock, wake: s.wake,
+		changed: p.changed,
+	}
+	s.worker = start(ctx, func(ctx context.Context) {
+		defer to.Close()
+		w.run(ctx)
+	}, p.changed)
+}
+
+// tryNow ends the pause of a sink that has failed.
+func (s *sink) tryNow() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,267 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+	"github.com/configbutler/slipstream/pkg/rights"
+	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/workstore"
+)
+
+func TestMain(m *testing.M) {
+	// Connections of receivers that are kept for a while.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
+
+// patience is more than anything in these tests takes on a busy machine.
+const patience = time.Minute
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// stage is all around a controller: the API, the cluster, the receivers, the store and the clock. They outlive a process.
+type stage struct {
+	testing.TB
+	*api
+	cluster *cluster
+	kube    *kubefake.Clientset
+	kv      clientv3.KV
+	clock   *clocktesting.FakeClock
+	court   *court
+	events  *eventLog
+	stop    func()
+}
+
+// newStage has the ConfigMaps web and worker in the cluster, and the definition of Coupons.
+func newStage(t testing.TB) *stage {
+	t.Helper()
+	s := &stage{
+		TB: t, cluster: newCluster(t), kube: kubefake.NewClientset(), kv: bolttest.NewKV(t), clock: clocktesting.NewFakeClock(noon),
+		court: &court{}, events: &eventLog{}, stop: func() {},
+	}
+	s.api = newAPI(t, s.clock)
+	s.cluster.put("one", "web", "worker")
+	s.cluster.define("coupons", "Coupon")
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+// inventory is a pipeline that tells of ConfigMaps and definitions, once.
+func inventory(sinks ...v1alpha1.PipelineSink) *v1alpha1.SyncPipeline {
+	return &v1alpha1.SyncPipeline{
+		ObjectMeta: metav1.ObjectMeta{Name: "inventory"},
+		Spec: v1alpha1.SyncPipelineSpec{
+			Instances: v1alpha1.InstanceSource{Resources: []string{"configmaps"}}, Sinks: sinks,
+			ResyncInterval: &metav1.Duration{},
+		},
+	}
+}
+
+// events are told to a receiver.
+func sinkTo(name string, receiver *receivertest.Receiver) v1alpha1.PipelineSink {
+	return v1alpha1.PipelineSink{
+		Name: name, HTTP: &v1alpha1.HTTPSink{URL: receiver.URL, Format: v1alpha1.PipelineFormatCloudEvents},
+	}
+}
+
+func (s *stage) receiver() *receivertest.Receiver {
+	s.Helper()
+	return receivertest.New(s, v1alpha1.PipelineFormatCloudEvents)
+}
+
+// start begins the life of a process. stop ends it.
+func (s *stage) start() {
+	s.Helper()
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
+	config := Config{
+		Slipstream: s.client, Store: s.store(), Clock: s.clock, DiscoveryRefresh: time.Hour, Resolver: resolver{},
+		Dial: (&net.Dialer{}).DialContext,
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := tend(ctx, config, s.edge()); err != nil && ctx.Err() == nil {
+			s.Error(err)
+		}
+	}()
+	s.stop = sync.OnceFunc(func() { cancel(); <-done })
+}
+
+func (s *stage) edge() edge {
+	return edge{
+		discovery: s.cluster, dynamic: s.cluster.whole, metadata: s.cluster.meta, cluster: s.kube, events: s.events, standing: s.court,
+	}
+}
+
+func (s *stage) store() *workstore.Store { return workstore.New(s.kv, "/test") }
+
+// rows are the keys of what ledgers keep.
+func (s *stage) rows() []string {
+	s.Helper()
+	return keysOf(s, s.store().Table(ledger.TableName))
+}
+
+// eventually lets time pass until check finds nothing wrong.
+func (s *stage) eventually(what string, check func() error) {
+	s.Helper()
+	s.await(what, func() error {
+		err := check()
+		if err != nil {
+			s.clock.Step(time.Second)
+		}
+		return err
+	})
+}
+
+// await waits until check finds nothing wrong, while the clock stands still.
+func (s *stage) await(what string, check func() error) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%s: %v", what, err)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// pass lets seconds pass, in which everything can happen that is going to.
+func (s *stage) pass(seconds int) {
+	s.Helper()
+	for range seconds {
+		s.clock.Step(time.Second)
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// knows waits until a receiver knows these objects and no others.
+func (s *stage) knows(receiver *receivertest.Receiver, want ...string) {
+	s.Helper()
+	slices.Sort(want)
+	s.eventually("the receiver is told", func() error {
+		if known := receiver.Known(); !slices.Equal(known, want) {
+			return fmt.Errorf("it knows %q, of %d calls", known, len(receiver.Calls()))
+		}
+		return nil
+	})
+}
+
+// reaches waits until the status of the pipeline has what a check asks for.
+func (s *stage) reaches(what string, is func(*v1alpha1.SyncPipelineStatus) bool) *v1alpha1.SyncPipelineStatus {
+	s.Helper()
+	var status *v1alpha1.SyncPipelineStatus
+	s.eventually(what, func() error {
+		if status = &s.pipeline("inventory").Status; !is(status) {
+			return fmt.Errorf("%+v", *status)
+		}
+		return nil
+	})
+	return status
+}
+
+// says waits until a condition has a reason.
+func (s *stage) says(kind, reason string) *metav1.Condition {
+	s.Helper()
+	var found *metav1.Condition
+	s.reaches(kind+" "+reason, func(status *v1alpha1.SyncPipelineStatus) bool {
+		found = conditionOf(status, kind)
+		return found != nil && found.Reason == reason
+	})
+	return found
+}
+
+func conditionOf(status *v1alpha1.SyncPipelineStatus, kind string) *metav1.Condition {
+	for i := range status.Conditions {
+		if status.Conditions[i].Type == kind {
+			return &status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// level is the label that a receiver knows of a ConfigMap.
+func level(receiver *receivertest.Receiver, name string) string {
+	object, _ := receiver.Object(named(name))
+	return object.Labels["level"]
+}
+
+// Names as the receiver has them.
+const coupons = "coupons.example.com"
+
+func named(configMap string) string { return "shop/v1/ConfigMap/" + configMap }
+
+// resolver knows no types: only their names are asked for here.
+type resolver struct{}
+
+func (resolver) Resolve(rights.Selection) ([]schema.GroupResource, []string, bool) {
+	return nil, nil, false
+}
+func (resolver) Preset() []schema.GroupResource { return nil }
+
+// court decides what users may have sent.
+type court struct {
+	mu     sync.Mutex
+	lost   string
+	closed error
+}
+
+func (c *court) Check(context.Context, rights.Holder, []rights.Permission) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost, c.closed
+}
+
+func (c *court) rule(lost string, closed error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost, c.closed = lost, closed
+}
+
+// eventLog has the Events.
+type eventLog struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *eventLog) Event(_ runtime.Object, eventType, reason, message string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, fmt.Sprintf("%s %s: %s", eventType, reason, message))
+}
+
+func (l *eventLog) told() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.lines)
+}
+func differs(got, want string) error {
+	if got == want {
+		return nil
+	}
+	return fmt.Errorf("got %q, want %q", got, want)
+}

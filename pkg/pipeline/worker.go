@@ -1,0 +1,142 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/deliver"
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+	"github.com/configbutler/slipstream/pkg/pipeline/wire"
+)
+
+// noteTimeout bounds the writing of what became of a part of a batch.
+const noteTimeout = 10 * time.Second
+
+// worker tells one sink what its ledger says is due.
+type worker struct {
+	ledger  *ledger.Ledger
+	to      deliver.Sink
+	retry   v1alpha1.PipelineRetry
+	account *account
+	numbers sinkNumbers
+	clock   clock.Clock
+	// wake ends a pause.
+	wake <-chan struct{}
+	// changed is called when there is something new to show.
+	changed func()
+}
+
+// run tells the sink until ctx ends.
+func (w *worker) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		w.pause(ctx, w.tellNext(ctx))
+	}
+}
+
+// pause is how long a worker waits: not at all, for a while, or until it is woken.
+type pause struct {
+	atAll, rests bool
+	until        time.Time
+}
+
+func (w *worker) pause(ctx context.Context, p pause) {
+	if !p.atAll {
+		return
+	}
+	var over <-chan time.Time
+	if !p.rests {
+		timer := w.clock.NewTimer(p.until.Sub(w.clock.Now()))
+		defer timer.Stop()
+		over = timer.C()
+	}
+	select {
+	case <-ctx.Done():
+	case <-over:
+	case <-w.wake:
+	}
+	if w.account.begins() {
+		w.numbers.retried()
+	}
+	w.changed()
+}
+
+// tellNext waits for the next batch and tells the sink of it. What the sink has not taken then comes with the same batch again.
+func (w *worker) tellNext(ctx context.Context) pause {
+	batch, err := w.ledger.Next(ctx)
+	if err != nil {
+		return w.troubled(ctx, err)
+	}
+	begun := w.clock.Now()
+	last := wire.Verdict{Outcome: wire.Delivered}
+	err = w.to.Deliver(ctx, wire.Batch(batch), func(keys []item.Key, verdict wire.Verdict) error {
+		last = verdict
+		return w.take(ctx, batch, keys, verdict)
+	})
+	w.numbers.took(w.clock.Since(begun))
+	if err != nil {
+		return w.troubled(ctx, err)
+	}
+	w.changed()
+	switch last.Outcome {
+	case wire.Retry:
+		return w.failed(last.Text, last.After)
+	case wire.Waiting: // Nothing has failed.
+		w.account.waitsFor(last.Text)
+		return pause{atAll: true, until: w.clock.Now().Add(last.After)}
+	}
+	return pause{}
+}
+
+// take notes what became of a part of a batch, also when ctx has ended since it was sent.
+func (w *worker) take(ctx context.Context, batch ledger.Batch, keys []item.Key, verdict wire.Verdict) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	defer cancel()
+	now := w.clock.Now()
+	switch verdict.Outcome {
+	case wire.Delivered:
+		if err := w.ledger.Delivered(ctx, batch.ID, keys); err != nil {
+			return err
+		}
+		w.account.delivered(batch.Kind, len(keys), w.ledger.Counts().Rejected, verdict.Text, now)
+		w.numbers.sent(len(keys))
+	case wire.Rejected:
+		if err := w.ledger.Rejected(ctx, batch.ID, keys); err != nil {
+			return err
+		}
+		w.account.rejected(batch.Kind, len(keys), verdict.Text, now)
+	}
+	w.numbers.judged(verdict.Outcome)
+	return nil
+}
+
+// troubled notes that something of our own has failed, such as the store. What was delivered and could not be noted is sent again.
+func (w *worker) troubled(ctx context.Context, err error) pause {
+	if ctx.Err() != nil {
+		return pause{}
+	}
+	klog.FromContext(ctx).Error(err, "What a sink is to be told, or was told, cannot be kept, trying again")
+	return w.failed(err.Error(), 0)
+}
+
+// failed notes that the sink could not be told, and says when it is tried again.
+func (w *worker) failed(why string, after time.Duration) pause {
+	defer w.changed()
+	now := w.clock.Now()
+	failures := w.account.failed(why, now)
+	if most := int(*w.retry.MaxAttempts); most > 0 && failures >= most {
+		w.account.waits(time.Time{})
+		return pause{atAll: true, rests: true}
+	}
+	until := now.Add(deliver.NextAttempt(w.retry, failures, after, rand.Float64))
+	w.account.waits(until)
+	return pause{atAll: true, until: until}
+}
