@@ -132,6 +132,9 @@ func (l *Ledger) hand(ctx context.Context) (Batch, error) {
 	return l.content(), nil
 }
 
+// kinds are those of batches. Definitions are first when there is no other order.
+var kinds = [...]item.Kind{item.CustomResourceDefinition, item.Instance}
+
 // freeze puts a batch together, of the kind of which something has been due for longest.
 func (l *Ledger) freeze(maxItems int) {
 	now := l.config.Clock.Now()
@@ -141,7 +144,8 @@ func (l *Ledger) freeze(maxItems int) {
 		return
 	}
 	var oldest *queue
-	for _, q := range l.queues {
+	for _, kind := range kinds {
+		q := l.queues[kind]
 		if due := q.oldestDue(now); !due.IsZero() && (oldest == nil || due.Before(oldest.ready[0].due)) {
 			oldest = q
 		}

@@ -26,11 +26,14 @@ func Open(ctx context.Context, config Config) (*Ledger, error) {
 		config: config,
 		wake:   make(chan struct{}, 1), unwritten: make(chan struct{}, 1), crowded: make(chan struct{}, 1), turn: make(chan struct{}, 1),
 		objects: map[objectType]map[objectName]*object{},
-		queues:  map[item.Kind]*queue{item.CustomResourceDefinition: {}, item.Instance: {}},
+		queues:  map[item.Kind]*queue{},
 		dirty:   map[item.Key]struct{}{},
 		items:   map[item.Key][]byte{},
 	}
 	l.room = sync.NewCond(&l.mu)
+	for _, kind := range kinds {
+		l.queues[kind] = &queue{}
+	}
 	r := restoring{Ledger: l, visited: map[item.Key]struct{}{}}
 	if err := r.restore(ctx); err != nil {
 		return nil, fmt.Errorf("read what a sink has been told: %w", err)

@@ -106,6 +106,6 @@ func (l *Ledger) hurry(kinds []item.Kind) {
 	poke(l.wake)
 }
 
-func within(kinds []item.Kind, kind item.Kind) bool {
-	return len(kinds) == 0 || slices.Contains(kinds, kind)
+func within(scope []item.Kind, kind item.Kind) bool {
+	return len(scope) == 0 || slices.Contains(scope, kind)
 }

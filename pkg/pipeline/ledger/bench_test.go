@@ -1,0 +1,90 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+)
+
+// sizes are how many objects a sink knows.
+var sizes = []int{10_000, 100_000}
+
+// knowing has a sink know so many objects.
+func knowing(b *testing.B, number int) (s *stage, items []item.Item) {
+	b.Helper()
+	s = newStage(b)
+	s.maxItems = 1000
+	for i := range number {
+		items = append(items, version(instance(fmt.Sprintf("workload-%06d", i)), 1))
+		s.Upsert(items[i], ledger.Now)
+	}
+	for s.Counts().Pending > 0 {
+		s.next()
+		s.delivered()
+	}
+	return s, items
+}
+
+// BenchmarkKnown is what an object costs of which the sink has been told already.
+func BenchmarkKnown(b *testing.B) {
+	for _, number := range sizes {
+		b.Run(fmt.Sprintf("objects=%d", number), func(b *testing.B) {
+			s, items := knowing(b, number)
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				s.Upsert(items[n%number], ledger.Debounced)
+				n++
+			}
+		})
+	}
+}
+
+// BenchmarkBatch is 50 objects that change, until the sink has been told.
+func BenchmarkBatch(b *testing.B) {
+	for _, number := range sizes {
+		b.Run(fmt.Sprintf("objects=%d", number), func(b *testing.B) {
+			s, items := knowing(b, number)
+			s.maxItems = 50
+			n := 0
+			for b.Loop() {
+				for range 50 {
+					n++
+					s.Upsert(version(items[n%number].Key, n+1), ledger.Now)
+				}
+				s.next()
+				s.delivered()
+			}
+		})
+	}
+}
+
+// BenchmarkOpen is a start, and what a ledger holds then.
+func BenchmarkOpen(b *testing.B) {
+	for _, number := range sizes {
+		b.Run(fmt.Sprintf("objects=%d", number), func(b *testing.B) {
+			s, _ := knowing(b, number)
+			for b.Loop() {
+				s.Ledger = nil
+				before := heap()
+				s.open()
+				b.ReportMetric(float64(heap()-before)/float64(number), "held-B/object")
+			}
+			runtime.KeepAlive(s)
+		})
+	}
+}
+
+// heap is what is allocated and not garbage.
+func heap() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}

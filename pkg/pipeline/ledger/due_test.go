@@ -1,0 +1,181 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+)
+
+// marks counts a run, progress says how far it is.
+func marks(want int, kinds ...item.Kind) step {
+	return func(s *stage) {
+		s.Helper()
+		if got := s.Mark("run", kinds...); got != want {
+			s.Fatalf("%d marked, want %d", got, want)
+		}
+	}
+}
+
+func progress(total, done, rejected int) step {
+	return func(s *stage) {
+		s.Helper()
+		if got, want := s.Progress("run"), (ledger.Progress{Total: total, Done: done, Rejected: rejected}); got != want {
+			s.Fatalf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+func maxWait(length time.Duration) step { return func(s *stage) { s.maxWait = length } }
+func maxItems(number int) step          { return func(s *stage) { s.maxItems = number } }
+func maxBytes(number int) step          { return func(s *stage) { s.maxBytes = number; s.open() } }
+func debounce(length time.Duration) step {
+	return func(s *stage) { s.debounce = length }
+}
+
+// repeat does steps so many times.
+func repeat(times int, steps ...step) step {
+	return func(s *stage) {
+		s.Helper()
+		for range times {
+			for _, do := range steps {
+				do(s)
+			}
+		}
+	}
+}
+
+// changing updates an object to a version that it never had.
+func changing(name string) step {
+	return func(s *stage) { s.Upsert(version(instance(name), s.clock.Now().String()), ledger.Debounced) }
+}
+
+func TestDue(t *testing.T) {
+	const second = time.Second
+	for name, steps := range map[string][]step{
+		"when it comes to rest":         {up("a", 1), tick(9 * second), none, up("a", 2), tick(9 * second), none, tick(second), batch("+a:2")},
+		"what is the same is no change": {up("a", 1), tick(9 * second), up("a", 1), tick(second), batch("+a:1")},
+		"never at rest": {
+			repeat(11, changing("a"), none, tick(9*second)), tick(second), up("a", 1), batch("+a:1"), delivered(), none,
+		},
+		"without debounce":         {debounce(0), up("a", 1), batch("+a:1")},
+		"now":                      {now("a", 1), batch("+a:1")},
+		"now after all":            {up("a", 1), none, now("a", 1), batch("+a:1")},
+		"now, and updated":         {maxWait(second), now("a", 1), up("a", 2), tick(second), batch("+a:2")},
+		"removals":                 {has("a"), up("a", 2), none, gone("a"), batch("-a")},
+		"back after a removal":     {has("a"), gone("a"), tick(second), up("a", 2), tick(9 * second), none, tick(second), batch("+a:2")},
+		"expedited":                {maxWait(time.Minute), up("a", 1), none, expedite(), batch("+a:1")},
+		"expedited, another kind":  {up("a", 1), expedite(item.CustomResourceDefinition), none, expedite(item.Instance), batch("+a:1")},
+		"marked":                   {maxWait(time.Minute), up("a", 1), marks(1), batch("+a:1")},
+		"full":                     {maxWait(time.Minute), maxItems(2), now("a", 1), none, now("b", 1), batch("+a:1 +b:1")},
+		"not full":                 {maxWait(5 * second), maxItems(2), now("a", 1), tick(4 * second), none, tick(second), batch("+a:1")},
+		"waits for the first only": {maxWait(5 * second), now("a", 1), tick(4 * second), now("b", 1), tick(second), batch("+a:1 +b:1")},
+		"more than full":           {maxItems(2), now("a", 1), now("b", 1), now("c", 1), batch("+a:1 +b:1"), batch("+a:1 +b:1"), delivered(), batch("+c:1")},
+		"bytes":                    {maxBytes(350), now("a", 1), now("b", 1), now("c", 1), batch("+a:1"), delivered(), batch("+b:1"), delivered(), batch("+c:1")},
+		"more than the bytes":      {maxBytes(10), now("a", 1), batch("+a:1")},
+		"first come, first served": {maxItems(1), now("b", 1), now("a", 1), now("b", 2), batch("+b:2"), delivered(), batch("+a:1")},
+		"the kind that waits":      {now("a", 1), tick(second), crd("x", 1), tick(11 * second), now("b", 1), batch("+a:1 +b:1"), delivered(), batch("+x:1")},
+		"a run":                    {now("a", 1), up("b", 1), now("c", 1), marks(3), maxItems(2), batch("+a:1 +b:1"), progress(3, 0, 0), rejected("a"), progress(3, 1, 1), delivered("b"), progress(3, 2, 1), batch("+c:1"), delivered(), progress(3, 3, 1)},
+		"a run of a kind":          {now("a", 1), crd("x", 1), marks(1, item.CustomResourceDefinition), progress(1, 0, 0), batch("+x:1"), delivered(), batch("+a:1"), delivered(), progress(1, 1, 0)},
+		"marked, and changed":      {now("a", 1), marks(1), now("a", 2), batch("+a:2"), now("a", 3), delivered(), progress(1, 1, 0)},
+		"marked, and gone":         {now("a", 1), marks(1), gone("a"), progress(1, 1, 0)},
+		"marked, and removed":      {has("a"), now("a", 2), marks(1), gone("a"), progress(1, 0, 0), batch("-a"), delivered(), progress(1, 1, 0)},
+		"marked, and back":         {has("a"), now("a", 2), marks(1), now("a", 1), progress(1, 1, 0)},
+		"marked in the batch":      {now("a", 1), now("b", 1), batch("+a:1 +b:1"), delivered("a"), now("b", 2), marks(1), delivered(), progress(1, 0, 0), batch("+b:2"), delivered(), progress(1, 1, 0)},
+		"marked in the batch only": {now("a", 1), batch("+a:1"), marks(1), now("a", 2), delivered(), progress(1, 1, 0)},
+		"all again":                {has("a", "b"), again("a", 1), again("b", 1), marks(2), batch("+a:1 +b:1"), delivered(), progress(2, 2, 0)},
+		"nothing to do":            {has("a"), marks(0), progress(0, 0, 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			for _, do := range steps {
+				do(s)
+			}
+		})
+	}
+}
+
+func TestOtherRunReplacesTheMarks(t *testing.T) {
+	s := newStage(t)
+	now("a", 1)(s)
+	s.Mark("first")
+	now("b", 1)(s)
+	marks(2)(s)
+	if got := s.Progress("first"); got != (ledger.Progress{}) {
+		t.Errorf("the run before has %+v", got)
+	}
+	batch("+a:1 +b:1")(s)
+	s.delivered()
+	progress(2, 2, 0)(s)
+}
+
+func TestRetain(t *testing.T) {
+	s := newStage(t)
+	crd("x", 1)(s)
+	crd("y", 1)(s)
+	pod := instance("p")
+	pod.APIVersion, pod.ObjectKind = "v1", "Pod"
+	s.Upsert(version(pod, 1), ledger.Now)
+	has("a")(s)
+	s.Expedite()
+	s.next()
+	s.delivered()
+	s.Retain(item.CustomResourceDefinition, "", "", func(key item.Key) bool { return key.Name == "x" })
+	batch("-y")(s)
+	s.delivered()
+	s.RetainTypes(func(_ item.Kind, apiVersion, _ string) bool { return apiVersion == "v1" })
+	got := s.next()
+	s.delivered()
+	if got += " " + s.next(); got != "-a -x" && got != "-x -a" {
+		t.Errorf("gone are %s", got)
+	}
+	s.delivered()
+	counts(1, 0, 0)(s)
+}
+
+// TestAnswersThatComeLate change nothing.
+func TestAnswersThatComeLate(t *testing.T) {
+	s := newStage(t)
+	has("a")(s)
+	late := s.handed.ID
+	gone("a")(s)
+	batch("-a")(s)
+	s.must(s.Delivered(t.Context(), late, s.keysOf()))
+	s.must(s.Rejected(t.Context(), s.handed.ID, []item.Key{instance("b")}))
+	batch("-a")(s)
+}
+
+func TestNextEndsWithItsContext(t *testing.T) {
+	s := newStage(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Next: %v", err)
+	}
+	up("a", 1)(s)
+	if got := s.Counts(); !got.OldestDue.IsZero() {
+		t.Errorf("%+v before anything is due", got)
+	}
+	s.clock.Step(time.Minute)
+	if got := s.Counts().OldestDue; !got.Equal(noon.Add(10 * time.Second)) {
+		t.Errorf("due since %s", got)
+	}
+}
+
+// TestLedgersAreApart opens one beside another whose rows come next.
+func TestLedgersAreApart(t *testing.T) {
+	s := newStage(t)
+	has("a")(s)
+	other, err := ledger.Open(t.Context(), ledger.Config{Table: s.table(), Prefix: strings.TrimSuffix(prefix, "/") + "es/", Clock: s.clock})
+	s.must(err)
+	if got := other.Counts(); got.Known != 0 {
+		t.Errorf("%+v", got)
+	}
+}
