@@ -61,6 +61,7 @@ func TestInterruptedRunIsRepeated(t *testing.T) {
 				p.Spec.ResyncInterval = &metav1.Duration{Duration: time.Hour}
 			}
 			s.told(p, search)
+			calls := len(search.Calls())
 			search.Next(receivertest.Hang())
 			if tt.requested {
 				s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
@@ -70,6 +71,7 @@ func TestInterruptedRunIsRepeated(t *testing.T) {
 			begun := s.reaches("it begins", func(status *v1alpha1.SyncPipelineStatus) bool {
 				return status.CurrentRun != nil && status.CurrentRun.Phase == v1alpha1.PipelineRunSending && status.CurrentRun.Total > 0
 			}).CurrentRun
+			s.await("it is sent", func() error { return atLeast(len(search.Calls()), calls+1) })
 			s.stop()
 			s.start()
 			run := s.reaches("it ends", func(status *v1alpha1.SyncPipelineStatus) bool { return status.LastRun != nil }).LastRun

@@ -37,7 +37,7 @@ func (c *pipelines) measure(p *pipe) {
 		counts := s.ledger.Counts()
 		status, _ := s.account.current()
 		age := 0.0
-		if !counts.OldestDue.IsZero() {
+		if !counts.OldestDue.IsZero() && !p.isHeld.Load() {
 			age = c.config.Clock.Since(counts.OldestDue).Seconds()
 		}
 		s.numbers.set(counts, age, int(status.Failures))

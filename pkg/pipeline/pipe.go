@@ -28,6 +28,8 @@ type pipe struct {
 	asked atomic.Bool
 	// changed asks for one.
 	changed func()
+	// isHeld says that nothing is watched and sent.
+	isHeld atomic.Bool
 
 	// mu lets others look at sinks between turns.
 	mu    sync.Mutex

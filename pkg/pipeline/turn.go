@@ -123,7 +123,9 @@ func (t *turn) bring(ctx context.Context) (err error) {
 		return err
 	}
 	var unknown error
-	if t.held, unknown = t.heldBack(ctx); t.held != (condition.Why{}) {
+	t.held, unknown = t.heldBack(ctx)
+	t.isHeld.Store(t.held != (condition.Why{}))
+	if t.isHeld.Load() {
 		err = t.hold(ctx, t.pipe)
 	} else {
 		err = t.deliver(ctx)
@@ -149,7 +151,7 @@ func (t *turn) deliver(ctx context.Context) error {
 // schedule has the pipeline looked at again when something of it is due. Permissions are asked for all the while.
 func (t *turn) schedule() {
 	t.queue.AddAfter(t.name, rights.LossKept)
-	if t.held != (condition.Why{}) {
+	if t.isHeld.Load() {
 		return
 	}
 	for _, due := range []time.Time{t.pollDue(), t.resyncDue()} {

@@ -112,6 +112,22 @@ func TestAlertsOfCatalogsFire(t *testing.T) {
 	})
 }
 
+func TestAlertsOfPipelinesFire(t *testing.T) {
+	const (
+		oldest   = `slipstream_pipeline_oldest_pending_seconds{pipeline="inventory",sink="search"} `
+		rejected = `slipstream_pipeline_rejected_objects{pipeline="inventory",sink="search"} `
+	)
+	expectAlerts(t, []alertCase{
+		{"a sink is down", "SlipstreamPipelineSinkBehind", []string{oldest + "0+60x30"}, true},
+		{"a sink is slow", "SlipstreamPipelineSinkBehind", []string{oldest + "600+0x30"}, false},
+		{"a sink is well, another is not", "SlipstreamPipelineSinkBehind", []string{
+			oldest + "0+0x30", `slipstream_pipeline_oldest_pending_seconds{pipeline="inventory",sink="audit"} 1000+0x30`,
+		}, true},
+		{"a sink refuses", "SlipstreamPipelineObjectsRejected", []string{rejected + "2+0x30"}, true},
+		{"a sink takes everything", "SlipstreamPipelineObjectsRejected", []string{rejected + "0+0x30"}, false},
+	})
+}
+
 // alertCase says whether an alert fires with some series.
 type alertCase struct {
 	name, alert string
