@@ -34,7 +34,7 @@ func Open(ctx context.Context, config Config) (*Ledger, error) {
 	for _, kind := range kinds {
 		l.queues[kind] = &queue{}
 	}
-	r := restoring{Ledger: l, visited: map[item.Key]struct{}{}}
+	r := restoring{Ledger: l, namespaces: map[string]string{}, visited: map[item.Key]struct{}{}}
 	if err := r.restore(ctx); err != nil {
 		return nil, fmt.Errorf("read what a sink has been told: %w", err)
 	}
@@ -44,6 +44,8 @@ func Open(ctx context.Context, config Config) (*Ledger, error) {
 // restoring is a ledger whose rows are being read.
 type restoring struct {
 	*Ledger
+	// namespaces are those of objects, each once.
+	namespaces map[string]string
 	// visited are the objects of the batch that have rows.
 	visited map[item.Key]struct{}
 	// headless says that the row of the batch cannot be read.
@@ -108,7 +110,7 @@ func (r *restoring) restoreRow(stored workstore.Row, err error) {
 		r.lament(misnamed)
 		return
 	}
-	o := r.add(key)
+	o := r.add(r.own(key))
 	var read row
 	if err == nil {
 		read, err = decodeRow(stored.Value)
@@ -120,6 +122,17 @@ func (r *restoring) restoreRow(stored workstore.Row, err error) {
 	r.tell(o, read.told, digestOf(read.Digest))
 	r.sequence = max(r.sequence, read.Settled)
 	r.restoreChange(o, key, read)
+}
+
+// own returns a key that does not keep the whole key of its row in memory.
+func (r *restoring) own(key item.Key) item.Key {
+	namespace, found := r.namespaces[key.Namespace]
+	if !found {
+		namespace = strings.Clone(key.Namespace)
+		r.namespaces[namespace] = namespace
+	}
+	key.Namespace, key.Name = namespace, strings.Clone(key.Name)
+	return key
 }
 
 // restoreChange takes back what is pending of an object, unless that is in the batch.

@@ -54,7 +54,7 @@ func (l *Ledger) settleHere(id string, keys []item.Key, how told) bool {
 func (l *Ledger) settle(e *entry, how told) {
 	o := l.find(e.key)
 	o.frozen, e.settled = false, true
-	l.ended(e.pending, how == rejected)
+	l.settled(e, how == rejected)
 	l.soil(e.key)
 	l.settleObject(o, e, how)
 	e.text = nil
