@@ -29,6 +29,7 @@ func runnable() []string {
 		"docs/kinds/syncstatus.md",
 		"docs/kinds/environment.md",
 		"docs/kinds/environmentdependency.md",
+		"docs/kinds/syncpipeline.md",
 		"docs/secrets.md",
 		"docs/permissions.md",
 		"docs/attribution.md",
@@ -69,12 +70,13 @@ func TestAllBlocksAreRun(t *testing.T) {
 	}
 }
 
-// ownServer puts the cluster's Git server where the examples name one.
+// ownServer puts the cluster's Git server, and its receiver of events, where the examples name one.
 func ownServer(cluster *devcluster.Cluster) *strings.Replacer {
 	return strings.NewReplacer(
 		"ssh://git@git.example.com", cluster.Env(devcluster.EnvGitSSHURL),
 		"repoUrl: https://git.example.com", "repoUrl: "+cluster.Env(devcluster.EnvGitURL),
 		"${GIT_URL}", cluster.Env(devcluster.EnvGitURL),
+		"https://inventory.example.com", cluster.Env(devcluster.EnvReceiverURL),
 	)
 }
 

@@ -6,6 +6,7 @@ package docs
 import (
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,12 @@ func TestEveryFieldIsNamed(t *testing.T) {
 		},
 		"environmentdependency.md": {v1alpha1.EnvironmentDependencyRecord{}},
 		"syncstatus.md":            {v1alpha1.SyncStatusSpec{}, v1alpha1.SyncRecord{}},
-		"syncpolicy.md":            {v1alpha1.SyncPolicySpec{}, v1alpha1.Retention{}, v1alpha1.SyncPolicyStatus{}},
+		"syncpipeline.md": {
+			v1alpha1.SyncPipelineSpec{}, v1alpha1.DefinitionSource{}, v1alpha1.InstanceSource{}, v1alpha1.PipelineBatch{}, v1alpha1.HTTPSink{},
+			v1alpha1.JobSink{}, v1alpha1.PipelineRetry{}, v1alpha1.SyncPipelineStatus{}, v1alpha1.PipelineSinkStatus{}, v1alpha1.PipelineRun{},
+			v1alpha1.PipelineSyncSpec{},
+		},
+		"syncpolicy.md": {v1alpha1.SyncPolicySpec{}, v1alpha1.Retention{}, v1alpha1.SyncPolicyStatus{}},
 	} {
 		text := readFile(t, filepath.Join(root, "docs/kinds", page))
 		for _, part := range parts {
@@ -49,7 +55,9 @@ func TestEveryFieldIsNamed(t *testing.T) {
 
 // named says whether a text names a field, by itself or as a part of a path.
 func named(text, field string) bool {
-	return strings.Contains(text, "`"+field) || strings.Contains(text, "."+field+"`") || strings.Contains(text, "."+field+".")
+	return strings.Contains(text, "`"+field) || slices.ContainsFunc([]string{"`", ".", "[", "{"}, func(end string) bool {
+		return strings.Contains(text, "."+field+end)
+	})
 }
 
 // The page on operations names each flag of the server's own, with its default.

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -31,9 +32,9 @@ spec:
 func testPipelines(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "pipelines")
 	s.apply(t, pipelineOf(namespace))
-	t.Cleanup(func() { s.kubectl(t, "delete", "pipe", namespace) })
+	t.Cleanup(func() { _, _ = s.admin.Run(context.WithoutCancel(t.Context()), "delete", "pipe", namespace) })
 	for path, want := range map[string]string{
-		"{.spec.mode} {.spec.debounce} {.spec.batch.maxItems} {.spec.resyncInterval}": "Watch 10s 50 1h",
+		"{.spec.mode} {.spec.debounce} {.spec.batch.maxItems} {.spec.resyncInterval}": "Watch 10s 50 1h0m0s",
 		"{.spec.sinks[0].retry.backoff} {.spec.sinks[1].job.concurrencyPolicy}":       "1s Forbid",
 		"{.spec.instances.exclude[0]}":                                                "events",
 		"{.spec.sinks[1].job.template.spec.template.spec.containers[0].image}":        "example.com/scan",
