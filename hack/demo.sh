@@ -3,8 +3,9 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Shows the mirror, a catalog and an environment on a development cluster: starts one, changes things in
-# it, and shows what Git, the catalog and the environment got. `make demo` and `make demo-down` build what this needs and call it.
+# Shows the mirror, a catalog, an environment and a pipeline on a development cluster: starts one, changes things in it, and
+# shows what Git, the catalog, the environment and the pipeline's receiver got. `make demo` and `make demo-down` build what this needs
+# and call it.
 #
 #   hack/demo.sh up     start, or find what runs, and show it
 #   hack/demo.sh down   end it and remove what it wrote
@@ -47,6 +48,7 @@ up() {
   else
     apply_production
     build_environment
+    start_pipeline
     change_production
     take_changes
     install_kind
@@ -65,8 +67,8 @@ print_env() {
   [[ -f ${dir}/env ]] || fail "no demo runs in ${dir}; start it with: make demo"
   load_env
   printf 'export %s=%q\n' KUBECONFIG "${KUBECONFIG}" KUBECTL "${KUBECTL}" KUBECACHEDIR "${KUBECACHEDIR}" \
-    GIT_URL "${GIT_URL}" GIT_ROOT "${GIT_ROOT}" SERVER_URL "${SERVER_URL}" SERVER_LOG "${SERVER_LOG}"
-  printf 'export PATH=%q:%s\n' "$(dirname "${KUBECTL}")" "\"\${PATH}\""
+    GIT_URL "${GIT_URL}" GIT_ROOT "${GIT_ROOT}" RECEIVER_LOG "${RECEIVER_LOG}" SERVER_URL "${SERVER_URL}" SERVER_LOG "${SERVER_LOG}"
+  printf 'export PATH=%q:%q:%s\n' "$(dirname "${KUBECTL}")" "${PWD}/bin" "\"\${PATH}\""
 }
 
 require_programs() {
@@ -84,7 +86,7 @@ start_cluster() {
     say "Removing what an earlier demo left in ${dir}"
     bin/dev down --dir "${dir}"
   fi
-  say "Starting a cluster in ${dir}: etcd, kube-apiserver, kube-controller-manager, a Git server, slipstream"
+  say "Starting a cluster in ${dir}: etcd, kube-apiserver, kube-controller-manager, a Git server, a receiver, slipstream"
   bin/dev up --dir "${dir}" > /dev/null || fail "the cluster did not start; the lines above say why. Mend that and run make demo again"
 }
 
@@ -143,6 +145,14 @@ build_environment() {
   told dana apply -f artifacts/demo/notes.yaml
 }
 
+# start_pipeline has the receiver told of what there is, and of what will be.
+start_pipeline() {
+  say "Applying a pipeline, whose receiver prints what it is told: artifacts/demo/pipeline.yaml"
+  sed "s|\${RECEIVER_URL}|${RECEIVER_URL}|" artifacts/demo/pipeline.yaml | kubectl apply -f -
+  until_told + 'apps/v1 Deployment shop-staging/web'
+  kubectl wait --for=condition=Ready --timeout="${limit}s" syncpipeline/index
+}
+
 change_production() {
   say "Changing production, as two people who may edit the namespace"
   told jane set image -n shop deployment/web web=registry.example.com/shop/web:1.9
@@ -153,6 +163,7 @@ change_production() {
   until_in_git core/v1/configmaps/shop/web.yaml 'Winter sale'
   told bob delete -n shop deployment/report
   until_gone apps/v1/deployments/shop/report.yaml
+  until_told - 'apps/v1 Deployment shop/report'
   kubectl wait -n teams appcatalog/shop --for=condition=WorkloadsMissing --timeout="${limit}s" > /dev/null
 }
 
@@ -201,8 +212,11 @@ install_kind() {
   kubectl apply -f artifacts/demo/coupon-definition.yaml
   kubectl wait --for=condition=Established --timeout="${limit}s" crd/coupons.shop.example.com > /dev/null
   until_in_git apiextensions.k8s.io/v1/customresourcedefinitions/coupons.shop.example.com.yaml
+  until_told + coupons.shop.example.com
   kubectl apply -f artifacts/demo/coupon.yaml
   until_in_git shop.example.com/v1/coupons/shop/spring.yaml
+  until_told + 'shop.example.com/v1 Coupon shop/spring'
+  kubectl wait --for=jsonpath='{.status.sinks[0].delivered}'=7 --timeout="${limit}s" syncpipeline/index > /dev/null
   kubectl wait -n shop gds/shop --for=jsonpath='{.status.state}'='Up to date' --timeout="${limit}s" > /dev/null
 }
 
@@ -226,10 +240,16 @@ quoted() {
 }
 
 # until_in_git waits until the file at a path below the folder is there and holds a text.
-until_in_git() { until_true "$1" holds "$1" "${2:-}"; }
+until_in_git() {
+  until_true "$1 in Git" holds "$1" "${2:-}"
+  committed "$1"
+}
 
 # until_gone waits until there is no file at a path below the folder.
-until_gone() { until_true "$1" lacks "$1"; }
+until_gone() {
+  until_true "$1 out of Git" lacks "$1"
+  committed "$1"
+}
 
 holds() {
   mirror_git show "main:${folder}/$1" 2> /dev/null | grep --fixed-strings --quiet -e "$2"
@@ -237,22 +257,32 @@ holds() {
 
 lacks() { ! mirror_git cat-file -e "main:${folder}/$1" 2> /dev/null; }
 
-# until_true polls a check about a path and says how long it took and which commit did it.
+# committed says which commit was the last to change the file at a path below the folder.
+committed() { printf '      in Git after %ss: %s\n' "${took}" "$(mirror_git log -1 --format='%h %s' main -- "${folder}/$1")"; }
+
+# until_told waits until the receiver has printed that something is there (+) or gone (-).
+until_told() {
+  until_true "the receiver to be told of $2" printed "$@"
+  printf '      told to the receiver after %ss: %s\n' "${took}" "$(printed "$@" | tail -1)"
+}
+
+printed() { grep --extended-regexp -e " [$1]  $2\$" "${RECEIVER_LOG}"; }
+
+# until_true polls a check quietly, and sets took to the seconds that this has taken.
 until_true() {
-  local path=$1 began
+  local what=$1 began
   shift
   began=$(now)
   local end=$((SECONDS + limit)) told=$((SECONDS + 2))
-  until "$@"; do
-    ((SECONDS < end)) || fail "${path} did not reach Git in ${limit}s; kubectl get gds -A says why, and so does ${SERVER_LOG}"
+  until "$@" > /dev/null; do
+    ((SECONDS < end)) || fail "waited ${limit}s for ${what}; kubectl get slipstream -A says why, and so does ${SERVER_LOG}"
     if ((SECONDS >= told)); then
-      echo "      still waiting for ${path} in Git"
+      echo "      still waiting for ${what}"
       told=$((SECONDS + 5))
     fi
     sleep 0.05
   done
-  printf '      in Git after %ss: %s\n' "$(seconds_since "${began}")" \
-    "$(mirror_git log -1 --format='%h %s' main -- "${folder}/${path}")"
+  took=$(seconds_since "${began}")
 }
 
 # now is the time in seconds, with a fraction where the shell knows one.
@@ -273,6 +303,10 @@ show() {
   kubectl get syncstatuses -n teams --sort-by=.status.detectedAt
   say "What the environment holds: kubectl get environments -n teams. Pods do not run in this cluster, so none is ready"
   kubectl get environments -n teams
+  say "What the pipeline tells of: kubectl get syncpipelines"
+  kubectl get syncpipelines
+  say "What its receiver has printed, + for what is there and - for what is gone: ${RECEIVER_LOG}"
+  cat "${RECEIVER_LOG}"
   say "One file of the mirror: ${folder}/apps/v1/deployments/shop/web.yaml"
   mirror_git --no-pager show "main:${folder}/apps/v1/deployments/shop/web.yaml"
 }
@@ -280,15 +314,16 @@ show() {
 explain() {
   say "It keeps running. Look around:"
   cat << TEXT
-  eval "\$(hack/demo.sh env)"          # KUBECONFIG, GIT_URL, and kubectl in the PATH
+  eval "\$(hack/demo.sh env)"          # KUBECONFIG, GIT_URL, and kubectl with our plugin in the PATH
 
 or, in any other shell and folder:
 
   export KUBECONFIG=${KUBECONFIG}
-  export PATH=$(dirname "${KUBECTL}"):\$PATH
+  export PATH=$(dirname "${KUBECTL}"):${PWD}/bin:\$PATH
 
   kubectl get slipstream -A
   kubectl explain environment.spec
+  kubectl slipstream sync-pipeline index --full
   git clone ${GIT_URL}/shop.git
 
 The server's log: ${SERVER_LOG}

@@ -30,6 +30,7 @@ func TestDemoAndTour(t *testing.T) {
 	wantHistory(t, history)
 	r.wantTree(t)
 	r.wantEnvironment(t, out)
+	wantTold(t, out)
 
 	if out = r.demo(t, "up"); !strings.Contains(out, "The demo runs already") {
 		t.Errorf("started again, it does not say that it runs:\n%s", out)
@@ -161,6 +162,22 @@ kubectl get configmaps web notes -n shop-staging -o jsonpath='{.items[0].data.BA
 	}
 	if err != nil {
 		t.Errorf("in the environment: %v\n%s", err, out)
+	}
+}
+
+// wantTold checks that the demo has shown what the pipeline's receiver printed.
+func wantTold(t *testing.T, shown string) {
+	t.Helper()
+	for _, line := range []string{
+		"instances.changed + apps/v1 Deployment shop-staging/web",
+		"instances.changed - apps/v1 Deployment shop/report",
+		"crd.changed + coupons.shop.example.com",
+		"instances.changed + shop.example.com/v1 Coupon shop/spring",
+		"index Watch receiver 7 0 Up to date AGE",
+	} {
+		if err := missing([]string{line}, shown); err != nil {
+			t.Errorf("the demo has not shown it: %v", err)
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ func ownServer(cluster *devcluster.Cluster) *strings.Replacer {
 		"repoUrl: https://git.example.com", "repoUrl: "+cluster.Env(devcluster.EnvGitURL),
 		"${GIT_URL}", cluster.Env(devcluster.EnvGitURL),
 		"https://inventory.example.com", cluster.Env(devcluster.EnvReceiverURL),
+		"${RECEIVER_URL}", cluster.Env(devcluster.EnvReceiverURL),
 	)
 }
 
