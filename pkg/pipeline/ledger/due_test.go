@@ -116,6 +116,38 @@ func TestOtherRunReplacesTheMarks(t *testing.T) {
 	progress(2, 2, 0)(s)
 }
 
+// What the sink is told while a run lists counts for it, of the kinds that it is about.
+func TestRunCountsWhatIsToldBeforeItIsMarked(t *testing.T) {
+	s := newStage(t)
+	now("before", 1)(s)
+	s.Mark("first")
+	s.Begin("run", item.Instance)
+	progress(0, 0, 0)(s)
+	batch("+before:1")(s)
+	s.delivered()
+	progress(1, 1, 0)(s)
+	crd("x", 1)(s)
+	now("a", 1)(s)
+	s.Expedite()
+	for range 2 {
+		s.next()
+		s.rejected()
+	}
+	progress(2, 2, 1)(s)
+	now("b", 1)(s)
+	marks(3, item.Instance)(s)
+	progress(3, 2, 1)(s)
+	batch("+b:1")(s)
+	s.delivered()
+	progress(3, 3, 1)(s)
+	now("after", 1)(s)
+	s.next()
+	s.delivered()
+	progress(3, 3, 1)(s)
+	s.Mark("next")
+	progress(0, 0, 0)(s)
+}
+
 func TestRetain(t *testing.T) {
 	s := newStage(t)
 	crd("x", 1)(s)

@@ -1,0 +1,86 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build failpoints
+
+package ledger_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+)
+
+// crashFile is the store of a child process.
+const crashFile = "SLIPSTREAM_TEST_LEDGER_FILE"
+
+// stageOn has the store in a file.
+func stageOn(t *testing.T, file string) *stage {
+	t.Helper()
+	engine, err := bolt.Open(t.Context(), file, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	kv := bolt.NewClient(context.WithoutCancel(t.Context()), engine).KV
+	s := &stage{TB: t, store: &store{KV: kv}, clock: clocktesting.NewFakeClock(noon), maxItems: 50}
+	s.open()
+	return s
+}
+
+// TestTellInChild is the child of TestKilled: it tells of two objects, and that one of them is gone.
+func TestTellInChild(t *testing.T) {
+	file := os.Getenv(crashFile)
+	if file == "" {
+		t.Skip("plays the victim of TestKilled")
+	}
+	s := stageOn(t, file)
+	has("a", "b")(s)
+	gone("a")(s)
+	batch("-a")(s)
+	s.delivered()
+}
+
+func TestKilled(t *testing.T) {
+	for step, after := range map[string][]step{
+		"batch-frozen=kill":    {counts(0, 2, 0), batch("+a:1 +b:1"), numbered(1), delivered(), none, rowsOf("a", "b")},
+		"batch-settled=kill":   {counts(2, 0, 0), none, now("a", 1), none, rowsOf("a", "b")},
+		"batch-frozen=kill@2":  {counts(2, 1, 0), batch("-a"), numbered(2), delivered(), none, rowsOf("b")},
+		"batch-settled=kill@2": {counts(1, 0, 0), none, rowsOf("b"), now("b", 2), batch("+b:2"), numbered(3)},
+	} {
+		t.Run(step, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "work.db")
+			victim := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTellInChild$")
+			victim.Env = append(os.Environ(), crashFile+"="+file, "SLIPSTREAM_FAILPOINTS="+step)
+			out, err := victim.CombinedOutput()
+			if status, ok := victim.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() {
+				t.Fatalf("the process was not killed (%v): %s", err, out)
+			}
+			s := stageOn(t, file)
+			for _, do := range after {
+				do(s)
+			}
+		})
+	}
+}
+
+// numbered is what the batch must be that was handed out.
+func numbered(sequence int64) step {
+	return func(s *stage) {
+		s.Helper()
+		if s.handed.Sequence != sequence {
+			s.Fatalf("batch %+v, want number %d", s.handed, sequence)
+		}
+	}
+}
