@@ -141,6 +141,8 @@ func (h *HTTP) post(ctx context.Context, call wire.Call, shown credentials) (ans
 	shown.authorize(request)
 	response, err := h.client.Do(request)
 	if err != nil {
+		// The transport goes on to connect for calls that may follow, without end to who never answers.
+		h.client.CloseIdleConnections()
 		return answer{}, err
 	}
 	defer func() { _ = response.Body.Close() }()

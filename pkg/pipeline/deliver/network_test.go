@@ -127,6 +127,31 @@ func TestCABundle(t *testing.T) {
 	}
 }
 
+// A receiver that takes connections and never says who it is holds none of them when it is not waited for any more.
+func TestEndlessHandshake(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	s := newStage(t)
+	s.spec.URL, s.spec.Timeout = "https://"+listener.Addr().String(), &metav1.Duration{Duration: 50 * time.Millisecond}
+	sink := s.sink()
+	for range 3 {
+		if got := s.tell(sink); got.Outcome != wire.Retry {
+			t.Errorf("got %+v", got)
+		}
+		taken, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(taken); err != nil { // Until it is closed.
+			t.Log(err)
+		}
+		_ = taken.Close()
+	}
+}
+
 // Of an answer without end, the beginning is read, and the receiver is told to stop.
 func TestEndlessAnswer(t *testing.T) {
 	s := newStage(t)
