@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -29,8 +28,8 @@ const (
 // credentials are what a receiver is shown. The zero value shows nothing. No formatting verb prints their values.
 type credentials struct {
 	token, username, password string
-	// quoted finds them in texts of others.
-	quoted *regexp.Regexp
+	// quotations are what they look like in texts of others.
+	quotations []quotation
 }
 
 var _ fmt.Formatter = credentials{}
@@ -73,7 +72,7 @@ func credentialsOf(secret *corev1.Secret) (credentials, error) {
 	case c.username == "" || c.password == "":
 		return credentials{}, fmt.Errorf("the Secret %s has neither token nor username and password; add one of the two", named)
 	}
-	c.quoted = quotations(c)
+	c.quotations = quotationsOf(c)
 	return c, nil
 }
 

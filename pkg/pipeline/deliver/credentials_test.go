@@ -166,3 +166,27 @@ func TestQuotedCredentials(t *testing.T) {
 		}
 	}
 }
+
+// Credentials that take long to find, in an answer that begins like them everywhere, are found or left out.
+func TestQuotedCredentialsThatAreLong(t *testing.T) {
+	const most = 16 << 10
+	for name, tt := range map[string]struct{ token, said, want string }{
+		"found":             {strings.Repeat("a", most), strings.Repeat("a", 40<<10), "500 Internal Server Error: [REDACTED]"},
+		"almost":            {strings.Repeat(" ", most-1) + "b", strings.Repeat(" ", 40<<10) + "c", "500 Internal Server Error:"},
+		"almost, escaped":   {strings.Repeat(`\`, most-1) + "b", strings.Repeat(`\`, 40<<10), strings.Repeat(`\`, 100)},
+		"surrogates":        {"😀xxx", `\ud83D\uDe00xxx %f0%9F%98%80x\u0078x`, "[REDACTED] [REDACTED]"},
+		"escapes as it has": {`a\\\u0020`, `a\\\u0020 a%5c%5C%5cu0020 a\\\\\\u0020`, "[REDACTED] [REDACTED] [REDACTED]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.receiver(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = io.WriteString(w, tt.said)
+			})
+			s.secret(map[string]string{"token": tt.token})
+			if got := s.tell(s.sink()).Text; !strings.Contains(got, tt.want) || len(got) > 200 {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
