@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/sentence"
 )
 
@@ -25,33 +24,21 @@ type account struct {
 	mu      sync.Mutex
 	status  v1alpha1.PipelineSinkStatus
 	resting bool
-	// told counts what the sink has taken or refused since the process began.
-	told map[item.Kind]handled
 }
 
-// handled counts objects that were taken or refused.
-type handled struct{ all, rejected int }
-
-// since is what has been added to before.
-func (h handled) since(before handled) handled {
-	return handled{h.all - before.all, h.rejected - before.rejected}
+func newAccount(sink string) *account {
+	return &account{status: v1alpha1.PipelineSinkStatus{Name: sink}}
 }
 
-// handled counts what the sink has taken or refused of kinds.
-func (a *account) handled(kinds []item.Kind) (sum handled) {
+// restore takes over what the status of a pipeline tells.
+func (a *account) restore(p *v1alpha1.SyncPipeline) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, kind := range kinds {
-		sum.all += a.told[kind].all
-		sum.rejected += a.told[kind].rejected
+	for _, told := range p.Status.Sinks {
+		if told.Name == a.status.Name {
+			a.status = *told.DeepCopy()
+		}
 	}
-	return sum
-}
-
-// count adds to what was taken or refused. The caller holds mu.
-func (a *account) count(kind item.Kind, items, rejected int) {
-	before := a.told[kind]
-	a.told[kind] = handled{before.all + items, before.rejected + rejected}
 }
 
 // current is what is to be shown, and whether the sink rests.
@@ -62,11 +49,10 @@ func (a *account) current() (status v1alpha1.PipelineSinkStatus, resting bool) {
 }
 
 // delivered notes that the sink took objects. What it said of others that it refused stays to be seen, if there are any.
-func (a *account) delivered(kind item.Kind, items, refused int, answer string, now time.Time) {
+func (a *account) delivered(items, refused int, answer string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answered(answer)
-	a.count(kind, items, 0)
 	if last := a.status.LastError; last != nil && (refused == 0 || last.Reason != v1alpha1.ReasonDeliveryRejected) {
 		a.status.LastError = nil
 	}
@@ -74,11 +60,10 @@ func (a *account) delivered(kind item.Kind, items, refused int, answer string, n
 }
 
 // rejected notes that the sink refused objects.
-func (a *account) rejected(kind item.Kind, items int, answer string, now time.Time) {
+func (a *account) rejected(answer string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answered(answer)
-	a.count(kind, items, items)
 	a.status.LastError = &v1alpha1.SyncError{
 		Reason: v1alpha1.ReasonDeliveryRejected, Message: sentence.Cut(sentence.Line(answer), longestError), At: *second(now),
 	}

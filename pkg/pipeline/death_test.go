@@ -75,7 +75,7 @@ func TestInterruptedRunIsRepeated(t *testing.T) {
 			s.stop()
 			s.start()
 			run := s.reaches("it ends", func(status *v1alpha1.SyncPipelineStatus) bool { return status.LastRun != nil }).LastRun
-			if run.Actor != begun.Actor || !run.Full || run.Total != 3 || run.Done != 3 || tt.requested && run.ID != begun.ID {
+			if run.Actor != begun.Actor || !run.Full || run.Total < 3 || run.Done != run.Total || tt.requested && run.ID != begun.ID {
 				t.Errorf("%+v", run)
 			}
 		})

@@ -5,6 +5,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -22,7 +23,7 @@ func (c *pipelines) listen() error {
 	api := c.informers.Configbutler().V1alpha1()
 	informer := api.SyncPipelines().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: c.heard, UpdateFunc: func(_, after any) { c.heard(after) }, DeleteFunc: c.heard,
+		AddFunc: c.heard, UpdateFunc: c.heardAgain, DeleteFunc: c.heard,
 	})
 	if err != nil {
 		return fmt.Errorf("follow the SyncPipelines: %w", err)
@@ -42,6 +43,19 @@ func (c *pipelines) heard(object any) {
 		c.queue.Add(p.Name)
 	}
 }
+
+// heardAgain has a pipeline looked at that has changed in what is to be done. Most changes are of its status, and our own.
+func (c *pipelines) heardAgain(before, after any) {
+	was, known := before.(*v1alpha1.SyncPipeline)
+	is, ok := after.(*v1alpha1.SyncPipeline)
+	if known && ok && was.UID == is.UID && was.Generation == is.Generation && was.DeletionTimestamp.Equal(is.DeletionTimestamp) &&
+		slices.EqualFunc(was.Status.PendingRequests, is.Status.PendingRequests, sameRequest) {
+		return
+	}
+	c.heard(after)
+}
+
+func sameRequest(a, b v1alpha1.PendingPipelineRequest) bool { return a.ID == b.ID }
 
 func (c *pipelines) lister() listers.SyncPipelineLister {
 	return c.informers.Configbutler().V1alpha1().SyncPipelines().Lister()

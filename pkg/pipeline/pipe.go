@@ -40,10 +40,9 @@ type pipe struct {
 	// fan is who is told of what is observed, nil while nothing is; selection is what that is.
 	fan       *fan
 	selection observe.Selection
-	// listing is a list that goes on or has just ended, nil when there is none; unlisted is why the last one did not show everything.
-	listing  *listing
-	unlisted error
-	run      *run
+	// listing is the last list.
+	listing *task
+	run     *run
 	// judged is what was found out last about who may have it sent; nil when nothing was.
 	judged *judgement
 	// trouble is what went wrong in the last turn.
@@ -120,10 +119,17 @@ func (c *pipelines) dropLeaving(ctx context.Context, p *pipe) error {
 		if err := dropLedger(ctx, c.rows, s.prefix); err != nil {
 			return fmt.Errorf("remove what sink %s knew: %w", s.spec.Name, err)
 		}
-		s.numbers.forget()
+		if !p.hasSink(s.spec.Name) {
+			s.numbers.forget()
+		}
 		p.leaving = p.leaving[1:]
 	}
 	return nil
+}
+
+// hasSink says whether there is a sink of a name.
+func (p *pipe) hasSink(name string) bool {
+	return slices.ContainsFunc(p.sinks, func(s *sink) bool { return s.spec.Name == name })
 }
 
 // observe has the sinks told of what the pipeline selects. Whatever is new, a sink as well as a selection, has everything listed.
@@ -144,7 +150,7 @@ func (c *pipelines) observe(ctx context.Context, p *pipe) error {
 
 // hold stops whatever goes on. What is on its way is sent again later, as the same batch.
 func (c *pipelines) hold(ctx context.Context, p *pipe) error {
-	p.stopListing()
+	p.listing.stop()
 	p.run = nil
 	for _, s := range p.sinks {
 		s.worker.stop()
@@ -161,7 +167,7 @@ func (c *pipelines) hold(ctx context.Context, p *pipe) error {
 
 // stop ends everything when the term does. The ledgers write what they have in memory.
 func (p *pipe) stop() {
-	p.stopListing()
+	p.listing.stop()
 	for _, s := range p.sinks {
 		s.worker.stop()
 		s.writer.stop()

@@ -192,9 +192,6 @@ func TestStatusIsWrittenOnceASecond(t *testing.T) {
 			t.Fatalf("written at %v and %v", times[i], at)
 		}
 	}
-	if len(times) > 60 {
-		t.Errorf("written %d times for 503 objects", len(times))
-	}
 }
 
 // Whoever writes the pipeline at the same time keeps what they wrote.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -20,19 +21,12 @@ import (
 type run struct {
 	// told is the run as the status has it, but for how far it has come.
 	told  v1alpha1.PipelineRun
-	sinks []*runSink
-}
-
-// runSink is a run as far as one sink is concerned.
-type runSink struct {
-	*sink
-	// before is what the sink had been told when the run began, early what it was told while the run listed.
-	before, early handled
+	sinks []*sink
 }
 
 // goOn ends what is done, and begins what is due. One list goes on at a time.
 func (t *turn) goOn(ctx context.Context) {
-	if t.lists() {
+	if t.listing.goesOn() {
 		return
 	}
 	if t.run != nil && t.run.told.Phase == v1alpha1.PipelineRunListing {
@@ -63,12 +57,11 @@ func (t *turn) nextRun() *run {
 	return nil
 }
 
-// begin begins a run: whoever has failed is tried again, and what waits or was refused is sent.
+// begin begins a run, and tries again whoever has failed.
 func (t *turn) begin(ctx context.Context, r *run) {
-	r.told.Phase, r.told.StartedAt = v1alpha1.PipelineRunListing, *second(t.now)
+	r.told.Phase, r.told.StartedAt, r.sinks = v1alpha1.PipelineRunListing, *second(t.now), t.sinks
 	for _, s := range t.sinks {
-		r.sinks = append(r.sinks, &runSink{sink: s, before: s.account.handled(r.kinds())})
-		s.ledger.Expedite(r.kinds()...)
+		s.ledger.Begin(r.told.ID, r.kinds()...)
 		s.tryNow()
 	}
 	t.run = r
@@ -77,6 +70,18 @@ func (t *turn) begin(ctx context.Context, r *run) {
 		urgency = ledger.Again
 	}
 	t.list(ctx, urgency, r.kinds()...)
+}
+
+// list has everything of kinds listed beside the turns, or simply everything. A type that cannot be listed is tried again by the
+// observer, which says so.
+func (t *turn) list(ctx context.Context, urgency ledger.Urgency, kinds ...item.Kind) {
+	p := t.pipe
+	p.polled = t.now
+	p.listing = start(ctx, func(ctx context.Context) {
+		if err := t.observer.List(ctx, p.uid, urgency, kinds...); err != nil {
+			klog.FromContext(ctx).V(2).Info("Not everything can be listed", "pipeline", p.name, "reason", err.Error())
+		}
+	}, func() { t.queue.Add(p.name) })
 }
 
 // kinds are those that a run is about.
@@ -90,11 +95,12 @@ func (r *run) kinds() []item.Kind {
 	return []item.Kind{item.CustomResourceDefinition, item.Instance}
 }
 
-// send notes what is to be sent, now that everything has been listed.
+// send has sent what waits or was refused, now that everything has been listed: before, it would be sent twice when the list says again
+// that it is to be sent.
 func (r *run) send() {
 	r.told.Phase = v1alpha1.PipelineRunSending
 	for _, s := range r.sinks {
-		s.early = s.account.handled(r.kinds()).since(s.before)
+		s.ledger.Expedite(r.kinds()...)
 		s.ledger.Mark(r.told.ID, r.kinds()...)
 	}
 }
@@ -103,11 +109,11 @@ func (r *run) send() {
 // resync of the other sinks: what it is to be told stays with it.
 func (t *turn) isOver(r *run) bool {
 	waits := t.someoneWaits(r)
-	return !slices.ContainsFunc(r.sinks, func(s *runSink) bool {
+	return !slices.ContainsFunc(r.sinks, func(s *sink) bool {
 		status, resting := s.account.current()
 		isStuck := resting || waits && status.Failures > 0
 		progress := s.ledger.Progress(r.told.ID)
-		return slices.Contains(t.sinks, s.sink) && progress.Done < progress.Total && !isStuck
+		return slices.Contains(t.sinks, s) && progress.Done < progress.Total && !isStuck
 	})
 }
 
@@ -149,7 +155,7 @@ func (r *run) progress() *v1alpha1.PipelineRun {
 	out := r.told.DeepCopy()
 	out.Sinks, out.Total, out.Done = nil, 0, 0
 	for _, s := range r.sinks {
-		of := s.progress(r)
+		of := s.progress(r.told.ID)
 		out.Sinks = append(out.Sinks, of)
 		out.Total += of.Total
 		out.Done += of.Done
@@ -158,19 +164,13 @@ func (r *run) progress() *v1alpha1.PipelineRun {
 }
 
 // progress is how far a run has come with a sink.
-func (s *runSink) progress(r *run) v1alpha1.PipelineRunSink {
+func (s *sink) progress(run string) v1alpha1.PipelineRunSink {
 	status, _ := s.account.current()
-	out := v1alpha1.PipelineRunSink{Name: s.spec.Name, Answer: answerOf(status)}
-	if r.told.Phase == v1alpha1.PipelineRunListing {
-		early := s.account.handled(r.kinds()).since(s.before)
-		out.Done, out.Rejected = int64(early.all), int64(early.rejected)
-		out.Total = out.Done + int64(s.ledger.Counts().Pending)
-		return out
+	now := s.ledger.Progress(run)
+	return v1alpha1.PipelineRunSink{
+		Name: s.spec.Name, Answer: answerOf(status),
+		Total: int64(now.Total), Done: int64(now.Done), Rejected: int64(now.Rejected),
 	}
-	marked := s.ledger.Progress(r.told.ID)
-	out.Total, out.Done = int64(s.early.all+marked.Total), int64(s.early.all+marked.Done)
-	out.Rejected = int64(s.early.rejected + marked.Rejected)
-	return out
 }
 
 // answerOf is what a sink has answered last, or why it has not answered.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
@@ -26,11 +25,14 @@ type sink struct {
 	writer, worker *task
 }
 
-// openSink reads what a sink knows. What is told of it already goes on from there.
+// openSink reads what a sink knows. What the status tells of it goes on from there, unless it tells of one at another address.
 func (c *pipelines) openSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipeline, spec *v1alpha1.PipelineSink) (*sink, error) {
 	s := &sink{
-		spec: *spec.DeepCopy(), prefix: prefixOf(of, spec), account: accountOf(of, spec.Name), numbers: numbersOf(of.Name, spec.Name),
+		spec: *spec.DeepCopy(), prefix: prefixOf(of, spec), account: newAccount(spec.Name), numbers: numbersOf(of.Name, spec.Name),
 		wake: make(chan struct{}, 1),
+	}
+	if !p.hasSink(spec.Name) {
+		s.account.restore(of)
 	}
 	var err error
 	s.ledger, err = ledger.Open(ctx, ledger.Config{
@@ -42,17 +44,6 @@ func (c *pipelines) openSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipe
 	}
 	s.writer = start(ctx, s.ledger.Run, func() {})
 	return s, nil
-}
-
-// accountOf is what the status tells of a sink.
-func accountOf(p *v1alpha1.SyncPipeline, sink string) *account {
-	a := &account{status: v1alpha1.PipelineSinkStatus{Name: sink}, told: map[item.Kind]handled{}}
-	for _, told := range p.Status.Sinks {
-		if told.Name == sink {
-			a.status = *told.DeepCopy()
-		}
-	}
-	return a
 }
 
 // edit has a sink go on as its spec says now.

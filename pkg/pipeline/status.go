@@ -76,7 +76,10 @@ func (t *turn) tell(status *v1alpha1.SyncPipelineStatus) condition.Facts {
 		facts.Resting[of.Name] = resting
 	}
 	t.tellRun(status)
-	status.LastError = sentence.Cut(sentence.Line(t.lastError(seen.Failures)), longestError)
+	if failure := cmp.Or(t.trouble, t.blocked()); failure != nil {
+		facts.Trouble = failure.Error()
+	}
+	status.LastError = sentence.Cut(sentence.Line(cmp.Or(facts.Trouble, strings.Join(seen.Failures, "; "))), longestError)
 	return facts
 }
 
@@ -114,16 +117,6 @@ func (t *turn) tellRun(status *v1alpha1.SyncPipelineStatus) {
 
 // isResync says whether a run sends everything again.
 func isResync(r *run) bool { return r.told.Full && r.told.Scope == v1alpha1.PipelineScopeAll }
-
-// lastError is what is wrong, as far as no sink tells of it.
-func (t *turn) lastError(unseen []string) string {
-	for _, err := range []error{t.trouble, t.unlisted, t.blocked()} {
-		if err != nil {
-			return err.Error()
-		}
-	}
-	return strings.Join(unseen, "; ")
-}
 
 // blocked is why the store takes nothing.
 func (t *turn) blocked() error {

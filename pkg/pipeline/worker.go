@@ -79,7 +79,7 @@ func (w *worker) tellNext(ctx context.Context) pause {
 	last := wire.Verdict{Outcome: wire.Delivered}
 	err = w.to.Deliver(ctx, wire.Batch(batch), func(keys []item.Key, verdict wire.Verdict) error {
 		last = verdict
-		return w.take(ctx, batch, keys, verdict)
+		return w.take(ctx, batch.ID, keys, verdict)
 	})
 	w.numbers.took(w.clock.Since(begun))
 	if err != nil {
@@ -97,22 +97,22 @@ func (w *worker) tellNext(ctx context.Context) pause {
 }
 
 // take notes what became of a part of a batch, also when ctx has ended since it was sent.
-func (w *worker) take(ctx context.Context, batch ledger.Batch, keys []item.Key, verdict wire.Verdict) error {
+func (w *worker) take(ctx context.Context, id string, keys []item.Key, verdict wire.Verdict) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
 	defer cancel()
 	now := w.clock.Now()
 	switch verdict.Outcome {
 	case wire.Delivered:
-		if err := w.ledger.Delivered(ctx, batch.ID, keys); err != nil {
+		if err := w.ledger.Delivered(ctx, id, keys); err != nil {
 			return err
 		}
-		w.account.delivered(batch.Kind, len(keys), w.ledger.Counts().Rejected, verdict.Text, now)
+		w.account.delivered(len(keys), w.ledger.Counts().Rejected, verdict.Text, now)
 		w.numbers.sent(len(keys))
 	case wire.Rejected:
-		if err := w.ledger.Rejected(ctx, batch.ID, keys); err != nil {
+		if err := w.ledger.Rejected(ctx, id, keys); err != nil {
 			return err
 		}
-		w.account.rejected(batch.Kind, len(keys), verdict.Text, now)
+		w.account.rejected(verdict.Text, now)
 	}
 	w.numbers.judged(verdict.Outcome)
 	return nil

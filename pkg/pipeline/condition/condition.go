@@ -22,6 +22,8 @@ const messageLimit = 32768
 type Facts struct {
 	// Held says why nothing is watched and sent.
 	Held Why
+	// Trouble is a sentence about what of the spec could not be brought about, and is tried again.
+	Trouble string
 	// Listed says that everything which the pipeline selects has been listed.
 	Listed bool
 	// Unseen are sentences about what is selected and cannot be listed or watched.
@@ -62,6 +64,8 @@ func (f Facts) ready(delivering Why) Why {
 	switch {
 	case !f.Held.ok():
 		return f.Held
+	case f.Trouble != "":
+		return Why{v1alpha1.ReasonProgressing, f.Trouble}
 	case len(f.Unseen) > 0:
 		return Why{v1alpha1.ReasonWatchFailed, strings.Join(f.Unseen, "; ")}
 	case !delivering.ok() && delivering.Reason != v1alpha1.ReasonDeliveryRetrying:

@@ -84,6 +84,10 @@ func TestSet(t *testing.T) {
 			of: pipeline(well("search")), facts: condition.Facts{Unseen: []string{"widgets.shop.io cannot be listed: forbidden"}},
 			want: conditions{ready: "False WatchFailed"}, says: "The sink takes what it is sent",
 		},
+		"cannot be carried out": {
+			of: pipeline(well("search")), facts: condition.Facts{Trouble: "the store is full", Unseen: []string{"a"}, Listed: true},
+			want: conditions{ready: "False Progressing", reconciling: "True Progressing"}, says: "The sink takes what it is sent",
+		},
 		"failed once": {
 			of: pipeline(well("audit"), failing("search", 1)), facts: condition.Facts{Listed: true},
 			want: conditions{delivering: "False DeliveryRetrying"}, says: "Sink search is tried again: 503 Service Unavailable",
