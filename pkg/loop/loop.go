@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/discretion"
 )
 
 // Times of the leader Lease. A killed leader is replaced after at most the duration and twice lookInterval; a leader that
@@ -42,7 +44,8 @@ const (
 )
 
 // Runner is one controller. Run works until ctx is done, stops everything that it started, and returns. Returning
-// earlier, with or without an error, ends the term of all runners, and the loop starts them again after a pause.
+// earlier, with or without an error, ends the term of all runners, and the loop starts them again after a pause. What clients log with
+// ctx has nothing in it of what they read.
 type Runner interface {
 	// Name says in logs which controller this is.
 	Name() string
@@ -238,7 +241,7 @@ func (l *Loop) lead(ctx, leading context.Context) error {
 // run makes an early return of a runner an error, so that the group ends with it.
 func run(ctx context.Context, runner Runner) error {
 	logger := klog.LoggerWithName(klog.FromContext(ctx), runner.Name())
-	err := runner.Run(klog.NewContext(ctx, logger))
+	err := runner.Run(discretion.WithoutBodies(klog.NewContext(ctx, logger)))
 	switch {
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // A runner that is told to stop has no say in why the term ends.

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 )
 
 func TestMain(m *testing.M) {
@@ -244,6 +246,45 @@ func TestARunnerThatReturnsEndsTheTermOfAll(t *testing.T) {
 			await(t, steady.started, "the steady runner's second start")
 		})
 	}
+}
+
+// talker tells from which level on nothing is logged of what it does.
+type talker struct{ level chan int }
+
+func (talker) Name() string { return "talker" }
+
+func (r talker) Run(ctx context.Context) error {
+	level := 0
+	for klog.FromContext(ctx).V(level).Enabled() {
+		level++
+	}
+	select {
+	case r.level <- level:
+	case <-ctx.Done():
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// From level 8 on, clients log what they read.
+func TestRunnersLogNothingThatTheyRead(t *testing.T) {
+	r := talker{make(chan int)}
+	l, err := New(Lease{}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.Verbosity(10), ktesting.BufferLogs(true)))
+	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		l.Run(ctx)
+	}()
+	if level := <-r.level; level != 8 {
+		t.Errorf("runners log nothing from level %d on, want 8", level)
+	}
+	cancel()
+	await(t, over, "the end of the loop")
 }
 
 func TestNewRefusesTimesThatDoNotFit(t *testing.T) {

@@ -194,7 +194,7 @@ func meaningful(before, after any) bool {
 
 // run mirrors until ctx ends.
 func (m *mirror) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(withoutBodies(ctx))
+	ctx, cancel := context.WithCancel(ctx)
 	var group wait.Group
 	defer func() {
 		cancel()

@@ -1,7 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+// Package discretion keeps what is read from the cluster out of the log.
+package discretion
 
 import (
 	"context"
@@ -13,9 +14,9 @@ import (
 // bodyVerbosity is the level from which clients log what a server answers.
 const bodyVerbosity = 8
 
-// withoutBodies keeps what is read from the cluster, Secrets among it, out of the log at
+// WithoutBodies keeps what is read from the cluster, Secrets among it, out of the log at
 // every verbosity.
-func withoutBodies(ctx context.Context) context.Context {
+func WithoutBodies(ctx context.Context) context.Context {
 	logger := klog.FromContext(ctx)
 	return klog.NewContext(ctx, logger.WithSink(discreetSink{logger.GetSink()}))
 }

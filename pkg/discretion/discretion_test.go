@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package mirror
+package discretion_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+
+	"github.com/configbutler/slipstream/pkg/discretion"
 )
 
 // Clients log what servers answer if one lets them, Secrets included.
@@ -32,7 +34,7 @@ func TestBodiesAreNotLogged(t *testing.T) {
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.Verbosity(10), ktesting.BufferLogs(true)))
 		ctx := klog.NewContext(context.Background(), logger.WithName("test").WithValues("key", "value"))
 		if !logs {
-			ctx = withoutBodies(ctx)
+			ctx = discretion.WithoutBodies(ctx)
 		}
 		secret, err := client.CoreV1().Secrets("shop").Get(ctx, "a", metav1.GetOptions{})
 		if err != nil || string(secret.Data["password"]) != "hush" {
