@@ -46,7 +46,31 @@ func validateSyncPipelineSpec(spec *configbutler.SyncPipelineSpec, path *field.P
 	errs = append(errs, validateRange(spec.Batch.MaxItems, 1, maxBatchItems, path.Child("batch", "maxItems"))...)
 	errs = append(errs, validateDuration(spec.Batch.MaxWait, 0, maxBatchWait, path.Child("batch", "maxWait"))...)
 	errs = append(errs, validateResyncInterval(spec.ResyncInterval, path.Child("resyncInterval"))...)
-	return append(errs, validatePipelineSinks(spec.Sinks, path.Child("sinks"))...)
+	errs = append(errs, validatePipelineSinks(spec.Sinks, path.Child("sinks"))...)
+	return append(errs, validateEvents(spec, path.Child("instances", "exclude"))...)
+}
+
+// validateEvents checks that no Job is told of Events: the cluster makes some for each Job, of which the next one would be told.
+func validateEvents(spec *configbutler.SyncPipelineSpec, path *field.Path) field.ErrorList {
+	hasJob := slices.ContainsFunc(spec.Sinks, func(sink configbutler.PipelineSink) bool { return sink.Job != nil })
+	if !hasJob || isFalse(spec.Instances.Enabled) || !choosesEvents(&spec.Instances) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, spec.Instances.Exclude,
+		"must have events while a sink has job: the cluster makes Events for each Job, and another Job would be told of these, without end")}
+}
+
+// choosesEvents says whether Events are among what is chosen. Both groups that serve them show the same ones.
+func choosesEvents(source *configbutler.InstanceSource) bool {
+	const plural, full = "events", "events.events.k8s.io"
+	switch named := source.Resources; {
+	case slices.Contains(source.Exclude, plural):
+		return false
+	case len(named) == 0, slices.Contains(named, all), slices.Contains(named, plural):
+		return true
+	default:
+		return slices.Contains(named, full) && !slices.Contains(source.Exclude, full)
+	}
 }
 
 // validateSources checks what a pipeline tells of.

@@ -65,7 +65,7 @@ func TestSyncPipelineSources(t *testing.T) {
 		{name: "all definitions", do: include("*")},
 		{name: "types with and without a group", do: resources("services", "deployments.apps")},
 		{name: "all types", do: resources("*")},
-		{name: "no type left out", do: func(p pipe) { p.Spec.Instances.Exclude = []string{} }},
+		{name: "no type left out", do: func(p pipe) { p.Spec.Instances.Exclude, p.Spec.Sinks = []string{}, p.Spec.Sinks[:2] }},
 		{
 			name: "nothing to tell of", do: func(p pipe) {
 				p.Spec.Instances.Enabled, p.Spec.CustomResourceDefinitions.Enabled = ptr.To(false), ptr.To(false)
@@ -106,9 +106,29 @@ func TestSyncPipelineSources(t *testing.T) {
 		{name: "a type twice", do: resources("pods", "pods"), path: "spec.instances.resources[1]", says: "Duplicate"},
 		{name: "too many types", do: resources(many...), path: "spec.instances.resources", says: "at most 1000"},
 		{
-			name: "every type left out", do: func(p pipe) { p.Spec.Instances.Exclude = []string{"*"} },
+			name: "every type left out", do: func(p pipe) { p.Spec.Instances.Exclude, p.Spec.Sinks = []string{"*"}, p.Spec.Sinks[:2] },
 			path: "spec.instances.exclude[0]", says: "plural.group such as deployments.apps",
 		},
+	})
+}
+
+// Each Job makes Events. A pipeline that starts Jobs of Events never comes to rest.
+func TestJobsOfEvents(t *testing.T) {
+	leaving := func(excluded []string, chosen ...string) func(pipe) {
+		return func(p pipe) { p.Spec.Instances.Exclude, p.Spec.Instances.Resources = excluded, chosen }
+	}
+	const path, says = "spec.instances.exclude", "must have events while a sink has job"
+	checkPipelines(t, []change[pipe]{
+		{name: "events left out", do: leaving([]string{"events"})},
+		{name: "events left out that are named", do: leaving([]string{"events"}, "events", "events.events.k8s.io")},
+		{name: "one of the two left out that is named", do: leaving([]string{"events.events.k8s.io"}, "events.events.k8s.io", "pods")},
+		{name: "other types", do: leaving([]string{}, "pods", "events.example.com")},
+		{name: "no instances", do: func(p pipe) { p.Spec.Instances = configbutler.InstanceSource{Enabled: ptr.To(false)} }},
+		{name: "nothing left out", do: leaving([]string{}), path: path, says: says},
+		{name: "nothing left out of all", do: leaving([]string{}, "*"), path: path, says: says},
+		{name: "one of the two left out", do: leaving([]string{"events.events.k8s.io"}), path: path, says: says},
+		{name: "events by name", do: leaving([]string{"events.events.k8s.io"}, "events"), path: path, says: says},
+		{name: "events by name and group", do: leaving([]string{}, "events.events.k8s.io"), path: path, says: says},
 	})
 }
 
