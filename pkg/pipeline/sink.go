@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
@@ -73,6 +74,11 @@ func (c *pipelines) engage(ctx context.Context, p *pipe, s *sink) {
 	}
 	s.worker = start(ctx, func(ctx context.Context) {
 		defer to.Close()
+		var group wait.Group
+		defer group.Wait()
+		if of, ok := to.(aftermath); ok {
+			group.StartWithContext(ctx, func(ctx context.Context) { w.lookBack(ctx, of) })
+		}
 		w.run(ctx)
 	}, p.changed)
 }

@@ -28,7 +28,7 @@ type worker struct {
 	retry   v1alpha1.PipelineRetry
 	account *account
 	numbers sinkNumbers
-	clock   clock.Clock
+	clock   clock.WithTicker
 	// wake ends a pause.
 	wake <-chan struct{}
 	// changed is called when there is something new to show.
