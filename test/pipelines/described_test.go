@@ -1,0 +1,120 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipelines
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// half is a pipeline as one of two people applies it: who says when, and their sink.
+const half = `
+apiVersion: configbutler.ai/v1alpha1
+kind: SyncPipeline
+metadata: {name: %s}
+spec:
+  %s
+  sinks: [%s]
+`
+
+// shared has two people own a sink each of one pipeline.
+func (s *stage) shared(t *testing.T) {
+	c := s.newScene(t, "shared")
+	ours, theirs := receive(t, whisperer), receive(t, events)
+	c.define(t, widgets)
+	apply := func(manager, lines, sink string) {
+		t.Helper()
+		manifest := fmt.Sprintf(half, c.name, lines, sink)
+		if _, err := s.eve.kubectl.Feed(t.Context(), manifest, "apply", "--server-side", "--field-manager="+manager, "-f", "-"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	common := prompt + "\n  " + noDefinitions + "\n  " + c.tellsOf(widgets)
+	apply("ours", common, ours.sink("ours"))
+	apply("theirs", "", theirs.sink("theirs"))
+	c.Ready(t, "pipe/"+c.name)
+	c.create(t, "first")
+	for _, r := range []*receiver{ours, theirs} {
+		c.knows(t, r, "shared/shared.example.com/v1/Widget/first")
+	}
+	apply("theirs", "", "")
+	p := c.becomes(t, "has one sink", func(p *v1alpha1.SyncPipeline) error {
+		if len(p.Status.Sinks) != 1 || p.Status.ObservedGeneration != p.Generation {
+			return fmt.Errorf("it says %+v", p.Status.Sinks)
+		}
+		return nil
+	})
+	if len(p.Spec.Sinks) != 1 || p.Spec.Sinks[0].Name != "ours" || p.Spec.Sinks[0].Retry.Backoff == nil {
+		t.Errorf("its sinks are %+v", p.Spec.Sinks)
+	}
+	c.create(t, "second")
+	c.knows(t, ours, "shared/shared.example.com/v1/Widget/second")
+	if slices.Contains(theirs.Known(), "shared/shared.example.com/v1/Widget/second") {
+		t.Error("who has no sink any more is told")
+	}
+}
+
+var gaps = regexp.MustCompile(` {2,}`)
+
+// says waits until kubectl prints a STATE of the pipeline that begins as given.
+func (c *scene) says(t *testing.T, state string) {
+	t.Helper()
+	mirrortest.Eventually(t, fmt.Sprintf("pipeline %s says %q", c.name, state), func(ctx context.Context) error {
+		out, err := c.eve.kubectl.Run(ctx, "get", "pipe", c.name)
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(out, "\n")
+		at := slices.Index(gaps.Split(lines[0], -1), "STATE")
+		if row := gaps.Split(lines[1], -1); at < 0 || at >= len(row) || !strings.HasPrefix(row[at], state) {
+			return fmt.Errorf("kubectl prints\n%s", out)
+		}
+		return nil
+	})
+}
+
+// described has somebody look at a pipeline with kubectl.
+func (s *stage) described(t *testing.T) {
+	c := s.newScene(t, "described")
+	r := receive(t, whisperer)
+	contains(t, s.eve.run(t, "explain", "pipe.spec"), "customResourceDefinitions", "debounce", "sinks\t<[]PipelineSink> -required-",
+		"enum: Poll, Watch")
+	contains(t, s.eve.run(t, "explain", "pipe.spec.sinks.http"), "format\t<string> -required-", "enum: CloudEvents, ClusterWhisperer, DotAI")
+	contains(t, s.eve.run(t, "explain", "syncpipelines.status.sinks"), "nextAttemptTime", "rejected")
+	c.define(t, widgets)
+	c.listens(t, prompt, sinks(r.sink("index")))
+	c.create(t, "first")
+	p := c.becomes(t, "says what it has done", func(p *v1alpha1.SyncPipeline) error {
+		status := &p.Status
+		if status.WatchedTypes != 2 || status.Objects != 2 || status.Pending != 0 || len(status.Sinks) != 1 || status.Sinks[0].Delivered != 2 {
+			return fmt.Errorf("it says %+v", status)
+		}
+		return nil
+	})
+	sink := p.Status.Sinks[0]
+	if sink.Name != "index" || sink.LastDeliveryTime == nil || sink.LastDeliveryItems == 0 || sink.LastAnswer == "" ||
+		p.Status.LastError != "" {
+		t.Errorf("it says %+v", p.Status)
+	}
+	if by := p.Status.EditedBy; by == nil || by.Username != s.eve.name {
+		t.Errorf("it is by %+v", by)
+	}
+	c.says(t, "Up to date")
+	row := gaps.Split(strings.Split(s.eve.run(t, "get", "pipe", c.name), "\n")[1], -1)
+	if want := []string{"described", "Watch", "index", "2", "0", "Up to date"}; !slices.Equal(row[:len(want)], want) {
+		t.Errorf("kubectl prints %q, want %q", row, want)
+	}
+	contains(t, s.eve.run(t, "get", "slipstream", "-o", "name"), "syncpipeline.configbutler.ai/described")
+	counted, err := s.Counted(context.WithoutCancel(t.Context()), `slipstream_pipeline_deliveries_total`)
+	if err != nil || counted == 0 {
+		t.Errorf("metrics count %v deliveries: %v", counted, err)
+	}
+}

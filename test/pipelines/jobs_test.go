@@ -1,0 +1,191 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipelines
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+const (
+	// batchVolume is where the containers of Jobs find a batch.
+	batchVolume, batchFolder, batchFile = "slipstream-batch", "/etc/slipstream/batch", "batch.json"
+	// worker is a sink: its namespace, and the field that its containers are in.
+	worker = `
+  sinks:
+  - name: worker
+    retry: {backoff: 100ms, maxBackoff: 1s}
+    job:
+      namespace: %s
+      serviceAccountName: loader
+      template:
+        metadata: {labels: {team: search}}
+        spec:
+          backoffLimit: 0
+          template:
+            spec:
+              restartPolicy: Never
+              initContainers: [{name: fetch, image: loader}]
+              %s: [{name: load, image: loader, env: [{name: INPUT, value: $(SLIPSTREAM_BATCH)}]}]`
+)
+
+// employed has a pipeline start Jobs.
+func (s *stage) employed(t *testing.T) {
+	c := s.newScene(t, "employed")
+	s.Run(t, "create", "serviceaccount", "loader", "-n", c.name)
+	s.Apply(t, bind(c.name, jobsRole, serverName)+bind(c.name, "admin", s.eve.name))
+	c.define(t, widgets)
+	lines := func(containers string) []string {
+		// Jobs that make Jobs would never end.
+		instances := fmt.Sprintf("instances: {resources: [widgets.%s, jobs.batch, pods]}", c.group)
+		return []string{"debounce: 0s\n  batch: {maxItems: 1, maxWait: 0s}", noDefinitions, instances + fmt.Sprintf(worker, c.name, containers)}
+	}
+	_, err := c.apply(t.Context(), s.eve, lines("container")...)
+	if err == nil {
+		t.Fatal("a template with an unknown field is taken")
+	}
+	contains(t, err.Error(), "spec.sinks[0].job.template", "container")
+	c.listens(t, lines("containers")...)
+
+	created := c.create(t, "first", "tier=front")
+	job := c.job(t, 1)
+	c.equipped(t, &job)
+	c.carries(t, &job, fmt.Sprintf(`"upserts":[{"apiVersion":"employed.example.com/v1","kind":"Widget","namespace":"employed","name":"first",`+
+		`"uid":%q,"labels":{"tier":"front"},"annotations":{},"createdAt":%q,"updatedAt":%q}],"deletes":[]}`,
+		created.GetUID(), timestamp(created.GetCreationTimestamp()), timestamp(updated(created))))
+	c.remove(t, "first")
+	c.waits(t, 1)
+	if jobs := c.jobs(t); len(jobs) != 1 {
+		t.Errorf("another Job is made while the first one runs, there are %d", len(jobs))
+	}
+	c.ends(t, &job, corev1.PodSucceeded)
+	job = c.job(t, 2)
+	c.carries(t, &job, `"upserts":[],"deletes":[{"apiVersion":"employed.example.com/v1","kind":"Widget","namespace":"employed",`+
+		`"name":"first"}]}`)
+
+	c.create(t, "second")
+	c.ends(t, &job, corev1.PodFailed)
+	job = c.job(t, 3)
+	c.sinkBecomes(t, "worker", "has handed everything over", func(sink *v1alpha1.PipelineSinkStatus) error {
+		if sink.Pending != 0 || sink.Delivered != 1 {
+			return fmt.Errorf("%d wait, %d are known", sink.Pending, sink.Delivered)
+		}
+		return nil
+	})
+	c.Run(t, "delete", "job", job.Name, "-n", c.name)
+	mirrortest.Eventually(t, "the batch goes with its Job", func(ctx context.Context) error {
+		_, err := s.admin.client.CoreV1().ConfigMaps(c.name).Get(ctx, job.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there"))
+	})
+}
+
+// jobs are those in the namespace of the scene, the oldest batch first.
+func (c *scene) jobs(t *testing.T) []batchv1.Job {
+	t.Helper()
+	list, err := c.admin.client.BatchV1().Jobs(c.name).List(t.Context(), metav1.ListOptions{
+		LabelSelector: v1alpha1.LabelPipeline + "=" + c.name,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(list.Items, func(a, b batchv1.Job) int {
+		return cmp.Compare(a.Annotations[v1alpha1.AnnotationSequence], b.Annotations[v1alpha1.AnnotationSequence])
+	})
+	return list.Items
+}
+
+// job waits for the Job of so many.
+func (c *scene) job(t *testing.T, count int) batchv1.Job {
+	t.Helper()
+	var jobs []batchv1.Job
+	mirrortest.Eventually(t, fmt.Sprintf("%d Jobs", count), func(context.Context) error {
+		if jobs = c.jobs(t); len(jobs) < count {
+			return fmt.Errorf("there are %d", len(jobs))
+		}
+		return nil
+	})
+	return jobs[count-1]
+}
+
+// equipped expects a Job to be the template with the batch in each of its containers.
+func (c *scene) equipped(t *testing.T, job *batchv1.Job) {
+	t.Helper()
+	if job.Labels["team"] != "search" || job.Labels[v1alpha1.LabelSink] != "worker" || job.Annotations[v1alpha1.AnnotationBatch] == "" {
+		t.Errorf("the Job has %v and %v", job.Labels, job.Annotations)
+	}
+	pod := job.Spec.Template.Spec
+	if pod.ServiceAccountName != "loader" {
+		t.Errorf("the Job runs as %s", pod.ServiceAccountName)
+	}
+	if len(pod.Volumes) != 1 || pod.Volumes[0].Name != batchVolume || pod.Volumes[0].ConfigMap == nil ||
+		pod.Volumes[0].ConfigMap.Name != job.Name {
+		t.Errorf("the Job has the volumes %+v", pod.Volumes)
+	}
+	for _, container := range append(pod.InitContainers, pod.Containers...) {
+		mounts, variable := container.VolumeMounts, container.Env
+		if len(mounts) != 1 || mounts[0].Name != batchVolume || mounts[0].MountPath != batchFolder || !mounts[0].ReadOnly {
+			t.Errorf("%s mounts %+v", container.Name, mounts)
+		}
+		if len(variable) == 0 || variable[0].Name != "SLIPSTREAM_BATCH" || variable[0].Value != batchFolder+"/"+batchFile {
+			t.Errorf("%s has the variables %+v", container.Name, variable)
+		}
+	}
+}
+
+// carries expects a Job to have a batch that ends so.
+func (c *scene) carries(t *testing.T, job *batchv1.Job, ending string) {
+	t.Helper()
+	var batch *corev1.ConfigMap
+	mirrortest.Eventually(t, "the Job has its batch", func(ctx context.Context) (err error) {
+		batch, err = c.admin.client.CoreV1().ConfigMaps(c.name).Get(ctx, job.Name, metav1.GetOptions{})
+		return err
+	})
+	if owners := batch.OwnerReferences; len(owners) != 1 || owners[0].UID != job.UID || owners[0].Kind != "Job" {
+		t.Errorf("the batch belongs to %+v", owners)
+	}
+	want := fmt.Sprintf(`{"pipeline":%q,"sink":"worker","id":%q,"sequence":%s,"kind":"Instance",%s`, c.name,
+		job.Annotations[v1alpha1.AnnotationBatch], job.Annotations[v1alpha1.AnnotationSequence], ending)
+	if got := batch.Data[batchFile]; got != want {
+		t.Errorf("the batch is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// ends has the Pod of a Job end, which no kubelet does here.
+func (c *scene) ends(t *testing.T, job *batchv1.Job, phase corev1.PodPhase) {
+	t.Helper()
+	mirrortest.Eventually(t, "the Job ends", func(ctx context.Context) error {
+		all := c.admin.client.CoreV1().Pods(c.name)
+		pods, err := all.List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job.Name})
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods.Items {
+			patch := fmt.Sprintf(`{"status":{"phase":%q}}`, phase)
+			if _, err := all.Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+				return err
+			}
+		}
+		now, err := c.admin.client.BatchV1().Jobs(c.name).Get(ctx, job.Name, metav1.GetOptions{})
+		if err == nil && now.Status.Succeeded+now.Status.Failed == 0 {
+			err = fmt.Errorf("it has %d Pods", len(pods.Items))
+		}
+		return err
+	})
+}

@@ -1,0 +1,255 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipelines
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+const (
+	// secretText is in objects and never in what is told of them.
+	secretText = "never-leaves-the-cluster"
+	// oldToken and newToken are what receivers want to be shown, and nobody else is.
+	oldToken, newToken = "old-token-of-a-receiver", "new-token-of-a-receiver"
+)
+
+// discreet expects no call to have what objects hold, or tools keep of it in annotations.
+func (r *receiver) discreet(t *testing.T) {
+	t.Helper()
+	for _, call := range r.Calls() {
+		encoded := base64.StdEncoding.EncodeToString([]byte(secretText))
+		for _, text := range []string{secretText, encoded, "last-applied", "managedFields", `"data"`} {
+			if bytes.Contains(call.Body, []byte(text)) || strings.Contains(fmt.Sprint(call.Header), text) {
+				t.Errorf("%s was told %q: %s", r.format, text, call.Body)
+			}
+		}
+	}
+}
+
+// hiding is a Secret as kubectl and other tools keep it.
+const hiding = `
+apiVersion: v1
+kind: Secret
+metadata:
+  name: hiding
+  namespace: %[1]s
+  labels: {tier: hidden}
+  annotations:
+    note: kept
+    objectset.rio.cattle.io/applied: '{"stringData":{"password":"` + secretText + `"}}'
+    kapp.k14s.io/original: '{"stringData":{"password":"` + secretText + `"}}'
+    banzaicloud.com/last-applied: '{"stringData":{"password":"` + secretText + `"}}'
+stringData: {password: ` + secretText + `}
+`
+
+// discreet has a pipeline tell of Secrets, in every format.
+func (s *stage) discreet(t *testing.T) {
+	a := s.newAudience(t, "discreet")
+	a.listens(t, "debounce: 0s\n  batch: {maxWait: 0s}", noDefinitions, "instances: {resources: [secrets]}", a.everybody())
+	if _, err := s.admin.kubectl.Feed(t.Context(), fmt.Sprintf(hiding, a.name), "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	for format, r := range a.receivers {
+		mirrortest.Eventually(t, fmt.Sprintf("%s is told of the Secret", format), func(context.Context) error {
+			if !slices.Contains(r.Known(), "discreet/v1/Secret/hiding") {
+				return fmt.Errorf("it knows %q", r.Known())
+			}
+			return nil
+		})
+		object, _ := r.Object("discreet/v1/Secret/hiding")
+		if got := fmt.Sprint(object.Labels, object.Annotations); got != "map[tier:hidden] map[note:kept]" {
+			t.Errorf("%s is told %s", format, got)
+		}
+	}
+	a.synced(t, full)
+}
+
+// credential is a Secret with what a receiver wants, and the server's right to read it.
+const credential = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: credentials, namespace: %[1]s}
+rules: [{apiGroups: [""], resources: [secrets], resourceNames: [receiver], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: credentials, namespace: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: credentials}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ` + serverName + `}]
+---
+`
+
+// credentials are the manifest of the Secret with this in it.
+func (c *scene) credentials(t *testing.T, content string) {
+	t.Helper()
+	c.Apply(t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: receiver, namespace: %s}, stringData: {%s}}", c.name, content))
+}
+
+// authenticated has a receiver that wants credentials, which come late, are replaced, and are of another kind then.
+func (s *stage) authenticated(t *testing.T) {
+	c := s.newScene(t, "authenticated")
+	c.Apply(t, fmt.Sprintf(credential, c.name))
+	r := receive(t, dotAI)
+	r.Require(oldToken)
+	c.define(t, widgets)
+	c.pipeline(t, prompt, noDefinitions, sinks(r.sink("index", fmt.Sprintf("secretRef: {namespace: %s, name: receiver}", c.name))))
+	c.create(t, "first")
+	c.fails(t, "index", "Secret "+c.name+"/receiver")
+	c.credentials(t, "other: key")
+	c.fails(t, "index", "neither token nor username and password")
+	c.credentials(t, "token: "+oldToken)
+	r.next(t, 1)
+
+	r.Require(newToken)
+	c.create(t, "second")
+	c.fails(t, "index", "401")
+	if faults := r.Faults(); len(faults) == 0 {
+		t.Error("the old token was good enough")
+	}
+	c.credentials(t, "token: "+newToken)
+	c.synced(t, all)
+	r.next(t, 1)
+
+	r.RequireBasic("user", newToken)
+	c.Run(t, "delete", "secret", "receiver", "-n", c.name)
+	c.credentials(t, "username: user, password: "+newToken)
+	c.create(t, "third")
+	r.next(t, 1)
+	c.unsaid(t, oldToken, newToken)
+}
+
+// fails waits until the status says that a sink fails, and why.
+func (c *scene) fails(t *testing.T, name, why string) {
+	t.Helper()
+	c.sinkBecomes(t, name, "fails: "+why, func(sink *v1alpha1.PipelineSinkStatus) error {
+		if sink.LastError == nil || !strings.Contains(sink.LastError.Message, why) {
+			return fmt.Errorf("it says %+v", sink.LastError)
+		}
+		return nil
+	})
+}
+
+// unsaid expects texts to be in nothing that the server says or keeps.
+func (c *scene) unsaid(t *testing.T, texts ...string) {
+	t.Helper()
+	log, err := os.ReadFile(c.Env(devcluster.EnvServerLog))
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string][]byte{"the log": log}
+	places["the API"] = []byte(c.Run(t, "get", "pipe,syncpolicy", "-o", "yaml") + c.Run(t, "get", "events", "-A", "-o", "yaml"))
+	err = filepath.WalkDir(c.Env(devcluster.EnvDataDir), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			places[path], err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // Files come and go.
+		t.Fatal(err)
+	}
+	for place, content := range places {
+		for _, text := range texts {
+			if bytes.Contains(content, []byte(text)) {
+				t.Errorf("%s has %s", place, text)
+			}
+		}
+	}
+}
+
+// certified has a receiver whose certificate comes from an authority that nobody knows.
+func (s *stage) certified(t *testing.T) {
+	c := s.newScene(t, "certified")
+	r := receive(t, whisperer, receivertest.TLS())
+	c.define(t, widgets)
+	c.pipeline(t, prompt, noDefinitions, sinks(r.sink("index")))
+	c.create(t, "first")
+	c.fails(t, "index", "certificate")
+	if calls := r.Calls(); len(calls) > 0 {
+		t.Errorf("it was told %q", story(t, calls))
+	}
+	bundle := base64.StdEncoding.EncodeToString(r.CABundle())
+	c.listens(t, prompt, noDefinitions, sinks(r.sink("index", "caBundle: "+bundle)))
+	r.hears(t, "+first")
+
+	_, err := c.apply(t.Context(), c.eve, prompt, noDefinitions, sinks(r.sink("index", "caBundle: bm8gY2VydGlmaWNhdGU=")))
+	if err == nil {
+		t.Fatal("what is no certificate is taken")
+	}
+	contains(t, err.Error(), "spec.sinks[0].http.caBundle")
+}
+
+// entitled has pipelines made by somebody who may not read what they tell of.
+func (s *stage) entitled(t *testing.T) {
+	c := s.newScene(t, "entitled")
+	r := receive(t, whisperer)
+	c.define(t, widgets)
+	secretRef := r.sink("index", "secretRef: {namespace: kube-system, name: somebody-elses}")
+	job := "{name: run, job: {namespace: kube-system, template: {spec: {template: {spec: {" +
+		"containers: [{name: main, image: run}], restartPolicy: Never}}}}}}"
+	for _, test := range []struct {
+		by        *person
+		sinks     string
+		lines     []string
+		sentences []string
+	}{
+		{s.mallory, "", []string{noInstances}, []string{`"mallory" cannot list customresourcedefinitions.apiextensions.k8s.io`}},
+		{s.mallory, "", []string{noDefinitions}, []string{`"mallory" cannot list widgets.entitled.example.com`, "out of spec.instances.resources"}},
+		{s.mallory, "", []string{noDefinitions, "instances: {}"}, []string{`"mallory" cannot list`, "spec.instances.resources"}},
+		{s.eve, job, []string{noDefinitions}, []string{`"eve" cannot create jobs.batch`, "kube-system", "spec.sinks[0].job.namespace"}},
+	} {
+		_, err := c.apply(t.Context(), test.by, append(test.lines, sinks(cmp.Or(test.sinks, r.sink("index"))))...)
+		if err == nil {
+			t.Fatalf("%s may have %q", test.by.name, test.lines)
+		}
+		contains(t, err.Error(), append(test.sentences, "(Forbidden)")...)
+	}
+
+	s.Apply(t, everywhere("widget-readers", s.mallory.name)+fmt.Sprintf(widgetReaders, c.group))
+	_, err := c.apply(t.Context(), s.mallory, noDefinitions, sinks(secretRef))
+	if err == nil {
+		t.Fatal("mallory may have anybody's Secret sent")
+	}
+	contains(t, err.Error(), `"mallory" cannot get`, "secrets", "kube-system", "spec.sinks[0].http.secretRef", "(Forbidden)")
+	if calls := r.Calls(); len(calls) > 0 {
+		t.Errorf("somebody was told %q", story(t, calls))
+	}
+
+	mirrortest.Eventually(t, "who may list them may tell of them", func(ctx context.Context) error {
+		_, err := c.apply(ctx, s.mallory, prompt, noDefinitions, sinks(r.sink("index")))
+		return err
+	})
+	c.create(t, "first")
+	r.hears(t, "+first")
+	nobody := s.person(t, "nobody").own.ConfigbutlerV1alpha1().SyncPipelines()
+	_, err = nobody.Sync(t.Context(), c.name, &v1alpha1.PipelineSync{}, metav1.CreateOptions{})
+	if err == nil || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("nobody may ask for a sync: %v", err)
+	}
+}
+
+// widgetReaders may list what one scene tells of.
+const widgetReaders = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: widget-readers}
+rules: [{apiGroups: [%s], resources: [widgets], verbs: [list]}]
+`
