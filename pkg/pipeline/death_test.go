@@ -4,10 +4,12 @@
 package pipeline
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
@@ -99,4 +101,27 @@ func TestFailuresAreRemembered(t *testing.T) {
 	if events := s.events.told(); len(events) != 2 {
 		t.Errorf("Events: %q", events)
 	}
+}
+
+// A store that takes nothing for a while holds everything up, and nothing is lost. Nobody has to ask for it to go on.
+func TestStoreIsFull(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	p := inventory(sinkTo("search", search))
+	p.Spec.Sinks[0].Retry.MaxAttempts = ptr.To[int32](1)
+	s.told(p, search)
+	calls := len(search.Calls())
+	s.kv.broken.Store(true)
+	s.cluster.put("two", "web")
+	s.reaches("it says so", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return strings.Contains(status.LastError, "the disk is full") && status.Sinks[0].NextAttemptTime != nil
+	})
+	if again := len(search.Calls()); again != calls {
+		t.Errorf("%d calls tell of what is not kept", again-calls)
+	}
+	s.kv.broken.Store(false)
+	s.eventually("the new label is told", func() error { return differs(level(search, "web"), "two") })
+	s.reaches("it is over", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.LastError == "" && status.Sinks[0].LastError == nil
+	})
 }

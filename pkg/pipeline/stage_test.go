@@ -5,10 +5,12 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,7 +49,7 @@ type stage struct {
 	*api
 	cluster *cluster
 	kube    *kubefake.Clientset
-	kv      clientv3.KV
+	kv      *breakableKV
 	clock   *clocktesting.FakeClock
 	court   *court
 	events  *eventLog
@@ -58,7 +60,7 @@ type stage struct {
 func newStage(t testing.TB) *stage {
 	t.Helper()
 	s := &stage{
-		TB: t, cluster: newCluster(t), kube: kubefake.NewClientset(), kv: bolttest.NewKV(t), clock: clocktesting.NewFakeClock(noon),
+		TB: t, cluster: newCluster(t), kube: kubefake.NewClientset(), kv: &breakableKV{KV: bolttest.NewKV(t)}, clock: clocktesting.NewFakeClock(noon),
 		court: &court{}, events: &eventLog{}, stop: func() {},
 	}
 	s.api = newAPI(t, s.clock)
@@ -113,6 +115,30 @@ func (s *stage) edge() edge {
 	return edge{
 		discovery: s.cluster, dynamic: s.cluster.whole, metadata: s.cluster.meta, cluster: s.kube, events: s.events, standing: s.court,
 	}
+}
+
+// breakableKV takes no writes while it is broken.
+type breakableKV struct {
+	clientv3.KV
+	broken atomic.Bool
+}
+
+func (kv *breakableKV) Txn(ctx context.Context) clientv3.Txn { return breakableTxn{kv.KV.Txn(ctx), kv} }
+
+type breakableTxn struct {
+	clientv3.Txn
+	kv *breakableKV
+}
+
+func (txn breakableTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	return breakableTxn{txn.Txn.Then(ops...), txn.kv}
+}
+
+func (txn breakableTxn) Commit() (*clientv3.TxnResponse, error) {
+	if txn.kv.broken.Load() {
+		return nil, errors.New("the disk is full")
+	}
+	return txn.Txn.Commit()
 }
 
 func (s *stage) store() *workstore.Store { return workstore.New(s.kv, "/test") }

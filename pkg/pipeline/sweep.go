@@ -5,6 +5,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -46,9 +47,12 @@ func sweep(ctx context.Context, rows *workstore.Table, keep func(prefix string) 
 	}
 }
 
-// nextKey is the first key of a row that is not before from; empty when there is none.
+// nextKey is the first key of a row that is not before from; empty when there is none. What is in the row does not matter.
 func nextKey(ctx context.Context, rows *workstore.Table, from string) (string, error) {
-	for row, err := range rows.ScanFrom(ctx, "", from) {
+	for row, err := range rows.ScanEach(ctx, "", from) {
+		if unopened := (&workstore.UnopenedError{}); errors.As(err, &unopened) {
+			err = nil
+		}
 		return row.Key, err
 	}
 	return "", nil

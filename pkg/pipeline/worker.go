@@ -63,7 +63,7 @@ func (w *worker) pause(ctx context.Context, p pause) {
 	case <-over:
 	case <-w.wake:
 	}
-	if w.account.begins() {
+	if again := w.account.begins(); again && ctx.Err() == nil {
 		w.numbers.retried()
 	}
 	w.changed()
@@ -118,25 +118,32 @@ func (w *worker) take(ctx context.Context, id string, keys []item.Key, verdict w
 	return nil
 }
 
-// troubled notes that something of our own has failed, such as the store. What was delivered and could not be noted is sent again.
+// troubled notes that something of our own has failed, such as the store, for which the sink does not rest. What was delivered and could
+// not be noted is sent again.
 func (w *worker) troubled(ctx context.Context, err error) pause {
 	if ctx.Err() != nil {
 		return pause{}
 	}
-	klog.FromContext(ctx).Error(err, "What a sink is to be told, or was told, cannot be kept, trying again")
-	return w.failed(err.Error(), 0)
+	klog.FromContext(ctx).Error(err, "What a sink is to be told, or was told, cannot be kept, trying again",
+		"pipeline", w.numbers.pipeline, "sink", w.numbers.sink)
+	return w.again(w.account.failed(err.Error(), w.clock.Now()), 0)
 }
 
 // failed notes that the sink could not be told, and says when it is tried again.
 func (w *worker) failed(why string, after time.Duration) pause {
-	defer w.changed()
-	now := w.clock.Now()
-	failures := w.account.failed(why, now)
-	if most := int(*w.retry.MaxAttempts); most > 0 && failures >= most {
-		w.account.waits(time.Time{})
-		return pause{atAll: true, rests: true}
+	failures := w.account.failed(why, w.clock.Now())
+	if most := int(*w.retry.MaxAttempts); most == 0 || failures < most {
+		return w.again(failures, after)
 	}
-	until := now.Add(deliver.NextAttempt(w.retry, failures, after, rand.Float64))
+	defer w.changed()
+	w.account.waits(time.Time{})
+	return pause{atAll: true, rests: true}
+}
+
+// again says when a sink is tried again that could not be told so many times.
+func (w *worker) again(failures int, after time.Duration) pause {
+	defer w.changed()
+	until := w.clock.Now().Add(deliver.NextAttempt(w.retry, failures, after, rand.Float64))
 	w.account.waits(until)
 	return pause{atAll: true, until: until}
 }
