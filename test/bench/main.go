@@ -37,7 +37,7 @@ type settings struct {
 
 func main() {
 	var s settings
-	flag.StringVar(&s.only, "only", "", "folder of test/bench whose benchmarks are run: gitrepo, storage, attribution, catalogs, environments or mirror; all if it is empty")
+	flag.StringVar(&s.only, "only", "", "folder of test/bench whose benchmarks are run: gitrepo, storage, attribution, catalogs, environments, pipelines or mirror; all if it is empty")
 	flag.StringVar(&s.bench, "bench", ".", "regular expression of the benchmarks to run, as that of go test")
 	flag.IntVar(&s.objects, "objects", 20_000, "objects of the mirror's largest population")
 	flag.StringVar(&s.raw, "raw", "bin/bench.txt", "file that gets what go test prints, as benchstat reads it")
@@ -90,7 +90,7 @@ type folder struct {
 // folders are those whose benchmarks are wanted.
 func (s *settings) folders() ([]folder, error) {
 	all := []folder{
-		{name: "gitrepo"}, {name: "storage"}, {name: "attribution"}, {name: "catalogs"}, {name: "environments"},
+		{name: "gitrepo"}, {name: "storage"}, {name: "attribution"}, {name: "catalogs"}, {name: "environments"}, {name: "pipelines"},
 		{name: "mirror", arguments: []string{"-objects", strconv.Itoa(s.objects)}},
 	}
 	if s.only == "" {
@@ -101,7 +101,7 @@ func (s *settings) folders() ([]folder, error) {
 			return []folder{each}, nil
 		}
 	}
-	return nil, fmt.Errorf("-only=%q must be gitrepo, storage, attribution, catalogs, environments or mirror", s.only)
+	return nil, fmt.Errorf("-only=%q must be gitrepo, storage, attribution, catalogs, environments, pipelines or mirror", s.only)
 }
 
 // goTest runs the benchmarks of one folder. The arguments are those of its own flags.

@@ -54,6 +54,9 @@ var targets = []target{
 	atMost("change of a ConfigMap to prompt beyond the window, ms", "^Environments/Detection$", "max-ms-over-window", 1000),
 	atMost("list of 1000 environments / of a CRD's objects", "^Environments/List/", "list/crd", 1.3),
 
+	atMost("change of a label to the receiver beyond the waits, ms", "^Pipelines/Change$", "max-ms-over-waits", 1000),
+	atMost("10 000 objects told once more / kubectl get", "^Pipelines/Full/", "full/get", 1.5),
+
 	atMost("change to pushed commit, median, ms", "^Mirror/EventToCommit/", "p50-ms", 100),
 	atMost("change to pushed commit, 99 %, ms", "^Mirror/EventToCommit/", "p99-ms", 400),
 	atMost("the median with more objects / with 200", "^Mirror/EventToCommit/", "p50/first", 1.3),
