@@ -212,7 +212,7 @@ func (s *stage) entitled(t *testing.T) {
 		sentences []string
 	}{
 		{s.mallory, "", []string{noInstances}, []string{`"mallory" cannot list customresourcedefinitions.apiextensions.k8s.io`}},
-		{s.mallory, "", []string{noDefinitions}, []string{`"mallory" cannot list widgets.entitled.example.com`, "out of spec.instances.resources"}},
+		{s.mallory, "", []string{noDefinitions}, []string{`"mallory" cannot list widgets.entitled.example.com`, "spec.instances.resources"}},
 		{s.mallory, "", []string{noDefinitions, "instances: {}"}, []string{`"mallory" cannot list`, "spec.instances.resources"}},
 		{s.eve, job, []string{noDefinitions}, []string{`"eve" cannot create jobs.batch`, "kube-system", "spec.sinks[0].job.namespace"}},
 	} {
