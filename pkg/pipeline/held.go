@@ -40,10 +40,7 @@ func (t *turn) heldBack(ctx context.Context) (condition.Why, error) {
 // permitted says why the editor may not have sent what is. What cannot be found out stays as it was; before anything was, nothing is
 // sent.
 func (t *turn) permitted(ctx context.Context) (condition.Why, error) {
-	who, known := rights.Sending(t.object)
-	if !known {
-		return condition.Why{}, nil
-	}
+	who := rights.Sending(t.object)
 	permissions, _ := rights.OfPipeline(t.config.Resolver, t.object)
 	lost, err := t.edge.standing.Check(ctx, who, permissions)
 	switch {

@@ -62,16 +62,16 @@ func Mirroring(rule *v1alpha1.WatchRuleStatus) (who Holder, known bool) {
 	}, true
 }
 
-// Sending is by whose permissions a pipeline sends what it selects, if that is known.
-func Sending(pipeline *v1alpha1.SyncPipeline) (who Holder, known bool) {
+// Sending is by whose permissions a pipeline sends what it selects.
+func Sending(pipeline *v1alpha1.SyncPipeline) Holder {
 	by := pipeline.Status.EditedBy
 	if by == nil {
-		return Holder{}, false
+		return Holder{takenOver: "to have had it sent: nothing is, until somebody who may sets spec.suspend to true and back"}
 	}
 	return Holder{
 		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
 		takenOver: "nothing is sent until they may, or until somebody who may sets spec.suspend to true and back",
-	}, true
+	}
 }
 
 func accountHolder(namespace, name, takenOver string) Holder {
