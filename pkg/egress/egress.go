@@ -28,9 +28,16 @@ const dialTimeout = 10 * time.Second
 const (
 	// Loopback allows 127.0.0.0/8 and ::1.
 	Loopback = "loopback"
-	// LinkLocal allows 169.254.0.0/16 and fe80::/10, where clouds serve instance credentials.
+	// LinkLocal allows 169.254.0.0/16 and fe80::/10, where clouds serve instance credentials, and the addresses of
+	// other networks where they do.
 	LinkLocal = "link-local"
 )
+
+// translated is where translators (NAT64, RFC 6052) have the IPv4 addresses, in the last four bytes.
+var translated = netip.MustParsePrefix("64:ff9b::/96")
+
+// metadata are addresses that are not link-local, where clouds serve instance credentials over IPv6: EC2 and Compute Engine.
+var metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254")}
 
 // Policy says which addresses are refused: loopback, link-local, multicast, unspecified
 // and the denied ones (the API server's own), unless they are explicitly allowed. The
@@ -92,9 +99,10 @@ func (e *RefusedError) Error() string {
 
 // Check returns a *RefusedError if addr may not be connected to.
 func (p *Policy) Check(addr netip.Addr) error {
-	addr = addr.Unmap()
+	named := addr.WithZone("")
+	addr = reached(named)
 	within := func(prefix netip.Prefix) bool { return prefix.Contains(addr) }
-	if slices.ContainsFunc(p.allowed, within) {
+	if slices.ContainsFunc(p.allowed, func(prefix netip.Prefix) bool { return within(prefix) || prefix.Contains(named) }) {
 		return nil
 	}
 	refuse := func(class string) error { return &RefusedError{Address: addr.String(), Class: class} }
@@ -104,7 +112,7 @@ func (p *Policy) Check(addr netip.Addr) error {
 			return refuse("loopback")
 		}
 		return nil
-	case addr.IsLinkLocalUnicast(), addr.IsLinkLocalMulticast():
+	case addr.IsLinkLocalUnicast(), addr.IsLinkLocalMulticast(), slices.Contains(metadata, addr):
 		if !p.linkLocal {
 			return refuse("link-local")
 		}
@@ -115,6 +123,15 @@ func (p *Policy) Check(addr netip.Addr) error {
 		return refuse("the API server")
 	}
 	return nil
+}
+
+// reached is the address at which whoever connects to addr arrives.
+func reached(addr netip.Addr) netip.Addr {
+	addr = addr.Unmap()
+	if bytes := addr.As16(); translated.Contains(addr) {
+		return netip.AddrFrom4([4]byte(bytes[12:]))
+	}
+	return addr
 }
 
 // DialContext connects to address if the policy allows the address it resolves to. It has
