@@ -28,17 +28,29 @@ func (c *pipelines) measureUntil(ctx context.Context) {
 	}
 }
 
-// measure sets the gauges of a pipeline.
+// measure sets the gauges of a pipeline, unless it has ended: then they have been removed.
 func (c *pipelines) measure(p *pipe) {
 	seen := c.observer.State(p.uid)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pipes[p.name] != p {
+		return
+	}
 	objectsGauge.WithLabelValues(p.name).Set(float64(seen.Objects))
 	typesGauge.WithLabelValues(p.name).Set(float64(seen.WatchedTypes))
-	for _, s := range p.current() {
+	p.measureSinks(c.config.Clock.Now())
+}
+
+// measureSinks sets the gauges of the sinks that there are. Those of one that leaves are removed afterwards.
+func (p *pipe) measureSinks(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.sinks {
 		counts := s.ledger.Counts()
 		status, _ := s.account.current()
-		age := 0.0
+		age := time.Duration(0)
 		if !counts.OldestDue.IsZero() && !p.isHeld.Load() {
-			age = c.config.Clock.Since(counts.OldestDue).Seconds()
+			age = now.Sub(counts.OldestDue)
 		}
 		s.numbers.set(counts, age, int(status.Failures))
 	}

@@ -80,9 +80,9 @@ func (n sinkNumbers) took(d time.Duration) {
 }
 
 // set shows what is to be told, for how long that has been so, and how often in a row it has failed.
-func (n sinkNumbers) set(counts ledger.Counts, age float64, failures int) {
+func (n sinkNumbers) set(counts ledger.Counts, age time.Duration, failures int) {
 	pendingGauge.WithLabelValues(n.pipeline, n.sink).Set(float64(counts.Pending))
-	oldestGauge.WithLabelValues(n.pipeline, n.sink).Set(max(0, age))
+	oldestGauge.WithLabelValues(n.pipeline, n.sink).Set(max(0, age).Seconds())
 	rejectedGauge.WithLabelValues(n.pipeline, n.sink).Set(float64(counts.Rejected))
 	failuresGauge.WithLabelValues(n.pipeline, n.sink).Set(float64(failures))
 }

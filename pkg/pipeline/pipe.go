@@ -31,7 +31,7 @@ type pipe struct {
 	// isHeld says that nothing is watched and sent.
 	isHeld atomic.Bool
 
-	// mu lets others look at sinks between turns.
+	// mu lets others look at the sinks beside turns.
 	mu    sync.Mutex
 	sinks []*sink
 	// leaving are those whose rows are to be removed.
@@ -66,13 +66,6 @@ func (c *pipelines) newPipe(of *v1alpha1.SyncPipeline) *pipe {
 func (p *pipe) debounce() time.Duration { return p.spec.Load().Debounce.Duration }
 func (p *pipe) maxWait() time.Duration  { return p.spec.Load().Batch.MaxWait.Duration }
 func (p *pipe) maxItems() int           { return int(*p.spec.Load().Batch.MaxItems) }
-
-// current are the sinks, for those who look at them beside turns.
-func (p *pipe) current() []*sink {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.sinks)
-}
 
 // bringSinks has a pipe have the sinks of a pipeline: those that it has go on, others are opened, and what is left over leaves.
 func (c *pipelines) bringSinks(ctx context.Context, p *pipe, of *v1alpha1.SyncPipeline) error {

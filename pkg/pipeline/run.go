@@ -76,7 +76,9 @@ func (t *turn) begin(ctx context.Context, r *run) {
 // observer, which says so.
 func (t *turn) list(ctx context.Context, urgency ledger.Urgency, kinds ...item.Kind) {
 	p := t.pipe
-	p.polled = t.now
+	if len(kinds) != 1 {
+		p.polled = t.now
+	}
 	p.listing = start(ctx, func(ctx context.Context) {
 		if err := t.observer.List(ctx, p.uid, urgency, kinds...); err != nil {
 			klog.FromContext(ctx).V(2).Info("Not everything can be listed", "pipeline", p.name, "reason", err.Error())
