@@ -83,6 +83,7 @@ func TestPermissionsAreUnknown(t *testing.T) {
 	s.pass(60)
 	s.cluster.put("two", "web")
 	s.eventually("the new label is told", func() error { return differs(level(search, "web"), "two") })
+	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 }
 
 // A request that waits while the pipeline is suspended is carried out afterwards.

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/klog/v2"
+
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/condition"
 	"github.com/configbutler/slipstream/pkg/rights"
@@ -50,9 +52,12 @@ func (t *turn) permitted(ctx context.Context) (condition.Why, error) {
 		return condition.Why{
 			Reason: v1alpha1.ReasonProgressing, Message: fmt.Sprintf("Whether %s may have it sent is being found out", who),
 		}, fmt.Errorf("find out what %s may have sent: %w", who, err)
+	default:
+		klog.FromContext(ctx).Error(err, "Whether a SyncPipeline is still permitted is not known, asking again later",
+			"pipeline", t.name, "retryAfter", rights.LossKept)
 	}
 	if t.judged.lost != "" {
 		return condition.Why{Reason: v1alpha1.ReasonPermissionLost, Message: t.judged.lost}, nil
 	}
-	return condition.Why{}, err
+	return condition.Why{}, nil
 }
