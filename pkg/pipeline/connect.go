@@ -14,14 +14,18 @@ import (
 
 // connect returns who is told on behalf of a sink, until it is closed.
 func (c *pipelines) connect(p *pipe, spec *v1alpha1.PipelineSink) (deliver.Sink, error) {
+	cluster, err := c.edge.sinkClient()
+	if err != nil {
+		return nil, err
+	}
 	source := wire.Source{Pipeline: p.name, Sink: spec.Name}
 	switch {
 	case spec.HTTP != nil:
 		source.Collection = spec.HTTP.Collection
-		config := deliver.Config{Secrets: c.edge.cluster.CoreV1(), Dial: c.config.Dial, Clock: c.config.Clock}
+		config := deliver.Config{Secrets: cluster.CoreV1(), Dial: c.config.Dial, Clock: c.config.Clock}
 		return deliver.NewHTTP(config, source, *spec.HTTP)
 	case spec.Job != nil:
-		return job.New(c.edge.cluster, source, *spec.Job)
+		return job.New(cluster, source, *spec.Job)
 	}
 	return nil, fmt.Errorf("sink %s has neither http nor job", spec.Name)
 }

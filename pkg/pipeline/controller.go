@@ -60,16 +60,44 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	cluster, err := kubernetes.NewForConfig(config.Cluster)
 	if err != nil {
-		return fmt.Errorf("make a client for Secrets, Jobs and Events: %w", err)
+		return fmt.Errorf("make a client for Events: %w", err)
+	}
+	sinks, err := sinkClients(config.Cluster)
+	if err != nil {
+		return err
 	}
 	standing, err := rights.Connect(config.Cluster, config.Clock)
 	if err != nil {
 		return err
 	}
 	return tend(ctx, config, edge{
-		discovery: clients.Discovery, dynamic: clients.Dynamic, metadata: clients.Metadata, cluster: cluster,
+		discovery: clients.Discovery, dynamic: clients.Dynamic, metadata: clients.Metadata, sinkClient: sinks,
 		events: announce.NewRecorder(ctx, cluster), standing: standing,
 	})
+}
+
+const (
+	// One sink makes so many requests in a second at most: a Secret is read for each batch, and a Job takes four. This also bounds how
+	// fast Jobs are made.
+	sinkQPS   = 10
+	sinkBurst = 20
+)
+
+// sinkClients returns what makes clients that share connections, but no limit: a sink with much to do does not have another wait.
+func sinkClients(cluster *rest.Config) (func() (kubernetes.Interface, error), error) {
+	config := rest.AddUserAgent(rest.CopyConfig(cluster), "pipeline")
+	config.QPS, config.Burst, config.RateLimiter = sinkQPS, sinkBurst, nil
+	connections, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the transport to the cluster of sinks: %w", err)
+	}
+	return func() (kubernetes.Interface, error) {
+		client, err := kubernetes.NewForConfigAndClient(config, connections)
+		if err != nil {
+			return nil, fmt.Errorf("make a client for Secrets and Jobs: %w", err)
+		}
+		return client, nil
+	}, nil
 }
 
 // edge is how the cluster is reached.
@@ -77,8 +105,8 @@ type edge struct {
 	discovery source.Discoverer
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
-	// cluster has the Secrets and Jobs of sinks.
-	cluster kubernetes.Interface
+	// sinkClient returns what reads the Secret of one sink, or makes its Jobs.
+	sinkClient func() (kubernetes.Interface, error)
 	// events make Events there.
 	events announce.Recorder
 	// standing knows what the editors of pipelines may do there.

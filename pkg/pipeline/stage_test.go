@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
@@ -113,7 +114,8 @@ func (s *stage) start() {
 
 func (s *stage) edge() edge {
 	return edge{
-		discovery: s.cluster, dynamic: s.cluster.whole, metadata: s.cluster.meta, cluster: s.kube, events: s.events, standing: s.court,
+		discovery: s.cluster, dynamic: s.cluster.whole, metadata: s.cluster.meta, sinkClient: func() (kubernetes.Interface, error) { return s.kube, nil },
+		events: s.events, standing: s.court,
 	}
 }
 

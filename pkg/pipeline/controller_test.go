@@ -1,0 +1,36 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// A sink that makes as many requests as it may has no other wait.
+func TestSinksShareNoLimit(t *testing.T) {
+	clientOf, err := sinkClients(&rest.Config{Host: "https://192.0.2.1", QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy, err := clientOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := clientOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := busy.CoreV1().RESTClient().GetRateLimiter()
+	for range sinkBurst {
+		limit.TryAccept()
+	}
+	if limit.TryAccept() || !other.CoreV1().RESTClient().GetRateLimiter().TryAccept() {
+		t.Error("the limit is none, or one for all")
+	}
+	if busy.BatchV1().RESTClient().GetRateLimiter().TryAccept() {
+		t.Error("Jobs of a sink have a limit of their own")
+	}
+}
