@@ -21,9 +21,10 @@ const (
 
 // account is what became of what a sink was sent.
 type account struct {
-	mu      sync.Mutex
-	status  v1alpha1.PipelineSinkStatus
-	resting bool
+	mu     sync.Mutex
+	status v1alpha1.PipelineSinkStatus
+	// resting says that the sink is not tried again by itself, busy that it has to finish something before it can be told more.
+	resting, busy bool
 }
 
 func newAccount(sink string) *account {
@@ -72,7 +73,15 @@ func (a *account) rejected(answer string, now time.Time) {
 // answered notes that the sink is there. The caller holds mu.
 func (a *account) answered(answer string) {
 	a.status.LastAnswer = sentence.Cut(sentence.Line(answer), longestAnswer)
-	a.status.Failures, a.status.NextAttemptTime, a.resting = 0, nil, false
+	a.status.Failures, a.status.NextAttemptTime, a.resting, a.busy = 0, nil, false, false
+}
+
+// isStuck says whether nobody knows when the sink takes something: whether it rests, or, which is enough when others wait, fails or is
+// busy.
+func (a *account) isStuck(othersWait bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.resting || othersWait && (a.status.Failures > 0 || a.busy)
 }
 
 // failed notes that the sink could not be told, and returns how often in a row it could not.
@@ -101,6 +110,7 @@ func (a *account) waitsFor(what string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answered(what)
+	a.busy = true
 }
 
 // begins notes that the sink is tried now, and says whether it has failed before. One that has rested begins anew.

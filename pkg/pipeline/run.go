@@ -35,12 +35,21 @@ func (t *turn) goOn(ctx context.Context) {
 	if t.run != nil && t.run.told.Phase == v1alpha1.PipelineRunSending && t.isOver(t.run) {
 		t.run.told.Phase, t.run.told.FinishedAt = v1alpha1.PipelineRunFinished, second(t.now)
 	}
-	if t.run != nil {
+	if t.run == nil {
+		if next := t.nextRun(); next != nil {
+			t.begin(ctx, next)
+			return
+		}
+	}
+	t.poll(ctx)
+}
+
+// poll lists everything when that is due, also while a run waits for a sink: the others are to be told of what has changed.
+func (t *turn) poll(ctx context.Context) {
+	if t.run != nil && t.run.told.Phase != v1alpha1.PipelineRunSending {
 		return
 	}
-	if next := t.nextRun(); next != nil {
-		t.begin(ctx, next)
-	} else if due := t.pollDue(); !due.IsZero() && !due.After(t.now) {
+	if due := t.pollDue(); !due.IsZero() && !due.After(t.now) {
 		t.list(ctx, ledger.Now)
 	}
 }
@@ -112,10 +121,8 @@ func (r *run) send() {
 func (t *turn) isOver(r *run) bool {
 	waits := t.someoneWaits(r)
 	return !slices.ContainsFunc(r.sinks, func(s *sink) bool {
-		status, resting := s.account.current()
-		isStuck := resting || waits && status.Failures > 0
 		progress := s.ledger.Progress(r.told.ID)
-		return slices.Contains(t.sinks, s) && progress.Done < progress.Total && !isStuck
+		return slices.Contains(t.sinks, s) && progress.Done < progress.Total && !s.account.isStuck(waits)
 	})
 }
 

@@ -24,6 +24,7 @@ func (t *turn) report(ctx context.Context) error {
 	after := t.object.DeepCopy()
 	condition.Set(after, t.tell(&after.Status), t.now)
 	if equality.Semantic.DeepEqual(t.object.Status, after.Status) {
+		t.settle(after) // Its end may have been written by a call whose answer was lost.
 		return nil
 	}
 	if early := t.written.Add(writePeriod).Sub(t.now); early > 0 {

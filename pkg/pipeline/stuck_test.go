@@ -1,0 +1,75 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+)
+
+// Polls go on while a run waits for a sink that is down: the others are told of what changes.
+func TestPollsPassASinkThatIsDown(t *testing.T) {
+	s := newStage(t)
+	search, audit := s.receiver(), s.receiver()
+	p := inventory(sinkTo("search", search), sinkTo("audit", audit))
+	p.Spec.Mode, p.Spec.PollInterval = v1alpha1.PipelineModePoll, &metav1.Duration{Duration: 5 * time.Minute}
+	s.told(p, search, audit)
+	search.Always(receivertest.Close())
+	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
+	s.reaches("it waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.CurrentRun != nil && status.CurrentRun.Sinks[1].Done == 3 && status.Sinks[0].Failures > 0
+	})
+	s.cluster.put("two", "web")
+	s.clock.SetTime(s.clock.Now().Add(10 * time.Minute))
+	s.eventually("the new label is told", func() error { return differs(level(audit, "web"), "two") })
+}
+
+// A Job that does not end keeps no other run from beginning.
+func TestRunsPassAJobThatDoesNotEnd(t *testing.T) {
+	s := newStage(t)
+	audit := s.receiver()
+	s.create(inventory(sinkTo("audit", audit), v1alpha1.PipelineSink{Name: "index", Job: &v1alpha1.JobSink{
+		Namespace: "search", Template: runtime.RawExtension{Raw: []byte(template)},
+	}}))
+	s.start()
+	s.knows(audit, coupons, named("web"), named("worker"))
+	s.reaches("the next batch waits", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return strings.HasPrefix(status.Sinks[1].LastAnswer, "waits for the Job search/")
+	})
+	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
+	s.reaches("it waits for the Job", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.CurrentRun != nil && status.CurrentRun.Sinks[0].Done == 3
+	})
+	calls := len(audit.Calls())
+	s.ask("inventory", "request-2", v1alpha1.PipelineScopeInstances, true)
+	s.eventually("the next one begins", func() error { return atLeast(len(audit.Calls()), calls+1) })
+}
+
+// A status that was written although the API did not say so holds up no run.
+func TestRunEndsWhoseEndWasWrittenUnheard(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	s.told(inventory(sinkTo("search", search)), search)
+	s.client.PrependReactor("update", "syncpipelines", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		given := action.(clienttesting.UpdateAction).GetObject().(*v1alpha1.SyncPipeline)
+		handled, stored, err := s.updateStatus(action)
+		if err == nil && given.Status.LastRun != nil && given.Status.LastRun.ID == "request-1" {
+			err = errors.New("the answer is lost")
+		}
+		return handled, stored, err
+	})
+	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
+	s.ended("request-1")
+	s.ask("inventory", "request-2", v1alpha1.PipelineScopeAll, true)
+	s.ended("request-2")
+}
