@@ -5,6 +5,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -33,6 +34,8 @@ type worker struct {
 	wake <-chan struct{}
 	// changed is called when there is something new to show.
 	changed func()
+	// troubles is how often in a row something of our own has failed.
+	troubles int
 }
 
 // run tells the sink until ctx ends.
@@ -71,10 +74,14 @@ func (w *worker) pause(ctx context.Context, p pause) {
 
 // tellNext waits for the next batch and tells the sink of it. What the sink has not taken then comes with the same batch again.
 func (w *worker) tellNext(ctx context.Context) pause {
+	if err := w.catchUp(ctx); err != nil {
+		return w.troubled(ctx, err)
+	}
 	batch, err := w.ledger.Next(ctx)
 	if err != nil {
 		return w.troubled(ctx, err)
 	}
+	w.tried()
 	begun := w.clock.Now()
 	last := wire.Verdict{Outcome: wire.Delivered}
 	err = w.to.Deliver(ctx, wire.Batch(batch), func(keys []item.Key, verdict wire.Verdict) error {
@@ -85,6 +92,7 @@ func (w *worker) tellNext(ctx context.Context) pause {
 	if err != nil {
 		return w.troubled(ctx, err)
 	}
+	w.troubles = 0
 	w.changed()
 	switch last.Outcome {
 	case wire.Retry:
@@ -94,6 +102,27 @@ func (w *worker) tellNext(ctx context.Context) pause {
 		return pause{atAll: true, until: w.clock.Now().Add(last.After)}
 	}
 	return pause{}
+}
+
+// catchUp makes durable what could not be kept before. That is not shown any longer then: nothing may be left to be sent.
+func (w *worker) catchUp(ctx context.Context) error {
+	if w.troubles == 0 {
+		return nil
+	}
+	if err := w.ledger.Flush(ctx); err != nil {
+		return fmt.Errorf("keep what the sink has been told: %w", err)
+	}
+	w.account.renewed()
+	w.changed()
+	return nil
+}
+
+// tried says that whoever has asked for another attempt has got it.
+func (w *worker) tried() {
+	select {
+	case <-w.wake:
+	default:
+	}
 }
 
 // take notes what became of a part of a batch, also when ctx has ended since it was sent.
@@ -126,7 +155,9 @@ func (w *worker) troubled(ctx context.Context, err error) pause {
 	}
 	klog.FromContext(ctx).Error(err, "What a sink is to be told, or was told, cannot be kept, trying again",
 		"pipeline", w.numbers.pipeline, "sink", w.numbers.sink)
-	return w.again(w.account.failed(err.Error(), w.clock.Now()), 0)
+	w.troubles++
+	w.account.failed(err.Error(), w.clock.Now())
+	return w.again(w.troubles, 0)
 }
 
 // failed notes that the sink could not be told, and says when it is tried again.

@@ -1,0 +1,51 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+)
+
+// What could not be kept for a while is not shown for longer, also when nothing is left to send.
+func TestStoreIsFullAfterADelivery(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	s.told(inventory(sinkTo("search", search)), search)
+	gate := make(chan struct{})
+	search.Next(receivertest.Gate(gate))
+	calls := len(search.Calls())
+	s.cluster.put("two", "web")
+	s.eventually("it is on its way", func() error { return atLeast(len(search.Calls()), calls+1) })
+	s.kv.broken.Store(true)
+	close(gate)
+	s.reaches("it says so", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures > 2 })
+	s.kv.broken.Store(false)
+	s.reaches("it is over", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.LastError == "" && status.Sinks[0].LastError == nil && status.Sinks[0].Failures == 0
+	})
+}
+
+// A sink that was well when somebody asked is tried no more often than it is to be once it fails.
+func TestRequestsLeaveNoAttempts(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	p := inventory(sinkTo("search", search))
+	p.Spec.Sinks[0].Retry.MaxAttempts = ptr.To[int32](1)
+	s.told(p, search)
+	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
+	s.ended("request-1")
+	calls := len(search.Calls())
+	search.Always(receivertest.Status(503))
+	s.cluster.put("two", "web")
+	s.says(v1alpha1.ConditionStalled, v1alpha1.ReasonDeliveryGivenUp)
+	s.pass(60)
+	if more := len(search.Calls()) - calls; more != 1 {
+		t.Errorf("it was sent %d calls", more)
+	}
+}
