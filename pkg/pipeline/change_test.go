@@ -41,7 +41,8 @@ func TestHeld(t *testing.T) {
 			tt.stop(s)
 			why := s.says(v1alpha1.ConditionReady, tt.reason)
 			s.says(v1alpha1.ConditionSinksDelivering, tt.reason)
-			if stalled := conditionOf(&s.pipeline("inventory").Status, v1alpha1.ConditionStalled) != nil; stalled != tt.stalled || why.Message == "" {
+			stalled := conditionOf(&s.pipeline("inventory").Status, v1alpha1.ConditionStalled) != nil
+			if stalled != tt.stalled || why.Message == "" {
 				t.Errorf("stalled %v, and it says %q", stalled, why.Message)
 			}
 			s.cluster.put("two", "web")

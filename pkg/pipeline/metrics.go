@@ -27,7 +27,8 @@ var (
 	deliveries = newCounter("pipeline_deliveries_total",
 		"Calls of a sink, by result: delivered, rejected, retry (to be made again), or waiting (until the Job before has finished).",
 		"pipeline", "sink", "result")
-	items         = newCounter("pipeline_items_sent_total", "Objects of which a sink was told, or told that they are gone.", "pipeline", "sink")
+	items = newCounter("pipeline_items_sent_total",
+		"Objects of which a sink was told, or told that they are gone.", "pipeline", "sink")
 	retries       = newCounter("pipeline_retries_total", "Attempts to tell a sink that followed a failure.", "pipeline", "sink")
 	deliverySpent = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Namespace: "slipstream", Name: "pipeline_delivery_duration_seconds", StabilityLevel: metrics.ALPHA,

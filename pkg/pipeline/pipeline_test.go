@@ -105,7 +105,8 @@ func TestRefusedObjectsAreShown(t *testing.T) {
 	s.create(p)
 	s.start()
 	why := s.says(v1alpha1.ConditionReady, v1alpha1.ReasonDeliveryRejected)
-	if want := "refuses 2 of the objects; put right what it says and ask for a sync: 400 Bad Request: no such index"; !strings.Contains(why.Message, want) {
+	want := "refuses 2 of the objects; put right what it says and ask for a sync: 400 Bad Request: no such index"
+	if !strings.Contains(why.Message, want) {
 		t.Errorf("it says %q", why.Message)
 	}
 	s.says(v1alpha1.ConditionStalled, v1alpha1.ReasonDeliveryRejected)
@@ -162,7 +163,9 @@ func TestTypeCannotBeListed(t *testing.T) {
 	if !strings.Contains(why.Message, "configmaps/v1 cannot be") || !strings.Contains(why.Message, "not today") {
 		t.Errorf("it says %q", why.Message)
 	}
-	s.reaches("the failure is the last error", func(status *v1alpha1.SyncPipelineStatus) bool { return strings.Contains(status.LastError, "not today") })
+	s.reaches("the failure is the last error", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return strings.Contains(status.LastError, "not today")
+	})
 	s.cluster.refuse(nil)
 	s.knows(search, coupons, named("web"), named("worker"))
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)

@@ -61,8 +61,8 @@ type stage struct {
 func newStage(t testing.TB) *stage {
 	t.Helper()
 	s := &stage{
-		TB: t, cluster: newCluster(t), kube: kubefake.NewClientset(), kv: &breakableKV{KV: bolttest.NewKV(t)}, clock: clocktesting.NewFakeClock(noon),
-		court: &court{}, events: &eventLog{}, stop: func() {},
+		TB: t, cluster: newCluster(t), kube: kubefake.NewClientset(), kv: &breakableKV{KV: bolttest.NewKV(t)},
+		clock: clocktesting.NewFakeClock(noon), court: &court{}, events: &eventLog{}, stop: func() {},
 	}
 	s.api = newAPI(t, s.clock)
 	s.cluster.put("one", "web", "worker")
@@ -114,8 +114,9 @@ func (s *stage) start() {
 
 func (s *stage) edge() edge {
 	return edge{
-		discovery: s.cluster, dynamic: s.cluster.whole, metadata: s.cluster.meta, sinkClient: func() (kubernetes.Interface, error) { return s.kube, nil },
-		events: s.events, standing: s.court,
+		discovery: s.cluster, dynamic: s.cluster.whole, metadata: s.cluster.meta,
+		sinkClient: func() (kubernetes.Interface, error) { return s.kube, nil },
+		events:     s.events, standing: s.court,
 	}
 }
 

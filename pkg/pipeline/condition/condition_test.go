@@ -64,15 +64,18 @@ func TestSet(t *testing.T) {
 		want  conditions
 		says  string
 	}{
-		"as usual":  {of: pipeline(well("search")), facts: condition.Facts{Listed: true}, says: "The sink takes what it is sent"},
-		"two sinks": {of: pipeline(well("search"), well("audit")), facts: condition.Facts{Listed: true}, says: "All 2 sinks take what they are sent"},
+		"as usual": {of: pipeline(well("search")), facts: condition.Facts{Listed: true}, says: "The sink takes what it is sent"},
+		"two sinks": {
+			of: pipeline(well("search"), well("audit")), facts: condition.Facts{Listed: true}, says: "All 2 sinks take what they are sent",
+		},
 		"new": {
 			of:   pipeline(well("search")),
 			want: conditions{ready: "False Progressing", reconciling: "True Progressing"}, says: "The sink takes what it is sent",
 		},
 		"suspended": {
-			of: pipeline(well("search")), facts: condition.Facts{Held: condition.Why{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is set"}},
-			want: conditions{ready: "False Suspended", delivering: "False Suspended"}, says: "spec.suspend is set",
+			of:    pipeline(well("search")),
+			facts: condition.Facts{Held: condition.Why{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is set"}},
+			want:  conditions{ready: "False Suspended", delivering: "False Suspended"}, says: "spec.suspend is set",
 		},
 		"not permitted any more": {
 			of:    pipeline(well("search")),

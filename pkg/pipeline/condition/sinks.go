@@ -54,7 +54,8 @@ func of(sink v1alpha1.PipelineSinkStatus, resting bool) Why {
 	case sink.Failures > 0:
 		return Why{v1alpha1.ReasonDeliveryRetrying, fmt.Sprintf("Sink %s is tried again: %s", sink.Name, why)}
 	case sink.Rejected > 0:
-		return Why{v1alpha1.ReasonDeliveryRejected, fmt.Sprintf("Sink %s refuses %d of the objects; put right what it says and ask for a sync: %s",
+		return Why{v1alpha1.ReasonDeliveryRejected, fmt.Sprintf(
+			"Sink %s refuses %d of the objects; put right what it says and ask for a sync: %s",
 			sink.Name, sink.Rejected, why)}
 	}
 	return Why{}
