@@ -55,6 +55,7 @@ type State struct {
 	Objects int64
 	// Failures are sentences that say which types cannot be listed or watched, and why.
 	Failures []string
-	// Listed says that everything selected has been listed since that was last needed.
+	// Listed says that everything selected has been listed since that was last needed: when it was selected, or its watch began anew.
+	// What Observer.List does makes no difference.
 	Listed bool
 }

@@ -49,11 +49,11 @@ type taker struct {
 	known    sets.Set[item.Key]
 	objects  atomic.Int64
 
-	// Guarded by Observer.mu: how many lists have been asked for, how many of these have been served, how urgently the others are
-	// asked for, and why the last one failed.
-	asked, served int
-	how           ledger.Urgency
-	failure       string
+	// Guarded by Observer.mu: how many lists have been asked for, how many of these have been served, how many have to be before what
+	// there is is known, how urgently the others are asked for, and why the last one failed.
+	asked, served, needed int
+	how                   ledger.Urgency
+	failure               string
 }
 
 // tell tells the target something, unless the pipeline takes the type no more.
@@ -76,6 +76,12 @@ func (t *taker) end() {
 func (t *taker) ask(how ledger.Urgency) {
 	t.asked++
 	t.how = max(t.how, how)
+}
+
+// need asks for a list without which it is not known what there is.
+func (t *taker) need(how ledger.Urgency) {
+	t.ask(how)
+	t.needed = t.asked
 }
 
 func (t *taker) due() bool { return t.served < t.asked }

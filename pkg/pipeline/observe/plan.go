@@ -95,7 +95,7 @@ func (o *Observer) newTaker(id feedID, w want, target Target) *taker {
 	if w.poll {
 		how = ledger.Now
 	}
-	t.ask(how)
+	t.need(how)
 	return t
 }
 

@@ -28,7 +28,7 @@ func (o *Observer) State(uid types.UID) State {
 			state.WatchedTypes++
 		}
 		state.Objects += t.objects.Load()
-		state.Listed = state.Listed && !t.due() && (t.poll || o.watches[id].listed)
+		state.Listed = state.Listed && t.served >= t.needed && (t.poll || o.watches[id].listed)
 		if failure := o.failure(t); failure != "" {
 			state.Failures = append(state.Failures, failure)
 		}

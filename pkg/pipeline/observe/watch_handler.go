@@ -31,7 +31,7 @@ func (h watchHandler) id(watch source.Watch) feedID { return feedID{h.kind, watc
 // Listed asks for a list, which the watch has to precede.
 func (h watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
 	id := h.id(watch)
-	h.note(id, func(state *watchState) { state.listed = true }, func(t *taker) { t.ask(ledger.Debounced) })
+	h.note(id, func(state *watchState) { state.listed = true }, func(t *taker) { t.need(ledger.Debounced) })
 	h.queue.Forget(id) // The reason for which the last list failed may be gone.
 	h.queue.Add(id)
 }

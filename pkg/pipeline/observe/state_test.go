@@ -1,0 +1,38 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe_test
+
+import (
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
+)
+
+// Polls and resyncs come all the time: a pipeline is as ready while they go on as it was.
+func TestWhatIsKnownStaysKnownWhileItIsListedAgain(t *testing.T) {
+	for mode, poll := range map[string]bool{"watch": false, "poll": true} {
+		t.Run(mode, func(t *testing.T) {
+			s := newStage(t, configMapType)
+			s.server.put(configMaps, object("shop", "kept", "1"))
+			s.run()
+			selection := instances("configmaps")
+			selection.Poll = poll
+			s.set(shop, selection, newTarget())
+			s.listed(shop)
+			asked := 0
+			s.server.onList(func(string) {
+				if asked++; !s.observer.State(shop).Listed {
+					t.Error("not listed")
+				}
+			})
+			if err := s.observer.List(t.Context(), shop, ledger.Now); err != nil {
+				t.Fatal(err)
+			}
+			s.server.onList(nil)
+			if asked == 0 {
+				t.Error("nothing was listed")
+			}
+		})
+	}
+}
