@@ -57,10 +57,16 @@ func (s *stage) withdrawn(t *testing.T) {
 // warned waits for a warning about the pipeline.
 func (c *scene) warned(t *testing.T, message string) {
 	t.Helper()
-	mirrortest.Eventually(t, "a warning: "+message, func(ctx context.Context) error {
-		out, err := c.Administrator.Run(ctx, "get", "events", "-A",
-			"--field-selector=type=Warning,involvedObject.kind=SyncPipeline,involvedObject.name="+c.name,
-			"-o", `jsonpath={range .items[*]}{.message}{"\n"}{end}`)
+	c.heard(t, message, "type=Warning")
+}
+
+// heard waits for an Event about the pipeline, as a type, a reason and a message.
+func (c *scene) heard(t *testing.T, message string, selectors ...string) {
+	t.Helper()
+	selectors = append(selectors, "involvedObject.kind=SyncPipeline", "involvedObject.name="+c.name)
+	mirrortest.Eventually(t, "an Event: "+message, func(ctx context.Context) error {
+		out, err := c.Administrator.Run(ctx, "get", "events", "-A", "--field-selector="+strings.Join(selectors, ","),
+			"-o", `jsonpath={range .items[*]}{.type} {.reason} {.message}{"\n"}{end}`)
 		if err == nil && !strings.Contains(out, message) {
 			err = fmt.Errorf("there are %q", out)
 		}

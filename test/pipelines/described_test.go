@@ -112,6 +112,8 @@ func (s *stage) described(t *testing.T) {
 	if want := []string{"described", "Watch", "index", "2", "0", "Up to date"}; !slices.Equal(row[:len(want)], want) {
 		t.Errorf("kubectl prints %q, want %q", row, want)
 	}
+	c.synced(t, full)
+	c.heard(t, "Normal Synced The sync that eve asked for has ended: 2 objects sent to index")
 	contains(t, s.eve.run(t, "get", "slipstream", "-o", "name"), "syncpipeline.configbutler.ai/described")
 	counted, err := s.Counted(context.WithoutCancel(t.Context()), `slipstream_pipeline_deliveries_total`)
 	if err != nil || counted == 0 {

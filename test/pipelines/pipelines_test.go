@@ -15,6 +15,7 @@ type play struct {
 // of it, or change what all pipelines share.
 func TestPipelines(t *testing.T) {
 	s := newStage(t)
+	resync := s.beginResync(t) // Its time comes while others play.
 	t.Run("side by side", func(t *testing.T) {
 		for _, p := range []play{
 			{"what changes is told, in every format", (*stage).told},
@@ -26,6 +27,8 @@ func TestPipelines(t *testing.T) {
 			{"a receiver that fails gets everything, in order", (*stage).recovered},
 			{"what a receiver refuses is shown", (*stage).rejected},
 			{"a sink that has failed too often rests", (*stage).rested},
+			{"what may have been lost is told again", (*stage).repeated},
+			{"receivers are where users may send to", (*stage).unreachable},
 			{"requests have a scope, and can be watched", (*stage).requested},
 			{"credentials come from Secrets", (*stage).authenticated},
 			{"certificates are checked", (*stage).certified},
@@ -45,6 +48,7 @@ func TestPipelines(t *testing.T) {
 			})
 		}
 	})
+	t.Run("everything is told again from time to time", resync.comes)
 	for _, p := range []play{
 		{"without those rights nothing is told", (*stage).withdrawn},
 		{"the SyncPolicy stops all pipelines", (*stage).governed},
