@@ -100,11 +100,14 @@ func startsJobs(job *v1alpha1.JobSink, path *field.Path) []Permission {
 }
 
 // PipelineSendsNoMore says whether a pipeline sends nothing that it did not send before, to nobody else. Everything counts but what
-// is left out here: when and how often something is sent; that nothing is; and sinks, types and definitions that are taken out.
+// is left out here: when and how often something is sent, unless that is how many Jobs are made; that nothing is; and sinks, types
+// and definitions that are taken out.
 func PipelineSendsNoMore(spec, before *v1alpha1.SyncPipelineSpec) bool {
 	was := before.DeepCopy()
-	was.Mode, was.PollInterval, was.Debounce = spec.Mode, spec.PollInterval, spec.Debounce
-	was.Batch, was.ResyncInterval = spec.Batch, spec.ResyncInterval
+	if !slices.ContainsFunc(spec.Sinks, func(sink v1alpha1.PipelineSink) bool { return sink.Job != nil }) {
+		was.Mode, was.PollInterval, was.Debounce = spec.Mode, spec.PollInterval, spec.Debounce
+		was.Batch, was.ResyncInterval = spec.Batch, spec.ResyncInterval
+	}
 	if spec.Suspend {
 		was.Suspend = true
 	}

@@ -197,10 +197,12 @@ func TestWhatAChangeOfAPipelineTakes(t *testing.T) {
 		{name: "some definitions", to: includes("*.example.com")},
 		{name: "some definitions of all", from: includes("*"), to: includes("*.example.com")},
 		{name: "definitions left out", to: func(s pipelineSpec) { s.CustomResourceDefinitions.Exclude = []string{"*.example.com"} }},
-		{name: "when and how often", to: func(s pipelineSpec) {
+		{name: "when and how often", from: noJobs, to: func(s pipelineSpec) {
+			noJobs(s)
 			s.Mode, s.PollInterval, s.Debounce, s.ResyncInterval = configbutler.PipelineModePoll, minute, minute, minute
 			s.Batch.MaxItems, s.Sinks[0].Retry.Backoff, s.Sinks[0].HTTP.Timeout = ptr.To[int32](7), minute, minute
 		}},
+		{name: "how many Jobs", asks: sendsAll, to: func(s pipelineSpec) { s.Batch.MaxItems = ptr.To[int32](1) }},
 		{name: "nothing"},
 	}
 	for _, tt := range tests {
