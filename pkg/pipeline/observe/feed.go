@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -92,8 +93,17 @@ func (t *taker) itemOf(object *unstructured.Unstructured) (item.Item, bool) {
 	if t.feed.id.kind == item.CustomResourceDefinition {
 		return item.FromCRD(object)
 	}
-	_, made := object.GetLabels()[v1alpha1.LabelPipeline]
-	return item.FromMetadata(t.gvk, object), !made
+	return item.FromMetadata(t.gvk, object), !t.isMade(object)
+}
+
+// isMade says whether a pipeline has made an object. The label says nothing about objects of other types.
+func (t *taker) isMade(object *unstructured.Unstructured) bool {
+	switch t.gvk.GroupKind() {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Kind: "ConfigMap"}:
+		_, made := object.GetLabels()[v1alpha1.LabelPipeline]
+		return made
+	}
+	return false
 }
 
 // takes says whether the pipeline selects an object of the type.

@@ -96,6 +96,19 @@ func TestWhatPipelinesMakeIsNotToldOf(t *testing.T) {
 	}
 }
 
+// Whoever may label an object cannot hide it.
+func TestTheLabelOfAPipelineHidesNothingElse(t *testing.T) {
+	s := newStage(t, widgetType)
+	labelled := object("shop", "w", "1")
+	labelled.SetLabels(map[string]string{v1alpha1.LabelPipeline: "any"})
+	s.server.put(widgets, labelled)
+	s.run()
+	to := newTarget()
+	s.set(shop, instances("widgets"), to)
+	s.listed(shop)
+	to.expect(t, widget("w"))
+}
+
 func TestSelections(t *testing.T) {
 	deployments := typeOf(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "Deployment")
 	otherWidgets := typeOf(schema.GroupVersionResource{Group: "other.io", Version: "v1", Resource: "widgets"}, "Widget")
