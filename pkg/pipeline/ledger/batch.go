@@ -121,7 +121,13 @@ func (l *Ledger) hand(ctx context.Context) (Batch, error) {
 		return Batch{}, err
 	}
 	defer l.endTurn()
-	l.freeze(l.config.MaxItems())
+	maxItems := l.config.MaxItems()
+	if l.thaw(maxItems) {
+		if err := l.write(ctx); err != nil {
+			return Batch{}, err
+		}
+	}
+	l.freeze(maxItems)
 	if err := l.fill(ctx); err != nil {
 		return Batch{}, err
 	}

@@ -34,10 +34,22 @@ func progress(total, done, rejected int) step {
 }
 
 func maxWait(length time.Duration) step { return func(s *stage) { s.maxWait = length } }
+func reconsider(s *stage)               { s.Reconsider() }
 func maxItems(number int) step          { return func(s *stage) { s.maxItems = number } }
 func maxBytes(number int) step          { return func(s *stage) { s.maxBytes = number; s.open() } }
 func debounce(length time.Duration) step {
 	return func(s *stage) { s.debounce = length }
+}
+
+// A run counts what was taken out of a batch that was too large once.
+func TestRunsOfBatchesThatWereTooLarge(t *testing.T) {
+	s := newStage(t)
+	for _, do := range []step{
+		now("a", 1), now("b", 1), batch("+a:1 +b:1"), marks(2), now("b", 2), maxItems(1), batch("+a:1"), progress(2, 0, 0), delivered(),
+		progress(2, 1, 0), batch("+b:2"), delivered(), progress(2, 2, 0), none,
+	} {
+		do(s)
+	}
 }
 
 // repeat does steps so many times.
@@ -65,6 +77,10 @@ func TestDue(t *testing.T) {
 		"never at rest": {
 			repeat(11, changing("a"), none, tick(9*second)), tick(second), up("a", 1), batch("+a:1"), delivered(), none,
 		},
+		"a shorter debounce":       {up("a", 1), debounce(second), reconsider, none, tick(second), batch("+a:1")},
+		"no debounce any more":     {up("a", 1), up("b", 1), tick(second), debounce(0), reconsider, batch("+a:1 +b:1")},
+		"a longer debounce":        {up("a", 1), debounce(time.Minute), reconsider, tick(10 * second), batch("+a:1")},
+		"removals after an edit":   {has("a"), maxWait(second), gone("a"), debounce(time.Minute), reconsider, none, tick(second), batch("-a")},
 		"without debounce":         {debounce(0), up("a", 1), batch("+a:1")},
 		"now":                      {now("a", 1), batch("+a:1")},
 		"now after all":            {up("a", 1), none, now("a", 1), batch("+a:1")},

@@ -62,7 +62,7 @@ func (w *world) live() {
 }
 
 func (w *world) step() error {
-	switch w.random.IntN(12) {
+	switch w.random.IntN(14) {
 	case 0, 1, 2:
 		w.change()
 	case 3:
@@ -80,6 +80,10 @@ func (w *world) step() error {
 		if p := w.Progress("run"); p.Done > p.Total {
 			w.Errorf("progress %+v", p)
 		}
+	case 9:
+		w.maxItems = 1 + w.random.IntN(5)
+	case 10:
+		w.Reconsider()
 	default:
 		return w.tell(true)
 	}
