@@ -24,6 +24,8 @@ type pipe struct {
 	uid  types.UID
 	// spec is the one that is carried out.
 	spec atomic.Pointer[v1alpha1.SyncPipelineSpec]
+	// generation is that of the spec.
+	generation int64
 	// asked says that a turn has been asked for because there is something new to show.
 	asked atomic.Bool
 	// changed asks for one.
@@ -78,7 +80,7 @@ func (c *pipelines) bringSinks(ctx context.Context, p *pipe, of *v1alpha1.SyncPi
 			next = append(next, p.sinks[known])
 			continue
 		}
-		s, err := c.openSink(ctx, p, of, spec)
+		s, err := c.reopenSink(ctx, p, of, spec)
 		if err != nil {
 			for _, other := range opened {
 				other.writer.stop()
@@ -89,6 +91,16 @@ func (c *pipelines) bringSinks(ctx context.Context, p *pipe, of *v1alpha1.SyncPi
 	}
 	p.setSinks(next)
 	return nil
+}
+
+// reopenSink opens a sink, also one that has left and whose rows are still to be removed.
+func (c *pipelines) reopenSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipeline, spec *v1alpha1.PipelineSink) (*sink, error) {
+	if slices.ContainsFunc(p.leaving, func(s *sink) bool { return s.prefix == prefixOf(of, spec) }) {
+		if err := c.dropLeaving(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return c.openSink(ctx, p, of, spec)
 }
 
 // setSinks has others than before, of which those leave that are not among them.

@@ -47,7 +47,7 @@ func (c *pipelines) openSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipe
 	return s, nil
 }
 
-// edit has a sink go on as its spec says now.
+// edit has a sink go on as its spec says now. What it has refused it may take then.
 func (s *sink) edit(spec *v1alpha1.PipelineSink) {
 	if equality.Semantic.DeepEqual(s.spec, *spec) {
 		return
@@ -55,6 +55,7 @@ func (s *sink) edit(spec *v1alpha1.PipelineSink) {
 	s.worker.stop()
 	s.spec = *spec.DeepCopy()
 	s.account.renewed()
+	s.ledger.Expedite()
 }
 
 // engage has the worker of a sink go on, if it does not.

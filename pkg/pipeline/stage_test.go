@@ -120,10 +120,19 @@ func (s *stage) edge() edge {
 	}
 }
 
+var errFull = errors.New("the disk is full")
+
 // breakableKV takes no writes while it is broken.
 type breakableKV struct {
 	clientv3.KV
 	broken atomic.Bool
+}
+
+func (kv *breakableKV) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+	if kv.broken.Load() {
+		return nil, errFull
+	}
+	return kv.KV.Delete(ctx, key, opts...)
 }
 
 func (kv *breakableKV) Txn(ctx context.Context) clientv3.Txn { return breakableTxn{kv.KV.Txn(ctx), kv} }
@@ -139,7 +148,7 @@ func (txn breakableTxn) Then(ops ...clientv3.Op) clientv3.Txn {
 
 func (txn breakableTxn) Commit() (*clientv3.TxnResponse, error) {
 	if txn.kv.broken.Load() {
-		return nil, errors.New("the disk is full")
+		return nil, errFull
 	}
 	return txn.Txn.Commit()
 }

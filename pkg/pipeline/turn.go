@@ -122,6 +122,7 @@ func (t *turn) bring(ctx context.Context) (err error) {
 	if err := t.bringSinks(ctx, t.pipe, t.object); err != nil {
 		return err
 	}
+	t.reconsider()
 	var unknown error
 	t.held, unknown = t.heldBack(ctx)
 	t.isHeld.Store(t.held != (condition.Why{}))
@@ -134,6 +135,18 @@ func (t *turn) bring(ctx context.Context) (err error) {
 		return utilerrors.NewAggregate([]error{unknown, err})
 	}
 	return utilerrors.NewAggregate([]error{unknown, t.dropLeaving(ctx, t.pipe)})
+}
+
+// reconsider has an edit count for what waits already, and tries again whoever has failed.
+func (t *turn) reconsider() {
+	if t.generation == t.object.Generation {
+		return
+	}
+	t.generation = t.object.Generation
+	for _, s := range t.sinks {
+		s.ledger.Reconsider()
+		s.tryNow()
+	}
 }
 
 // deliver has the sinks told.

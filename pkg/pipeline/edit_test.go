@@ -1,0 +1,108 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipeline
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+)
+
+// What waits for an object to come to rest, or for a batch to become full, does so no longer than the spec says by now.
+func TestShorterWaitsCountAtOnce(t *testing.T) {
+	for name, tt := range map[string]struct{ before, edit func(*v1alpha1.SyncPipeline) }{
+		"debounce": {
+			func(p *v1alpha1.SyncPipeline) { p.Spec.Debounce = &metav1.Duration{Duration: 10 * time.Minute} },
+			func(p *v1alpha1.SyncPipeline) { p.Spec.Debounce = &metav1.Duration{} },
+		},
+		"maxWait": {
+			func(p *v1alpha1.SyncPipeline) {
+				p.Spec.Debounce, p.Spec.Batch.MaxWait = &metav1.Duration{}, &metav1.Duration{Duration: 5 * time.Minute}
+			},
+			func(p *v1alpha1.SyncPipeline) { p.Spec.Batch.MaxWait = &metav1.Duration{} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			search := s.receiver()
+			p := inventory(sinkTo("search", search))
+			tt.before(p)
+			s.create(p)
+			s.start()
+			s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, false)
+			s.knows(search, coupons, named("web"), named("worker"))
+			s.ended("request-1")
+			s.cluster.put("two", "web")
+			s.reaches("it waits", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Pending == 1 })
+			edited := s.clock.Now()
+			s.edit("inventory", tt.edit)
+			s.eventually("the new label is told", func() error { return differs(level(search, "web"), "two") })
+			if waited := s.clock.Since(edited); waited > 2*time.Minute {
+				t.Errorf("it waited for %s", waited)
+			}
+		})
+	}
+}
+
+// A batch that is too much for a sink is sent in smaller ones, and a sink that rests is tried again, when the spec is edited.
+func TestBatchesBecomeSmaller(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	search.Always(receivertest.Status(503))
+	p := inventory(sinkTo("search", search))
+	p.Spec.CustomResourceDefinitions.Enabled = ptr.To(false)
+	p.Spec.Sinks[0].Retry.MaxAttempts = ptr.To[int32](1)
+	s.create(p)
+	s.start()
+	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonDeliveryGivenUp)
+	search.Always()
+	before := len(search.Calls())
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Batch.MaxItems = ptr.To[int32](1) })
+	s.knows(search, named("web"), named("worker"))
+	if calls := len(search.Calls()) - before; calls != 2 {
+		t.Errorf("%d calls tell of two objects, one in each", calls)
+	}
+	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
+}
+
+func TestEditedSinkIsSentWhatItRefused(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	search.Always(receivertest.Status(401))
+	s.create(inventory(sinkTo("search", search)))
+	s.start()
+	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonDeliveryRejected)
+	search.Always()
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[0].HTTP.Timeout = &metav1.Duration{Duration: time.Minute} })
+	s.knows(search, coupons, named("web"), named("worker"))
+	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
+}
+
+// A sink that comes back while what it knew cannot be removed knows it or does not, and nothing is removed under it.
+func TestSinkComesBackWhileTheStoreIsFull(t *testing.T) {
+	s := newStage(t)
+	search, elsewhere := s.receiver(), s.receiver()
+	s.told(inventory(sinkTo("search", search)), search)
+	s.kv.broken.Store(true)
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = elsewhere.URL })
+	s.reaches("what it knew cannot be removed", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return strings.Contains(status.LastError, "remove what sink search knew")
+	})
+	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = search.URL })
+	s.pass(5)
+	s.kv.broken.Store(false)
+	s.reaches("it is back", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.ObservedGeneration == 3 && status.Sinks[0].Delivered == 3 && status.LastError == ""
+	})
+	s.stop()
+	s.cluster.remove("worker")
+	s.start()
+	s.knows(search, coupons, named("web"))
+}
