@@ -73,3 +73,43 @@ func TestRunEndsWhoseEndWasWrittenUnheard(t *testing.T) {
 	s.ask("inventory", "request-2", v1alpha1.PipelineScopeAll, true)
 	s.ended("request-2")
 }
+
+// A run ends although a sink of it is no longer there, or is somewhere else.
+func TestRunEndsWithoutASinkThatHasGone(t *testing.T) {
+	for name, edit := range map[string]func(*v1alpha1.SyncPipeline, string){
+		"removed":     func(p *v1alpha1.SyncPipeline, _ string) { p.Spec.Sinks = p.Spec.Sinks[:1] },
+		"readdressed": func(p *v1alpha1.SyncPipeline, url string) { p.Spec.Sinks[1].HTTP.URL = url },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			audit, search, elsewhere := s.receiver(), s.receiver(), s.receiver()
+			s.told(inventory(sinkTo("audit", audit), sinkTo("search", search)), audit, search)
+			search.Always(receivertest.Hang())
+			s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
+			s.reaches("it waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
+				return status.CurrentRun != nil && status.CurrentRun.Sinks[0].Done == 3
+			})
+			s.edit("inventory", func(p *v1alpha1.SyncPipeline) { edit(p, elsewhere.URL) })
+			s.ended("request-1")
+		})
+	}
+}
+
+// The run of a pipeline that has been deleted is none of the next one with its name.
+func TestPipelineIsMadeAnewInARun(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	s.told(inventory(sinkTo("search", search)), search)
+	calls := len(search.Calls())
+	search.Next(receivertest.Hang())
+	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
+	s.eventually("it is on its way", func() error { return atLeast(len(search.Calls()), calls+1) })
+	s.remove("inventory")
+	s.create(inventory(sinkTo("search", search)))
+	status := s.reaches("all is delivered", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return len(status.Sinks) > 0 && status.Sinks[0].Delivered == 3 && status.Pending == 0
+	})
+	if status.CurrentRun != nil || status.LastRun != nil {
+		t.Errorf("%+v", status)
+	}
+}
