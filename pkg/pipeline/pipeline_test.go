@@ -53,7 +53,8 @@ func TestOutage(t *testing.T) {
 		t.Errorf("it says %q", why.Message)
 	}
 	failing := s.reaches("the failure is shown", func(status *v1alpha1.SyncPipelineStatus) bool {
-		return status.Sinks[0].Failures >= 3 && status.Sinks[0].NextAttemptTime != nil && status.Sinks[0].LastError != nil
+		return status.Sinks[0].Failures >= 3 && status.Sinks[0].NextAttemptTime != nil && status.Sinks[0].LastError != nil &&
+			status.Sinks[1].Pending == 0
 	})
 	if failing.Sinks[1].Failures != 0 || failing.Sinks[0].Pending != 3 || failing.Pending != 3 {
 		t.Errorf("%+v", failing.Sinks)
