@@ -53,8 +53,8 @@ func TestPipelines(t *testing.T) {
 		{"without those rights nothing is told", (*stage).withdrawn},
 		{"the SyncPolicy stops all pipelines", (*stage).governed},
 		{"what goes while there is no server is told", (*stage).restarted},
-		{"many definitions travel in calls that can be taken", (*stage).crowded},
 		{"a full run outlives the server", (*stage).interrupted},
+		{"many definitions travel in calls that can be taken", (*stage).crowded},
 	} {
 		t.Run(p.name, func(t *testing.T) { p.scene(s, t) })
 	}

@@ -67,7 +67,7 @@ const widgets = "widgets"
 const definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: %[1]s.%[2]s, labels: {group: %[2]s}}
+metadata: {name: %[1]s.%[2]s}
 spec:
   group: %[2]s
   scope: Namespaced
