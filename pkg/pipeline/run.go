@@ -117,20 +117,21 @@ func (r *run) send() {
 }
 
 // isOver says whether nothing of a run is left to send. A sink that cannot be told keeps no other run from beginning, and holds up no
-// resync of the other sinks: what it is to be told stays with it.
+// resync of the other sinks: what it is to be told stays with it. So does what is left of a resync when somebody asks for something.
 func (t *turn) isOver(r *run) bool {
-	waits := t.someoneWaits(r)
+	asked := slices.ContainsFunc(t.object.Status.PendingRequests, func(p v1alpha1.PendingPipelineRequest) bool { return p.ID != r.told.ID })
+	if asked && r.told.Actor == "" {
+		return true
+	}
+	waits := asked || t.resyncWaits(r)
 	return !slices.ContainsFunc(r.sinks, func(s *sink) bool {
 		progress := s.ledger.Progress(r.told.ID)
 		return slices.Contains(t.sinks, s) && progress.Done < progress.Total && !s.account.isStuck(waits)
 	})
 }
 
-// someoneWaits says whether another run is to begin.
-func (t *turn) someoneWaits(r *run) bool {
-	if slices.ContainsFunc(t.object.Status.PendingRequests, func(p v1alpha1.PendingPipelineRequest) bool { return p.ID != r.told.ID }) {
-		return true
-	}
+// resyncWaits says whether a resync is to begin after a run.
+func (t *turn) resyncWaits(r *run) bool {
 	interval := t.object.Spec.ResyncInterval.Duration
 	return interval > 0 && !r.told.StartedAt.Add(interval).After(t.now)
 }

@@ -141,6 +141,31 @@ func TestRunsPassASinkThatIsDown(t *testing.T) {
 	s.reaches("all is delivered", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Pending == 0 && status.CurrentRun == nil })
 }
 
+// Whoever asks does not wait until everything has been sent again to a sink that takes its time.
+func TestRequestsDoNotWaitForAResync(t *testing.T) {
+	s := newStage(t)
+	search := s.receiver()
+	p := inventory(sinkTo("search", search))
+	p.Spec.ResyncInterval = &metav1.Duration{Duration: time.Hour}
+	s.told(p, search)
+	gate := make(chan struct{})
+	search.Next(receivertest.Gate(gate))
+	s.clock.SetTime(s.clock.Now().Add(time.Hour))
+	s.reaches("it is sent again", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.CurrentRun != nil && status.CurrentRun.Phase == v1alpha1.PipelineRunSending
+	})
+	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, false)
+	resync := s.reaches("the request is taken up", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return status.CurrentRun != nil && status.CurrentRun.ID == "request-1"
+	}).LastRun
+	if resync == nil || resync.Actor != "" || resync.Total != 3 || resync.Done == 3 {
+		t.Errorf("the resync is %+v", resync)
+	}
+	close(gate)
+	s.ended("request-1")
+	s.reaches("all is delivered", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Pending == 0 && status.CurrentRun == nil })
+}
+
 // Everything is sent again when its time has come, and without a request.
 func TestResync(t *testing.T) {
 	s := newStage(t)
