@@ -4,6 +4,7 @@
 package sealing
 
 import (
+	"context"
 	"os"
 	"strings"
 	"syscall"
@@ -38,15 +39,25 @@ func TestReplicas(t *testing.T) {
 	if err := s.StopServer(t.Context(), syscall.SIGKILL, 0); err != nil {
 		t.Fatal(err)
 	}
-	s.kubectl(t, "get", "grc", "main", "-n", "shop")
+	s.readable(t)
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.StopServer(t.Context(), syscall.SIGKILL, 1); err != nil {
 		t.Fatal(err)
 	}
-	s.kubectl(t, "get", "grc", "main", "-n", "shop")
+	s.readable(t)
 	s.acceptPushes(t)
+}
+
+// readable waits until the replica that is left shows what another one has sealed. A request may be on its way to the one that
+// has just been killed.
+func (s *stage) readable(t *testing.T) {
+	t.Helper()
+	eventually(t, "the repository to be read", func(ctx context.Context) error {
+		_, err := s.admin.Run(ctx, "get", "grc", "main", "-n", "shop")
+		return err
+	})
 }
 
 // limitRights starts the servers without their key, what is sealed by it, and the rights of an administrator.
