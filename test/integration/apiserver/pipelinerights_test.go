@@ -106,6 +106,7 @@ func testPipelineOfAnother(t *testing.T, s *stage, lou devcluster.Kubectl, name 
 		"a type":           {"merge", `{"spec": {"instances": {"resources": ["configmaps", "secrets"]}}}`},
 		"what is left out": {"merge", `{"spec": {"instances": {"exclude": []}}}`},
 		"the suspension":   {"merge", `{"spec": {"suspend": false}}`},
+		"how many Jobs":    {"merge", `{"spec": {"batch": {"maxItems": 1}}}`},
 	} {
 		for _, dryRun := range []string{"none", "server"} {
 			_, err := lou.Run(t.Context(), "patch", "syncpipeline", name, "--type="+change.kind, "-p", change.patch, "--dry-run="+dryRun)
@@ -118,7 +119,7 @@ func testPipelineOfAnother(t *testing.T, s *stage, lou devcluster.Kubectl, name 
 		t.Errorf("the pipeline has become %s\nit was %s", after, before)
 	}
 	for what, patch := range map[string]string{
-		"an interval":    `{"spec": {"resyncInterval": "2h"}}`,
+		"a label":        `{"metadata": {"labels": {"team": "search"}}}`,
 		"no definitions": `{"spec": {"customResourceDefinitions": {"enabled": false}}}`,
 	} {
 		if _, err := lou.Run(t.Context(), "patch", "syncpipeline", name, "--type=merge", "-p", patch); err != nil {
