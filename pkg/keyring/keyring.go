@@ -16,17 +16,17 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/sops"
 )
 
 // The Secrets in the server's namespace, and their keys.
 const (
-	PairName        = "slipstream-age"
-	PairKey         = "age.agekey"
-	SeedName        = "slipstream-age-seed"
-	keySeed         = "seed"
-	keyRecipient    = "recipient"
-	annotationOwned = "configbutler.ai/mirror" // "false" keeps an object out of every mirror
+	PairName     = "slipstream-age"
+	PairKey      = "age.agekey"
+	SeedName     = "slipstream-age-seed"
+	keySeed      = "seed"
+	keyRecipient = "recipient"
 )
 
 // Keys are what Secrets are encrypted with.
@@ -130,7 +130,7 @@ func (r *Ring) makeSeed(ctx context.Context) (*corev1.Secret, error) {
 // create makes a Secret that no mirror takes.
 func (r *Ring) create(ctx context.Context, name string, data map[string][]byte) (*corev1.Secret, error) {
 	return r.secrets.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: r.namespace, Annotations: map[string]string{annotationOwned: "false"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: r.namespace, Annotations: map[string]string{v1alpha1.AnnotationMirror: "false"}},
 		Type:       corev1.SecretTypeOpaque, Data: data,
 	}, metav1.CreateOptions{})
 }

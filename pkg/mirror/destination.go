@@ -19,10 +19,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
-// annotationMirror, with the value "false", leaves an object, or all objects of a
-// namespace, out. With the value "true" it asks for an object that the cluster makes.
-const annotationMirror = "configbutler.ai/mirror"
-
 var secretsResource = schema.GroupResource{Resource: "secrets"}
 
 // destination is one GitDestination while it exists: what is to be done for it, what waits
@@ -92,14 +88,14 @@ func (p *destinationPlan) operations(t schema.GroupVersionResource, object *unst
 	if !p.takes(t) || leftOut(object, of) {
 		return 0
 	}
-	if _, made := manifest.ClusterMade(t.GroupResource(), object); made && object.GetAnnotations()[annotationMirror] != "true" {
+	if _, made := manifest.ClusterMade(t.GroupResource(), object); made && object.GetAnnotations()[v1alpha1.AnnotationMirror] != "true" {
 		return 0
 	}
 	return p.selection.operations(t, object.GetNamespace(), labels.Set(object.GetLabels()), of)
 }
 
 func leftOut(object *unstructured.Unstructured, of namespaceLookup) bool {
-	if object.GetAnnotations()[annotationMirror] == "false" {
+	if object.GetAnnotations()[v1alpha1.AnnotationMirror] == "false" {
 		return true
 	}
 	if object.GetNamespace() == "" {

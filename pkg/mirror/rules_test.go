@@ -234,7 +234,7 @@ func TestOperations(t *testing.T) {
 }
 
 func TestMirrorAnnotation(t *testing.T) {
-	out := map[string]string{annotationMirror: "false"}
+	out := map[string]string{v1alpha1.AnnotationMirror: "false"}
 	leave := func(o *unstructured.Unstructured) { o.SetAnnotations(out) }
 	s := newStage(t)
 	s.cluster.put(configMap("a"), "1")
@@ -284,7 +284,9 @@ func TestClusterMadeObjectsCanBeAskedFor(t *testing.T) {
 	s.cluster.put(made, "1")
 	s.cluster.put(configMap("a"), "1")
 	s.holds("main", "clusters/a", is("a"))
-	s.cluster.put(made, "1", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{annotationMirror: "true"}) })
+	s.cluster.put(made, "1", func(o *unstructured.Unstructured) {
+		o.SetAnnotations(map[string]string{v1alpha1.AnnotationMirror: "true"})
+	})
 	s.holds("main", "clusters/a", is("a", "kube-root-ca.crt"))
 	s.cluster.put(made, "1")
 	s.holds("main", "clusters/a", is("a"))

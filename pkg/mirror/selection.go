@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -171,7 +172,7 @@ func matches(selector labels.Selector, namespace *source.Namespace) bool {
 
 // annotated says whether a namespace asks to be left out.
 func annotated(namespace *source.Namespace) bool {
-	return namespace != nil && namespace.Annotations[annotationMirror] == "false"
+	return namespace != nil && namespace.Annotations[v1alpha1.AnnotationMirror] == "false"
 }
 
 // compareResources is the order in which types are listed everywhere.

@@ -14,10 +14,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/sealing"
 )
 
@@ -243,5 +245,18 @@ func TestFileIsReplacedAsAWhole(t *testing.T) {
 	info, err := os.Stat(home.String())
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v (%v), want 0600", info.Mode(), err)
+	}
+}
+
+// Whoever reads a mirror must not get the keys of the store with it.
+func TestSecretIsNotMirrored(t *testing.T) {
+	home := newSecret()
+	ensure(t, home)
+	secret, err := home.Client.Get(t.Context(), sealing.SecretName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secret.Annotations[v1alpha1.AnnotationMirror] != "false" {
+		t.Errorf("the Secret with the keys has the annotations %v", secret.Annotations)
 	}
 }

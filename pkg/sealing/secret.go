@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 const (
@@ -80,7 +82,7 @@ func (s ClusterSecret) Change(ctx context.Context, change func([]byte) ([]byte, 
 func (s ClusterSecret) put(ctx context.Context, secret *corev1.Secret, content []byte) error {
 	if secret == nil {
 		_, err := s.Client.Create(ctx, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: SecretName},
+			ObjectMeta: metav1.ObjectMeta{Name: SecretName, Annotations: map[string]string{v1alpha1.AnnotationMirror: "false"}},
 			Data:       map[string][]byte{secretKey: content},
 		}, metav1.CreateOptions{})
 		return err

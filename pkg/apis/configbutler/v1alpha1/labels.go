@@ -21,6 +21,10 @@ const (
 	LabelSyncType = "configbutler.ai/sync-type"
 )
 
+// AnnotationMirror keeps an object, or all objects of a namespace, out of every mirror if its value is "false". With "true" it lets
+// one in that the cluster has made.
+const AnnotationMirror = "configbutler.ai/mirror"
+
 // AnnotationRequest is the id of the request, in status.pendingRequests of an Environment, that a record was last moved for which
 // another batch had begun.
 const AnnotationRequest = "configbutler.ai/request"
