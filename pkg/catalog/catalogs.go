@@ -126,7 +126,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 		source:    c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events, naming: newNaming(config),
 		author: c.authors.FindSince,
 	}
-	c.streams = source.NewStreams(source.Objects(edge.dynamic), (*watchHandler)(c))
+	c.streams = source.NewStreams(controllerName, source.Objects(edge.dynamic), (*watchHandler)(c))
 	return c, c.listen()
 }
 

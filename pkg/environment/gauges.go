@@ -49,6 +49,7 @@ func (c *environments) measureUntil(ctx context.Context) {
 type numbers struct {
 	ready                                map[metav1.ConditionStatus]int
 	waiting, active, awaiting, conflicts int
+	catalog, dependencies                prompts
 }
 
 // count counts what there is.
@@ -63,6 +64,8 @@ func (c *environments) count() numbers {
 		}
 		out.ready[status]++
 		out.countOpen(c.openOf(e))
+		out.catalog.add(e, v1alpha1.ConditionCatalogUpToDate, e.Status.ChangedWorkloadCount > 0)
+		out.dependencies.add(e, v1alpha1.ConditionDependenciesUpToDate, e.Status.LatestDependencySync != "")
 	}
 	return out
 }
@@ -85,10 +88,41 @@ func (n *numbers) countOpen(records []*v1alpha1.SyncStatus) {
 	}
 }
 
+// prompts are the environments that have something to take.
+type prompts struct {
+	count int
+	// oldest is since when the first of them has.
+	oldest time.Time
+}
+
+// add counts an environment, if it has something to take and its condition does not say that this was put aside.
+func (p *prompts) add(e *v1alpha1.Environment, condition string, has bool) {
+	told := meta.FindStatusCondition(e.Status.Conditions, condition)
+	if !has || told == nil || told.Status != metav1.ConditionFalse ||
+		told.Reason == v1alpha1.ReasonDismissed || told.Reason == v1alpha1.ReasonPinned {
+		return
+	}
+	p.count++
+	if since := told.LastTransitionTime.Time; p.oldest.IsZero() || since.Before(p.oldest) {
+		p.oldest = since
+	}
+}
+
+func (p *prompts) show(about string) {
+	promptsGauge.WithLabelValues(about).Set(float64(p.count))
+	since := 0.0
+	if p.count > 0 {
+		since = float64(p.oldest.Unix())
+	}
+	oldestPrompt.WithLabelValues(about).Set(since)
+}
+
 func setGauges(to numbers) {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
 		environmentsGauge.WithLabelValues(string(status)).Set(float64(to.ready[status]))
 	}
+	to.catalog.show("catalog")
+	to.dependencies.show("dependencies")
 	waitingGauge.Set(float64(to.waiting))
 	activeGauge.Set(float64(to.active))
 	awaitingGauge.WithLabelValues(string(v1alpha1.SyncStateManualIntervention)).Set(float64(to.awaiting))

@@ -29,6 +29,10 @@ var (
 	environmentsGauge = newGaugeVec("environments", "Environments, by the status of their condition Ready: True, False or Unknown.", "ready")
 	awaitingGauge     = newGaugeVec("environment_records_awaiting",
 		"SyncStatuses of environments that are there which need someone, by state: ManualIntervention or Conflicted.", "state")
+	promptsGauge = newGaugeVec("environment_prompts",
+		"Environments that have something to take which nobody has taken or dismissed, by what it is about: catalog or dependencies.", "about")
+	oldestPrompt = newGaugeVec("environment_oldest_prompt_timestamp_seconds",
+		"Since when the first of them has, in seconds since 1970. 0 when there is none.", "about")
 	waitingGauge = newGauge("environment_syncs_waiting", "Runs of environments' syncs that wait in line, because of maxSyncsPerMinute or how many go on.")
 	activeGauge  = newGauge("environment_syncs_active", "Runs of environments' syncs that go on.")
 )
@@ -47,7 +51,7 @@ func newGaugeVec(name, help, label string) *metrics.GaugeVec {
 }
 
 func init() {
-	legacyregistry.MustRegister(syncs, syncSeconds, unrecorded, indexDifferences, environmentsGauge, awaitingGauge, waitingGauge, activeGauge)
+	legacyregistry.MustRegister(syncs, syncSeconds, unrecorded, indexDifferences, environmentsGauge, awaitingGauge, promptsGauge, oldestPrompt, waitingGauge, activeGauge)
 	// What counts from 0 has its first time counted as an increase.
 	for _, of := range []v1alpha1.SyncType{v1alpha1.SyncTypeEnvironment, v1alpha1.SyncTypeDependency} {
 		for _, state := range []v1alpha1.SyncState{v1alpha1.SyncStateCompleted, v1alpha1.SyncStateFailed} {

@@ -59,6 +59,8 @@ type Change struct {
 	ResourceVersion string             `json:"resourceVersion,omitempty"`
 	// Sealing tells how the content is encrypted; empty: it is not.
 	Sealing string `json:"sealing,omitempty"`
+	// seen is when this process saw the change; zero in a row that was read from the store.
+	seen time.Time
 	// Time is when the change was seen, to the second in Git.
 	Time   time.Time          `json:"time"`
 	Author attribution.Author `json:"author,omitzero"`

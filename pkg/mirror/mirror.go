@@ -140,7 +140,7 @@ func newMirror(config Config) (*mirror, error) {
 		standing: standing, resolver: &Resolver{Catalogue: m.catalogue, Policy: config.Policy}, of: map[types.UID]judgement{},
 	}
 	objects := source.Objects(clients.Dynamic)
-	m.streams = source.NewStreams(objects, (*watchHandler)(m))
+	m.streams = source.NewStreams(controllerName, objects, (*watchHandler)(m))
 	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config)}
 	m.services = &branchServices{
 		pushes: &pushLog{table: config.Store.Table("pushes")}, landings: config.Landings, lister: source.NewLister(objects),
@@ -217,6 +217,7 @@ func (m *mirror) run(ctx context.Context) error {
 	group.StartWithContext(ctx, m.repairs.run)
 	group.StartWithContext(ctx, m.encryption.run)
 	group.StartWithContext(ctx, m.publishUntil)
+	group.StartWithContext(ctx, m.measureUntil)
 	group.StartWithContext(ctx, m.takeDeposits)
 	group.StartWithContext(ctx, m.recheckUntil)
 	m.planUntil(ctx, &group)
@@ -346,6 +347,7 @@ func (m *mirror) outboxEvents() OutboxEvents {
 		},
 		Blocked: func(err error) {
 			m.blocked.Store(&err)
+			outboxBlocked.Set(oneIf(err != nil))
 			signal(m.publish)
 		},
 	}

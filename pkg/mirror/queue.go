@@ -36,7 +36,8 @@ type pendingChange struct {
 type queuedRow struct {
 	sequence uint64
 	bytes    int
-	time     time.Time
+	// time is when the change was seen.
+	time time.Time
 }
 
 func newQueue() *queue { return &queue{latest: map[string]pendingChange{}} }
@@ -74,14 +75,18 @@ func (q *queue) durable(row Row) {
 	if row.Sequence <= q.left {
 		return
 	}
-	q.rows = append(q.rows, queuedRow{sequence: row.Sequence, bytes: len(row.Change.Content), time: row.Change.Time})
+	seen := row.Change.seen
+	if seen.IsZero() {
+		seen = row.Change.Time
+	}
+	q.rows = append(q.rows, queuedRow{sequence: row.Sequence, bytes: len(row.Change.Content), time: seen})
 	q.bytes += len(row.Change.Content)
 }
 
-// removed notes the oldest rows, which left the outbox.
-func (q *queue) removed(rows []Row) {
+// removed notes the oldest rows, which left the outbox, and returns when what left was seen.
+func (q *queue) removed(rows []Row) (seen []time.Time) {
 	if len(rows) == 0 {
-		return
+		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,9 +97,11 @@ func (q *queue) removed(rows []Row) {
 		q.left = max(q.left, row.Sequence)
 	}
 	for len(q.rows) > 0 && q.rows[0].sequence <= q.left {
+		seen = append(seen, q.rows[0].time)
 		q.bytes -= q.rows[0].bytes
 		q.rows = q.rows[1:]
 	}
+	return seen
 }
 
 // counted returns the last sequence of the rows that can be pushed.

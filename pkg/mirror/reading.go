@@ -260,6 +260,8 @@ func (w *worker) forget(ctx context.Context, d *destination, rows []Row) error {
 	if err := w.services.outbox.Remove(ctx, rows); err != nil {
 		return err
 	}
-	d.queue.removed(rows)
+	for _, seen := range d.queue.removed(rows) {
+		pushSeconds.Observe(time.Since(seen).Seconds())
+	}
 	return nil
 }

@@ -84,6 +84,7 @@ func (r *router) changed(ctx context.Context, w source.Watch, change source.Chan
 	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: w.Resource, Object: change.Object}
 	r.authors.joiner.Observe(event)
 	if len(r.takers(w.Resource)) == 0 {
+		eventsIgnored.WithLabelValues(notSelected).Inc()
 		return
 	}
 	object, err := render(w.Resource, change.Object, change.Operation != source.Delete)
@@ -93,8 +94,10 @@ func (r *router) changed(ctx context.Context, w source.Watch, change source.Chan
 	}
 	a := &arrival{resource: w.Resource, change: change, object: object, seen: time.Now()}
 	if !r.authors.waiting(object.object) && !r.wanted(ctx, a) {
+		eventsIgnored.WithLabelValues(unchanged).Inc()
 		return
 	}
+	eventsMapped.Inc()
 	event.Content = r.authors.content(object.content)
 	// An error says that the watch is stopping; what takes its place compares everything.
 	_ = r.authors.joiner.Submit(ctx, event, func(ctx context.Context, author attribution.Author) { r.deliver(ctx, a, author) })
@@ -162,7 +165,7 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (Change, 
 	}
 	next := Change{
 		Destination: d.key, UID: d.uid, Path: object.path, Object: object.object,
-		ResourceVersion: object.revision, Time: a.seen.Truncate(time.Second),
+		ResourceVersion: object.revision, Time: a.seen.Truncate(time.Second), seen: a.seen,
 	}
 	if ops == 0 || a.change.Operation == source.Delete {
 		next.Operation = v1alpha1.OperationDelete

@@ -358,7 +358,7 @@ func (w *worker) due(members []member) time.Time {
 
 // report shows an error in the records of all destinations of the branch.
 func (w *worker) report(err error) {
-	pushRetries.Inc()
+	countRetry(err)
 	for _, m := range w.members() {
 		m.record.failed(err)
 		m.failDeposits(err)

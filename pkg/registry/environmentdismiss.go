@@ -54,6 +54,7 @@ func (r *environmentRequests) carryOutDismissal(ctx context.Context, name string
 	}); err != nil {
 		return err
 	}
+	countDismissal(dryRun)
 	request.Status = dismissal(offer, record, dryRun)
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -176,8 +177,15 @@ func TestDismissalsAreCounted(t *testing.T) {
 			})
 			capped(t, storage, 2)
 			record := prompts(t, storage)
+			before := dismissals(t)
+			if err := dismiss(as(t, "jane"), storage, record.Name, metav1.DryRunAll); err != nil || dismissals(t) != before {
+				t.Errorf("%v, or what was only tried is counted", err)
+			}
 			if err := dismiss(as(t, "jane"), storage, record.Name); err != nil {
 				t.Fatal(err)
+			}
+			if dismissals(t) == before {
+				t.Error("the metric does not count it")
 			}
 			if after := storedEnvironment(t, storage).Status; after.Dismissals != 2 || after.LatestDependencySync != "" {
 				t.Errorf("stored %+v", after)
@@ -189,13 +197,13 @@ func TestDismissalsAreCounted(t *testing.T) {
 			if err := editEnvironment(in(t), storage, "environments/status", func(e envt) { e.Status.LatestDependencySync = second.Name }); err != nil {
 				t.Fatal(err)
 			}
-			before := storedEnvironment(t, storage)
+			stored := storedEnvironment(t, storage)
 			for _, dryRun := range [][]string{{metav1.DryRunAll}, nil} {
 				if err := dismiss(as(t, "jane"), storage, second.Name, dryRun...); !apierrors.IsConflict(err) || !strings.HasSuffix(err.Error(), refusal) {
 					t.Errorf("%v, want %s", err, refusal)
 				}
 			}
-			unchanged(t, storage, before)
+			unchanged(t, storage, stored)
 			if after := storedRecord(t, storage, second.Name); after.ResourceVersion != second.ResourceVersion {
 				t.Errorf("the record has changed: %+v", after)
 			}
@@ -205,6 +213,22 @@ func TestDismissalsAreCounted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// dismissals is what the metric counts.
+func dismissals(t *testing.T) float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "slipstream_dismissals_total" {
+			return family.Metric[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatal("there is no such metric")
+	return 0
 }
 
 // undismissed asks for what was dismissed.

@@ -47,6 +47,9 @@ func (r *recordRequests) carryOutDismissal(ctx context.Context, name string, req
 	if err != nil {
 		return err
 	}
+	if !already {
+		countDismissal(dryRun)
+	}
 	message := "Dismissed; nothing else has changed"
 	switch {
 	case already:

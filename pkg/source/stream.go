@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics"
 )
 
 // requestTimeout bounds one request that is not a watch; it is the API server's own default.
@@ -26,15 +27,20 @@ const requestTimeout = time.Minute
 // bookmarks, timeouts, retries and backoff. It wants to list before it watches: here that is a list of one object,
 // which proves that the type is there and may be read, and whose resourceVersion is a safe start for the watch.
 type stream struct {
-	watch   Watch
-	reader  Reader
-	handler Handler
+	// controller is whose stream it is, for the metrics.
+	controller string
+	watch      Watch
+	reader     Reader
+	handler    Handler
+	received   metrics.CounterMetric
 
 	mutex sync.Mutex
 	// position is up to where everything has been delivered; empty before the first start.
 	position string
 	// expired says that the server cannot go on from position.
 	expired bool
+	// heard is when the watch last brought anything, or was opened.
+	heard time.Time
 
 	// stateMutex keeps the calls of Handler.State in order, and from coming after the end.
 	stateMutex sync.Mutex
@@ -44,13 +50,18 @@ type stream struct {
 	ended    bool
 }
 
-func newStream(watch Watch, reader Reader, handler Handler) *stream {
-	return &stream{watch: watch, reader: reader, handler: handler}
+func newStream(controller string, watch Watch, reader Reader, handler Handler) *stream {
+	return &stream{
+		controller: controller, watch: watch, reader: reader, handler: handler,
+		received: eventsReceived.WithLabelValues(controller), heard: time.Now(),
+	}
 }
 
 // run returns when ctx ends, after the last call of the handler.
 func (s *stream) run(ctx context.Context) {
 	defer s.end()
+	running.add(s)
+	defer running.remove(s)
 	listWatch := headOnly{&cache.ListWatch{ListWithContextFunc: s.head, WatchFuncWithContext: s.open}}
 	// With the jitter that comes on top, pauses are between 0.5 and 30 seconds.
 	backoff := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 20 * time.Second}
@@ -126,12 +137,28 @@ func (s *stream) open(ctx context.Context, options metav1.ListOptions) (watch.In
 		return nil, err
 	}
 	s.report(nil)
+	s.hear()
 	return newRelayedWatch(ctx, opened, func(event watch.Event) watch.Event {
 		if event.Type == watch.Error {
 			s.failed(ctx, apierrors.FromObject(event.Object))
+			return event
 		}
+		s.hear()
 		return event
 	}), nil
+}
+
+// hear notes that the watch is alive.
+func (s *stream) hear() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.heard = time.Now()
+}
+
+func (s *stream) lastHeard() time.Time {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.heard
 }
 
 // failed takes note of an error. Expired is not a failure: the stream starts again at once, with Listed.
@@ -157,6 +184,13 @@ func (s *stream) report(failure error) {
 	s.handler.State(s.watch, failure)
 }
 
+// state says whether the watch is open, or failing; it is neither before the first attempt has ended.
+func (s *stream) state() (open, failing bool) {
+	s.stateMutex.Lock()
+	defer s.stateMutex.Unlock()
+	return s.reported && s.failure == nil, s.reported && s.failure != nil
+}
+
 func sameState(a, b error) bool {
 	return (a == nil) == (b == nil) && apierrors.ReasonForError(a) == apierrors.ReasonForError(b)
 }
@@ -178,6 +212,7 @@ func (s *stream) store(ctx context.Context) *forwarder {
 		},
 		changed: func(change Change) {
 			resourceVersion := change.Object.GetResourceVersion()
+			s.received.Inc()
 			s.handler.Changed(ctx, s.watch, change)
 			s.setPosition(resourceVersion)
 		},

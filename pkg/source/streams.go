@@ -78,10 +78,11 @@ type Handler interface {
 
 // Streams runs one stream per Watch for everybody who needs it.
 type Streams struct {
-	reader   Reader
-	handler  Handler
-	requests chan setRequest
-	stopped  chan struct{}
+	controller string
+	reader     Reader
+	handler    Handler
+	requests   chan setRequest
+	stopped    chan struct{}
 }
 
 type setRequest struct {
@@ -89,9 +90,12 @@ type setRequest struct {
 	done    chan struct{}
 }
 
-// NewStreams returns streams of what the reader reads, which start with Run.
-func NewStreams(reader Reader, handler Handler) *Streams {
-	return &Streams{reader: reader, handler: handler, requests: make(chan setRequest), stopped: make(chan struct{})}
+// NewStreams returns streams of what the reader reads, which start with Run. Metrics tell of them by the name of the
+// controller.
+func NewStreams(controller string, reader Reader, handler Handler) *Streams {
+	return &Streams{
+		controller: controller, reader: reader, handler: handler, requests: make(chan setRequest), stopped: make(chan struct{}),
+	}
 }
 
 // Run runs streams as Set asks for until ctx ends, and returns when all have made their last call. It is called once.
@@ -182,7 +186,7 @@ func (s *Streams) apply(ctx context.Context, running map[Watch]*runningStream, w
 func (s *Streams) start(ctx context.Context, watch Watch) *runningStream {
 	ctx, cancel := context.WithCancel(ctx)
 	running := &runningStream{cancel: cancel, done: make(chan struct{})}
-	stream := newStream(watch, s.reader, s.handler)
+	stream := newStream(s.controller, watch, s.reader, s.handler)
 	go func() {
 		defer close(running.done)
 		defer cancel()

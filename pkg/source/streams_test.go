@@ -97,7 +97,7 @@ func (r *recorder) expect(t *testing.T, want ...string) {
 
 func runStreams(t *testing.T, reader source.Reader, handler source.Handler) *source.Streams {
 	t.Helper()
-	streams := source.NewStreams(reader, handler)
+	streams := source.NewStreams("test", reader, handler)
 	run(t, streams.Run)
 	return streams
 }
@@ -293,7 +293,7 @@ func TestABlockingHandlerLosesNothing(t *testing.T) {
 
 func TestSetAfterRunHasEnded(t *testing.T) {
 	_, config := newAPIServer(t)
-	streams := source.NewStreams(objects(t, config), &recorder{})
+	streams := source.NewStreams("test", objects(t, config), &recorder{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := streams.Set(ctx, nil); !errors.Is(err, context.Canceled) {

@@ -46,4 +46,18 @@ var (
 	}, []string{"endpoint", "reason"})
 )
 
-func init() { legacyregistry.MustRegister(auditEvents, admissionReviews, refusals) }
+func init() {
+	legacyregistry.MustRegister(auditEvents, admissionReviews, refusals)
+	// What counts from 0 has its first time counted as an increase.
+	for _, outcome := range []string{recorded, ignored, unreadable, failed} {
+		auditEvents.WithLabelValues(outcome)
+	}
+	for _, outcome := range []string{recorded, ignored, unreadable, dropped} {
+		admissionReviews.WithLabelValues(outcome)
+	}
+	for _, endpoint := range []string{auditEndpoint, admissionEndpoint, webhookEndpoint} {
+		for _, reason := range []string{unauthenticated, unauthorized} {
+			refusals.WithLabelValues(endpoint, reason)
+		}
+	}
+}

@@ -134,7 +134,7 @@ func New(config Config) *Detector {
 	objects := source.Objects(config.Source)
 	d.reader = &reader{client: config.Source, lister: source.NewLister(objects), hasher: config.Hasher, index: config.Index}
 	d.keeper = newKeeper(config, d.authors)
-	d.streams = source.NewStreams(objects, (*watchHandler)(d))
+	d.streams = source.NewStreams(controllerName, objects, (*watchHandler)(d))
 	return d
 }
 

@@ -86,7 +86,7 @@ func New(config Config) *Observer {
 }
 
 func (o *Observer) newSide(kind item.Kind, reader source.Reader) *side {
-	return &side{streams: source.NewStreams(reader, watchHandler{o, kind}), lister: source.NewLister(reader)}
+	return &side{streams: source.NewStreams("pipeline", reader, watchHandler{o, kind}), lister: source.NewLister(reader)}
 }
 
 // Run observes until ctx ends. It is called once; when it has returned, no Target is told anything.

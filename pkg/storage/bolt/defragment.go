@@ -98,7 +98,7 @@ func (e *Engine) checkSpace() error {
 		return err
 	}
 	folder := filepath.Dir(e.Path())
-	free, err := freeSpace(folder)
+	free, _, err := volumeOf(folder)
 	if err != nil {
 		return fmt.Errorf("looking for space in %s: %w", folder, err)
 	}

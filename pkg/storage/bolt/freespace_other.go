@@ -7,5 +7,5 @@ package bolt
 
 import "math"
 
-// freeSpace leaves it to the writes to find out.
-func freeSpace(string) (int64, error) { return math.MaxInt64, nil }
+// volumeOf leaves it to the writes to find out.
+func volumeOf(string) (free, size int64, err error) { return math.MaxInt64, math.MaxInt64, nil }

@@ -4,12 +4,16 @@
 package bolt
 
 import (
+	"path/filepath"
+
 	"k8s.io/component-base/metrics"
 )
 
 var (
 	sizeDesc       = newDesc("size_bytes", "Size of the file.")
 	freeDesc       = newDesc("free_bytes", "Part of the file that holds nothing and is used again.")
+	volumeFreeDesc = newDesc("volume_free_bytes", "Space that is left on the volume of the file.")
+	volumeSizeDesc = newDesc("volume_size_bytes", "Size of the volume of the file.")
 	keysDesc       = newDesc("keys", "Keys that exist.")
 	leasesDesc     = newDesc("leases", "Leases that have not run out.")
 	revisionDesc   = newDesc("revision", "Revision of the last change.")
@@ -39,7 +43,9 @@ func NewCollector(engines ...*Engine) metrics.StableCollector {
 
 // DescribeWithStability names the metrics.
 func (c *collector) DescribeWithStability(descs chan<- *metrics.Desc) {
-	for _, desc := range []*metrics.Desc{sizeDesc, freeDesc, keysDesc, leasesDesc, revisionDesc, compactDesc, watchersDesc, watcherLagDesc} {
+	for _, desc := range []*metrics.Desc{
+		sizeDesc, freeDesc, volumeFreeDesc, volumeSizeDesc, keysDesc, leasesDesc, revisionDesc, compactDesc, watchersDesc, watcherLagDesc,
+	} {
 		descs <- desc
 	}
 }
@@ -71,6 +77,10 @@ func (e *Engine) measure(report func(desc *metrics.Desc, value int64)) {
 	watchers, slowest := e.watches.slowest(head)
 	report(sizeDesc, total)
 	report(freeDesc, total-used)
+	if free, size, err := volumeOf(filepath.Dir(e.Path())); err == nil {
+		report(volumeFreeDesc, free)
+		report(volumeSizeDesc, size)
+	}
 	report(keysDesc, keys)
 	report(leasesDesc, int64(e.leases.size()))
 	report(revisionDesc, head)

@@ -88,6 +88,9 @@ func TestGaugesFollowTheStore(t *testing.T) {
 	if size, free := values["size_bytes"], values["free_bytes"]; size < 5<<16 || free <= 0 || free >= size {
 		t.Errorf("%v of %v bytes are free", free, size)
 	}
+	if size, free := values["volume_size_bytes"], values["volume_free_bytes"]; size < values["size_bytes"] || free <= 0 || free > size {
+		t.Errorf("%v of %v bytes of the volume are free", free, size)
+	}
 }
 
 func TestGaugesShowTheSlowestWatch(t *testing.T) {

@@ -100,7 +100,7 @@ func newObserver() *observer {
 
 func runStreams(t *testing.T, client dynamic.Interface, handler source.Handler) *source.Streams {
 	t.Helper()
-	streams := source.NewStreams(source.Objects(client), handler)
+	streams := source.NewStreams("test", source.Objects(client), handler)
 	run(t, streams.Run)
 	return streams
 }

@@ -1,0 +1,77 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// measurePeriod is how old the gauges are at most. It is shorter than what metrics are usually read in.
+const measurePeriod = 5 * time.Second
+
+// measureUntil keeps the gauges until ctx ends. Afterwards they are 0: whoever leads next tells.
+func (m *mirror) measureUntil(ctx context.Context) {
+	defer func() {
+		setReady(nil)
+		oldestChange.Set(0)
+		outboxBlocked.Set(0)
+	}()
+	ticker := time.NewTicker(measurePeriod)
+	defer ticker.Stop()
+	for {
+		setReady(m.countReady())
+		oldestChange.Set(m.oldest())
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// oldest is when the oldest change was seen that waits and may be pushed, in seconds since 1970; 0 when there is none.
+func (m *mirror) oldest() float64 {
+	var oldest time.Time
+	for _, d := range m.allDestinations() {
+		seen := d.queue.backlog().oldest
+		if p := d.plan.Load(); p == nil || p.object.Spec.Suspend || seen.IsZero() {
+			continue
+		}
+		if oldest.IsZero() || seen.Before(oldest) {
+			oldest = seen
+		}
+	}
+	if oldest.IsZero() {
+		return 0
+	}
+	return float64(oldest.UnixMilli()) / 1000
+}
+
+// countReady counts the destinations by the status of their condition Ready.
+func (m *mirror) countReady() map[metav1.ConditionStatus]int {
+	// A list of what an informer has does not fail.
+	all, _ := m.informers.Configbutler().V1alpha1().GitDestinations().Lister().List(labels.Everything())
+	counts := map[metav1.ConditionStatus]int{}
+	for _, destination := range all {
+		status := metav1.ConditionUnknown
+		if ready := meta.FindStatusCondition(destination.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+			status = ready.Status
+		}
+		counts[status]++
+	}
+	return counts
+}
+
+func setReady(counts map[metav1.ConditionStatus]int) {
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
+		destinationsGauge.WithLabelValues(string(status)).Set(float64(counts[status]))
+	}
+}
