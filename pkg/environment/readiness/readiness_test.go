@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -240,5 +241,22 @@ func TestWhatIsNotKnown(t *testing.T) {
 		count, troubles := s.watcher.Of(s.environment)
 		return count == nil && len(troubles) == 1 && strings.HasPrefix(troubles[0], "the server cannot list jobs.batch: ") &&
 			strings.HasSuffix(troubles[0], "it must not")
+	})
+}
+
+// A server that has no environments may be without the right to list workloads.
+func TestNothingIsWatchedForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.run()
+		synctest.Wait()
+		if actions := s.cluster.Actions(); len(actions) > 0 {
+			t.Errorf("nobody has asked for an environment, and the cluster is asked for %v", actions)
+		}
+		s.watcher.Of(s.environment)
+		synctest.Wait()
+		if len(s.cluster.Actions()) == 0 {
+			t.Error("an environment has been asked for, and the cluster is asked for nothing")
+		}
 	})
 }

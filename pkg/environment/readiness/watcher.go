@@ -25,6 +25,8 @@ import (
 type Watcher struct {
 	types   []*watchedType
 	changes *changes
+	// needed is closed when an environment is asked for. A server without environments may be without the right to watch.
+	needed chan struct{}
 
 	mu sync.Mutex
 	// known says that all workloads are known; asked are the environments that were asked for before.
@@ -44,12 +46,14 @@ type Config struct {
 	Clock clock.Clock
 }
 
-// New returns a Watcher that knows nothing until Run.
+// New returns a Watcher that knows nothing until Run, and until an environment is asked for.
 func New(config Config) (*Watcher, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	w := &Watcher{changes: newChanges(config.Clock, config.Changed), asked: sets.New[types.NamespacedName]()}
+	w := &Watcher{
+		changes: newChanges(config.Clock, config.Changed), needed: make(chan struct{}), asked: sets.New[types.NamespacedName](),
+	}
 	for _, resource := range v1alpha1.WorkloadResources() {
 		watched, err := w.watch(config.Client, resource.WithVersion("v1"))
 		if err != nil {
@@ -60,8 +64,13 @@ func New(config Config) (*Watcher, error) {
 	return w, nil
 }
 
-// Run follows workloads, and tells of changes, until ctx ends.
+// Run follows workloads as soon as an environment is asked for, and tells of changes, until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
+	select {
+	case <-w.needed:
+	case <-ctx.Done():
+		return
+	}
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, of := range w.types {
@@ -93,6 +102,9 @@ func (w *Watcher) knows(e *v1alpha1.Environment) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.known {
+		if w.asked.Len() == 0 {
+			close(w.needed)
+		}
 		w.asked.Insert(types.NamespacedName{Namespace: e.Namespace, Name: e.Name})
 	}
 	return w.known
