@@ -38,12 +38,15 @@ func grownStage(t *testing.T) (s *stage, records []string) {
 	return s, []string{first, "shop 2 AutoApplied Changed api (1)", "shop 3 Applied by adam Changed api Removed worker (2)"}
 }
 
-// offers expects the images that a catalog offers.
+// offers expects the images that a catalog offers. What is not offered any more goes after the status has said so.
 func (s *stage) offers(want map[string]string) {
 	s.Helper()
-	if got := s.images("shop"); !maps.Equal(got, want) {
-		s.Errorf("the catalog offers %v, want %v", got, want)
-	}
+	s.eventually("the workloads that it offers", func() error {
+		if got := s.images("shop"); !maps.Equal(got, want) {
+			return fmt.Errorf("the catalog offers %v, want %v", got, want)
+		}
+		return nil
+	})
 }
 
 func TestRevisionsAreToldToOthers(t *testing.T) {
