@@ -36,3 +36,13 @@ func asksForAuthority(metadata map[string]any) bool {
 	}
 	return false
 }
+
+// AuthorityIsInjected tells whether annotations ask a controller for the caBundle of an object.
+func AuthorityIsInjected(annotations map[string]string) bool {
+	for _, key := range authorityInjections {
+		if annotations[key] != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -6,6 +6,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
@@ -27,6 +28,9 @@ import (
 func assemble(
 	ctx context.Context, opts *options.Options, config *apiserver.Config, stores *stores,
 ) (*apiserver.Server, error) {
+	if err := reachCluster(ctx, opts); err != nil {
+		return nil, err
+	}
 	keeper, err := openSealing(ctx, opts, stores, &config.Generic.Config)
 	if err != nil {
 		return nil, err
@@ -45,6 +49,10 @@ func assemble(
 			callerrights.NewInitializer(rules, references), placement.NewInitializer(opts.Namespace, references),
 		}, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	certificates, err := openServing(ctx, opts, config.Generic)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +89,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	running, err := loop.New(lease, append(runners, keeper)...)
+	running, err := loop.New(lease, slices.Concat(runners, certificates, []loop.Runner{keeper})...)
 	if err != nil {
 		return nil, err
 	}

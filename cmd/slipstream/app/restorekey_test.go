@@ -97,6 +97,7 @@ func sealAs(t *testing.T, opts *options.Options, name string) {
 func TestRestoreLooksAtTheKey(t *testing.T) {
 	const own = "" // The server's own configuration.
 	mine, other, both := configurationOf(t, "mine"), configurationOf(t, "other"), configurationOf(t, "mine", "other")
+	kept := filepath.Join(seal(t, own), sealing.FileName) // A copy of the server's own, in another place.
 	tests := []struct {
 		name string
 		// saved and present seal what is backed up, and what the directory holds; present is empty for no directory.
@@ -115,6 +116,7 @@ func TestRestoreLooksAtTheKey(t *testing.T) {
 		{name: "the key in the backup, over another one", saved: []string{own}, present: []string{own}, withKey: true},
 		{name: "the key in the backup, into nothing", saved: []string{own}, withKey: true},
 		{name: "a configuration of the user's", saved: []string{mine}, present: []string{mine}, configuration: mine},
+		{name: "the server's own, kept apart", saved: []string{kept}, present: []string{own}, configuration: kept},
 		{name: "a configuration of the user's that has more", saved: []string{mine}, present: []string{other}, configuration: both},
 		{name: "a configuration of the user's without the key", saved: []string{mine}, present: []string{other}, configuration: other, refused: []string{
 			`secretbox "mine"`, "add the key that is missing to " + other,

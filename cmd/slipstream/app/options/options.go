@@ -57,6 +57,7 @@ const (
 type Options struct {
 	Recommended    *genericoptions.RecommendedOptions
 	Server         *genericoptions.ServerRunOptions
+	Serving        *ServingOptions
 	Storage        *StorageOptions
 	Git            *GitOptions
 	Mirror         *MirrorOptions
@@ -98,6 +99,7 @@ func New(codecs serializer.CodecFactory) *Options {
 	return &Options{
 		Recommended: recommended,
 		Server:      server,
+		Serving:     newServingOptions(),
 		Storage:     newStorageOptions(recommended.Etcd),
 		Git:         &GitOptions{},
 		Mirror:      newMirrorOptions(),
@@ -155,6 +157,7 @@ func (o *Options) Flags() (flags cliflag.NamedFlagSets) {
 	leaderoptions.BindLeaderElectionFlags(&o.LeaderElection, controllers)
 	o.Recommended.CoreAPI.AddFlags(flags.FlagSet("cluster"))
 	o.Recommended.SecureServing.AddFlags(flags.FlagSet("secure serving"))
+	o.Serving.addFlags(flags.FlagSet("secure serving"))
 	o.Recommended.Authentication.AddFlags(flags.FlagSet("authentication"))
 	o.Recommended.Authorization.AddFlags(flags.FlagSet("authorization"))
 	o.Recommended.Audit.AddFlags(flags.FlagSet("auditing"))
@@ -191,6 +194,9 @@ func (o *Options) Complete() error {
 	if o.LeaderElection.ResourceNamespace == "" {
 		o.LeaderElection.ResourceNamespace = o.Namespace
 	}
+	if o.Serving.AuthoritySecret != "" {
+		return nil
+	}
 	hosts := []string{leaseName + "." + o.Namespace + ".svc"}
 	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", hosts, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return fmt.Errorf("generating a serving certificate: %w", err)
@@ -204,6 +210,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Storage.validate()...)
 	errs = append(errs, o.validateRecommended()...)
 	errs = append(errs, o.Server.Validate()...)
+	errs = append(errs, o.Serving.validate(o.Recommended.SecureServing.ServerCert.CertKey)...)
 	errs = append(errs, o.Git.validate()...)
 	errs = append(errs, o.Mirror.validate()...)
 	errs = append(errs, o.Attribution.validate()...)

@@ -109,6 +109,35 @@ func TestValidate(t *testing.T) {
 			name: "batches of nothing", arguments: []string{"--git-batch-max-files=0", "--workers-max-global=-1"},
 			wants: []string{"--git-batch-max-files=0 must be at least 1", "--workers-max-global=-1 must be at least 1"},
 		},
+		{name: "an authority of the server's own", arguments: []string{"--serving-authority-secret=slipstream-ca", "--serving-service=slipstream"}},
+		{
+			name: "an authority that lives too short", arguments: []string{
+				"--serving-authority-secret=slipstream-ca", "--serving-certificate-duration=1h", "--serving-authority-duration=2h",
+			},
+			wants: []string{"--serving-authority-duration=2h0m0s must be at least three times --serving-certificate-duration=1h0m0s"},
+		},
+		{
+			name: "certificates that live too short", arguments: []string{"--serving-authority-secret=Not/One", "--serving-certificate-duration=1s"},
+			wants: []string{"--serving-certificate-duration=1s must be at least 30s", `--serving-authority-secret="Not/One" is not a name of a Secret`},
+		},
+		{
+			name:      "two authorities",
+			arguments: []string{"--serving-authority-secret=slipstream-ca", "--serving-authority-file=" + os.DevNull},
+			wants:     []string{"--serving-authority-secret and --serving-authority-file exclude each other", "--serving-authority-file must be a file of certificates"},
+		},
+		{
+			name:      "an authority of the server's own and a file",
+			arguments: []string{"--serving-authority-secret=slipstream-ca", "--tls-cert-file=/a.crt", "--tls-private-key-file=/a.key"},
+			wants:     []string{"--serving-authority-secret excludes --tls-cert-file and --tls-private-key-file"},
+		},
+		{
+			name: "an authority of no file", arguments: []string{"--serving-authority-file=/ca.crt"},
+			wants: []string{"--serving-authority-file has no meaning without --tls-cert-file and --tls-private-key-file"},
+		},
+		{
+			name: "a Service that cannot be", arguments: []string{"--serving-service=a.b"},
+			wants: []string{`--serving-service="a.b" is not a name of a Service`},
+		},
 		{name: "no wait for authors", arguments: []string{"--attribution-max-wait=0"}},
 		{
 			name: "waits for authors that are too long", arguments: []string{"--attribution-max-wait=31s"},

@@ -1,0 +1,95 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+)
+
+const (
+	defaultService              = "slipstream"
+	defaultCertificateDuration  = 24 * time.Hour
+	defaultAuthorityDuration    = 365 * 24 * time.Hour
+	shortestCertificateDuration = 30 * time.Second
+)
+
+// ServingOptions say with which certificate the server serves, and whom it has the cluster trust for that. Without
+// AuthoritySecret and AuthorityFile the cluster is left alone.
+type ServingOptions struct {
+	// Service is the name of the Service in front of the server, in the server's namespace.
+	Service string
+	// AuthoritySecret is the Secret in the server's namespace with an authority of the server's own.
+	AuthoritySecret string
+	// CertificateDuration and AuthorityDuration say how long what the server makes is valid.
+	CertificateDuration, AuthorityDuration time.Duration
+	// AuthorityFile has the authorities that belong to the certificate in a file.
+	AuthorityFile string
+}
+
+func newServingOptions() *ServingOptions {
+	return &ServingOptions{
+		Service: defaultService, CertificateDuration: defaultCertificateDuration, AuthorityDuration: defaultAuthorityDuration,
+	}
+}
+
+func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.AuthoritySecret, "serving-authority-secret", o.AuthoritySecret,
+		"Secret in --namespace in which the server keeps an authority of its own, made when there is none. It signs short-lived serving certificates in memory "+
+			"and keeps caBundle of its APIService and webhook right. Takes the place of --tls-cert-file and --tls-private-key-file.")
+	flags.DurationVar(&o.CertificateDuration, "serving-certificate-duration", o.CertificateDuration,
+		"How long certificates of --serving-authority-secret are valid. They are renewed when two thirds of that are over.")
+	flags.DurationVar(&o.AuthorityDuration, "serving-authority-duration", o.AuthorityDuration,
+		"How long the authority of --serving-authority-secret is valid. It is replaced when two thirds of that are over.")
+	flags.StringVar(&o.AuthorityFile, "serving-authority-file", o.AuthorityFile,
+		"File with the authorities, in PEM, that have signed --tls-cert-file. The server keeps caBundle of its APIService and webhook right with it, and serves "+
+			"a new certificate of another authority only when the cluster trusts it. Read again when it changes.")
+	flags.StringVar(&o.Service, "serving-service", o.Service,
+		"Service in --namespace in front of the server. Its names are in the certificates of --serving-authority-secret, and bundles of clients that go through it are kept right.")
+}
+
+// validate says what is wrong, beside the flags of upstream's for files.
+func (o *ServingOptions) validate(files genericoptions.CertKey) []error {
+	var errs []error
+	if problems := content.IsDNS1123Label(o.Service); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("--serving-service=%q is not a name of a Service: %s", o.Service, strings.Join(problems, "; ")))
+	}
+	withFiles := files.CertFile != "" && files.KeyFile != ""
+	switch {
+	case o.AuthoritySecret != "" && o.AuthorityFile != "":
+		errs = append(errs, errors.New("--serving-authority-secret and --serving-authority-file exclude each other"))
+	case o.AuthoritySecret != "" && (files.CertFile != "" || files.KeyFile != ""):
+		errs = append(errs, errors.New("--serving-authority-secret excludes --tls-cert-file and --tls-private-key-file: the server makes its certificate itself"))
+	case o.AuthorityFile != "" && !withFiles:
+		errs = append(errs, errors.New("--serving-authority-file has no meaning without --tls-cert-file and --tls-private-key-file"))
+	}
+	errs = append(errs, validateAuthorities("serving-authority-file", o.AuthorityFile)...)
+	if o.AuthoritySecret != "" {
+		errs = append(errs, o.validateOwn()...)
+	}
+	return errs
+}
+
+// validateOwn is about an authority of the server's own.
+func (o *ServingOptions) validateOwn() []error {
+	var errs []error
+	if problems := content.IsDNS1123Subdomain(o.AuthoritySecret); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("--serving-authority-secret=%q is not a name of a Secret: %s", o.AuthoritySecret, strings.Join(problems, "; ")))
+	}
+	if o.CertificateDuration < shortestCertificateDuration {
+		errs = append(errs, fmt.Errorf("--serving-certificate-duration=%v must be at least %v", o.CertificateDuration, shortestCertificateDuration))
+	}
+	if o.AuthorityDuration < 3*o.CertificateDuration {
+		errs = append(errs, fmt.Errorf("--serving-authority-duration=%v must be at least three times --serving-certificate-duration=%v",
+			o.AuthorityDuration, o.CertificateDuration))
+	}
+	return errs
+}

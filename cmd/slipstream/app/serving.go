@@ -1,0 +1,126 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/discretion"
+	"github.com/configbutler/slipstream/pkg/loop"
+	"github.com/configbutler/slipstream/pkg/servingcert"
+)
+
+// Times of waiting for a cluster that does not answer at the start.
+const (
+	// reachLimit is how long a start waits. It is shorter than what a startup probe allows.
+	reachLimit    = 30 * time.Second
+	reachInterval = time.Second
+)
+
+// reachCluster returns when the cluster of opts answers anything at all, or has not for so long that the start goes on to
+// say why: the server cannot tell who asks without it. A server that is started while kube-apiserver is restarted
+// would otherwise end, and come back when kubelet thinks fit.
+func reachCluster(ctx context.Context, opts *options.Options) error {
+	config, err := clusterConfig(opts.Recommended.CoreAPI.CoreAPIKubeconfigPath)
+	if err != nil {
+		return err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("making a client for the cluster: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return fmt.Errorf("reaching the cluster: %w", err)
+	}
+	told := false
+	err = wait.PollUntilContextTimeout(ctx, reachInterval, reachLimit, true, func(ctx context.Context) (bool, error) {
+		failure := answers(ctx, client, base.JoinPath("livez").String())
+		if failure != nil && !told {
+			klog.FromContext(ctx).Info("Waiting for the cluster to answer", "error", failure.Error(), "limit", reachLimit)
+			told = true
+		}
+		var distrust *tls.CertificateVerificationError
+		return failure == nil || errors.As(failure, &distrust), nil
+	})
+	if err != nil {
+		klog.FromContext(ctx).Info("Starting although the cluster does not answer")
+	}
+	return nil
+}
+
+// answers returns an error unless a server says anything.
+func answers(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, response.Body) // what it says does not matter
+	return response.Body.Close()
+}
+
+// openServing makes a server show a certificate that is kept up to date, if opts ask for that, and returns what the
+// leader does for it.
+func openServing(ctx context.Context, opts *options.Options, config *genericapiserver.RecommendedConfig) ([]loop.Runner, error) {
+	if opts.Serving.AuthoritySecret == "" && opts.Serving.AuthorityFile == "" {
+		return nil, nil
+	}
+	cluster := rest.AddUserAgent(rest.CopyConfig(config.ClientConfig), "serving-certificate")
+	service := types.NamespacedName{Namespace: opts.Namespace, Name: opts.Serving.Service}
+	source, err := newCertificateSource(opts, cluster, service)
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the authorities of the serving certificate: %w", err)
+	}
+	keeper := servingcert.New(servingcert.Config{Source: source, Client: client, Service: service, Clock: clock.RealClock{}})
+	if err := keeper.RunOnce(discretion.WithoutBodies(ctx)); err != nil {
+		return nil, err
+	}
+	// It is started and stopped with the listener.
+	config.SecureServing.Cert = keeper
+	return []loop.Runner{servingcert.NewLeader(keeper)}, nil
+}
+
+// newCertificateSource is where opts have certificates from.
+func newCertificateSource(opts *options.Options, cluster *rest.Config, service types.NamespacedName) (servingcert.Source, error) {
+	serving := opts.Serving
+	if serving.AuthorityFile != "" {
+		pair := opts.Recommended.SecureServing.ServerCert.CertKey
+		return servingcert.Files{
+			Certificate: pair.CertFile, Key: pair.KeyFile, Authority: serving.AuthorityFile, Name: servingcert.ServerName(service),
+		}, nil
+	}
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the Secret of the serving authority: %w", err)
+	}
+	return &servingcert.OwnAuthority{
+		Client: client.CoreV1().Secrets(service.Namespace), Name: serving.AuthoritySecret, Names: servingcert.Names(service),
+		CertificateLifetime: serving.CertificateDuration, AuthorityLifetime: serving.AuthorityDuration,
+	}, nil
+}
