@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // who leads, and how requests to the cluster go
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
@@ -57,7 +58,8 @@ Git branches equal to the live objects that rules select.`,
 	flags := command.Flags()
 	addCommands(command,
 		newStoreCommand(newRotateKeyCommand(ctx, opts, flags), newStoreCheckCommand(ctx, opts, flags), newStoreDefragCommand(ctx, opts, flags)),
-		newBackupCommand(ctx, opts, flags), newRestoreCommand(ctx, opts, flags), newMigrateCommand(ctx, opts, flags))
+		newBackupCommand(ctx, opts, flags), newRestoreCommand(ctx, opts, flags), newMigrateCommand(ctx, opts, flags),
+		newCheckCommand(ctx, opts, flags))
 	return command
 }
 

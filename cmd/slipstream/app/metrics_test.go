@@ -1,0 +1,79 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+)
+
+const metricsPage = "../../../docs/metrics.md"
+
+// Every metric of the server's own is on its page, with its labels, and nothing else is.
+func TestMetricsAreDocumented(t *testing.T) {
+	ofStores := metrics.NewKubeRegistry()
+	ofStores.CustomMustRegister(bolt.NewCollector())
+	registered := described(t, legacyregistry.Registerer(), ofStores.Registerer())
+	if diff := cmp.Diff(registered, documented(t)); diff != "" {
+		t.Errorf("docs/metrics.md has not the metrics that there are (-registered +documented):\n%s", diff)
+	}
+}
+
+// descLine is how a description of a metric of ours prints itself.
+var descLine = regexp.MustCompile(`fqName: "(slipstream_\w+)".* variableLabels: {([^}]*)}`)
+
+// described returns the labels of the metrics of registries, by their names.
+func described(t *testing.T, registries ...prometheus.Registerer) map[string]string {
+	t.Helper()
+	labels := map[string]string{}
+	for _, registry := range registries {
+		collector, ok := registry.(prometheus.Collector)
+		if !ok {
+			t.Fatalf("%T does not tell what is registered", registry)
+		}
+		descs := make(chan *prometheus.Desc)
+		go func() {
+			defer close(descs)
+			collector.Describe(descs)
+		}()
+		for desc := range descs {
+			if found := descLine.FindStringSubmatch(desc.String()); found != nil {
+				labels[found[1]] = found[2]
+			}
+		}
+	}
+	return labels
+}
+
+// metricRow is a row of a table of metrics: the name, the type and the labels.
+var metricRow = regexp.MustCompile("^\\| `(slipstream_\\w+)` \\| (counter|gauge|histogram) \\| ([^|]*)\\| \\S")
+
+// documented returns the labels of the metrics on the page, by their names.
+func documented(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile(metricsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]string{}
+	for line := range strings.Lines(string(page)) {
+		if found := metricRow.FindStringSubmatch(line); found != nil {
+			labels[found[1]] = strings.NewReplacer("`", "", " ", "").Replace(found[3])
+			if counts := strings.HasSuffix(found[1], "_total"); counts != (found[2] == "counter") {
+				t.Errorf("the type of %s is no %s", found[1], found[2])
+			}
+		}
+	}
+	return labels
+}
