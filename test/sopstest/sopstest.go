@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +28,7 @@ func Command(t testing.TB) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	command, err := programs.Sops(ctx, filepath.Join(root, "hack", "sops"))
+	command, err := programs.Sops.Build(ctx, root)
 	if err != nil {
 		t.Fatalf("building sops: %v", err)
 	}

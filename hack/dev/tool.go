@@ -1,0 +1,43 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/devcluster/progress"
+)
+
+// tools are the commands that tests and checks use, by the name that a shell asks for.
+var tools = map[string]programs.Tool{"helm": programs.Helm, "helm3": programs.Helm3, "sops": programs.Sops}
+
+func newToolCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:       "tool NAME",
+		Short:     "Build a command that the checks use if need be, and print where it is",
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: slices.Sorted(maps.Keys(tools)),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			root, err := programs.ModuleRoot(".")
+			if err != nil {
+				return err
+			}
+			var program string
+			err = progress.NewReporter(command.ErrOrStderr()).Step("building "+arguments[0]+" (minutes, once)", func() (err error) {
+				program, err = tools[arguments[0]].Build(command.Context(), root)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(command.OutOrStdout(), program)
+			return err
+		},
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/configbutler/slipstream/test/devcluster/filelock"
+)
+
+// Tool is a command that a Go module below hack pins for tests and checks, and nothing else.
+type Tool struct {
+	// module is the folder of the module in hack.
+	module string
+	// command is the package of the command.
+	command string
+}
+
+// The tools.
+var (
+	// Sops opens what the server has encrypted.
+	Sops = Tool{module: "sops", command: "github.com/getsops/sops/v3/cmd/sops"}
+	// Helm renders and installs the chart, Helm3 does so in the version that many still have.
+	Helm  = Tool{module: "helm", command: "helm.sh/helm/v4/cmd/helm"}
+	Helm3 = Tool{module: "helm3", command: "helm.sh/helm/v3/cmd/helm"}
+)
+
+// Build returns the path of the command of the version that the module pins, and builds it first if the cache does not
+// have it, which takes minutes. The folder root is the repository's. Like the function Build it may be called from several
+// processes at once. The cache is slipstream/TOOL below os.UserCacheDir.
+func (t Tool) Build(ctx context.Context, root string) (string, error) {
+	module := filepath.Join(root, "hack", t.module)
+	key, err := pinsKey(module)
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the user's cache: %w", err)
+	}
+	folder := filepath.Join(cache, "slipstream", t.module, key)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("making the folder of %s: %w", t.module, err)
+	}
+	lock, err := filelock.Acquire(ctx, folder+".lock")
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(folder, path.Base(t.command))
+	return program, errors.Join(t.buildOnce(ctx, module, program), lock.Release())
+}
+
+// buildOnce makes the program, unless it is there. The caller holds the folder's lock.
+func (t Tool) buildOnce(ctx context.Context, module, program string) error {
+	if complete(program) {
+		return nil
+	}
+	unfinished := program + ".unfinished"
+	if err := goBuild(ctx, module, unfinished, t.command, "-ldflags", "-s -w"); err != nil {
+		return err
+	}
+	if err := os.Rename(unfinished, program); err != nil {
+		return fmt.Errorf("putting %s in place: %w", t.module, err)
+	}
+	return nil
+}
