@@ -40,10 +40,12 @@ func newCommand() *cobra.Command {
 		newStopServerCommand(),
 		newStartServerCommand(),
 		newControlPlaneCommand(),
+		newToolCommand(),
 		newGitServerCommand(),
 		newReceiverCommand(),
 		newBalancerCommand(),
 		newGuardCommand(),
+		newContainerCommand(),
 	)
 	return command
 }

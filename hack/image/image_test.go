@@ -1,0 +1,213 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+var committed = time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
+
+func TestImageHoldsTheProgramAndTheAuthoritiesOnly(t *testing.T) {
+	output := t.TempDir()
+	if err := run(t.Context(), settings{source: newSource(t), output: output, arches: "amd64,arm64"}); err != nil {
+		t.Fatal(err)
+	}
+	images := imagesOf(t, output)
+	for _, arch := range []string{"amd64", "arm64"} {
+		if images[arch] == nil {
+			t.Fatalf("the layout has no image for %s", arch)
+		}
+		want := []string{
+			"etc 755 0:0", "etc/ssl 755 0:0", "etc/ssl/certs 755 0:0", "etc/ssl/certs/ca-certificates.crt 644 0:0", "slipstream 755 0:0",
+		}
+		if got := list(t, images[arch]); !slices.Equal(got, want) {
+			t.Errorf("files for %s:\n%s\nwant:\n%s", arch, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	checkConfig(t, images["arm64"])
+
+	archive, err := tarball.ImageFromPath(filepath.Join(output, "slipstream-linux-arm64.tar"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := configName(t, archive), configName(t, images["arm64"]); got != want {
+		t.Errorf("the archive has the image %s, the layout %s", got, want)
+	}
+}
+
+func TestSameCommitHasTheSameDigest(t *testing.T) {
+	source := newSource(t)
+	clone := filepath.Join(t.TempDir(), "elsewhere")
+	git(t, source, "clone", "--quiet", source, clone)
+	digest := func(source string) string {
+		output := t.TempDir()
+		if err := run(t.Context(), settings{source: source, output: output, arches: runtime.GOARCH}); err != nil {
+			t.Fatal(err)
+		}
+		index, err := os.ReadFile(filepath.Join(output, "layout", "index.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(index)
+	}
+	first := digest(source)
+	if second := digest(clone); second != first {
+		t.Errorf("a clone in another folder gives %s\nwant %s", second, first)
+	}
+	// What somebody has set with go env -w.
+	machine := filepath.Join(t.TempDir(), "env")
+	writeFile(t, machine, "GOFLAGS=-tags=another\n")
+	t.Setenv("GOENV", machine)
+	if third := digest(source); third != first {
+		t.Errorf("a machine with settings of its own gives %s\nwant %s", third, first)
+	}
+	writeFile(t, filepath.Join(source, "cmd", "slipstream", "main.go"), "package main\n\nfunc main() { println() }\n")
+	if changed := digest(source); changed == first || !strings.Contains(changed, "-dirty") {
+		t.Errorf("a work tree that differs from its commit gives %s", changed)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	source := newSource(t)
+	if err := os.RemoveAll(filepath.Join(source, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	for name, each := range map[string]struct {
+		settings settings
+		want     string
+	}{
+		"a tag is missing": {settings{source: source, push: "registry.example.org/slipstream"}, "want REPOSITORY:TAG"},
+		"no Git":           {settings{source: source, arches: "amd64"}, "Git work tree"},
+		"no architecture":  {settings{source: source, arches: "amd65"}, "linux/amd65"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each.settings.output = filepath.Join(t.TempDir(), "output")
+			if err := run(t.Context(), each.settings); err == nil || !strings.Contains(err.Error(), each.want) {
+				t.Errorf("error %v, want one with %q", err, each.want)
+			}
+			if _, err := os.Stat(each.settings.output); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("something was written: %v", err)
+			}
+		})
+	}
+}
+
+func TestRootsAreAuthorities(t *testing.T) {
+	content, err := roots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !certificate.IsCA {
+			t.Errorf("%s is no authority", certificate.Subject)
+		}
+		count++
+	}
+	if count < 100 {
+		t.Errorf("%d authorities, want all that browsers have", count)
+	}
+}
+
+// imagesOf reads the images of the index in the layout, by their architecture.
+func imagesOf(t *testing.T, output string) map[string]v1.Image {
+	t.Helper()
+	top, err := layout.ImageIndexFromPath(filepath.Join(output, "layout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := top.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := top.ImageIndex(manifest.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if manifest, err = index.IndexManifest(); err != nil {
+		t.Fatal(err)
+	}
+	images := map[string]v1.Image{}
+	for _, descriptor := range manifest.Manifests {
+		if images[descriptor.Platform.Architecture], err = index.Image(descriptor.Digest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return images
+}
+
+// list names the files of an image, with their modes and owners.
+func list(t *testing.T, image v1.Image) []string {
+	t.Helper()
+	content := mutate.Extract(image)
+	defer func() { _ = content.Close() }()
+	var lines []string
+	for reader := tar.NewReader(content); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			slices.Sort(lines)
+			return lines
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !header.ModTime.Equal(committed) {
+			t.Errorf("%s is of %s, want the time of the commit", header.Name, header.ModTime)
+		}
+		lines = append(lines, fmt.Sprintf("%s %o %d:%d", header.Name, header.Mode, header.Uid, header.Gid))
+	}
+}
+
+func checkConfig(t *testing.T, image v1.Image) {
+	t.Helper()
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Architecture != "arm64" || config.OS != "linux" || !config.Created.Equal(committed) {
+		t.Errorf("it is for %s/%s, of %s", config.OS, config.Architecture, config.Created)
+	}
+	if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/slipstream"}) || config.Config.Cmd != nil {
+		t.Errorf("it runs %v %v as %q", config.Config.Entrypoint, config.Config.Cmd, config.Config.User)
+	}
+	for _, label := range []string{"title", "description", "source", "documentation", "licenses", "version", "revision", "created"} {
+		if config.Config.Labels["org.opencontainers.image."+label] == "" {
+			t.Errorf("no label %s", label)
+		}
+	}
+	if got := config.Config.Labels["org.opencontainers.image.version"]; !strings.HasPrefix(got, "v0.0.0-20200203040506-") {
+		t.Errorf("the version is %q, want that of the commit", got)
+	}
+}
+
+func configName(t *testing.T, image v1.Image) v1.Hash {
+	t.Helper()
+	digest, err := image.ConfigName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
+}

@@ -1,0 +1,91 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// program is the server built for one architecture.
+type program struct {
+	arch string
+	path string
+	// info is what the program knows of itself: its modules, and the commit that it was built from.
+	info *debug.BuildInfo
+	// revision is the commit, and time when that was made.
+	revision string
+	time     time.Time
+}
+
+// version is that of the module: a tag, or a time and a commit, with +dirty where files differ from the commit.
+func (p program) version() string { return p.info.Main.Version }
+
+// buildAll builds the server for each architecture into folder.
+func buildAll(ctx context.Context, source, folder string, arches []string) ([]program, error) {
+	var programs []program
+	for _, arch := range arches {
+		path := filepath.Join(folder, "slipstream-"+arch)
+		err := step("building slipstream for linux/"+arch, func() error { return build(ctx, source, path, arch) })
+		if err != nil {
+			return nil, err
+		}
+		built, err := inspect(path, arch)
+		if err != nil {
+			return nil, err
+		}
+		programs = append(programs, built)
+	}
+	if strings.HasSuffix(programs[0].version(), "+dirty") {
+		say("the work tree differs from its commit: the image is of version %s", programs[0].version())
+	}
+	return programs, nil
+}
+
+// build leaves nothing to the machine that could get into the program, but the release of Go. With empty GOFLAGS in the environment
+// Go would take those that somebody has set with go env -w.
+func build(ctx context.Context, source, path, arch string) error {
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", path, "./cmd/slipstream")
+	command.Dir = source
+	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0",
+		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOFLAGS=-trimpath", "GOWORK=off")
+	var complaints bytes.Buffer
+	command.Stdout, command.Stderr = &complaints, &complaints
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("building slipstream for linux/%s: %w\n%s", arch, err, &complaints)
+	}
+	return nil
+}
+
+// inspect reads what a program knows of itself.
+func inspect(path, arch string) (program, error) {
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return program{}, fmt.Errorf("reading what the program is made of: %w", err)
+	}
+	p := program{arch: arch, path: path, info: info}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			p.revision = setting.Value
+		case "vcs.time":
+			if p.time, err = time.Parse(time.RFC3339, setting.Value); err != nil {
+				return program{}, fmt.Errorf("reading the time of the commit: %w", err)
+			}
+		}
+	}
+	if p.revision == "" || p.time.IsZero() {
+		return program{}, errors.New("the source is not in a Git work tree with a commit, from which the image takes its version and its time")
+	}
+	return p, nil
+}

@@ -1,0 +1,148 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// release is all that is published of one version: the index, an image for each program, and for each image what refers to
+// it.
+type release struct {
+	programs []program
+	images   []v1.Image
+	boms     []v1.Image
+	index    v1.ImageIndex
+}
+
+func newRelease(programs []program) (*release, error) {
+	r := &release{programs: programs}
+	for _, each := range programs {
+		bom, err := newBOM(each)
+		if err != nil {
+			return nil, err
+		}
+		err = step("packing the image for linux/"+each.arch, func() error { return r.add(each, bom) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.index = newIndex(r.images, programs)
+	return r, nil
+}
+
+func (r *release) add(p program, bom []byte) error {
+	image, err := newImage(p)
+	if err != nil {
+		return err
+	}
+	attached, err := attach(image, bom, bomMediaType)
+	if err != nil {
+		return err
+	}
+	r.images, r.boms = append(r.images, image), append(r.boms, attached)
+	return nil
+}
+
+// write leaves the release in the folder: as an OCI layout, and an archive for each architecture that docker and podman load.
+func (r *release) write(folder string) error {
+	if err := writeBOMs(folder, r.programs); err != nil {
+		return err
+	}
+	if err := r.writeLayout(filepath.Join(folder, "layout")); err != nil {
+		return err
+	}
+	reference, err := name.NewTag(repository + ":" + tag(r.programs[0].version()))
+	if err != nil {
+		return fmt.Errorf("naming the image: %w", err)
+	}
+	for i, image := range r.images {
+		path := filepath.Join(folder, "slipstream-linux-"+r.programs[i].arch+".tar")
+		if err := tarball.WriteToFile(path, reference, image); err != nil {
+			return fmt.Errorf("writing the archive for linux/%s: %w", r.programs[i].arch, err)
+		}
+		say("wrote %s, which docker load and podman load take as %s", path, reference)
+	}
+	return nil
+}
+
+// writeLayout replaces the layout that is there with a whole one.
+func (r *release) writeLayout(folder string) error {
+	unfinished := folder + ".unfinished"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return fmt.Errorf("removing an unfinished layout: %w", err)
+	}
+	path, err := layout.Write(unfinished, empty.Index)
+	if err != nil {
+		return fmt.Errorf("beginning the layout: %w", err)
+	}
+	annotation := map[string]string{"org.opencontainers.image.ref.name": tag(r.programs[0].version())}
+	if err := path.AppendIndex(r.index, layout.WithAnnotations(annotation)); err != nil {
+		return fmt.Errorf("adding the images to the layout: %w", err)
+	}
+	for _, bom := range r.boms {
+		if err := path.AppendImage(bom); err != nil {
+			return fmt.Errorf("adding a bill of materials to the layout: %w", err)
+		}
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("removing the layout before: %w", err)
+	}
+	if err := os.Rename(unfinished, folder); err != nil {
+		return fmt.Errorf("putting the layout in place: %w", err)
+	}
+	digest, err := r.index.Digest()
+	if err == nil {
+		say("wrote %s, an OCI layout of the image %s", folder, digest)
+	}
+	return err
+}
+
+// checkPush tells before minutes are spent whether a reference can be pushed to.
+func checkPush(reference string) error {
+	if reference == "" {
+		return nil
+	}
+	if _, err := name.NewTag(reference, name.StrictValidation); err != nil {
+		return fmt.Errorf("-push %q: want REPOSITORY:TAG, such as %s:v1.0.0: %w", reference, repository, err)
+	}
+	return nil
+}
+
+// push uploads the release. The tag comes last: where it is, everything is.
+func (r *release) push(ctx context.Context, reference string) error {
+	target, err := name.NewTag(reference, name.StrictValidation)
+	if err != nil {
+		return fmt.Errorf("-push %q: %w", reference, err)
+	}
+	options := []remote.Option{
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(encrypted{remote.DefaultTransport}),
+	}
+	return step("pushing "+reference, func() error {
+		for _, bom := range r.boms {
+			digest, err := bom.Digest()
+			if err != nil {
+				return err
+			}
+			if err := remote.Write(target.Digest(digest.String()), bom, options...); err != nil {
+				return fmt.Errorf("pushing a bill of materials: %w", err)
+			}
+		}
+		if err := remote.WriteIndex(target, r.index, options...); err != nil {
+			return fmt.Errorf("pushing the images: %w", err)
+		}
+		return nil
+	})
+}

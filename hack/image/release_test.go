@@ -1,0 +1,126 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+func TestPushedImageIsPulledWithItsBillOfMaterials(t *testing.T) {
+	for kind, referrers := range map[string]bool{"registry that lists referrers": true, "registry that does not": false} {
+		t.Run(kind, func(t *testing.T) {
+			silent := log.New(io.Discard, "", 0)
+			server := httptest.NewServer(registry.New(registry.Logger(silent), registry.WithReferrersSupport(referrers)))
+			defer server.Close()
+			reference := strings.TrimPrefix(server.URL, "http://") + "/team/slipstream:v1"
+			output := t.TempDir()
+			err := run(t.Context(), settings{source: newSource(t), output: output, arches: "amd64,arm64", push: reference})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tagged, err := name.NewTag(reference)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, arch := range []string{"amd64", "arm64"} {
+				image, err := remote.Image(tagged, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := digestOf(t, image), digestOf(t, imagesOf(t, output)[arch]); got != want {
+					t.Errorf("pulled %s for %s, want %s", got, arch, want)
+				}
+				want, err := os.ReadFile(filepath.Join(output, "slipstream-linux-"+arch+".cdx.json"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := attached(t, tagged.Digest(digestOf(t, image).String())); !bytes.Equal(got, want) {
+					t.Errorf("the bill of materials for %s is\n%s\nwant\n%s", arch, got, want)
+				}
+			}
+		})
+	}
+}
+
+// attached pulls the bill of materials that refers to an image.
+func attached(t *testing.T, image name.Digest) []byte {
+	t.Helper()
+	referrers, err := remote.Referrers(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := referrers.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(index.Manifests) != 1 {
+		t.Fatalf("referrers %+v, want one", index.Manifests)
+	}
+	bom, err := remote.Image(image.Digest(index.Manifests[0].Digest.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := bom.Manifest()
+	if err != nil || manifest.ArtifactType != bomMediaType || manifest.Subject.Digest.String() != image.DigestStr() {
+		t.Errorf("the referrer is %+v (%v), want a bill of materials of the image", manifest, err)
+	}
+	layers, err := bom.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("%d files: %v", len(layers), err)
+	}
+	file, err := layers[0].Compressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	content, err := io.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func digestOf(t *testing.T, image v1.Image) v1.Hash {
+	t.Helper()
+	digest, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
+}
+
+// Whoever keeps TLS from getting through must not be shown the credentials instead.
+func TestNothingIsPushedInPlainHTTP(t *testing.T) {
+	answered := errors.New("this was sent")
+	transport := encrypted{roundTripper(func(*http.Request) (*http.Response, error) { return nil, answered })}
+	for url, sent := range map[string]bool{
+		"https://registry.example.org/v2/": true, "https://10.1.2.3/v2/": true,
+		"http://localhost:5000/v2/": true, "http://127.0.0.1:5000/v2/": true, "http://[::1]:5000/v2/": true,
+		"http://registry.example.org/v2/": false, "http://registry.local/v2/": false, "http://10.1.2.3:5000/v2/": false,
+		"http://localhost.example.org/v2/": false,
+	} {
+		_, err := (&http.Client{Transport: transport}).Post(url, "text/plain", strings.NewReader("token")) //nolint:bodyclose // there is none
+		if errors.Is(err, answered) != sent {
+			t.Errorf("%s: %v, want it to be sent: %v", url, err, sent)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

@@ -1,0 +1,30 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/pem"
+	"fmt"
+
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+)
+
+// rootsModule is the module with the certificates of the authorities that Mozilla trusts.
+const rootsModule = "golang.org/x/crypto/x509roots/fallback"
+
+// roots returns the certificates as a file in PEM. It leaves out authorities that are trusted for certificates from before
+// some day only, since a file cannot say so.
+func roots() ([]byte, error) {
+	var file bytes.Buffer
+	for root := range bundle.Roots() {
+		if root.Constraint != nil {
+			continue
+		}
+		if err := pem.Encode(&file, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
+			return nil, fmt.Errorf("encoding the certificate of an authority: %w", err)
+		}
+	}
+	return file.Bytes(), nil
+}

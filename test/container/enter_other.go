@@ -1,0 +1,18 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package container
+
+import (
+	"errors"
+	"os/exec"
+)
+
+func isolate(*exec.Cmd) {}
+
+// Enter fails: only Linux has containers.
+func Enter(string) error {
+	return errors.New("containers need Linux")
+}
