@@ -3,10 +3,17 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs the linters that .golangci.yml names, with the version that hack/tools pins.
+# Runs the linters that .golangci.yml names, with the version that hack/tools pins. gosec has to be among them: nobody else
+# looks for calls that are not safe.
 
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-go tool -modfile=hack/tools/go.mod golangci-lint run "$@"
+lint=(go tool -modfile=hack/tools/go.mod golangci-lint)
+enabled=$("${lint[@]}" linters | sed '/^Disabled/,$d')
+if ! grep '^gosec:' <<< "${enabled}"; then
+  echo ".golangci.yml does not enable gosec" >&2
+  exit 1
+fi
+"${lint[@]}" run "$@"

@@ -19,6 +19,7 @@ const localGrace = 2 * time.Second
 func (r *Remote) openLocal(ctx context.Context, service service) (session, error) {
 	subcommand := strings.TrimPrefix(string(service), "git-")
 	ctx, kill := context.WithCancel(ctx)
+	//nolint:gosec // The subcommand is one of two constants, and no option can come after the dashes.
 	command := exec.CommandContext(ctx, "git", subcommand, "--", r.endpoint.Path)
 	command.Env = append(os.Environ(), "GIT_PROTOCOL=", "LC_ALL=C")
 	command.WaitDelay = localGrace
