@@ -14,6 +14,12 @@ SIGNAL ?= TERM
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # What a package of tests may take, the first compilation not counted.
 TEST_TIMEOUT ?= 30m
+# The container image: for which architectures, into which folder, and where it is pushed to (REPOSITORY:TAG; nowhere if empty).
+IMAGE_ARCHES ?= amd64,arm64
+IMAGE_OUTPUT ?= bin/image
+IMAGE_PUSH ?=
+# How many packages of tests have control planes at the same time. They wait more than they compute.
+CLUSTERS ?= 2
 # How long each loop of faults runs.
 FAULTS ?= 1m
 # How many objects the benchmarks mirror at most.
@@ -31,9 +37,21 @@ build: ## Build the programs into bin/.
 	@mkdir -p bin
 	go build -o bin/ ./cmd/...
 
+.PHONY: image
+image: ## Make the container image for IMAGE_ARCHES into IMAGE_OUTPUT, with its bills of materials, and push it to IMAGE_PUSH=REPOSITORY:TAG.
+	go run -C hack/image . -source '$(CURDIR)' -output '$(abspath $(IMAGE_OUTPUT))' -arches '$(IMAGE_ARCHES)' -push '$(IMAGE_PUSH)'
+
+.PHONY: sbom
+sbom: ## Write only the bills of materials of the image, in CycloneDX's JSON.
+	go run -C hack/image . -source '$(CURDIR)' -output '$(abspath $(IMAGE_OUTPUT))' -arches '$(IMAGE_ARCHES)' -sbom
+
 .PHONY: generate
 generate: ## Regenerate the code that comes from the types of the API.
 	hack/update-codegen.sh
+
+.PHONY: manifests
+manifests: ## Render the chart to artifacts/install.yaml and to what development clusters apply.
+	hack/update-manifests.sh
 
 .PHONY: control-plane
 control-plane: bin/dev ## Build etcd, kube-apiserver, kube-controller-manager and kubectl (minutes, once), and print their folder.
@@ -59,6 +77,10 @@ verify: ## Check generated code, formatting, headers, modules, vet, lint and a c
 lint: ## Run the linters that .golangci.yml names.
 	hack/verify-lint.sh
 
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities that the programs reach; needs https://vuln.go.dev, or a mirror in GOVULNDB.
+	hack/vulncheck.sh
+
 .PHONY: test
 test: test-unit test-integration ## Run all tests: unit, integration on a real control plane, end to end.
 
@@ -66,10 +88,19 @@ test: test-unit test-integration ## Run all tests: unit, integration on a real c
 test-unit: ## Run the tests of the packages, those that kill a process at a step among them.
 	go test $(RACE) -tags failpoints -timeout $(TEST_TIMEOUT) ./cmd/... ./hack/... ./pkg/...
 	go test -C test/alerts -count=1 ./...
+	go test -C hack/image -count=1 ./...
 
 .PHONY: test-integration
-test-integration: control-plane ## Run the tests on a real control plane, one package at a time.
-	go test $(RACE) -timeout $(TEST_TIMEOUT) -p 1 ./test/...
+test-integration: control-plane ## Run the tests on real control planes, CLUSTERS packages at a time.
+	go test $(RACE) -timeout $(TEST_TIMEOUT) -p '$(CLUSTERS)' ./test/...
+
+# Packages whose clusters need what the server's roles give, and the test that needs what the chart gives by itself.
+RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines ./test/integration/sealing ./test/integration/serving
+
+.PHONY: test-rights
+test-rights: control-plane ## Show that the server's roles are exactly enough: nothing is denied, and everything is needed.
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPSTREAM_RIGHTS="$$folder" && \
+	go test -timeout $(TEST_TIMEOUT) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && go test -run TestManifests ./test/docs && go run ./test/rights "$$folder"
 
 .PHONY: test-faults
 test-faults: control-plane ## Kill the store and take its power away again and again, for FAULTS each way.

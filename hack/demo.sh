@@ -135,8 +135,7 @@ apply_production() {
 }
 
 build_environment() {
-  say "Applying an environment of the catalog, and who may use it: artifacts/demo/environment.yaml, artifacts/examples/roles.yaml"
-  kubectl apply -f artifacts/examples/roles.yaml > /dev/null
+  say "Applying an environment of the catalog, and who may use it: artifacts/demo/environment.yaml"
   kubectl apply -f artifacts/demo/environment.yaml
   until_environment '{.status.observedGeneration}=1'
   say "dana, a developer of the team, has it synced for the first time, and adds something of her own"

@@ -14,6 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // committed has production mirrored to Git. A record names the commit that holds a change, though the remote may have taken
@@ -46,7 +47,7 @@ func (s *stage) committed(t *testing.T) {
 
 // namesCommit waits until a record of the catalog shop, which tells of somebody's change of a workload, names one commit, and
 // expects that to be the last one of the workload's file, by the same author.
-func (c *scene) namesCommit(t *testing.T, m *mirrortest.Mirror, record int, by *person, workload string) {
+func (c *scene) namesCommit(t *testing.T, m *mirrortest.Mirror, record int, by *people.Person, workload string) {
 	t.Helper()
 	var status v1alpha1.SyncRecord
 	mirrortest.Eventually(t, fmt.Sprintf("record %d names a commit", record), func(ctx context.Context) error {
@@ -60,8 +61,8 @@ func (c *scene) namesCommit(t *testing.T, m *mirrortest.Mirror, record int, by *
 		return nil
 	})
 	automatic(t, &v1alpha1.SyncStatus{Status: status}, workload)
-	if len(status.ChangedBy) != 1 || status.ChangedBy[0].Username != by.name {
-		t.Errorf("changed by %+v, want %s", status.ChangedBy, by.name)
+	if len(status.ChangedBy) != 1 || status.ChangedBy[0].Username != by.Name {
+		t.Errorf("changed by %+v, want %s", status.ChangedBy, by.Name)
 	}
 	out, err := m.Git(t.Context(), "log", "-1", "--format=%H %an %s", "main", "--",
 		fmt.Sprintf("%s/apps/v1/deployments/%s/%s.yaml", m.Folder, c.source, workload))
@@ -69,7 +70,7 @@ func (c *scene) namesCommit(t *testing.T, m *mirrortest.Mirror, record int, by *
 		t.Fatal(err)
 	}
 	commit := status.Commits[0]
-	if got := fmt.Sprintf("%s %s %s", commit.SHA, by.name, commit.Message); len(status.Commits) > 1 || got != strings.TrimSpace(out) {
+	if got := fmt.Sprintf("%s %s %s", commit.SHA, by.Name, commit.Message); len(status.Commits) > 1 || got != strings.TrimSpace(out) {
 		t.Errorf("record %d names %+v, and git log shows %s", record, status.Commits, out)
 	}
 	if want := (v1alpha1.NamespacedObjectReference{Namespace: m.Namespace, Name: "main"}); commit.DestinationRef != want {

@@ -19,7 +19,7 @@ func (s *stage) hidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	mirrortest.Eventually(t, "the catalog says what is missing", func(ctx context.Context) error {
-		out, err := s.eve.kubectl.Run(ctx, "get", "cat", "shop", "-n", c.team)
+		out, err := s.eve.Kubectl.Run(ctx, "get", "cat", "shop", "-n", c.team)
 		if err == nil && (!strings.Contains(out, "False") || !strings.Contains(out, "cannot list resource")) {
 			err = fmt.Errorf("it says\n%s", out)
 		}

@@ -30,7 +30,7 @@ type lives struct {
 func (c *scene) follow(t *testing.T) *lives {
 	t.Helper()
 	l := &lives{of: map[string][]v1alpha1.SyncState{}}
-	command := c.eve.kubectl.Command(t.Context(), "get", "ss", "-n", c.team, "--watch", "-o", `jsonpath={.metadata.name} {.status.state}{"\n"}`)
+	command := c.eve.Kubectl.Command(t.Context(), "get", "ss", "-n", c.team, "--watch", "-o", `jsonpath={.metadata.name} {.status.state}{"\n"}`)
 	out, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // missing deletes a workload in production, and has it removed from the catalog.
@@ -30,7 +31,7 @@ func (s *stage) missing(t *testing.T) {
 	c.reads(t, map[string]string{"STATE": "1 workload changed", "CHANGED": "worker", "BY": "bob"}, "ss", record.Name)
 	c.reads(t, map[string]string{"STATE": "Up to date, 1 missing", "WORKLOADS": "2", "READY": "True"}, "cat", "shop")
 	c.warned(t, "worker")
-	if _, err := s.eve.kubectl.Run(t.Context(), "wait", "-n", c.team, "cat/shop", "--for=condition=WorkloadsMissing", "--timeout=180s"); err != nil {
+	if _, err := s.eve.Kubectl.Run(t.Context(), "wait", "-n", c.team, "cat/shop", "--for=condition=WorkloadsMissing", "--timeout=180s"); err != nil {
 		t.Error(err)
 	}
 	c.offers(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
@@ -42,9 +43,9 @@ func (s *stage) missing(t *testing.T) {
 }
 
 // remove deletes a Deployment of production.
-func (c *scene) remove(t *testing.T, by *person, workload string) {
+func (c *scene) remove(t *testing.T, by *people.Person, workload string) {
 	t.Helper()
-	if err := by.client.AppsV1().Deployments(c.source).Delete(t.Context(), workload, metav1.DeleteOptions{}); err != nil {
+	if err := by.Client.AppsV1().Deployments(c.source).Delete(t.Context(), workload, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -52,7 +53,7 @@ func (c *scene) remove(t *testing.T, by *person, workload string) {
 // has says whether production has a Deployment.
 func (c *scene) has(t *testing.T, workload string) bool {
 	t.Helper()
-	_, err := c.ann.client.AppsV1().Deployments(c.source).Get(t.Context(), workload, metav1.GetOptions{})
+	_, err := c.ann.Client.AppsV1().Deployments(c.source).Get(t.Context(), workload, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (s *stage) rolledBack(t *testing.T) {
 	c.offers(t, "shop", first)
 	c.pinned(t)
 
-	s.eve.run(t, "patch", "cat", "shop", "-n", c.team, "--type=merge", "-p", `{"spec": {"pinnedRevision": null}}`)
+	s.eve.Run(t, "patch", "cat", "shop", "-n", c.team, "--type=merge", "-p", `{"spec": {"pinnedRevision": null}}`)
 	byEve(t, c.recorded(t, "shop", 5), 5, "api", "untracked", "worker")
 	c.offers(t, "shop", map[string]string{
 		"api": "shop/api:3", "worker": "mirror.example.com/shop/worker:1", "untracked": "shop/untracked:1",
@@ -58,7 +58,7 @@ func (s *stage) rolledBack(t *testing.T) {
 func (c *scene) unknownRevision(t *testing.T) {
 	t.Helper()
 	_, request := c.ask(t.Context(), c.eve, "appcatalogs/shop/rollback", `{"spec": {"revision": 99}}`)
-	_, edit := c.eve.kubectl.Run(t.Context(), "patch", "cat", "shop", "-n", c.team, "--type=merge", "-p", `{"spec": {"pinnedRevision": 99}}`)
+	_, edit := c.eve.Kubectl.Run(t.Context(), "patch", "cat", "shop", "-n", c.team, "--type=merge", "-p", `{"spec": {"pinnedRevision": 99}}`)
 	for field, err := range map[string]error{"spec.revision": request, "spec.pinnedRevision": edit} {
 		if err == nil || !strings.Contains(err.Error(), field+`: Unsupported value: "99": supported values: "3", "2", "1"`) {
 			t.Errorf("%s: %v", field, err)
@@ -71,7 +71,7 @@ func (c *scene) unknownRevision(t *testing.T) {
 func (c *scene) pinned(t *testing.T) {
 	t.Helper()
 	c.reads(t, map[string]string{"REVISION": "4", "WORKLOADS": "2", "READY": "True", "STATE": "Pinned at what revision 1 was"}, "cat", "shop")
-	out := c.eve.run(t, "get", "cat", "shop", "-n", c.team, "-o", `jsonpath={.status.conditions[?(@.type=="Paused")].reason}`)
+	out := c.eve.Run(t, "get", "cat", "shop", "-n", c.team, "-o", `jsonpath={.status.conditions[?(@.type=="Paused")].reason}`)
 	if out != v1alpha1.ReasonPinned {
 		t.Errorf("paused because of %q", out)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // deployment is one of production: its namespace, its name and its image.
@@ -65,7 +66,7 @@ func (s *stage) newScene(t *testing.T, name string) *scene {
 // permit lets the server follow production.
 func (c *scene) permit(t *testing.T) {
 	t.Helper()
-	c.Run(t, "create", "rolebinding", "catalogs", "-n", c.source, "--clusterrole=slipstream-server-catalogs", "--user=server")
+	c.Apply(t, people.In(c.source, people.Catalogs, people.Server))
 }
 
 // newHiddenScene has a production that the server may not follow.
@@ -89,7 +90,7 @@ func (c *scene) newCatalog(t *testing.T, name string) {
 	t.Helper()
 	c.edit(t, name, apiAndWorker)
 	record := c.recorded(t, name, 1)
-	if record.Status.State != v1alpha1.SyncStateApplied || record.Status.Actor != c.eve.name {
+	if record.Status.State != v1alpha1.SyncStateApplied || record.Status.Actor != c.eve.Name {
 		t.Errorf("the record of the new catalog is %s by %q", record.Status.State, record.Status.Actor)
 	}
 	c.Run(t, "wait", "-n", c.team, "cat/"+name, "--for=condition=SourceReachable", "--timeout=180s")
@@ -104,20 +105,20 @@ func (c *scene) edit(t *testing.T, name, spec string) {
 	mirrortest.Eventually(t, "the catalog shows its spec", func(ctx context.Context) error { return c.settled(ctx, name) })
 }
 
-func (c *scene) apply(ctx context.Context, by *person, name, spec string) (string, error) {
-	return by.kubectl.Feed(ctx, fmt.Sprintf(catalogOf, name, c.team, c.source, spec), "apply", "-f", "-")
+func (c *scene) apply(ctx context.Context, by *people.Person, name, spec string) (string, error) {
+	return by.Kubectl.Feed(ctx, fmt.Sprintf(catalogOf, name, c.team, c.source, spec), "apply", "-f", "-")
 }
 
 // setImage changes production.
-func (c *scene) setImage(t *testing.T, by *person, workload, image string) {
+func (c *scene) setImage(t *testing.T, by *people.Person, workload, image string) {
 	t.Helper()
 	c.change(t, by, workload, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":%q}]}}}}`, image))
 }
 
 // change patches a Deployment of production, or its subresources.
-func (c *scene) change(t *testing.T, by *person, workload, patch string, subresources ...string) {
+func (c *scene) change(t *testing.T, by *people.Person, workload, patch string, subresources ...string) {
 	t.Helper()
-	_, err := by.client.AppsV1().Deployments(c.source).Patch(t.Context(), workload, types.StrategicMergePatchType, []byte(patch),
+	_, err := by.Client.AppsV1().Deployments(c.source).Patch(t.Context(), workload, types.StrategicMergePatchType, []byte(patch),
 		metav1.PatchOptions{}, subresources...)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +127,7 @@ func (c *scene) change(t *testing.T, by *person, workload, patch string, subreso
 
 // get reads an object, or a list, as kubectl prints it.
 func (c *scene) get(ctx context.Context, into any, arguments ...string) error {
-	out, err := c.eve.kubectl.Run(ctx, append([]string{"get", "-n", c.team, "-o", "json"}, arguments...)...)
+	out, err := c.eve.Kubectl.Run(ctx, append([]string{"get", "-n", c.team, "-o", "json"}, arguments...)...)
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (c *scene) settled(ctx context.Context, name string) error {
 
 // tell is what a user sees of the records.
 func (c *scene) tell(ctx context.Context) string {
-	out, err := c.eve.kubectl.Run(ctx, "get", "cat,ss", "-n", c.team, "-o", "wide")
+	out, err := c.eve.Kubectl.Run(ctx, "get", "cat,ss", "-n", c.team, "-o", "wide")
 	return fmt.Sprintf("\n%s(%v)", out, err)
 }
 
@@ -239,7 +240,7 @@ var gaps = regexp.MustCompile(` {2,}`)
 // reads expects what kubectl prints of one object, by the names of columns.
 func (c *scene) reads(t *testing.T, cells map[string]string, arguments ...string) {
 	t.Helper()
-	out, err := c.eve.kubectl.Run(t.Context(), append([]string{"get", "-n", c.team, "-o", "wide"}, arguments...)...)
+	out, err := c.eve.Kubectl.Run(t.Context(), append([]string{"get", "-n", c.team, "-o", "wide"}, arguments...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (s *stage) deleted(t *testing.T) {
 	c.newCatalog(t, "shop")
 	c.newCatalog(t, "doomed")
 	c.setImage(t, s.ann, "api", "shop/api:2")
-	if _, err := s.eve.kubectl.Run(t.Context(), "delete", "cat", "doomed", "-n", c.team); err != nil {
+	if _, err := s.eve.Kubectl.Run(t.Context(), "delete", "cat", "doomed", "-n", c.team); err != nil {
 		t.Fatal(err)
 	}
 	automatic(t, c.recorded(t, "shop", 2), "api")

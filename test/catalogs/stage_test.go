@@ -5,29 +5,17 @@ package catalogs
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // shortWindow is the shortest that a SyncPolicy may ask for. Where nothing depends on which changes are of one batch, there
 // is no reason to wait longer for it.
 const shortWindow = time.Second
-
-const (
-	// rolesFile has the roles that people are given, serverRolesFile those of the server's own account.
-	rolesFile       = "../../artifacts/examples/roles.yaml"
-	serverRolesFile = "../../artifacts/examples/server-roles.yaml"
-	// serverAccount is that account, serverUser the user whom they are given here.
-	serverAccount = "{kind: ServiceAccount, namespace: " + devcluster.ServerNamespace + ", name: slipstream}"
-	serverUser    = "{apiGroup: rbac.authorization.k8s.io, kind: User, name: server}"
-)
 
 // rights are those of who runs production, of who edits catalogs of it, and of who may edit catalogs and not read production.
 const rights = `
@@ -74,14 +62,7 @@ type stage struct {
 	// wire is the server's way to kube-apiserver.
 	wire *mirrortest.Wire
 	// ann and bob change production, eve edits catalogs of it, mallory would like to.
-	ann, bob, eve, mallory *person
-}
-
-// person is an ordinary user.
-type person struct {
-	name    string
-	kubectl devcluster.Kubectl
-	client  kubernetes.Interface
+	ann, bob, eve, mallory *people.Person
 }
 
 // newStage starts a cluster whose kube-apiserver tells who makes changes. It keeps no Deployments in memory, so that a watch
@@ -90,39 +71,19 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	base, wire := mirrortest.NewWiredStage(t, devcluster.Options{
 		Audit: true, APIServerArgs: []string{"--watch-cache-sizes=deployments.apps#0"},
-	}, func(s *mirrortest.Stage) devcluster.Kubeconfig { return limited(t, s) })
+		Parts:   []string{}, // The server may follow the sources of catalogs, where a scene says so.
+		Denials: "the sources of some catalogs are hidden from the server",
+	})
 	s := &stage{Stage: base, wire: wire}
-	s.Run(t, "apply", "-f", rolesFile)
 	s.Apply(t, rights)
 	s.ann, s.bob, s.eve, s.mallory = s.person(t, "ann"), s.person(t, "bob"), s.person(t, "eve"), s.person(t, "mallory")
 	s.gather(t, shortWindow)
 	return s
 }
 
-// limited is the server's user with the documented rights, less those to mirror. In the source of a catalog it needs more.
-func limited(t *testing.T, s *mirrortest.Stage) devcluster.Kubeconfig {
+func (s *stage) person(t *testing.T, name string) *people.Person {
 	t.Helper()
-	content, err := os.ReadFile(serverRolesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Run(t, "create", "namespace", "shop") // that of the examples
-	s.Apply(t, strings.ReplaceAll(string(content), serverAccount, serverUser))
-	s.Run(t, "delete", "clusterrolebinding", "slipstream-server-mirrored", "slipstream-server-mirrored-secrets")
-	user, err := s.User("server")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return user
-}
-
-func (s *stage) person(t *testing.T, name string) *person {
-	t.Helper()
-	user, err := s.User(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &person{name: name, kubectl: s.Kubectl(user), client: mirrortest.Client(t, user)}
+	return people.New(t, s.Cluster, name)
 }
 
 // gather sets how long changes are gathered.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // tierPatch are the lines of a spec with a patch that fits a worker whose pods have the annotation tier.
@@ -82,7 +83,7 @@ func (c *scene) failAndPass(t *testing.T, lives *lives) {
 	record := lives.failed(t)
 	c.change(t, c.ann, "worker", withTier)
 	c.comesTo(t, record, v1alpha1.SyncStateAutoApplied)
-	c.eve.run(t, "wait", "cat/shop", "-n", c.team, "--for=condition=Ready", "--timeout=180s")
+	c.eve.Run(t, "wait", "cat/shop", "-n", c.team, "--for=condition=Ready", "--timeout=180s")
 	c.reads(t, map[string]string{"STATE": "Up to date", "REASON": v1alpha1.ReasonSucceeded}, "cat", "shop")
 	c.offers(t, "shop", map[string]string{"api": "shop/api:1", "worker": "shop/worker:2"})
 	c.conflicts(t, record, "retry", "that is AutoApplied cannot become Retrying, only Dismissed")
@@ -115,20 +116,10 @@ spec:
 `, shortWindow, strings.Join(lines, "\n  ")))
 }
 
-// run runs kubectl for what may not fail.
-func (p *person) run(t *testing.T, arguments ...string) string {
-	t.Helper()
-	out, err := p.kubectl.Run(t.Context(), arguments...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // ask makes a request at a subresource of what is in the team's namespace.
-func (c *scene) ask(ctx context.Context, by *person, path, body string) (v1alpha1.RequestOutcome, error) {
+func (c *scene) ask(ctx context.Context, by *people.Person, path, body string) (v1alpha1.RequestOutcome, error) {
 	var answer struct{ Status v1alpha1.RequestOutcome }
-	out, err := by.kubectl.Feed(ctx, body, "create", "--raw", "/apis/configbutler.ai/v1alpha1/namespaces/"+c.team+"/"+path, "-f", "-")
+	out, err := by.Kubectl.Feed(ctx, body, "create", "--raw", "/apis/configbutler.ai/v1alpha1/namespaces/"+c.team+"/"+path, "-f", "-")
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &answer)
 	}
@@ -156,5 +147,5 @@ func (c *scene) conflicts(t *testing.T, record, what, message string) {
 // comesTo waits as a user does.
 func (c *scene) comesTo(t *testing.T, record string, state v1alpha1.SyncState) {
 	t.Helper()
-	c.eve.run(t, "wait", "syncstatus/"+record, "-n", c.team, "--for=jsonpath={.status.state}="+string(state), "--timeout=180s")
+	c.eve.Run(t, "wait", "syncstatus/"+record, "-n", c.team, "--for=jsonpath={.status.state}="+string(state), "--timeout=180s")
 }

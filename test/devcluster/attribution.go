@@ -33,7 +33,6 @@ const (
 
 	auditPolicy         = "audit-policy.yaml"
 	auditKubeconfig     = "audit-webhook-kubeconfig.yaml"
-	auditRBAC           = "rbac.yaml"
 	aggregatedAdmission = "validating-webhook-configuration.yaml"
 	directAdmission     = "validating-webhook-configuration-direct.yaml"
 )
@@ -63,14 +62,15 @@ func (c *Cluster) writeAttribution() error {
 	if err := c.writeClient(authority, auditCertificate, AuditUser); err != nil {
 		return err
 	}
-	for _, name := range []string{auditPolicy, auditKubeconfig} {
-		content, err := c.attributionFile(name, "${ADDRESS}", address(c.state.Ports.Server))
-		if err != nil {
-			return err
-		}
-		if err := writeWhole(c.files.attribution(name), []byte(content)); err != nil {
-			return err
-		}
+	kubeconfig, err := c.attributionFile(auditKubeconfig, "${ADDRESS}", address(c.state.Ports.Server))
+	if err != nil {
+		return err
+	}
+	if err := writeWhole(c.files.attribution(auditKubeconfig), []byte(kubeconfig)); err != nil {
+		return err
+	}
+	if err := c.writeAuditPolicy(); err != nil {
+		return err
 	}
 	segment := make([]byte, segmentSize)
 	if _, err := rand.Read(segment); err != nil {
@@ -83,19 +83,19 @@ func (c *Cluster) writeAttribution() error {
 // seconds beside the others, and then dropped. Events are sent soon, since changes wait for them, and whole unless they
 // are larger than an object and the request for it may be.
 func (c *Cluster) auditFlags() []string {
+	flags := c.auditLogFlags()
 	if !c.state.Options.Audit {
-		return nil
+		return flags
 	}
-	return []string{
-		"--audit-policy-file=" + c.files.attribution(auditPolicy),
-		"--audit-webhook-config-file=" + c.files.attribution(auditKubeconfig),
+	return append(flags,
+		"--audit-webhook-config-file="+c.files.attribution(auditKubeconfig),
 		"--audit-webhook-mode=batch",
 		"--audit-webhook-batch-max-wait=200ms",
 		"--audit-webhook-batch-throttle-enable=false",
 		"--audit-webhook-initial-backoff=1s",
 		"--audit-webhook-truncate-enabled",
 		"--audit-webhook-truncate-max-event-size=4194304",
-	}
+	)
 }
 
 // AuditWebhook returns the kubeconfig with which kube-apiserver posts audit events to the server.
@@ -114,21 +114,6 @@ func (c *Cluster) attributionFlags() []string {
 		flags = append(flags, "--admission-segment-file="+c.files.attribution(admissionSegment))
 	}
 	return flags
-}
-
-// permitAudit lets the audit webhook's user post audit events.
-func (c *Cluster) permitAudit(ctx context.Context) error {
-	if !c.state.Options.Audit {
-		return nil
-	}
-	manifest, err := c.attributionFile(auditRBAC)
-	if err != nil {
-		return err
-	}
-	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
-		return fmt.Errorf("permitting audit events: %w", err)
-	}
-	return nil
 }
 
 // registerAdmission makes kube-apiserver ask the server about changes, and waits until it does.

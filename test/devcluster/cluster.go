@@ -95,7 +95,8 @@ func (c *Cluster) Report(reporter *progress.Reporter) {
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	failure := errors.Join(c.stopAll(ctx), raceReport(c.files.log(serverPart)))
+	ended := endGracefully(ctx, c.servers(nil), syscall.SIGTERM)
+	failure := errors.Join(ended, c.noteRights(ctx), c.stopAll(ctx), raceReport(c.files.log(serverPart)))
 	for _, path := range c.files.all() {
 		failure = errors.Join(failure, os.RemoveAll(path))
 	}

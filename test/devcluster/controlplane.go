@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	// serviceNetwork is where Services would have addresses; nothing routes there.
-	serviceNetwork = "10.0.0.0/16"
-	serviceAddress = "10.0.0.1"
+	// serviceNetwork is where Services have addresses. Nothing answers there by itself; who listens there stands in for
+	// kube-proxy, and can be reached from this machine only.
+	serviceNetwork = "127.96.0.0/16"
+	serviceAddress = "127.96.0.1"
 	serviceIssuer  = "https://kubernetes.default.svc"
 	// receiverPart is the name of the receiver's process and log.
 	receiverPart = "receiver"
@@ -40,6 +41,8 @@ var controllers = []string{
 	"cronjob-controller",
 	"ttl-after-finished-controller",
 	"endpointslice-controller",
+	"persistentvolumeclaim-protection-controller",
+	"certificatesigningrequest-signing-controller",
 }
 
 // EtcdURL is where the control plane's etcd answers its clients, without TLS. Tests
@@ -116,6 +119,8 @@ func (c *Cluster) controllerManager() part {
 			"--use-service-account-credentials",
 			"--service-account-private-key-file="+c.files.key(serviceAccountKey),
 			"--root-ca-file="+c.files.certificate(clusterAuthority),
+			"--cluster-signing-cert-file="+c.files.certificate(clusterAuthority),
+			"--cluster-signing-key-file="+c.files.key(clusterAuthority),
 			"--leader-elect=false",
 			"--kube-api-qps=400",
 			"--kube-api-burst=800",

@@ -118,7 +118,6 @@ func (c *Cluster) writeUsers(cluster *pki.Authority) error {
 	}{
 		{"admin", "admin", []string{mastersGroup}},
 		{controllerManagerCertificate, "system:kube-controller-manager", nil},
-		{serverKubeconfig, ServerUser, nil},
 	} {
 		if _, err := c.writeKubeconfig(cluster, each.file, each.user, each.groups...); err != nil {
 			return err

@@ -57,16 +57,21 @@ func (c *Cluster) writeKubeconfig(authority *pki.Authority, file, user string, g
 	if err != nil {
 		return "", err
 	}
+	return c.encodeKubeconfig(file, user, authority.Certificate, &clientcmdapi.AuthInfo{
+		ClientCertificateData: client.Certificate,
+		ClientKeyData:         client.Key,
+	})
+}
+
+// encodeKubeconfig writes the kubeconfig of a user who proves to be one in some way.
+func (c *Cluster) encodeKubeconfig(file, user string, authority []byte, proof *clientcmdapi.AuthInfo) (Kubeconfig, error) {
 	const cluster = "slipstream-dev"
 	config := clientcmdapi.NewConfig()
 	config.Clusters[cluster] = &clientcmdapi.Cluster{
 		Server:                   c.apiServerURL(),
-		CertificateAuthorityData: authority.Certificate,
+		CertificateAuthorityData: authority,
 	}
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: client.Certificate,
-		ClientKeyData:         client.Key,
-	}
+	config.AuthInfos[user] = proof
 	config.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user}
 	config.CurrentContext = cluster
 	content, err := clientcmd.Write(*config)

@@ -38,6 +38,12 @@ type Options struct {
 	ServerArgs []string `json:"serverArgs"`
 	// ServerEnv are KEY=VALUE lines added to the server's environment.
 	ServerEnv []string `json:"serverEnv"`
+	// Manifest is the file of the rendered chart from which the server's account has its rights; empty is the one with all that
+	// can be given, which is beside this package.
+	Manifest string `json:"manifest"`
+	// Parts are the roles of that manifest, of those that not every server needs, that the account has in the whole cluster, by
+	// name; nil leaves it those that the manifest binds.
+	Parts []string `json:"parts"`
 	// Storage is the server's engine; StorageBbolt if empty.
 	Storage Storage `json:"storage"`
 	// Replicas is the number of servers, 1 if zero. More than one needs StorageEtcd3;
@@ -47,6 +53,11 @@ type Options struct {
 	Audit bool `json:"audit"`
 	// Admission makes kube-apiserver ask the server about every change, behind the aggregator.
 	Admission bool `json:"admission"`
+	// AuditLog makes kube-apiserver write what the server asks of it, and what the audit webhook is told, to the file AuditLog.
+	AuditLog bool `json:"auditLog"`
+	// Denials says why requests of the server may be denied in this cluster. Without a reason, those who judge its rights take it
+	// for a fault.
+	Denials string `json:"denials"`
 	// APIServerArgs are flags for kube-apiserver, after those it is given anyway.
 	APIServerArgs []string `json:"apiServerArgs"`
 	// SupportProgram is the file of hack/dev, which serves Git and balances; empty

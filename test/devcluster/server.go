@@ -25,9 +25,6 @@ import (
 const (
 	// ServerNamespace is where the server keeps its Lease.
 	ServerNamespace = "slipstream-system"
-	// ServerUser is the user as whom the server reaches the cluster. RBAC makes it a
-	// cluster-admin; it is in no group that would spare it the question.
-	ServerUser = "slipstream"
 	// APIServiceName is the APIService of the slipstream API.
 	APIServiceName = "v1alpha1.configbutler.ai"
 
@@ -68,19 +65,19 @@ func (c *Cluster) StopServer(ctx context.Context, signal syscall.Signal, replica
 	return errors.Join(failure, c.forgetEnded(), c.writeEnvironment())
 }
 
-// prepareNamespace makes the server's namespace and gives its user its rights.
+// prepareNamespace makes the server's namespace.
 func (c *Cluster) prepareNamespace(ctx context.Context) error {
-	manifest := strings.NewReplacer("${NAMESPACE}", ServerNamespace, "${USER}", ServerUser).Replace(namespaceManifest)
+	manifest := strings.ReplaceAll(namespaceManifest, "${NAMESPACE}", ServerNamespace)
 	if _, err := c.Kubectl(c.Admin()).Feed(ctx, manifest, "apply", "-f", "-"); err != nil {
 		return fmt.Errorf("preparing the server's namespace: %w", err)
 	}
-	return c.permitAudit(ctx)
+	return nil
 }
 
 // startServers starts the servers and the balancer that do not run and waits until
 // the API answers. The caller holds the mutex.
 func (c *Cluster) startServers(ctx context.Context) error {
-	if err := c.forgetEnded(); err != nil {
+	if err := errors.Join(c.forgetEnded(), c.prepareAccount(ctx)); err != nil {
 		return err
 	}
 	for _, part := range c.serverParts() {

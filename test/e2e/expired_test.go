@@ -15,7 +15,7 @@ import (
 // TestWatchExpired has an object deleted, and the history that would tell of it compacted, while the server cannot watch.
 // kube-apiserver keeps no Events in memory, so that their watches are as old as etcd's history.
 func TestWatchExpired(t *testing.T) {
-	base, w := mirrortest.NewWiredStage(t, devcluster.Options{}, func(s *mirrortest.Stage) devcluster.Kubeconfig { return s.Admin() })
+	base, w := mirrortest.NewWiredStage(t, devcluster.Options{})
 	s := &stage{base}
 	m := s.newMirror(t, "expired")
 	m.Watch(t, "events", "events")

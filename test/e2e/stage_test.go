@@ -13,8 +13,12 @@ import (
 // stage is a cluster with the server.
 type stage struct{ *mirrortest.Stage }
 
+// newStage starts a server that has the rights for mirroring, and no others, unless the options give it some.
 func newStage(t *testing.T, options devcluster.Options) *stage {
 	t.Helper()
+	if options.Parts == nil {
+		options.Parts = []string{"slipstream-server-mirrored", "slipstream-server-credentials"}
+	}
 	return &stage{mirrortest.NewStage(t, options)}
 }
 

@@ -94,7 +94,7 @@ func (c *scene) missing(t *testing.T) {
 	known := c.known(t, "alice", v1alpha1.SyncTypeDependency)
 	states := c.follow(t)
 	c.govern(t, stopped)
-	c.ann.run(t, "delete", "-n", c.source, "configmap/settings")
+	c.ann.Run(t, "delete", "-n", c.source, "configmap/settings")
 	c.produce(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: jobs}, data: {every: day}}")
 	c.prompts(t, "alice", 0, "[{ConfigMap 2}]")
 	c.govern(t)
@@ -145,7 +145,7 @@ type states struct {
 // follow watches the records of the team until it is asked what came.
 func (c *scene) follow(t *testing.T) *watched {
 	t.Helper()
-	watch, err := c.dave.own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Watch(t.Context(), metav1.ListOptions{})
+	watch, err := c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

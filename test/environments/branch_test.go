@@ -45,7 +45,7 @@ func (s *stage) branched(t *testing.T) {
 	c.rests(t, record, v1alpha1.SyncStateConflicted)
 	c.says(t, "alice", "Conflict: 4 fields")
 	c.unmoved(t, c.target, before)
-	dave := []string{s.dave.name}
+	dave := []string{s.dave.Name}
 	want := []v1alpha1.WorkloadConflict{
 		{Kind: "Deployment", Name: "api", Fields: []v1alpha1.FieldConflict{
 			{Field: imageField, Managers: dave}, {Field: memoryField, Managers: dave},

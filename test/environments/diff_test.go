@@ -20,6 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/fieldpointer"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // rounds are how often production and the environment are changed at random.
@@ -60,8 +61,8 @@ func (c *scene) diff(t *testing.T, subresource string) *v1alpha1.SyncPlan {
 	return &diff.Status
 }
 
-func (c *scene) readDiff(ctx context.Context, by *person, subresource string) (string, error) {
-	return by.kubectl.Run(ctx, "get", "--raw", c.path("environments/alice/"+subresource))
+func (c *scene) readDiff(ctx context.Context, by *people.Person, subresource string) (string, error) {
+	return by.Kubectl.Run(ctx, "get", "--raw", c.path("environments/alice/"+subresource))
 }
 
 // expectDiff expects a diff to tell of each change between two moments, and of no other.
@@ -198,7 +199,7 @@ func (c *scene) secretive(t *testing.T) {
 	if out, err := c.readDiff(t.Context(), c.dave, "secretdiff"); err == nil || !strings.Contains(err.Error(), "(Forbidden)") {
 		t.Errorf("without the permission secretdiff is %s: %v", out, err)
 	}
-	c.Apply(t, bind(c.team, "slipstream-admin", c.dave.name))
+	c.Apply(t, people.In(c.team, "slipstream-admin", c.dave.Name))
 	var shown string
 	mirrortest.Eventually(t, "the permission is in force", func(ctx context.Context) (err error) {
 		shown, err = c.readDiff(ctx, c.dave, "secretdiff")
@@ -210,7 +211,7 @@ func (c *scene) secretive(t *testing.T) {
 	events := audited(t, c.ownLog, func(event *auditv1.Event) bool {
 		return event.ObjectRef != nil && event.ObjectRef.Subresource == "secretdiff" && event.ObjectRef.Namespace == c.team && event.ResponseStatus.Code == 200
 	})
-	if len(events) == 0 || events[0].User.Username != c.dave.name || events[0].Level != auditv1.LevelMetadata {
+	if len(events) == 0 || events[0].User.Username != c.dave.Name || events[0].Level != auditv1.LevelMetadata {
 		t.Errorf("the audit log has %+v", events)
 	}
 	log, err := os.ReadFile(c.ownLog)

@@ -88,9 +88,9 @@ func (s *stage) faithful(t *testing.T) {
 func (c *scene) own(t *testing.T, objects ...string) {
 	t.Helper()
 	c.produce(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: application}}")
-	uid := c.ann.run(t, "get", "configmap", "application", "-n", c.source, "-o", "jsonpath={.metadata.uid}")
+	uid := c.ann.Run(t, "get", "configmap", "application", "-n", c.source, "-o", "jsonpath={.metadata.uid}")
 	owner := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"application","uid":%q}]}}`, uid)
-	c.ann.run(t, append([]string{"patch", "-n", c.source, "--type=merge", "-p", owner}, objects...)...)
+	c.ann.Run(t, append([]string{"patch", "-n", c.source, "--type=merge", "-p", owner}, objects...)...)
 }
 
 // compare expects the copies to be there, no others, and to differ from production in nothing but what has to, and as wanted.

@@ -85,7 +85,7 @@ func (s *stage) pinned(t *testing.T) {
 	c.says(t, "alice", "1 workload changed, pinned at r1")
 	s.unmoved(t, c.target, before)
 
-	s.dave.run(t, "patch", "envt", "alice", "-n", c.team, "--type=merge", "-p", `{"spec":{"pinnedRevision":null}}`)
+	s.dave.Run(t, "patch", "envt", "alice", "-n", c.team, "--type=merge", "-p", `{"spec":{"pinnedRevision":null}}`)
 	c.applied(t, "alice", 3)
 	c.expectImages(t, map[string]string{"api": "shop/api:3", "worker": "shop/worker:1"})
 }

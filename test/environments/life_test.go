@@ -19,6 +19,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // creators are permitted to create namespaces, and the server to look after them.
@@ -29,7 +30,7 @@ metadata: {name: namespace-creators}
 rules:
 - {apiGroups: [""], resources: [namespaces], verbs: [create]}
 ---
-` + everywhere("namespace-creators", "dave") + everywhere("edit", "dave") + everywhere(namespacesRole, serverName) + everywhere(targetRole, serverName)
+` + people.Everywhere("namespace-creators", "dave") + people.Everywhere("edit", "dave") + people.Everywhere(people.Namespaces, people.Server) + people.Everywhere(people.Targets, people.Server)
 
 // lived has environments come to their end in every way: what they wrote goes or stays, and what others made stays.
 func (s *stage) lived(t *testing.T) {
@@ -47,13 +48,13 @@ func (s *stage) lived(t *testing.T) {
 	c.logged(t)
 
 	orphans := s.in(t, "lived-orphan")
-	s.dave.run(t, "delete", "envt", "bob", "-n", c.team, "--timeout=180s")
+	s.dave.Run(t, "delete", "envt", "bob", "-n", c.team, "--timeout=180s")
 	if got := s.in(t, "lived-orphan").names(); !slices.Equal(got, orphans.names()) {
 		t.Errorf("there are %q, want %q", got, orphans.names())
 	}
-	s.dave.run(t, "delete", "envt", "carol", "-n", c.team, "--timeout=180s")
+	s.dave.Run(t, "delete", "envt", "carol", "-n", c.team, "--timeout=180s")
 	mirrortest.Eventually(t, "the created namespace goes", func(ctx context.Context) error {
-		_, err := s.admin.client.CoreV1().Namespaces().Get(ctx, "lived-created", metav1.GetOptions{})
+		_, err := s.admin.Client.CoreV1().Namespaces().Get(ctx, "lived-created", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -93,7 +94,7 @@ func (c *scene) expired(t *testing.T) {
 		t.Fatal(err)
 	}
 	mirrortest.Eventually(t, "the environment expires", func(ctx context.Context) error {
-		_, err := c.dave.own.ConfigbutlerV1alpha1().Environments(c.team).Get(ctx, "alice", metav1.GetOptions{})
+		_, err := c.dave.Own.ConfigbutlerV1alpha1().Environments(c.team).Get(ctx, "alice", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

@@ -69,11 +69,11 @@ func expecting(seen *v1alpha1.Environment) string {
 // addOwn has dave make something of his own, and add something to what the environment has.
 func (c *scene) addOwn(t *testing.T) {
 	t.Helper()
-	if _, err := c.dave.kubectl.Feed(t.Context(), mine, "apply", "-n", c.target, "-f", "-"); err != nil {
+	if _, err := c.dave.Kubectl.Feed(t.Context(), mine, "apply", "-n", c.target, "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	patch(t, c.dave, c.target, "api", feature)
-	c.dave.run(t, "annotate", "-n", c.target, "configmap/settings", "dave.example.com/note=keep")
+	c.dave.Run(t, "annotate", "-n", c.target, "configmap/settings", "dave.example.com/note=keep")
 }
 
 // expectOwn expects what dave has added to be there.
@@ -94,7 +94,7 @@ func (c *scene) expectOwn(t *testing.T) {
 // expectImages expects the Deployments of the target, and their images.
 func (c *scene) expectImages(t *testing.T, want map[string]string) {
 	t.Helper()
-	list, err := c.dave.client.AppsV1().Deployments(c.target).List(t.Context(), metav1.ListOptions{})
+	list, err := c.dave.Client.AppsV1().Deployments(c.target).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

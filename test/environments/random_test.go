@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // changes are made of production and of an environment at random.
@@ -61,17 +62,17 @@ var (
 			patch(t, c.dave, c.target, "worker", fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"dave/main:%s"}]}}}}`, unique))
 		}},
 		{"a copy that is deleted", func(c *changes, t *testing.T, _ string) {
-			c.dave.run(t, "delete", "-n", c.target, "configmap/pages", "--ignore-not-found")
+			c.dave.Run(t, "delete", "-n", c.target, "configmap/pages", "--ignore-not-found")
 		}},
 		{"a copy that is changed", func(c *changes, t *testing.T, unique string) {
-			c.dave.run(t, "patch", "-n", c.target, "configmap/settings", "--type=merge", "-p", fmt.Sprintf(`{"data":{"level":"dave","own":%q}}`, unique))
+			c.dave.Run(t, "patch", "-n", c.target, "configmap/settings", "--type=merge", "-p", fmt.Sprintf(`{"data":{"level":"dave","own":%q}}`, unique))
 		}},
 	}
 )
 
 func (c *changes) workload() string { return []string{"api", "worker"}[c.random.IntN(2)] }
 
-func (c *changes) setVariable(t *testing.T, by *person, namespace, name, value string) {
+func (c *changes) setVariable(t *testing.T, by *people.Person, namespace, name, value string) {
 	t.Helper()
 	patch(t, by, namespace, c.workload(), fmt.Sprintf(
 		`{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":%q,"value":%q}]}]}}}}`, name, value))
@@ -103,7 +104,7 @@ func (c *changes) taken(t *testing.T, image string) {
 	t.Helper()
 	var revision int64
 	mirrortest.Eventually(t, "the catalog takes the changes over", func(ctx context.Context) error {
-		workloads, err := c.eve.own.ConfigbutlerV1alpha1().CatalogWorkloads(c.team).List(ctx, metav1.ListOptions{})
+		workloads, err := c.eve.Own.ConfigbutlerV1alpha1().CatalogWorkloads(c.team).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 
 // records are those of an environment and of a type, the oldest first.
 func (c *scene) records(ctx context.Context, environment string, of v1alpha1.SyncType) ([]v1alpha1.SyncStatus, error) {
-	list, err := c.dave.own.ConfigbutlerV1alpha1().SyncStatuses(c.team).List(ctx, metav1.ListOptions{
+	list, err := c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.Set{v1alpha1.LabelEnvironment: environment, v1alpha1.LabelSyncType: string(of)}.String(),
 	})
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *scene) next(t *testing.T, environment string, of v1alpha1.SyncType, kno
 // record reads a record.
 func (c *scene) record(t *testing.T, name string) *v1alpha1.SyncStatus {
 	t.Helper()
-	record, err := c.dave.own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Get(t.Context(), name, metav1.GetOptions{})
+	record, err := c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ var resting = []v1alpha1.SyncState{
 func (c *scene) rests(t *testing.T, name string, want v1alpha1.SyncState) (record *v1alpha1.SyncStatus) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("record %s becomes %s", name, want), func(ctx context.Context) (err error) {
-		record, err = c.dave.own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Get(ctx, name, metav1.GetOptions{})
+		record, err = c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !slices.Contains(resting, record.Status.State) {
 			err = fmt.Errorf("it is %s: %s", record.Status.State, c.tell(ctx))
 		}

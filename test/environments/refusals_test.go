@@ -17,7 +17,7 @@ import (
 // foreign has an object of the name of a copy be there that is dave's.
 func (s *stage) foreign(t *testing.T) {
 	c := s.newScene(t, "foreign", shop, workloads("api", "worker"))
-	if _, err := s.dave.kubectl.Feed(t.Context(), "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: dave, own: mine}}",
+	if _, err := s.dave.Kubectl.Feed(t.Context(), "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: dave, own: mine}}",
 		"apply", "-n", c.target, "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (s *stage) governed(t *testing.T) {
 	c := s.newScene(t, "governed", shop, workloads("api", "worker"))
 	c.Apply(t, policy)
 	mirrortest.Eventually(t, "the policy is in force", func(ctx context.Context) error {
-		_, err := s.admin.kubectl.Feed(ctx, worker, "apply", "--dry-run=server", "-n", c.target, "-f", "-")
+		_, err := s.admin.Kubectl.Feed(ctx, worker, "apply", "--dry-run=server", "-n", c.target, "-f", "-")
 		if err == nil || !strings.Contains(err.Error(), "not allowed here") {
 			return fmt.Errorf("a worker is answered with: %w", err)
 		}
@@ -118,7 +118,7 @@ func (s *stage) misplaced(t *testing.T) {
 	}
 	manifest := fmt.Sprintf("apiVersion: configbutler.ai/v1alpha1\nkind: AppCatalog\nmetadata: {name: other, namespace: %s}\n"+
 		"spec: {sourceNamespace: %s, workloads: [{kind: Deployment, name: api}]}", c.team, c.target)
-	if _, err := s.admin.kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), "spec.sourceNamespace") {
+	if _, err := s.admin.Kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), "spec.sourceNamespace") {
 		t.Errorf("a catalog of a target: %v", err)
 	}
 }

@@ -14,15 +14,16 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // all is the body that asks for everything.
 const all = "{}"
 
 // ask makes a request at a subresource of an environment, or of another of the team's objects, as in environments/alice/sync.
-func (c *scene) ask(ctx context.Context, by *person, path, body string) (v1alpha1.SyncRequestStatus, error) {
+func (c *scene) ask(ctx context.Context, by *people.Person, path, body string) (v1alpha1.SyncRequestStatus, error) {
 	var answer struct{ Status v1alpha1.SyncRequestStatus }
-	out, err := by.kubectl.Feed(ctx, body, "create", "--raw", c.path(path), "-f", "-")
+	out, err := by.Kubectl.Feed(ctx, body, "create", "--raw", c.path(path), "-f", "-")
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &answer)
 	}
@@ -34,7 +35,7 @@ func (c *scene) path(rest string) string {
 }
 
 // asks makes a request that is accepted.
-func (c *scene) asks(t *testing.T, by *person, path, body string) v1alpha1.SyncRequestStatus {
+func (c *scene) asks(t *testing.T, by *people.Person, path, body string) v1alpha1.SyncRequestStatus {
 	t.Helper()
 	answer, err := c.ask(t.Context(), by, path, body)
 	if err != nil || !answer.Accepted || answer.Message == "" {
@@ -60,7 +61,7 @@ func (c *scene) synced(t *testing.T, environment, body string) *v1alpha1.SyncSta
 }
 
 // refused makes a request that is refused for a reason and with sentences.
-func (c *scene) refused(t *testing.T, by *person, path, body, reason string, sentences ...string) {
+func (c *scene) refused(t *testing.T, by *people.Person, path, body, reason string, sentences ...string) {
 	t.Helper()
 	answer, err := c.ask(t.Context(), by, path, body)
 	if err == nil {
@@ -73,7 +74,7 @@ func (c *scene) refused(t *testing.T, by *person, path, body, reason string, sen
 	}
 	for _, want := range append(sentences, reason) {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s by %s is refused with %v, want %q in it", path, by.name, err, want)
+			t.Errorf("%s by %s is refused with %v, want %q in it", path, by.Name, err, want)
 		}
 	}
 }
@@ -81,8 +82,8 @@ func (c *scene) refused(t *testing.T, by *person, path, body, reason string, sen
 var gaps = regexp.MustCompile(` {2,}`)
 
 // cell is what kubectl prints of one object under the name of a column.
-func cell(ctx context.Context, by *person, column string, arguments ...string) (string, error) {
-	out, err := by.kubectl.Run(ctx, append([]string{"get"}, arguments...)...)
+func cell(ctx context.Context, by *people.Person, column string, arguments ...string) (string, error) {
+	out, err := by.Kubectl.Run(ctx, append([]string{"get"}, arguments...)...)
 	if err != nil {
 		return "", err
 	}

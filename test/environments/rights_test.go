@@ -14,6 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // requester has a catalog show Secrets to those only who may read them.
@@ -31,13 +32,13 @@ func (s *stage) entitled(t *testing.T) {
 		t.Errorf("%q have been written", found)
 	}
 
-	s.eve.run(t, "patch", "cat", "shop", "-n", c.team, "--type=merge", "-p", requester)
+	s.eve.Run(t, "patch", "cat", "shop", "-n", c.team, "--type=merge", "-p", requester)
 	c.refused(t, s.dave, "environments/alice/sync", all, "Forbidden", `"dave" cannot get secrets in the namespace `+c.source)
 	c.newTarget(t, "entitled-bob")
 	_, err = c.applyEnvironment(t.Context(), s.dave, "bob", "entitled-bob")
 	c.forbidden(t, err, `"dave" cannot get secrets in the namespace `+c.source)
 
-	c.Apply(t, bind(c.source, "secret-readers", s.dave.name))
+	c.Apply(t, people.In(c.source, "secret-readers", s.dave.Name))
 	mirrortest.Eventually(t, "dave may read the Secrets", func(ctx context.Context) error {
 		_, err := c.applyEnvironment(ctx, s.dave, "bob", "entitled-bob")
 		return err
@@ -80,7 +81,7 @@ func (s *stage) withdrawn(t *testing.T) {
 		t.Errorf("it is ready: %+v", e.Status.Conditions)
 	}
 
-	c.Apply(t, bind(c.target, "edit", s.dave.name))
+	c.Apply(t, people.In(c.target, "edit", s.dave.Name))
 	s.restart(t, syscall.SIGTERM)
 	c.applied(t, "alice", 2)
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})

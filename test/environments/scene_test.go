@@ -15,6 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // catalogOf is a catalog: its name, its namespace, its source, and the rest of its spec.
@@ -51,10 +52,10 @@ type scene struct {
 func (s *stage) newScene(t *testing.T, name, production string, lines ...string) *scene {
 	t.Helper()
 	c := &scene{stage: s, source: name + "-production", team: name + "-team", target: name}
-	s.Apply(t, namespace(c.source)+bind(c.source, "admin", s.ann.name)+bind(c.source, "view", s.eve.name)+
-		bind(c.source, "secret-readers", s.eve.name)+bind(c.source, catalogsRole, serverName)+bind(c.source, sourceRole, serverName)+
-		namespace(c.team)+bind(c.team, "slipstream-edit", s.eve.name)+bind(c.team, "slipstream-edit", s.dave.name)+
-		bind(c.team, "slipstream-edit", s.mallory.name))
+	s.Apply(t, namespace(c.source)+people.In(c.source, "admin", s.ann.Name)+people.In(c.source, "view", s.eve.Name)+
+		people.In(c.source, "secret-readers", s.eve.Name)+people.In(c.source, people.Catalogs, people.Server)+people.In(c.source, people.Sources, people.Server)+
+		namespace(c.team)+people.In(c.team, "slipstream-edit", s.eve.Name)+people.In(c.team, "slipstream-edit", s.dave.Name)+
+		people.In(c.team, "slipstream-edit", s.mallory.Name))
 	c.newTarget(t, c.target)
 	c.produce(t, production)
 	c.catalog(t, "shop", lines...)
@@ -68,29 +69,17 @@ func (c *scene) newTarget(t *testing.T, name string) {
 }
 
 func (c *scene) targetRights(name string) string {
-	return bind(name, "edit", c.dave.name) + bind(name, targetRole, serverName)
+	return people.In(name, "edit", c.dave.Name) + people.In(name, people.Targets, people.Server)
 }
 
 func namespace(name string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\n", name)
 }
 
-// bind gives a user a role in a namespace.
-func bind(namespace, role, user string) string {
-	return fmt.Sprintf(`
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {namespace: %[1]s, name: %[3]s-%[2]s}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[2]s}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[3]s}]
----
-`, namespace, role, user)
-}
-
 // produce has ann apply manifests in production.
 func (c *scene) produce(t *testing.T, manifests string) {
 	t.Helper()
-	if _, err := c.ann.kubectl.Feed(t.Context(), manifests, "apply", "-n", c.source, "-f", "-"); err != nil {
+	if _, err := c.ann.Kubectl.Feed(t.Context(), manifests, "apply", "-n", c.source, "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -99,11 +88,11 @@ func (c *scene) produce(t *testing.T, manifests string) {
 func (c *scene) catalog(t *testing.T, name string, lines ...string) {
 	t.Helper()
 	manifest := fmt.Sprintf(catalogOf, name, c.team, c.source, strings.Join(lines, "\n  "))
-	if _, err := c.eve.kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
+	if _, err := c.eve.Kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	mirrortest.Eventually(t, "the catalog offers its workloads", func(ctx context.Context) error {
-		catalog, err := c.eve.own.ConfigbutlerV1alpha1().AppCatalogs(c.team).Get(ctx, name, metav1.GetOptions{})
+		catalog, err := c.eve.Own.ConfigbutlerV1alpha1().AppCatalogs(c.team).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -140,17 +129,17 @@ func (c *scene) environmentIn(t *testing.T, name, target string, lines ...string
 	})
 }
 
-func (c *scene) applyEnvironment(ctx context.Context, by *person, name, target string, lines ...string) (string, error) {
+func (c *scene) applyEnvironment(ctx context.Context, by *people.Person, name, target string, lines ...string) (string, error) {
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, catalogRef) }) {
 		lines = append(lines, catalogRef+"{name: shop}")
 	}
-	return by.kubectl.Feed(ctx, fmt.Sprintf(environmentOf, name, c.team, target, strings.Join(lines, "\n  ")), "apply", "-f", "-")
+	return by.Kubectl.Feed(ctx, fmt.Sprintf(environmentOf, name, c.team, target, strings.Join(lines, "\n  ")), "apply", "-f", "-")
 }
 
 // get reads an environment.
 func (c *scene) get(t *testing.T, name string) *v1alpha1.Environment {
 	t.Helper()
-	e, err := c.dave.own.ConfigbutlerV1alpha1().Environments(c.team).Get(t.Context(), name, metav1.GetOptions{})
+	e, err := c.dave.Own.ConfigbutlerV1alpha1().Environments(c.team).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +150,7 @@ func (c *scene) get(t *testing.T, name string) *v1alpha1.Environment {
 func (c *scene) becomes(t *testing.T, name, what string, check func(*v1alpha1.Environment) error) (e *v1alpha1.Environment) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("environment %s/%s %s", c.team, name, what), func(ctx context.Context) (err error) {
-		if e, err = c.dave.own.ConfigbutlerV1alpha1().Environments(c.team).Get(ctx, name, metav1.GetOptions{}); err != nil {
+		if e, err = c.dave.Own.ConfigbutlerV1alpha1().Environments(c.team).Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 		if err = check(e); err != nil {
@@ -174,7 +163,7 @@ func (c *scene) becomes(t *testing.T, name, what string, check func(*v1alpha1.En
 
 // tell is what a user sees of environments and records.
 func (c *scene) tell(ctx context.Context) string {
-	out, err := c.admin.kubectl.Run(ctx, "get", "cat,envt,ss", "-n", c.team, "-o", "wide")
+	out, err := c.admin.Kubectl.Run(ctx, "get", "cat,envt,ss", "-n", c.team, "-o", "wide")
 	return fmt.Sprintf("\n%s(%v)", out, err)
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // many are the workloads of a large catalog, kills how often the server is killed while it syncs them.
@@ -38,7 +39,7 @@ func (s *stage) rebuilt(t *testing.T) {
 	before := s.in(t, c.target).names()
 	c.Run(t, "delete", "namespace", c.target, "--wait=false")
 	mirrortest.Eventually(t, "the namespace goes", func(ctx context.Context) error {
-		_, err := s.admin.client.CoreV1().Namespaces().Get(ctx, c.target, metav1.GetOptions{})
+		_, err := s.admin.Client.CoreV1().Namespaces().Get(ctx, c.target, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -117,7 +118,7 @@ func (s *stage) interrupted(t *testing.T) {
 
 func (c *scene) deployments(t *testing.T) int {
 	t.Helper()
-	list, err := c.dave.client.AppsV1().Deployments(c.target).List(t.Context(), metav1.ListOptions{})
+	list, err := c.dave.Client.AppsV1().Deployments(c.target).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func (c *scene) changeAll(t *testing.T, version int) {
 	manifests, _ := crowd(version)
 	c.produce(t, manifests)
 	mirrortest.Eventually(t, "the catalog offers them", func(ctx context.Context) error {
-		list, err := c.eve.own.ConfigbutlerV1alpha1().CatalogWorkloads(c.team).List(ctx, metav1.ListOptions{})
+		list, err := c.eve.Own.ConfigbutlerV1alpha1().CatalogWorkloads(c.team).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -185,7 +186,7 @@ func (c *scene) changeAll(t *testing.T, version int) {
 		}
 		return nil
 	})
-	catalog, err := c.eve.own.ConfigbutlerV1alpha1().AppCatalogs(c.team).Get(t.Context(), "shop", metav1.GetOptions{})
+	catalog, err := c.eve.Own.ConfigbutlerV1alpha1().AppCatalogs(c.team).Get(t.Context(), "shop", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,8 +196,8 @@ func (c *scene) changeAll(t *testing.T, version int) {
 // writes are the Deployments that the server has written to the target since a time, dry runs left out.
 func (c *scene) writes(t *testing.T, since time.Time) []auditv1.Event {
 	t.Helper()
-	return audited(t, c.clusterLog, func(event *auditv1.Event) bool {
-		return event.User.Username == serverName && event.ObjectRef != nil && event.ObjectRef.Namespace == c.target &&
+	return audited(t, c.AuditLog(), func(event *auditv1.Event) bool {
+		return event.User.Username == people.Server && event.Verb == "patch" && event.ObjectRef != nil && event.ObjectRef.Namespace == c.target &&
 			event.ObjectRef.Resource == "deployments" && !strings.Contains(event.RequestURI, "dryRun") &&
 			event.ResponseStatus.Code < http.StatusBadRequest && event.RequestReceivedTimestamp.After(since)
 	})

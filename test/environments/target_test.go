@@ -19,6 +19,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // kinds are those of which people and environments write objects.
@@ -48,7 +49,7 @@ func (s *stage) in(t *testing.T, namespace string) objects {
 		list := &unstructured.UnstructuredList{}
 		lists[kind] = list
 		group.Go(func() error {
-			found, err := s.admin.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			found, err := s.admin.Dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 			if err == nil {
 				*list = *found
 			}
@@ -145,14 +146,14 @@ func (c *scene) comesUp(t *testing.T, environment, target string) *v1alpha1.Envi
 	})
 }
 
-func runPods(ctx context.Context, as *person, namespace string) error {
+func runPods(ctx context.Context, as *people.Person, namespace string) error {
 	const running = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"},{"type":"ContainersReady","status":"True"}]}}`
-	pods, err := as.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Pending"})
+	pods, err := as.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Pending"})
 	if err != nil {
 		return err
 	}
 	for _, pod := range pods.Items {
-		_, err := as.client.CoreV1().Pods(namespace).Patch(ctx, pod.Name, strategicMerge, []byte(running), metav1.PatchOptions{}, "status")
+		_, err := as.Client.CoreV1().Pods(namespace).Patch(ctx, pod.Name, strategicMerge, []byte(running), metav1.PatchOptions{}, "status")
 		if err != nil {
 			return errors.Join(errors.New("let the Pod run"), err)
 		}

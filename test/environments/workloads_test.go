@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/test/people"
 )
 
 const strategicMerge = types.StrategicMergePatchType
@@ -74,10 +76,10 @@ func (c *scene) setImage(t *testing.T, deployment, image string) {
 }
 
 // patch changes a Deployment.
-func patch(t *testing.T, by *person, namespace, deployment, patch string) {
+func patch(t *testing.T, by *people.Person, namespace, deployment, patch string) {
 	t.Helper()
-	_, err := by.client.AppsV1().Deployments(namespace).Patch(t.Context(), deployment, strategicMerge, []byte(patch),
-		metav1.PatchOptions{FieldManager: by.name})
+	_, err := by.Client.AppsV1().Deployments(namespace).Patch(t.Context(), deployment, strategicMerge, []byte(patch),
+		metav1.PatchOptions{FieldManager: by.Name})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,8 +86,8 @@ func (w *Wire) Sever(cut bool) {
 	clear(w.open)
 }
 
-// NewWiredStage starts a cluster whose server reaches kube-apiserver over a wire, as a user whom the stage is prepared for.
-func NewWiredStage(t testing.TB, options devcluster.Options, prepare func(*Stage) devcluster.Kubeconfig) (*Stage, *Wire) {
+// NewWiredStage starts a cluster whose server reaches kube-apiserver over a wire.
+func NewWiredStage(t testing.TB, options devcluster.Options) (*Stage, *Wire) {
 	t.Helper()
 	root, err := programs.ModuleRoot(".")
 	if err != nil {
@@ -104,7 +104,7 @@ func NewWiredStage(t testing.TB, options devcluster.Options, prepare func(*Stage
 	write(t, options.ServerProgram, fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" $(cat %s)\n", server, arguments))
 	write(t, arguments, "")
 	s := NewStage(t, options)
-	kubeconfig, w := wired(t, prepare(s))
+	kubeconfig, w := wired(t, s.ServerAccount())
 	write(t, arguments, "--kubeconfig="+kubeconfig)
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -16,13 +16,14 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // withdrawn has somebody lose the right to read what their pipeline tells of, and get it back.
 func (s *stage) withdrawn(t *testing.T) {
 	c := s.newScene(t, "withdrawn")
 	dave := s.person(t, "dave")
-	rights := everywhere("readers", dave.name) + everywhere("slipstream-admin", dave.name)
+	rights := people.Everywhere("readers", dave.Name) + people.Everywhere("slipstream-admin", dave.Name)
 	s.Apply(t, rights)
 	r := receive(t, whisperer)
 	c.define(t, widgets)
@@ -39,7 +40,7 @@ func (s *stage) withdrawn(t *testing.T) {
 	p := c.becomes(t, "says what is not allowed any more", func(p *v1alpha1.SyncPipeline) error {
 		return conditionIs(p, v1alpha1.ConditionReady, "False", v1alpha1.ReasonPermissionLost)
 	})
-	if p.Status.EditedBy == nil || p.Status.EditedBy.Username != dave.name {
+	if p.Status.EditedBy == nil || p.Status.EditedBy.Username != dave.Name {
 		t.Errorf("it is by %+v", p.Status.EditedBy)
 	}
 	c.warned(t, `user "dave" may not list widgets.withdrawn.example.com in the whole cluster`)
@@ -179,7 +180,7 @@ func (s *stage) crowded(t *testing.T) {
 	for i := range definitions {
 		manifests.WriteString(c.manifest(fmt.Sprintf("w%ds", i), "one of many"))
 	}
-	if _, err := s.admin.kubectl.Feed(t.Context(), manifests.String(), "create", "-f", "-"); err != nil {
+	if _, err := s.admin.Kubectl.Feed(t.Context(), manifests.String(), "create", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	c.waits(t, definitions)
@@ -224,6 +225,6 @@ func forEach(t *testing.T, count int, do func(ctx context.Context, number int) e
 func (c *scene) deleteConfigMaps(t *testing.T, from, count int) {
 	t.Helper()
 	forEach(t, count, func(ctx context.Context, number int) error {
-		return c.admin.client.CoreV1().ConfigMaps(c.name).Delete(ctx, many(from+number), metav1.DeleteOptions{})
+		return c.admin.Client.CoreV1().ConfigMaps(c.name).Delete(ctx, many(from+number), metav1.DeleteOptions{})
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // requested has somebody ask for a part of what a pipeline tells, and watch.
@@ -57,9 +58,9 @@ func (s *stage) requested(t *testing.T) {
 // ran expects what a run says of itself.
 func (c *scene) ran(t *testing.T, run *v1alpha1.PipelineRun, scope v1alpha1.PipelineScope, total int64) {
 	t.Helper()
-	if run.Scope != scope || run.Actor != c.eve.name || run.Phase != v1alpha1.PipelineRunFinished || run.FinishedAt == nil ||
+	if run.Scope != scope || run.Actor != c.eve.Name || run.Phase != v1alpha1.PipelineRunFinished || run.FinishedAt == nil ||
 		run.Total != total || run.Done != total {
-		t.Errorf("the run says %+v, want %d objects of %s by %s", run, total, scope, c.eve.name)
+		t.Errorf("the run says %+v, want %d objects of %s by %s", run, total, scope, c.eve.Name)
 	}
 	if len(run.Sinks) != 1 || run.Sinks[0].Name != "index" || run.Sinks[0].Total != total || run.Sinks[0].Done != total ||
 		run.Sinks[0].Rejected != 0 || run.Sinks[0].Answer == "" {
@@ -87,7 +88,7 @@ func (c *scene) plugged(t *testing.T, r *receiver) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin := devcluster.Kubectl{User: c.eve.kubectl.User}
+	plugin := devcluster.Kubectl{User: c.eve.Kubectl.User}
 	if plugin.Program, err = programs.Product(t.Context(), root, "cmd/kubectl-slipstream"); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func (c *scene) watched(t *testing.T, r *receiver) {
 		if run == nil || run.ID != id || run.Phase != v1alpha1.PipelineRunSending || run.Total != 3 || run.Done != 1 || !run.Full {
 			return fmt.Errorf("of the run it says %+v", run)
 		}
-		if len(p.Status.PendingRequests) != 1 || p.Status.PendingRequests[0].ID != id || p.Status.PendingRequests[0].Actor != c.eve.name {
+		if len(p.Status.PendingRequests) != 1 || p.Status.PendingRequests[0].ID != id || p.Status.PendingRequests[0].Actor != c.eve.Name {
 			return fmt.Errorf("of requests it says %+v", p.Status.PendingRequests)
 		}
 		return nil
@@ -200,8 +201,8 @@ func (s *stage) polled(t *testing.T) {
 	r.hears(t, "-first")
 
 	verbs := map[string]int{}
-	for _, event := range audited(t, s.clusterLog, func(event *auditv1.Event) bool {
-		return event.User.Username == serverName && event.ObjectRef != nil && event.ObjectRef.APIGroup == c.group
+	for _, event := range audited(t, s.AuditLog(), func(event *auditv1.Event) bool {
+		return event.User.Username == people.Server && event.ObjectRef != nil && event.ObjectRef.APIGroup == c.group
 	}) {
 		verbs[event.Verb]++
 	}

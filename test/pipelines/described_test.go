@@ -33,7 +33,7 @@ func (s *stage) shared(t *testing.T) {
 	apply := func(manager, lines, sink string) {
 		t.Helper()
 		manifest := fmt.Sprintf(half, c.name, lines, sink)
-		if _, err := s.eve.kubectl.Feed(t.Context(), manifest, "apply", "--server-side", "--field-manager="+manager, "-f", "-"); err != nil {
+		if _, err := s.eve.Kubectl.Feed(t.Context(), manifest, "apply", "--server-side", "--field-manager="+manager, "-f", "-"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +68,7 @@ var gaps = regexp.MustCompile(` {2,}`)
 func (c *scene) says(t *testing.T, state string) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("pipeline %s says %q", c.name, state), func(ctx context.Context) error {
-		out, err := c.eve.kubectl.Run(ctx, "get", "pipe", c.name)
+		out, err := c.eve.Kubectl.Run(ctx, "get", "pipe", c.name)
 		if err != nil {
 			return err
 		}
@@ -85,10 +85,10 @@ func (c *scene) says(t *testing.T, state string) {
 func (s *stage) described(t *testing.T) {
 	c := s.newScene(t, "described")
 	r := receive(t, whisperer)
-	contains(t, s.eve.run(t, "explain", "pipe.spec"), "customResourceDefinitions", "debounce", "sinks\t<[]PipelineSink> -required-",
+	contains(t, s.eve.Run(t, "explain", "pipe.spec"), "customResourceDefinitions", "debounce", "sinks\t<[]PipelineSink> -required-",
 		"enum: Poll, Watch")
-	contains(t, s.eve.run(t, "explain", "pipe.spec.sinks.http"), "format\t<string> -required-", "enum: CloudEvents, ClusterWhisperer, DotAI")
-	contains(t, s.eve.run(t, "explain", "syncpipelines.status.sinks"), "nextAttemptTime", "rejected")
+	contains(t, s.eve.Run(t, "explain", "pipe.spec.sinks.http"), "format\t<string> -required-", "enum: CloudEvents, ClusterWhisperer, DotAI")
+	contains(t, s.eve.Run(t, "explain", "syncpipelines.status.sinks"), "nextAttemptTime", "rejected")
 	c.define(t, widgets)
 	c.listens(t, prompt, sinks(r.sink("index")))
 	c.create(t, "first")
@@ -104,17 +104,17 @@ func (s *stage) described(t *testing.T) {
 		p.Status.LastError != "" {
 		t.Errorf("it says %+v", p.Status)
 	}
-	if by := p.Status.EditedBy; by == nil || by.Username != s.eve.name {
+	if by := p.Status.EditedBy; by == nil || by.Username != s.eve.Name {
 		t.Errorf("it is by %+v", by)
 	}
 	c.says(t, "Up to date")
-	row := gaps.Split(strings.Split(s.eve.run(t, "get", "pipe", c.name), "\n")[1], -1)
+	row := gaps.Split(strings.Split(s.eve.Run(t, "get", "pipe", c.name), "\n")[1], -1)
 	if want := []string{"described", "Watch", "index", "2", "0", "Up to date"}; !slices.Equal(row[:len(want)], want) {
 		t.Errorf("kubectl prints %q, want %q", row, want)
 	}
 	c.synced(t, full)
 	c.heard(t, "Normal Synced The sync that eve asked for has ended: 2 objects sent to index")
-	contains(t, s.eve.run(t, "get", "slipstream", "-o", "name"), "syncpipeline.configbutler.ai/described")
+	contains(t, s.eve.Run(t, "get", "slipstream", "-o", "name"), "syncpipeline.configbutler.ai/described")
 	counted, err := s.Counted(context.WithoutCancel(t.Context()), `slipstream_pipeline_deliveries_total`)
 	if err != nil || counted == 0 {
 		t.Errorf("metrics count %v deliveries: %v", counted, err)

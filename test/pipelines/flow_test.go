@@ -131,7 +131,7 @@ func (s *stage) versioned(t *testing.T) {
 	c.listens(t, patient, noDefinitions, sinks(r.sink("index")))
 	mirrortest.Eventually(t, "a widget is made", func(ctx context.Context) error {
 		manifest := fmt.Sprintf("{apiVersion: %s/v1beta1, kind: Widget, metadata: {name: first}}", c.group)
-		_, err := s.admin.kubectl.Feed(ctx, manifest, "apply", "-f", "-")
+		_, err := s.admin.Kubectl.Feed(ctx, manifest, "apply", "-f", "-")
 		return err
 	})
 	c.waits(t, 1)

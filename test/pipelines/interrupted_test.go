@@ -37,7 +37,7 @@ func (s *stage) interrupted(t *testing.T) {
 	c := s.newScene(t, "interrupted")
 	r := receive(t, whisperer)
 	forEach(t, instances, func(ctx context.Context, number int) error {
-		_, err := s.admin.client.CoreV1().ConfigMaps(c.name).Create(ctx, &corev1.ConfigMap{
+		_, err := s.admin.Client.CoreV1().ConfigMaps(c.name).Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: many(number), Labels: map[string]string{"tier": "front"}},
 		}, metav1.CreateOptions{})
 		return err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 const (
@@ -47,7 +48,7 @@ const (
 func (s *stage) employed(t *testing.T) {
 	c := s.newScene(t, "employed")
 	s.Run(t, "create", "serviceaccount", "loader", "-n", c.name)
-	s.Apply(t, bind(c.name, jobsRole, serverName)+bind(c.name, "admin", s.eve.name))
+	s.Apply(t, people.In(c.name, people.Jobs, people.Server)+people.In(c.name, "admin", s.eve.Name))
 	c.define(t, widgets)
 	lines := func(containers string) []string {
 		// Jobs that make Jobs would never end.
@@ -88,7 +89,7 @@ func (s *stage) employed(t *testing.T) {
 	})
 	c.Run(t, "delete", "job", job.Name, "-n", c.name)
 	mirrortest.Eventually(t, "the batch goes with its Job", func(ctx context.Context) error {
-		_, err := s.admin.client.CoreV1().ConfigMaps(c.name).Get(ctx, job.Name, metav1.GetOptions{})
+		_, err := s.admin.Client.CoreV1().ConfigMaps(c.name).Get(ctx, job.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -99,7 +100,7 @@ func (s *stage) employed(t *testing.T) {
 // jobs are those in the namespace of the scene, the oldest batch first.
 func (c *scene) jobs(t *testing.T) []batchv1.Job {
 	t.Helper()
-	list, err := c.admin.client.BatchV1().Jobs(c.name).List(t.Context(), metav1.ListOptions{
+	list, err := c.admin.Client.BatchV1().Jobs(c.name).List(t.Context(), metav1.ListOptions{
 		LabelSelector: v1alpha1.LabelPipeline + "=" + c.name,
 	})
 	if err != nil {
@@ -154,7 +155,7 @@ func (c *scene) carries(t *testing.T, job *batchv1.Job, ending string) {
 	t.Helper()
 	var batch *corev1.ConfigMap
 	mirrortest.Eventually(t, "the Job has its batch", func(ctx context.Context) (err error) {
-		batch, err = c.admin.client.CoreV1().ConfigMaps(c.name).Get(ctx, job.Name, metav1.GetOptions{})
+		batch, err = c.admin.Client.CoreV1().ConfigMaps(c.name).Get(ctx, job.Name, metav1.GetOptions{})
 		return err
 	})
 	if owners := batch.OwnerReferences; len(owners) != 1 || owners[0].UID != job.UID || owners[0].Kind != "Job" {
@@ -171,7 +172,7 @@ func (c *scene) carries(t *testing.T, job *batchv1.Job, ending string) {
 func (c *scene) ends(t *testing.T, job *batchv1.Job, phase corev1.PodPhase) {
 	t.Helper()
 	mirrortest.Eventually(t, "the Job ends", func(ctx context.Context) error {
-		all := c.admin.client.CoreV1().Pods(c.name)
+		all := c.admin.Client.CoreV1().Pods(c.name)
 		pods, err := all.List(ctx, metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job.Name})
 		if err != nil {
 			return err
@@ -182,7 +183,7 @@ func (c *scene) ends(t *testing.T, job *batchv1.Job, phase corev1.PodPhase) {
 				return err
 			}
 		}
-		now, err := c.admin.client.BatchV1().Jobs(c.name).Get(ctx, job.Name, metav1.GetOptions{})
+		now, err := c.admin.Client.BatchV1().Jobs(c.name).Get(ctx, job.Name, metav1.GetOptions{})
 		if err == nil && now.Status.Succeeded+now.Status.Failed == 0 {
 			err = fmt.Errorf("it has %d Pods", len(pods.Items))
 		}

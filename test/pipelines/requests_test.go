@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // all is the body that asks for everything, full for everything once more.
@@ -24,9 +25,9 @@ const (
 func scoped(scope v1alpha1.PipelineScope) string { return fmt.Sprintf(`{"spec":{"scope":%q}}`, scope) }
 
 // request asks for a run.
-func (c *scene) request(ctx context.Context, by *person, body string) (v1alpha1.PipelineSync, error) {
+func (c *scene) request(ctx context.Context, by *people.Person, body string) (v1alpha1.PipelineSync, error) {
 	var answer v1alpha1.PipelineSync
-	out, err := by.kubectl.Feed(ctx, body, "create", "--raw", "/apis/configbutler.ai/v1alpha1/syncpipelines/"+c.name+"/sync", "-f", "-")
+	out, err := by.Kubectl.Feed(ctx, body, "create", "--raw", "/apis/configbutler.ai/v1alpha1/syncpipelines/"+c.name+"/sync", "-f", "-")
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &answer)
 	}
@@ -61,7 +62,7 @@ func (c *scene) finishes(t *testing.T, id string) *v1alpha1.PipelineRun {
 }
 
 // refused asks for a run and is refused.
-func (c *scene) refused(t *testing.T, by *person, body string, sentences ...string) {
+func (c *scene) refused(t *testing.T, by *people.Person, body string, sentences ...string) {
 	t.Helper()
 	answer, err := c.request(t.Context(), by, body)
 	if err == nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 const (
@@ -108,7 +109,7 @@ func (c *scene) definitions(plurals ...string) (names []string) {
 
 // objects are those of a plural in the namespace of the scene.
 func (c *scene) objects(plural string) dynamic.ResourceInterface {
-	return c.admin.dynamic.Resource(schema.GroupVersionResource{Group: c.group, Version: "v1", Resource: plural}).Namespace(c.name)
+	return c.admin.Dynamic.Resource(schema.GroupVersionResource{Group: c.group, Version: "v1", Resource: plural}).Namespace(c.name)
 }
 
 // create makes a widget. The labels are such as tier=front.
@@ -184,7 +185,7 @@ func (c *scene) listens(t *testing.T, lines ...string) {
 	c.Ready(t, "pipe/"+c.name)
 }
 
-func (c *scene) apply(ctx context.Context, by *person, lines ...string) (string, error) {
+func (c *scene) apply(ctx context.Context, by *people.Person, lines ...string) (string, error) {
 	given := func(field string) bool {
 		return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, field+": ") })
 	}
@@ -194,7 +195,7 @@ func (c *scene) apply(ctx context.Context, by *person, lines ...string) (string,
 	if !given("instances") {
 		lines = append(lines, c.tellsOf(widgets))
 	}
-	return by.kubectl.Feed(ctx, fmt.Sprintf(pipelineOf, c.name, strings.Join(lines, "\n  ")), "apply", "-f", "-")
+	return by.Kubectl.Feed(ctx, fmt.Sprintf(pipelineOf, c.name, strings.Join(lines, "\n  ")), "apply", "-f", "-")
 }
 
 // tellsOf is the line of a spec that chooses types of the scene.
@@ -210,7 +211,7 @@ func (c *scene) tellsOf(plurals ...string) string {
 func (c *scene) becomes(t *testing.T, what string, check func(*v1alpha1.SyncPipeline) error) (p *v1alpha1.SyncPipeline) {
 	t.Helper()
 	mirrortest.Eventually(t, fmt.Sprintf("pipeline %s %s", c.name, what), func(ctx context.Context) (err error) {
-		if p, err = c.eve.own.ConfigbutlerV1alpha1().SyncPipelines().Get(ctx, c.name, metav1.GetOptions{}); err != nil {
+		if p, err = c.eve.Own.ConfigbutlerV1alpha1().SyncPipelines().Get(ctx, c.name, metav1.GetOptions{}); err != nil {
 			return err
 		}
 		if err = check(p); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 const (
@@ -65,7 +66,7 @@ stringData: {password: ` + secretText + `}
 func (s *stage) discreet(t *testing.T) {
 	a := s.newAudience(t, "discreet")
 	a.listens(t, "debounce: 0s\n  batch: {maxWait: 0s}", noDefinitions, "instances: {resources: [secrets]}", a.everybody())
-	if _, err := s.admin.kubectl.Feed(t.Context(), fmt.Sprintf(hiding, a.name), "apply", "-f", "-"); err != nil {
+	if _, err := s.admin.Kubectl.Feed(t.Context(), fmt.Sprintf(hiding, a.name), "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	for format, r := range a.receivers {
@@ -94,7 +95,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: credentials, namespace: %[1]s}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: credentials}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ` + serverName + `}]
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "` + people.Server + `"}]
 ---
 `
 
@@ -206,7 +207,7 @@ func (s *stage) entitled(t *testing.T) {
 	job := "{name: run, job: {namespace: kube-system, template: {spec: {template: {spec: {" +
 		"containers: [{name: main, image: run}], restartPolicy: Never}}}}}}"
 	for _, test := range []struct {
-		by        *person
+		by        *people.Person
 		sinks     string
 		lines     []string
 		sentences []string
@@ -218,12 +219,12 @@ func (s *stage) entitled(t *testing.T) {
 	} {
 		_, err := c.apply(t.Context(), test.by, append(test.lines, sinks(cmp.Or(test.sinks, r.sink("index"))))...)
 		if err == nil {
-			t.Fatalf("%s may have %q", test.by.name, test.lines)
+			t.Fatalf("%s may have %q", test.by.Name, test.lines)
 		}
 		contains(t, err.Error(), append(test.sentences, "(Forbidden)")...)
 	}
 
-	s.Apply(t, everywhere("widget-readers", s.mallory.name)+fmt.Sprintf(widgetReaders, c.group))
+	s.Apply(t, people.Everywhere("widget-readers", s.mallory.Name)+fmt.Sprintf(widgetReaders, c.group))
 	_, err := c.apply(t.Context(), s.mallory, noDefinitions, sinks(secretRef))
 	if err == nil {
 		t.Fatal("mallory may have anybody's Secret sent")
@@ -239,7 +240,7 @@ func (s *stage) entitled(t *testing.T) {
 	})
 	c.create(t, "first")
 	r.hears(t, "+first")
-	nobody := s.person(t, "nobody").own.ConfigbutlerV1alpha1().SyncPipelines()
+	nobody := s.person(t, "nobody").Own.ConfigbutlerV1alpha1().SyncPipelines()
 	_, err = nobody.Sync(t.Context(), c.name, &v1alpha1.PipelineSync{}, metav1.CreateOptions{})
 	if err == nil || !strings.Contains(err.Error(), "forbidden") {
 		t.Errorf("nobody may ask for a sync: %v", err)

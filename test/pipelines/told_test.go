@@ -132,7 +132,7 @@ func (s *stage) told(t *testing.T) {
 	a.expect(t, definitionTold, nil, "")
 
 	mirrortest.Eventually(t, "widgets can be applied", func(ctx context.Context) error {
-		_, err := s.admin.kubectl.Feed(ctx, fmt.Sprintf(widget, a.name), "apply", "-f", "-")
+		_, err := s.admin.Kubectl.Feed(ctx, fmt.Sprintf(widget, a.name), "apply", "-f", "-")
 		return err
 	})
 	a.sends(t)

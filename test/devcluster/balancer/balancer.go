@@ -23,8 +23,7 @@ const dialTimeout = 2 * time.Second
 
 // Balancer joins connections to servers.
 type Balancer struct {
-	servers []string
-	next    atomic.Uint64
+	dial func(ctx context.Context) (net.Conn, error)
 }
 
 // New returns a balancer over servers, each host:port.
@@ -32,7 +31,12 @@ func New(servers ...string) (*Balancer, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("a balancer needs a server")
 	}
-	return &Balancer{servers: servers}, nil
+	return Through((&turns{servers: servers}).dial), nil
+}
+
+// Through returns a balancer that has dial choose the server for each connection.
+func Through(dial func(ctx context.Context) (net.Conn, error)) *Balancer {
+	return &Balancer{dial: dial}
 }
 
 // Serve joins connections until ctx ends, then closes those that are open, and
@@ -65,13 +69,19 @@ func (b *Balancer) serveClient(ctx context.Context, client net.Conn) {
 	join(ctx, client, server)
 }
 
+// turns goes round servers.
+type turns struct {
+	servers []string
+	next    atomic.Uint64
+}
+
 // dial connects to the server whose turn it is, or to the next one that answers.
-func (b *Balancer) dial(ctx context.Context) (net.Conn, error) {
+func (t *turns) dial(ctx context.Context) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
-	first := b.next.Add(1)
+	first := t.next.Add(1)
 	var failures []error
-	for offset := range uint64(len(b.servers)) {
-		address := b.servers[(first+offset)%uint64(len(b.servers))]
+	for offset := range uint64(len(t.servers)) {
+		address := t.servers[(first+offset)%uint64(len(t.servers))]
 		connection, err := dialer.DialContext(ctx, "tcp", address)
 		if err == nil {
 			return connection, nil

@@ -21,8 +21,9 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
 
-// deadline is more than anything waited for here takes on a busy machine.
-const deadline = time.Minute
+// deadline is more than anything waited for here takes on a busy machine. An informer that has been cut off may wait for a minute
+// before it asks again.
+const deadline = 3 * time.Minute
 
 // stage is a cluster with the server, and the administrator's ways to use it.
 type stage struct {

@@ -16,8 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-const documentedRoles = "../../../artifacts/examples/roles.yaml"
-
 // Verbs that the roles are told apart by.
 var (
 	reading  = []string{"get", "list", "watch"}
@@ -51,7 +49,6 @@ func documented() map[string]rights {
 }
 
 func testRoles(t *testing.T, s *stage) {
-	s.kubectl(t, "apply", "-f", documentedRoles)
 	a := s.asking(t)
 	for role, more := range documented() {
 		s.bind(t, a, role)

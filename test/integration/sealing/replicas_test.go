@@ -5,8 +5,6 @@ package sealing
 
 import (
 	"context"
-	"os"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -15,20 +13,16 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
-// documentedRoles are what the documentation gives the server's account.
-const documentedRoles = "../../../artifacts/examples/server-roles.yaml"
-
-// TestReplicas lets two servers make one key, with no more rights than the documentation gives them: either opens what
+// TestReplicas lets two servers make one key, with no more rights than they need: either opens what
 // the other has sealed, and what the dead leader left is brought to Git by the next one.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2})
+	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2, Parts: []string{"slipstream-server-mirrored"}})
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{s.EtcdURL()}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	s.limitRights(t, client.KV)
 	s.mirrorASecret(t)
 	s.ready(t, true)
 
@@ -59,44 +53,3 @@ func (s *stage) readable(t *testing.T) {
 		return err
 	})
 }
-
-// limitRights starts the servers without their key, what is sealed by it, and the rights of an administrator.
-func (s *stage) limitRights(t *testing.T, kv clientv3.KV) {
-	t.Helper()
-	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := kv.Delete(t.Context(), "/slipstream", clientv3.WithPrefix()); err != nil {
-		t.Fatal(err)
-	}
-	s.kubectl(t, "delete", "secret", "slipstream-encryption", "-n", devcluster.ServerNamespace)
-	s.kubectl(t, "delete", "clusterrolebinding", "slipstream-development")
-	roles, err := os.ReadFile(documentedRoles)
-	if err != nil {
-		t.Fatal(err)
-	}
-	account := "{kind: ServiceAccount, namespace: " + devcluster.ServerNamespace + ", name: slipstream}"
-	user := "{apiGroup: rbac.authorization.k8s.io, kind: User, name: " + devcluster.ServerUser + "}"
-	s.kubectl(t, "create", "namespace", "shop")
-	s.apply(t, strings.ReplaceAll(string(roles), account, user)+mayReadSecrets)
-	if err := s.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// mayReadSecrets is what a destination takes that writes Secrets as they are.
-const mayReadSecrets = `
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: mirrored-secrets, namespace: shop}
-rules:
-- {apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: mirrored-secrets, namespace: shop}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: mirrored-secrets}
-subjects:
-- {apiGroup: rbac.authorization.k8s.io, kind: User, name: slipstream}
-`

@@ -1,0 +1,30 @@
+{{/* The labels by which Services and policies find the Pods of the server. They cannot be changed later. */}}
+{{- define "slipstream.selectorLabels" -}}
+app.kubernetes.io/name: slipstream
+app.kubernetes.io/component: server
+{{- end }}
+
+{{/* The labels of every object. */}}
+{{- define "slipstream.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/name: slipstream
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* The image, by its digest if there is one. */}}
+{{- define "slipstream.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* The account of the server. */}}
+{{- define "slipstream.serviceAccountName" -}}
+slipstream
+{{- end }}

@@ -1,0 +1,100 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app"
+)
+
+// flagsSchema is the schema of the value flags: all flags of the server. Those that the chart sets from other values are
+// taken, too, so that the chart can say which these are when it refuses them.
+func flagsSchema(chart string) (object, error) {
+	elsewhere, err := flagsOfValues(chart)
+	if err != nil {
+		return nil, err
+	}
+	properties := object{}
+	app.NewCommand(context.Background()).Flags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Name == "help" {
+			return
+		}
+		if instead, ok := elsewhere[flag.Name]; ok {
+			properties[flag.Name] = object{"description": "Refused here. It is set from " + instead + "."}
+			return
+		}
+		properties[flag.Name] = flagSchema(flag)
+	})
+	return object{"properties": properties}, nil
+}
+
+// flagsOfValues are the flags that the chart sets from values other than flags, with the names of these.
+func flagsOfValues(chart string) (map[string]string, error) {
+	templates, err := template.ParseFiles(filepath.Join(chart, "templates", "_flags.tpl"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the flags of values: %w", err)
+	}
+	var text strings.Builder
+	if err := templates.ExecuteTemplate(&text, "slipstream.flagsOfValues", nil); err != nil {
+		return nil, fmt.Errorf("reading the flags of values: %w", err)
+	}
+	var flags map[string]string
+	return flags, yaml.UnmarshalStrict([]byte(text.String()), &flags)
+}
+
+// duration is what time.ParseDuration takes.
+const duration = `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
+
+// flagSchema is the schema of the value of a flag.
+func flagSchema(flag *pflag.Flag) object {
+	schema := typeSchema(flag.Value.Type())
+	schema["description"] = strings.TrimSpace(flag.Usage)
+	if known := knownDefault(flag); known != nil {
+		schema["default"] = known
+	}
+	return schema
+}
+
+// typeSchema is the schema for a type of flags, by the name that it has in their usage.
+func typeSchema(name string) object {
+	switch name {
+	case "bool":
+		return object{"type": "boolean"}
+	case "int", "int64", "Level":
+		return object{"type": "integer"}
+	case "float32", "float64":
+		return object{"type": "number"}
+	case "duration":
+		return object{"type": "string", "pattern": duration}
+	case "stringSlice", "namedCertKey", "colonSeparatedMultimapStringString":
+		return object{"type": []string{"string", "array"}, "items": object{"type": "string"}}
+	case "int32Slice":
+		return object{"type": []string{"integer", "array"}, "items": object{"type": "integer"}}
+	case "quantity":
+		return object{"type": []string{"string", "integer"}}
+	}
+	return object{"type": "string"}
+}
+
+// knownDefault is the default of a flag that is a number or a switch, or a text of some length.
+func knownDefault(flag *pflag.Flag) any {
+	switch flag.Value.Type() {
+	case "bool", "int", "int64", "Level", "float32", "float64":
+		return json.RawMessage(flag.DefValue)
+	case "string", "duration":
+		if flag.DefValue != "" {
+			return flag.DefValue
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command chartschema prints the schema of the chart's values. What they look like is in schema.yaml, what they mean in the
+// comments of the chart's values.yaml, and what the server's flags are is asked of the server.
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed schema.yaml
+var shape []byte
+
+// object is one of JSON.
+type object = map[string]any
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: chartschema CHART")
+		os.Exit(2)
+	}
+	if err := printSchema(os.Args[1]); err != nil {
+		fmt.Fprintf(os.Stderr, "making the schema of values: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// printSchema prints the schema for the chart in a folder.
+func printSchema(chart string) error {
+	var schema object
+	if err := yaml.UnmarshalStrict(shape, &schema); err != nil {
+		return fmt.Errorf("reading schema.yaml: %w", err)
+	}
+	flags, err := flagsSchema(chart)
+	if err != nil {
+		return err
+	}
+	values := schema["properties"].(object)
+	values["flags"] = flags
+	if err := describe(chart, schema); err != nil {
+		return err
+	}
+	closeObjects(schema)
+	encoder := json.NewEncoder(os.Stdout)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(schema)
+}
+
+// closeObjects has objects with properties have no others.
+func closeObjects(schema any) {
+	switch schema := schema.(type) {
+	case object:
+		if _, ok := schema["properties"].(object); ok {
+			schema["type"], schema["additionalProperties"] = "object", false
+		}
+		for _, each := range schema {
+			closeObjects(each)
+		}
+	case []any:
+		for _, each := range schema {
+			closeObjects(each)
+		}
+	}
+}

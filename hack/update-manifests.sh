@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+
+# Copyright The Slipstream Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Makes the schema of the chart's values, which has all flags of the server, and renders the chart: artifacts/install.yaml with its own values, for people without helm, and test/devcluster/install.yaml
+# with the rights that development clusters give.
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+scratch=$(mktemp -d)
+trap 'rm -rf "${scratch}"' EXIT
+
+go run ./hack/chartschema charts/slipstream > "${scratch}/schema"
+cp "${scratch}/schema" charts/slipstream/values.schema.json
+
+helm=$(go run ./hack/dev tool helm)
+
+# render writes a manifest that kubectl applies as it is: a namespace, and what helm would install into it.
+render() {
+  local file=$1
+  shift
+  {
+    cat << 'NAMESPACE'
+# Rendered from charts/slipstream by hack/update-manifests.sh.
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: slipstream-system
+  labels:
+    pod-security.kubernetes.io/enforce: restricted
+
+NAMESPACE
+    "${helm}" template slipstream charts/slipstream --namespace slipstream-system --skip-tests "$@"
+  } > "${scratch}/manifest"
+  cp "${scratch}/manifest" "${file}"
+}
+
+render artifacts/install.yaml
+if [[ -f test/devcluster/values.yaml ]]; then
+  render test/devcluster/install.yaml --values test/devcluster/values.yaml
+fi

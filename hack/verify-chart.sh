@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+
+# Copyright The Slipstream Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Checks that what is made from the chart is current, and that both versions of helm find nothing to object to in it.
+
+set -o errexit -o nounset -o pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+scratch=$(mktemp -d)
+trap 'rm -rf "${scratch}"' EXIT
+
+made=(artifacts charts test/devcluster)
+
+# fingerprint names the content of the folders with what is made, committed or not.
+fingerprint() {
+  rm -f "${scratch}/index"
+  GIT_INDEX_FILE="${scratch}/index" git add --all -- "${made[@]}"
+  GIT_INDEX_FILE="${scratch}/index" git write-tree
+}
+
+before=$(fingerprint)
+hack/update-manifests.sh
+if [[ $(fingerprint) != "${before}" ]]; then
+  git status --short -- "${made[@]}" >&2
+  echo "what is made from the chart was out of date; it has been made anew: commit it" >&2
+  exit 1
+fi
+
+helms=("$(go run ./hack/dev tool helm)" "$(go run ./hack/dev tool helm3)")
+
+# lint has both versions look at what comes of some values. A built helm that is no release takes the cluster for an ancient
+# one if nobody says which it is.
+lint() {
+  local helm
+  for helm in "${helms[@]}"; do
+    "${helm}" lint --strict --quiet --kube-version 1.28.0 --namespace slipstream-system "$@" charts/slipstream
+  done
+}
+
+lint
+lint --values test/devcluster/values.yaml
+lint --set 'replicas=3,storage.backend=etcd3,storage.etcd.servers={https://etcd:2379},storage.etcd.tlsSecret=etcd,encryption.configSecret=keys' \
+  --set 'networkPolicy.egress.restrict=true'
+lint --set 'tls.mode=cert-manager,metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true'
+lint --set 'tls.mode=secret,attribution.audit.clientCASecret=audit,attribution.admission.mode=none,hostNetwork=true,securePort=10260' \
+  --set 'pipelines.enabled=true,environments.createNamespaces=true,watch.types=any,credentials.shop={git}'

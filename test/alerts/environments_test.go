@@ -1,0 +1,49 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package alerts
+
+import "time"
+
+func environmentCases() []alertCase {
+	const (
+		failed    = `slipstream_environment_syncs_total{type="Environment",state="Failed"} `
+		completed = `slipstream_environment_syncs_total{type="Environment",state="Completed"} `
+		fast      = `slipstream_environment_sync_duration_seconds_bucket{le="120"} `
+		slow      = `slipstream_environment_sync_duration_seconds_bucket{le="300"} `
+		all       = `slipstream_environment_sync_duration_seconds_bucket{le="+Inf"} `
+		awaiting  = `slipstream_environment_records_awaiting{state="Conflicted"} `
+		waiting   = `slipstream_dependency_intake_objects `
+		capacity  = `slipstream_dependency_intake_capacity 10000+0x30`
+		blocked   = `slipstream_dependency_intake_blocked `
+	)
+	return []alertCase{
+		{name: "half of the syncs fail", alert: "SlipstreamEnvironmentSyncsFailing", series: []string{failed + steady, completed + steady}, fires: true},
+		{name: "some of many syncs fail", alert: "SlipstreamEnvironmentSyncsFailing", series: []string{failed + "0+1x30", completed + steady}},
+		{name: "one sync fails", alert: "SlipstreamEnvironmentSyncsFailing", series: []string{failed + "0+0x14 1+0x15", completed + resting}},
+		{name: "syncs are slow", alert: "SlipstreamEnvironmentSyncsSlow", series: []string{fast + "0+1x30", slow + "0+9x30", all + "0+9x30"}, fires: true},
+		{name: "syncs are fast", alert: "SlipstreamEnvironmentSyncsSlow", series: []string{fast + "0+9x30", slow + "0+9x30", all + "0+9x30"}},
+		{name: "fields were changed twice", alert: "SlipstreamEnvironmentNeedsSomeone", series: []string{awaiting + "1+0x30"}, fires: true},
+		{name: "nobody has to decide", alert: "SlipstreamEnvironmentNeedsSomeone", series: []string{awaiting + "0+0x30"}},
+		{name: "what is copied changes a lot", alert: "SlipstreamDependencyBacklog", series: []string{waiting + "7000+0x30", capacity}, fires: true},
+		{name: "what is copied changes", alert: "SlipstreamDependencyBacklog", series: []string{waiting + "6999+0x30", capacity}},
+		{name: "changes of copies cannot be kept", alert: "SlipstreamDependencyChangesNotKept", series: []string{blocked + "1+0x30"}, fires: true},
+		{name: "changes of copies can be kept", alert: "SlipstreamDependencyChangesNotKept", series: []string{blocked + "0+0x30"}},
+	}
+}
+
+func peopleCases() []alertCase {
+	const (
+		prompt     = `slipstream_environment_oldest_prompt_timestamp_seconds{about="catalog"} `
+		dismissals = `slipstream_dismissals_total `
+	)
+	return []alertCase{
+		{name: "a prompt is old", alert: "SlipstreamPromptsStale", series: []string{prompt + "3600+0x30"}, step: 12 * time.Hour, fires: true},
+		{name: "a prompt is new", alert: "SlipstreamPromptsStale", series: []string{prompt + "3600+0x30"}, step: time.Hour},
+		{name: "there is no prompt", alert: "SlipstreamPromptsStale", series: []string{prompt + "0+0x30"}, step: 12 * time.Hour},
+		{name: "many prompts are dismissed at once", alert: "SlipstreamDismissalSpike", series: []string{dismissals + "0+0x25 15+15x4"}, step: 30 * time.Minute, fires: true},
+		{name: "the first prompts are dismissed", alert: "SlipstreamDismissalSpike", series: []string{dismissals + "0+0x22 5+5x7"}, step: 10 * time.Minute, fires: true},
+		{name: "as many as always are", alert: "SlipstreamDismissalSpike", series: []string{dismissals + "0+15x30"}, step: 30 * time.Minute},
+		{name: "some are", alert: "SlipstreamDismissalSpike", series: []string{dismissals + "0+0x25 1+1x4"}, step: 30 * time.Minute},
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+// objects renders the chart and reads what comes out. A field that a type of Kubernetes does not have is an error.
+func objects(t testing.TB, values string) []runtime.Object {
+	t.Helper()
+	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(render(t, values))))
+	var all []runtime.Object
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, _, err := strict.Decode(document, nil, nil)
+		if runtime.IsNotRegisteredError(err) {
+			object, err = readOther(document)
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		all = append(all, object)
+	}
+}
+
+// readOther reads an object of a type that is not built into Kubernetes.
+func readOther(document []byte) (runtime.Object, error) {
+	var content map[string]any
+	err := yaml.UnmarshalStrict(document, &content)
+	return &unstructured.Unstructured{Object: content}, err
+}
+
+// find returns the object of a type and a name. There has to be one.
+func find[T runtime.Object](t testing.TB, all []runtime.Object, name string) T {
+	t.Helper()
+	found := among[T](t, all, name)
+	if len(found) != 1 {
+		t.Fatalf("there are %d objects %T called %s", len(found), *new(T), name)
+	}
+	return found[0]
+}
+
+// among returns the objects of a type and a name.
+func among[T runtime.Object](t testing.TB, all []runtime.Object, name string) []T {
+	t.Helper()
+	var found []T
+	for _, each := range all {
+		object, ok := each.(T)
+		if !ok {
+			continue
+		}
+		accessor, err := meta.Accessor(each)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if accessor.GetName() == name {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// other returns the spec of the object of a kind that is not built into Kubernetes.
+func other(t testing.TB, all []runtime.Object, kind, name string) map[string]any {
+	t.Helper()
+	for _, each := range among[*unstructured.Unstructured](t, all, name) {
+		if each.GetKind() == kind {
+			spec, _ := each.Object["spec"].(map[string]any)
+			return spec
+		}
+	}
+	t.Fatalf("there is no %s called %s", kind, name)
+	return nil
+}

@@ -1,0 +1,71 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRefusals(t *testing.T) {
+	for values, sentences := range map[string][]string{
+		// What is wrong with values taken together is said all at once.
+		`{replicas: 2, hostNetwork: true, watch: {types: list}, flags: {data-dir: /data}, attribution: {admission: {clientCASecret: ca}}}`: {
+			"replicas: 2 needs storage.backend: etcd3",
+			"hostNetwork needs another securePort than 10250",
+			"watch.types: list needs watch.list",
+			"attribution.admission.clientCASecret needs attribution.admission.mode: direct",
+			"flags.data-dir is refused, as the chart sets --data-dir itself, from storage.persistence",
+		},
+		`{watch: {types: any, secrets: false}}`: {"watch.types: any needs watch.secrets: true"},
+		`{watch: {types: list, secrets: false, list: [{group: "", resources: ["*"]}, {group: "*", resources: [deployments, secrets]}]}}`: {
+			`watch.list: [{group: "", resources: ["*"]}] needs watch.secrets: true`,
+			`watch.list: [{group: "*", resources: ["deployments","secrets"]}] needs watch.secrets: true`,
+		},
+		`{storage: {backend: etcd3}, flags: {leader-elect: false}, watch: {list: [{group: apps, resources: [deployments]}]}}`: {
+			"storage.backend: etcd3 needs storage.etcd.servers",
+			"flags.leader-elect: false needs storage.backend: bbolt",
+			"watch.list needs watch.types: list",
+		},
+		`{storage: {etcd: {servers: ["https://etcd:2379"]}}, tls: {certManager: {issuerRef: {name: a}}}, attribution: {admission: {mode: direct}}}`: {
+			"storage.etcd.servers needs storage.backend: etcd3",
+			"tls.certManager.issuerRef needs tls.mode: cert-manager",
+			"attribution.admission.mode: direct needs attribution.admission.segmentSecret",
+		},
+		// What no cluster tells is not guessed.
+		`{attribution: {admission: {mode: direct, segmentSecret: admission}}}`: {
+			"the Secret admission with segment, of attribution.admission.segmentSecret, cannot be read in the namespace slipstream-system",
+			"attribution.admission.create: false",
+		},
+		// What is wrong with one value, the schema says.
+		`{replica: 2, tls: {mode: automatic, secretName: ""}, flags: {git-batch-max-file: 3, git-batch-max-files: many}}`: {
+			"additional properties 'replica' not allowed",
+			"at '/tls/mode': value must be one of 'self', 'cert-manager', 'secret'",
+			"at '/tls/secretName'",
+			"additional properties 'git-batch-max-file' not allowed",
+			"at '/flags/git-batch-max-files': got string, want integer",
+		},
+		`{image: {repository: "registry.example/slipstream\n        command: [/other]"}}`: {"at '/image/repository'"},
+		`{attribution: {audit: {clientNames: ["a,b"]}}, tls: {certManager: {issuerRef: {kind: ClusterIssuer}}}, flags: {request-timeout: 1 minute}}`: {
+			"at '/attribution/audit/clientNames/0'", "at '/tls/certManager/issuerRef'", "at '/flags/request-timeout'",
+		},
+	} {
+		t.Run(values, func(t *testing.T) {
+			said := refused(t, values)
+			for _, sentence := range sentences {
+				// Both versions say it.
+				if strings.Count(said, sentence) != 2 {
+					t.Errorf("%q is not in\n%s", sentence, said)
+				}
+			}
+		})
+	}
+}
+
+// A chart that has this one as a dependency hands it more than its values.
+func TestAsDependency(t *testing.T) {
+	if render(t, "{global: {team: platform}, enabled: true}") != render(t, "{}") {
+		t.Error("what is for other charts changes something")
+	}
+}

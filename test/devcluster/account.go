@@ -1,0 +1,111 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package devcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	_ "embed"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+
+	"github.com/configbutler/slipstream/test/devcluster/pki"
+)
+
+const (
+	// ServerUser is the user as whom the server reaches the cluster: the account that the chart makes for it.
+	ServerUser = "system:serviceaccount:" + ServerNamespace + ":" + serverAccount
+
+	serverAccount = "slipstream"
+	// partPrefix begins the names of the roles that the account may have or not.
+	partPrefix = "slipstream-server-"
+	// tokenDuration is longer than any cluster is there: nobody renews the token.
+	tokenDuration = "8760h"
+	// documentSeparator is between the objects of a manifest.
+	documentSeparator = "\n---\n"
+)
+
+// installManifest is the chart with values that give the account all that it can have.
+//
+//go:embed install.yaml
+var installManifest string
+
+// right is what an object of a manifest says of rights.
+type right struct {
+	Kind     string         `json:"kind"`
+	RoleRef  rbacv1.RoleRef `json:"roleRef"`
+	document string
+}
+
+// ServerAccount returns the kubeconfig of the server.
+func (c *Cluster) ServerAccount() Kubeconfig { return Kubeconfig(c.files.kubeconfig(serverKubeconfig)) }
+
+// prepareAccount gives the server's account its rights and the server a token of it, once.
+func (c *Cluster) prepareAccount(ctx context.Context) error {
+	_, err := os.Stat(c.files.kubeconfig(serverKubeconfig))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	rights, err := c.rights()
+	if err != nil {
+		return err
+	}
+	admin := c.Kubectl(c.Admin())
+	if _, err := admin.Feed(ctx, rights, "apply", "-f", "-"); err != nil {
+		return fmt.Errorf("giving the server its rights: %w", err)
+	}
+	token, err := admin.Run(ctx, "create", "token", serverAccount, "--namespace="+ServerNamespace, "--duration="+tokenDuration)
+	if err != nil {
+		return fmt.Errorf("asking for a token of the server's account: %w", err)
+	}
+	authority, err := pki.Read(c.files.pki(), clusterAuthority)
+	if err != nil {
+		return err
+	}
+	_, err = c.encodeKubeconfig(serverKubeconfig, ServerUser, authority.Certificate, &api.AuthInfo{Token: strings.TrimSpace(token)})
+	return err
+}
+
+// rights are those objects of the manifest that make the account and its rights, less the parts that are not wanted. The rest needs
+// nodes, or is made as this cluster can have it.
+func (c *Cluster) rights() (string, error) {
+	manifest := installManifest
+	if file := c.state.Options.Manifest; file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("reading the manifest with the server's rights: %w", err)
+		}
+		manifest = string(content)
+	}
+	var chosen []string
+	for document := range strings.SplitSeq(manifest, documentSeparator) {
+		object := right{document: document}
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			return "", fmt.Errorf("decoding the manifest with the server's rights: %w", err)
+		}
+		if c.wants(&object) {
+			chosen = append(chosen, document)
+		}
+	}
+	return strings.Join(chosen, documentSeparator), nil
+}
+
+func (c *Cluster) wants(object *right) bool {
+	switch object.Kind {
+	case "ServiceAccount", "ClusterRole", "Role", "RoleBinding":
+		return true
+	case "ClusterRoleBinding":
+		parts := c.state.Options.Parts
+		return parts == nil || !strings.HasPrefix(object.RoleRef.Name, partPrefix) || slices.Contains(parts, object.RoleRef.Name)
+	}
+	return false
+}

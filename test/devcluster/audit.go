@@ -1,0 +1,121 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package devcluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/configbutler/slipstream/test/devcluster/rights"
+)
+
+// EnvRights is a variable of the environment of whoever starts and stops clusters: the folder in which each cluster that is
+// stopped notes which rights the server's account has needed, for test/rights to judge.
+const EnvRights = "SLIPSTREAM_RIGHTS"
+
+// auditLog is the name of the audit log of kube-apiserver.
+const auditLog = "audit"
+
+// AuditLog is the file to which kube-apiserver writes, with the option AuditLog, what the server has asked of it, and what is told to
+// the audit webhook. A line is there before the request is answered.
+func (c *Cluster) AuditLog() string { return c.files.log(auditLog) }
+
+// writesAuditLog says whether anybody wants to read the log.
+func (c *Cluster) writesAuditLog() bool {
+	return c.state.Options.AuditLog || os.Getenv(EnvRights) != ""
+}
+
+// writeAuditPolicy writes what kube-apiserver records: for the webhook, what people would have it told, and for the log what the
+// server's account asks for. The webhook is told the same of changes with a log: of the account's requests, only those that change
+// nothing are recorded beside what is anyway.
+func (c *Cluster) writeAuditPolicy() error {
+	policy := auditv1.Policy{TypeMeta: metav1.TypeMeta{APIVersion: auditv1.SchemeGroupVersion.String(), Kind: "Policy"}}
+	server := auditv1.PolicyRule{Level: auditv1.LevelMetadata, Users: []string{ServerUser}}
+	if c.state.Options.Audit {
+		content, err := c.attributionFile(auditPolicy)
+		if err != nil {
+			return err
+		}
+		if err := yaml.UnmarshalStrict([]byte(content), &policy); err != nil {
+			return fmt.Errorf("decoding the audit policy: %w", err)
+		}
+		server.Verbs = []string{"get", "list", "watch"}
+	}
+	if c.writesAuditLog() {
+		for i := range policy.Rules {
+			policy.Rules[i].OmitStages = append(policy.Rules[i].OmitStages, policy.OmitStages...)
+		}
+		// A watch is recorded when it begins, since it ends when everything does.
+		policy.OmitStages = []auditv1.Stage{auditv1.StageRequestReceived}
+		policy.Rules = append([]auditv1.PolicyRule{server}, policy.Rules...)
+	}
+	content, err := yaml.Marshal(policy)
+	if err != nil {
+		return fmt.Errorf("encoding the audit policy: %w", err)
+	}
+	return writeWhole(c.files.attribution(auditPolicy), content)
+}
+
+// auditLogFlags make kube-apiserver record something, if anybody wants it.
+func (c *Cluster) auditLogFlags() []string {
+	var flags []string
+	if c.state.Options.Audit || c.writesAuditLog() {
+		flags = append(flags, "--audit-policy-file="+c.files.attribution(auditPolicy))
+	}
+	if c.writesAuditLog() {
+		flags = append(flags, "--audit-log-path="+c.AuditLog(), "--audit-log-mode=blocking")
+	}
+	return flags
+}
+
+// noteRights writes down, if somebody wants to know, which rights the server's account has needed. The servers have ended.
+func (c *Cluster) noteRights(ctx context.Context) error {
+	folder := os.Getenv(EnvRights)
+	if folder == "" || !c.runs("kube-apiserver") {
+		return nil
+	}
+	everywhere, err := c.rolesEverywhere(ctx)
+	if err != nil {
+		return err
+	}
+	record, err := rights.Read(c.AuditLog(), ServerUser, everywhere)
+	if err != nil {
+		return err
+	}
+	record.Program, record.Denials = filepath.Base(os.Args[0]), c.state.Options.Denials
+	return record.Write(folder)
+}
+
+// rolesEverywhere are the roles that the server's account has in the whole cluster.
+func (c *Cluster) rolesEverywhere(ctx context.Context) ([]rbacv1.ClusterRole, error) {
+	var bindings rbacv1.ClusterRoleBindingList
+	var roles rbacv1.ClusterRoleList
+	for resource, list := range map[string]any{"clusterrolebindings": &bindings, "clusterroles": &roles} {
+		out, err := c.Kubectl(c.Admin()).Run(ctx, "get", "--raw", "/apis/rbac.authorization.k8s.io/v1/"+resource)
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", resource, err)
+		}
+		if err := json.Unmarshal([]byte(out), list); err != nil {
+			return nil, fmt.Errorf("decoding %s: %w", resource, err)
+		}
+	}
+	return slices.DeleteFunc(roles.Items, func(role rbacv1.ClusterRole) bool {
+		return !slices.ContainsFunc(bindings.Items, func(binding rbacv1.ClusterRoleBinding) bool {
+			return binding.RoleRef.Name == role.Name && slices.ContainsFunc(binding.Subjects, isServer)
+		})
+	}), nil
+}
+
+func isServer(subject rbacv1.Subject) bool {
+	return subject.Name == ServerUser || subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == ServerNamespace && subject.Name == serverAccount
+}

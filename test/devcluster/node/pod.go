@@ -1,0 +1,241 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// retryInterval is how long a node waits before it tries again what a Pod needs, or starts its container again.
+	// A kubelet takes ten seconds and more.
+	retryInterval = 500 * time.Millisecond
+	// farewellLimit is how long it may take to tell the API server that a Pod has gone.
+	farewellLimit = 10 * time.Second
+)
+
+// pod is a Pod that runs here.
+type pod struct {
+	node    *Node
+	object  *corev1.Pod
+	address netip.Addr
+	volumes *volumes
+	// network is guarded by the node's mutex.
+	network *podNetwork
+	// log has what the container prints.
+	log string
+
+	// kill ends the Pod at once; deleted is closed when it has to end within grace.
+	kill    context.CancelFunc
+	once    sync.Once
+	deleted chan struct{}
+	grace   time.Duration
+	// changed says that volumes may have to be written again.
+	changed chan struct{}
+}
+
+func newPod(n *Node, object *corev1.Pod, address netip.Addr, kill context.CancelFunc) *pod {
+	return &pod{
+		node: n, object: object, address: address, kill: kill,
+		volumes: &volumes{
+			client: n.client, pod: object,
+			folder: filepath.Join(n.options.Dir, "pods", string(object.UID)), claims: filepath.Join(n.options.Dir, "claims"),
+		},
+		log:     filepath.Join(n.options.Dir, "logs", object.Name+".log"),
+		deleted: make(chan struct{}),
+		changed: make(chan struct{}, 1),
+	}
+}
+
+// end asks the Pod to end.
+func (p *pod) end(graceSeconds int64) {
+	p.once.Do(func() {
+		p.grace = time.Duration(graceSeconds) * time.Second
+		close(p.deleted)
+	})
+}
+
+// lookAgain has the Pod look at its volumes.
+func (p *pod) lookAgain() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run is the Pod's whole life. The object goes last: as long as it is there, something of the Pod may run.
+func (p *pod) run(ctx context.Context) {
+	defer p.kill()
+	if err := p.live(ctx); err != nil && ctx.Err() == nil {
+		p.say("%v", err)
+	}
+	select {
+	case <-p.deleted:
+	case <-ctx.Done():
+	}
+	p.cleanUp()
+	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellLimit)
+	defer cancel()
+	if ctx.Err() == nil {
+		p.forget(farewell)
+	}
+}
+
+// live prepares the Pod and runs its container until it must not be started again.
+func (p *pod) live(ctx context.Context) error {
+	if len(p.object.Spec.Containers) != 1 || len(p.object.Spec.InitContainers) > 0 || p.object.Spec.HostNetwork {
+		return errors.New("this node runs Pods of one container in a network of their own")
+	}
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	refreshing, stop := context.WithCancel(ctx)
+	defer stop()
+	var refresher sync.WaitGroup
+	defer refresher.Wait()
+	defer stop()
+	refresher.Go(func() { p.refresh(refreshing) })
+	for restarts := int32(0); ; restarts++ {
+		end := p.runContainer(ctx, restarts)
+		if ctx.Err() != nil || p.isDeleted() || !p.again(end) {
+			return nil
+		}
+		p.pause(ctx)
+	}
+}
+
+// again reports whether the container is to be started again.
+func (p *pod) again(end *corev1.ContainerStateTerminated) bool {
+	switch p.object.Spec.RestartPolicy {
+	case corev1.RestartPolicyNever:
+		return false
+	case corev1.RestartPolicyOnFailure:
+		return end.ExitCode != 0
+	}
+	return true
+}
+
+// prepare takes the Pod, and makes what its container needs.
+func (p *pod) prepare(ctx context.Context) error {
+	if err := p.bind(ctx); err != nil {
+		return err
+	}
+	made, err := newPodNetwork(p.node.outside()...)
+	if err != nil {
+		return err
+	}
+	p.node.mutex.Lock()
+	p.network = made
+	p.node.mutex.Unlock()
+	if err := p.node.proxy.serve(ctx, made, p.node.fixed); err != nil {
+		return err
+	}
+	p.object.Status.PodIP = p.address.String()
+	return p.retry(ctx, "ContainerCreating", func() error { return p.volumes.prepare(ctx) })
+}
+
+// bind does a scheduler's work.
+func (p *pod) bind(ctx context.Context) error {
+	if p.object.Spec.NodeName != "" {
+		return nil
+	}
+	binding := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: p.object.Name, Namespace: p.object.Namespace, UID: p.object.UID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: name},
+	}
+	if err := p.node.client.CoreV1().Pods(p.object.Namespace).Bind(ctx, binding, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("binding the Pod: %w", err)
+	}
+	p.object.Spec.NodeName = name
+	return nil
+}
+
+// retry tries until it succeeds or the Pod is to end, and has the Pod say what it waits for.
+func (p *pod) retry(ctx context.Context, reason string, try func() error) error {
+	var last string
+	return wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
+		if p.isDeleted() {
+			return false, errors.New("the Pod was deleted before it could start")
+		}
+		err := try()
+		if err != nil && err.Error() != last {
+			last = err.Error()
+			p.say("%s", last)
+			p.report(ctx, containerStatus{waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: last}})
+		}
+		return err == nil, nil
+	})
+}
+
+// refresh keeps the volumes as they should be.
+func (p *pod) refresh(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.changed:
+			if err := p.volumes.refresh(ctx); err != nil && ctx.Err() == nil {
+				p.say("%v", err)
+			}
+		}
+	}
+}
+
+func (p *pod) isDeleted() bool {
+	select {
+	case <-p.deleted:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause waits before the container is started again.
+func (p *pod) pause(ctx context.Context) {
+	timer := time.NewTimer(retryInterval)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.deleted:
+	case <-ctx.Done():
+	}
+}
+
+// cleanUp takes away what was made for the Pod.
+func (p *pod) cleanUp() {
+	p.node.mutex.Lock()
+	made := p.network
+	p.network = nil
+	p.node.mutex.Unlock()
+	if made != nil {
+		made.close()
+	}
+	if err := os.RemoveAll(p.volumes.folder); err != nil {
+		p.say("%v", err)
+	}
+}
+
+// forget lets the Pod's object go.
+func (p *pod) forget(ctx context.Context) {
+	err := p.node.client.CoreV1().Pods(p.object.Namespace).Delete(ctx, p.object.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &p.object.UID},
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		p.say("letting the Pod go: %v", err)
+	}
+}

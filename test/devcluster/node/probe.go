@@ -1,0 +1,149 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// health is what probes have found: whether a container is ready, or why it has to be started again.
+type health struct {
+	ready   bool
+	failure error
+}
+
+// prober asks a container how it is.
+type prober struct {
+	network   network
+	container *corev1.Container
+	found     chan<- health
+}
+
+// run probes until ctx ends: first whether the container has started, then whether it lives and is ready.
+func (p *prober) run(ctx context.Context) {
+	if err := p.untilStarted(ctx); err != nil {
+		p.tell(ctx, health{failure: err})
+		return
+	}
+	if p.container.ReadinessProbe == nil {
+		p.tell(ctx, health{ready: true})
+	} else {
+		go p.repeat(ctx, p.container.ReadinessProbe, func(err error) bool {
+			p.tell(ctx, health{ready: err == nil})
+			return true
+		})
+	}
+	if p.container.LivenessProbe == nil {
+		return
+	}
+	p.repeat(ctx, p.container.LivenessProbe, func(err error) bool {
+		if err != nil {
+			p.tell(ctx, health{failure: fmt.Errorf("liveness probe: %w", err)})
+		}
+		return err == nil
+	})
+}
+
+// untilStarted waits for the startup probe.
+func (p *prober) untilStarted(ctx context.Context) (failure error) {
+	probe := p.container.StartupProbe
+	if probe == nil {
+		return nil
+	}
+	p.repeat(ctx, probe, func(err error) bool {
+		if err != nil {
+			failure = fmt.Errorf("startup probe: %w", err)
+		}
+		return false
+	})
+	return errors.Join(failure, ctx.Err())
+}
+
+func (p *prober) tell(ctx context.Context, found health) {
+	select {
+	case p.found <- found:
+	case <-ctx.Done():
+	}
+}
+
+// repeat probes again and again and passes on what is sure by the probe's thresholds, until it is told to stop.
+func (p *prober) repeat(ctx context.Context, probe *corev1.Probe, sure func(error) (goOn bool)) {
+	ticker := time.NewTicker(time.Duration(max(probe.PeriodSeconds, 1)) * time.Second)
+	defer ticker.Stop()
+	var failures, successes int32
+	for {
+		err := p.ask(ctx, probe)
+		if err == nil {
+			failures, successes = 0, successes+1
+		} else {
+			failures, successes = failures+1, 0
+		}
+		isSure := failures >= max(probe.FailureThreshold, 1) || successes >= max(probe.SuccessThreshold, 1)
+		if isSure && !sure(err) {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ask probes once.
+func (p *prober) ask(ctx context.Context, probe *corev1.Probe) error {
+	if probe.HTTPGet == nil {
+		return errors.New("this node knows probes over HTTP only")
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(probe.TimeoutSeconds, 1))*time.Second)
+	defer cancel()
+	scheme := "http"
+	if probe.HTTPGet.Scheme == corev1.URISchemeHTTPS {
+		scheme = "https"
+	}
+	address := net.JoinHostPort(loopback, strconv.Itoa(portOf(p.container, probe.HTTPGet.Port)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+address+probe.HTTPGet.Path, nil)
+	if err != nil {
+		return fmt.Errorf("making a probe: %w", err)
+	}
+	client := http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, p.network, address) },
+		// A kubelet does not look at certificates either.
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+		DisableKeepAlives: true,
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode >= http.StatusBadRequest || response.StatusCode < http.StatusOK {
+		body, err := io.ReadAll(io.LimitReader(response.Body, 1000))
+		return errors.Join(fmt.Errorf("%s: %s: %s", probe.HTTPGet.Path, response.Status, body), err)
+	}
+	return nil
+}
+
+// portOf is the number of a container's port.
+func portOf(container *corev1.Container, port intstr.IntOrString) int {
+	for _, each := range container.Ports {
+		if port.Type == intstr.String && each.Name == port.StrVal {
+			return int(each.ContainerPort)
+		}
+	}
+	return port.IntValue()
+}

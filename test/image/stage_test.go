@@ -1,0 +1,109 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package image_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/container"
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/devcluster/node"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/image"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// gitAddress is where Pods find the Git server: an address for documentation, which is nobody's.
+const gitAddress = "198.51.100.1:80"
+
+// stage is a cluster that runs the image.
+type stage struct {
+	*mirrortest.Stage
+	// root is the repository's folder, support the program hack/dev.
+	root, support string
+	image         *image.Image
+	node          *node.Node
+	// nodeDir is the node's folder.
+	nodeDir string
+}
+
+// newStage makes the image and starts a cluster that has it, and nothing installed.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	container.NeedRoot(t)
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{root: root, nodeDir: t.TempDir()}
+	if s.support, err = programs.Product(t.Context(), root, "hack/dev"); err != nil {
+		t.Fatal(err)
+	}
+	if s.image, err = image.Make(t.Context(), root, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	cluster := clustertest.Start(t, devcluster.Options{SupportProgram: s.support})
+	s.Stage = &mirrortest.Stage{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
+	return s
+}
+
+// install applies the manifest that people apply, with HTTP allowed, and has its Pods run until the test ends.
+func (s *stage) install(t *testing.T) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(s.root, "artifacts", "install.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^ *image: (\S+)$`).FindStringSubmatch(string(content))
+	if found == nil {
+		t.Fatal("artifacts/install.yaml names no image")
+	}
+	s.node, err = node.Start(t.Context(), node.Options{
+		Dir: s.nodeDir, User: s.Admin(), Namespace: devcluster.ServerNamespace, Support: s.support,
+		Images:  map[string]node.Image{found[1]: {Root: s.image.Root, Entrypoint: s.image.Entrypoint}},
+		Outside: map[string]string{gitAddress: strings.TrimPrefix(s.Env(devcluster.EnvGitURL), "http://")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.node.Stop()
+		if logs, err := s.node.Logs(); t.Failed() {
+			t.Logf("%s\n%v", logs, err)
+		}
+	})
+	const argument = "- --namespace=slipstream-system\n"
+	manifest := strings.Replace(string(content), argument, argument+"        - --git-allow-insecure\n", 1)
+	s.Apply(t, manifest)
+	s.Run(t, "rollout", "status", "deployment/slipstream", "--namespace="+devcluster.ServerNamespace, "--timeout=180s")
+	s.Run(t, "wait", "--for=condition=Available", "apiservice/"+devcluster.APIServiceName, "--timeout=180s")
+}
+
+// run runs a command of the server beside it, as kubectl exec does, and returns what it prints.
+func (s *stage) run(t *testing.T, arguments ...string) []byte {
+	t.Helper()
+	claim := s.Run(t, "get", "persistentvolumeclaim", "slipstream", "--namespace="+devcluster.ServerNamespace, "--output=jsonpath={.metadata.uid}")
+	command, err := container.Command(t.Context(), s.support, container.Spec{
+		Root: s.image.Root, ReadOnlyRoot: true, User: 65532, Group: 65532,
+		Args:   append([]string{"/slipstream"}, arguments...),
+		Mounts: []container.Mount{{HostPath: filepath.Join(s.nodeDir, "claims", claim), Path: "/var/lib/slipstream"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var complaints strings.Builder
+	command.Stderr = &complaints
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", arguments, err, &complaints)
+	}
+	return output
+}

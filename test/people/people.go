@@ -1,0 +1,110 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package people answers who acts in a test's cluster, and how they get their rights.
+package people
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// Server is the user that the server is.
+const Server = devcluster.ServerUser
+
+// Roles of the server, as the chart has them.
+const (
+	// Catalogs is for the source of a catalog, Sources besides if environments are made of it.
+	Catalogs = "slipstream-server-catalogs"
+	Sources  = "slipstream-server-environment-sources"
+	// Targets is for what environments write to. Readiness is for the whole cluster, and Namespaces too if environments make
+	// their own.
+	Targets    = "slipstream-server-environment-targets"
+	Readiness  = "slipstream-server-environment-readiness"
+	Namespaces = "slipstream-server-environment-namespaces"
+	// Pipelines is for the whole cluster, Jobs for where pipelines make Jobs.
+	Pipelines = "slipstream-server-pipelines"
+	Jobs      = "slipstream-server-pipeline-jobs"
+)
+
+// Person is a user.
+type Person struct {
+	Name    string
+	Kubectl devcluster.Kubectl
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	Own     versioned.Interface
+}
+
+// New is an ordinary user of a name, who has no rights yet.
+func New(t testing.TB, cluster *devcluster.Cluster, name string, groups ...string) *Person {
+	t.Helper()
+	user, err := cluster.User(name, groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return as(t, name, cluster.Kubectl(user))
+}
+
+// Admin is somebody who may do everything, for looking, and for what people do not do.
+func Admin(t testing.TB, cluster *devcluster.Cluster) *Person {
+	t.Helper()
+	return as(t, "admin", cluster.Kubectl(cluster.Admin()))
+}
+
+func as(t testing.TB, name string, kubectl devcluster.Kubectl) *Person {
+	t.Helper()
+	config, err := kubectl.User.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Person{Name: name, Kubectl: kubectl, Client: mirrortest.Client(t, kubectl.User)}
+	if p.Dynamic, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	if p.Own, err = versioned.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Run runs kubectl for what may not fail.
+func (p *Person) Run(t testing.TB, arguments ...string) string {
+	t.Helper()
+	out, err := p.Kubectl.Run(t.Context(), arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Everywhere is a manifest that gives a user a role in the whole cluster.
+func Everywhere(role, user string) string {
+	return fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: "%[2]s-%[1]s"}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "%[2]s"}]
+---
+`, role, user)
+}
+
+// In is a manifest that gives a user a role in a namespace.
+func In(namespace, role, user string) string {
+	return fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {namespace: %[1]s, name: "%[3]s-%[2]s"}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[2]s}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "%[3]s"}]
+---
+`, namespace, role, user)
+}

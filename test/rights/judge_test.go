@@ -1,0 +1,73 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster/rights"
+)
+
+const manifest = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: slipstream-server-tested}
+rules:
+- {apiGroups: [apps], resources: [deployments], verbs: [list, watch]}
+- {apiGroups: ["*"], resources: ["*"], verbs: [delete]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: slipstream-view}
+rules:
+- {apiGroups: [""], resources: [configmaps], verbs: [get]}
+`
+
+// What no request has needed is a fault, and so is what was denied without a reason.
+func TestJudge(t *testing.T) {
+	const role = "slipstream-server-tested"
+	given, err := rightsOf(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := []rights.Record{
+		{Program: "first", Uses: []rights.Use{
+			{Role: role, Group: "apps", Resource: "deployments", Verb: "list"},
+			{Role: role, Group: "batch", Resource: "jobs", Verb: "delete"},
+		}, Denied: []string{"get secrets shop git"}},
+		{Program: "second", Uses: []rights.Use{{Role: "slipstream-server-other", Group: "apps", Resource: "deployments", Verb: "watch"}},
+			Denials: "rights are taken away", Denied: []string{"list pods"}},
+	}
+	want := []string{role + `: watch deployments in group "apps": no request has needed it`}
+	if got := unused(judge(given, records)); !slices.Equal(got, want) {
+		t.Errorf("unused: %q, want %q", got, want)
+	}
+	want = []string{"first: the server was denied: get secrets shop git"}
+	if got := denied(records); !slices.Equal(got, want) {
+		t.Errorf("denied: %q, want %q", got, want)
+	}
+}
+
+// No exception is made for a right that the chart does not give.
+func TestExceptions(t *testing.T) {
+	var given []right
+	for _, path := range manifests {
+		content, err := os.ReadFile("../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		more, err := rightsOf(string(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		given = append(given, more...)
+	}
+	for _, e := range exceptions {
+		if strings.TrimSpace(e.why) == "" || !slices.ContainsFunc(given, e.covers) {
+			t.Errorf("%+v is without a reason, or for no right", e)
+		}
+	}
+}
