@@ -39,8 +39,10 @@ func TestDemoAndTour(t *testing.T) {
 		t.Errorf("started again, it made commits:\n%s", strings.Join(again, "\n"))
 	}
 
-	r.follow(t, shellBlocks(t, moduleRoot(t), "README.md"))
+	tour, _ := splitAt(t, moduleRoot(t), "README.md", installHeading)
+	r.follow(t, tour)
 
+	r.wantMetrics(t)
 	address := r.serverAddress(t)
 	r.demo(t, "down")
 	if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
@@ -58,6 +60,7 @@ func build(t *testing.T) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "make", "build", "bin/dev")
 	command.Dir = moduleRoot(t)
+	command.Env = compileOnce()
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

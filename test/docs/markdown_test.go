@@ -17,14 +17,51 @@ import (
 const (
 	// languageShell is run.
 	languageShell = "sh"
-	// languageText, right after a block that is run, is what that prints.
+	// languageText, after a block that is run, is what that prints; "..." in it stands for anything.
 	languageText = "text"
+	// languageConsole has commands behind "$ " that are not run: each is on the list of those, with the reason.
+	languageConsole = "console"
+	// languageYAML is for reading.
+	languageYAML = "yaml"
 )
+
+// fenced is a fenced block of a page.
+type fenced struct {
+	language string
+	line     int
+	lines    []string
+}
+
+// fencedBlocks returns the fenced blocks of a page in order. One in a list is as far to the right as the list's text.
+func fencedBlocks(t *testing.T, root, file string) []fenced {
+	t.Helper()
+	var blocks []fenced
+	indent, inside := "", false
+	for i, line := range strings.Split(readFile(t, filepath.Join(root, file)), "\n") {
+		text := strings.TrimLeft(line, " ")
+		fence, isFence := strings.CutPrefix(text, "```")
+		switch {
+		case isFence && !inside:
+			inside, indent = true, line[:len(line)-len(text)]
+			blocks = append(blocks, fenced{language: fence, line: i + 1})
+		case isFence:
+			inside = false
+		case inside:
+			last := &blocks[len(blocks)-1]
+			last.lines = append(last.lines, strings.TrimPrefix(line, indent))
+		}
+	}
+	if inside {
+		t.Fatalf("%s: a fenced block is not closed", file)
+	}
+	return blocks
+}
 
 // block is a fenced block that is run.
 type block struct {
 	// place is "file:line".
 	place  string
+	line   int
 	script string
 	// prints are the lines that the script is said to print.
 	prints []string
@@ -36,35 +73,41 @@ func shellBlocks(t *testing.T, root, file string) []block {
 	var blocks []block
 	// follows is the block whose output a text block would be.
 	follows := -1
-	language, inside := "", false
-	var lines []string
-	for i, line := range strings.Split(readFile(t, filepath.Join(root, file)), "\n") {
-		fence, isFence := strings.CutPrefix(line, "```")
+	for _, each := range fencedBlocks(t, root, file) {
 		switch {
-		case isFence && !inside:
-			language, inside, lines = fence, true, nil
-			if language == languageShell {
-				blocks = append(blocks, block{place: fmt.Sprintf("%s:%d", file, i+1)})
-			}
-		case isFence:
-			inside = false
-			switch {
-			case language == languageShell:
-				follows = len(blocks) - 1
-				blocks[follows].script = strings.Join(lines, "\n")
-			case language == languageText && follows >= 0:
-				blocks[follows].prints, follows = lines, -1
-			default:
-				follows = -1
-			}
-		case inside:
-			lines = append(lines, line)
+		case each.language == languageShell:
+			follows = len(blocks)
+			place := fmt.Sprintf("%s:%d", file, each.line)
+			blocks = append(blocks, block{place: place, line: each.line, script: strings.Join(each.lines, "\n")})
+		case each.language == languageText && follows >= 0:
+			blocks[follows].prints, follows = each.lines, -1
+		default:
+			follows = -1
 		}
 	}
-	if inside {
-		t.Fatalf("%s: a fenced block is not closed", file)
-	}
 	return blocks
+}
+
+// splitAt returns the blocks of a page before a heading, and those after it.
+func splitAt(t *testing.T, root, page, heading string) (before, after []block) {
+	t.Helper()
+	at := 0
+	for i, line := range strings.Split(readFile(t, filepath.Join(root, page)), "\n") {
+		if line == heading {
+			at = i + 1
+		}
+	}
+	if at == 0 {
+		t.Fatalf("%s has no heading %q", page, heading)
+	}
+	for _, b := range shellBlocks(t, root, page) {
+		if b.line < at {
+			before = append(before, b)
+		} else {
+			after = append(after, b)
+		}
+	}
+	return before, after
 }
 
 // pages lists the README and everything in docs, relative to the root.

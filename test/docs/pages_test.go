@@ -4,14 +4,22 @@
 package docs
 
 import (
-	"fmt"
+	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 	"github.com/configbutler/slipstream/test/sopstest"
+)
+
+const (
+	installPage = "docs/install.md"
+	upgradePage = "docs/upgrading.md"
+	// installHeading begins the part of the README that is about the same; all before it is a tour of the demo.
+	installHeading = "## Install it into a cluster"
 )
 
 // runnable are the pages whose blocks are run, in the order in which a reader meets them:
@@ -34,7 +42,26 @@ func runnable() []string {
 		"docs/permissions.md",
 		"docs/attribution.md",
 		"docs/operations.md",
+		"docs/performance.md",
 	}
+}
+
+// runByThemselves are the pages that are run on a cluster of their own, each by its test.
+func runByThemselves() []string {
+	return []string{"README.md", "docs/development.md", installPage, upgradePage, migrationPage}
+}
+
+// Whoever develops starts a cluster, and ends it.
+func TestDevelopment(t *testing.T) {
+	build(t)
+	r := newReader(t, strings.NewReplacer())
+	t.Cleanup(func() {
+		// The test's own context has ended by now.
+		if out, err := r.run(context.Background(), "bin/dev down --dir .dev/cluster"); err != nil {
+			t.Errorf("ending the cluster: %v\n%s", err, out)
+		}
+	})
+	r.follow(t, shellBlocks(t, moduleRoot(t), "docs/development.md"))
 }
 
 // Every command in the pages works, and prints what the page says.
@@ -44,9 +71,15 @@ func TestPages(t *testing.T) {
 	cluster := clustertest.Start(t, devcluster.Options{Server: true, Audit: true, Admission: true})
 	r := newReader(t, ownServer(cluster))
 	r.setenv(t, cluster.Environ()...)
+	r.operator = &operator{cluster: cluster}
 	r.setenv(t, "GIT_PASSWORD=any",
 		"DEV_DIR="+clusterFolder(cluster),
-		"PATH="+filepath.Dir(cluster.Env(devcluster.EnvKubectl))+":"+filepath.Dir(sopstest.Command(t))+":/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin")
+		"PATH="+strings.Join([]string{
+			filepath.Join(root, "test/docs/testdata/bin"),
+			filepath.Dir(cluster.Env(devcluster.EnvKubectl)), filepath.Dir(sopstest.Command(t)),
+			"/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin",
+		}, ":"))
+	wantPageForEachKind(t, cluster)
 	for _, page := range runnable() {
 		blocks := shellBlocks(t, root, page)
 		if len(blocks) == 0 {
@@ -59,12 +92,9 @@ func TestPages(t *testing.T) {
 // No page has blocks that are never run.
 func TestAllBlocksAreRun(t *testing.T) {
 	root := moduleRoot(t)
-	run := map[string]bool{"README.md": true}
-	for _, page := range runnable() {
-		run[page] = true
-	}
+	run := append(runnable(), runByThemselves()...)
 	for _, page := range pages(t, root) {
-		if blocks := shellBlocks(t, root, page); len(blocks) > 0 && !run[page] {
+		if blocks := shellBlocks(t, root, page); len(blocks) > 0 && !slices.Contains(run, page) {
 			t.Errorf("%s is not run", blocks[0].place)
 		}
 	}
@@ -84,81 +114,4 @@ func ownServer(cluster *devcluster.Cluster) *strings.Replacer {
 // clusterFolder is the folder that a cluster was started in.
 func clusterFolder(cluster *devcluster.Cluster) string {
 	return filepath.Dir(filepath.Dir(cluster.Env(devcluster.EnvKubeconfig)))
-}
-
-// Every manifest is admitted by a dry run and applied, and the server can do its work with
-// the rights that the documentation gives it.
-func TestManifests(t *testing.T) {
-	root := moduleRoot(t)
-	cluster := clustertest.Start(t, devcluster.Options{Server: true})
-	admin := cluster.Kubectl(cluster.Admin())
-	kubectl := func(arguments ...string) {
-		t.Helper()
-		if _, err := admin.Run(t.Context(), arguments...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, namespace := range []string{"shop", "shop-staging", "teams"} { // which a dry run of a manifest does not make for what follows
-		kubectl("create", "namespace", namespace)
-	}
-	kubectl("create", "secret", "generic", "shop-git", "-n", "shop", "--from-literal=username=u", "--from-literal=password=p")
-	for _, manifest := range inOrder(manifests(t, root)) {
-		content := ownServer(cluster).Replace(readFile(t, filepath.Join(root, manifest)))
-		content = strings.ReplaceAll(content, serverAccount, serverUser)
-		for _, arguments := range [][]string{{"apply", "--dry-run=server", "-f", "-"}, {"apply", "-f", "-"}} {
-			if _, err := admin.Feed(t.Context(), content, arguments...); err != nil {
-				t.Errorf("%s: %v", manifest, err)
-			}
-		}
-	}
-	kubectl("wait", "--for=condition=Established", "crd/coupons.shop.example.com", "--timeout=60s")
-
-	kubectl("delete", "clusterrolebinding", "slipstream-development")
-	if err := cluster.StopServer(t.Context(), stopSignal); err != nil {
-		t.Fatal(err)
-	}
-	if err := cluster.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := admin.Feed(t.Context(), rulesOf(mirroredTypes(t, root)), "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
-	kubectl("wait", "--for=condition=Ready", "--timeout=60s", "-n", "shop",
-		"gitrepoconfig/production", "gitdestination/production", "watchrule/granted", "clusterwatchrule/granted",
-		"watchrule/workloads", "watchrule/claims", "clusterwatchrule/platform")
-	kubectl("wait", "--for=condition=SecretsEncrypted", "--timeout=60s", "-n", "shop", "gitdestination/production")
-}
-
-// inOrder puts what others need before them.
-func inOrder(files []string) []string {
-	var first, last []string
-	for _, file := range files {
-		if strings.HasSuffix(file, "shop.yaml") || strings.HasSuffix(file, "definition.yaml") {
-			first = append(first, file)
-		} else {
-			last = append(last, file)
-		}
-	}
-	return append(first, last...)
-}
-
-// rulesOf are rules that select the types, of both scopes.
-func rulesOf(namespaced, cluster []string) string {
-	return fmt.Sprintf(`
-apiVersion: configbutler.ai/v1alpha1
-kind: WatchRule
-metadata: {name: granted, namespace: shop}
-spec:
-  destinationRef: {name: production}
-  rules:
-  - {name: granted, resources: [%s]}
----
-apiVersion: configbutler.ai/v1alpha1
-kind: ClusterWatchRule
-metadata: {name: granted}
-spec:
-  destinationRef: {namespace: shop, name: production}
-  rules:
-  - {name: granted, scope: Cluster, resources: [%s]}
-`, strings.Join(namespaced, ", "), strings.Join(cluster, ", "))
 }

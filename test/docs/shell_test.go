@@ -21,6 +21,10 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
+// compileOnce is an environment in which go makes the same of one source in every folder, as it does for the image: what has
+// been compiled for one reader serves all.
+func compileOnce() []string { return append(os.Environ(), "GOFLAGS=-trimpath", "CGO_ENABLED=0") }
+
 // deadline is more than any block takes on a busy machine: one of them compiles the programs.
 const deadline = 10 * time.Minute
 
@@ -30,6 +34,8 @@ type reader struct {
 	folder string
 	// state is a file with the variables and the folder of the shell so far.
 	state string
+	// operator looks after the server, where the pages need somebody who does.
+	operator *operator
 }
 
 // newReader makes the folder. Of the manifests it has copies in which texts are replaced:
@@ -59,8 +65,8 @@ func newReader(t *testing.T, replace *strings.Replacer) *reader {
 			t.Fatal(err)
 		}
 	}
-	// These are as they are in a program, too, which readers build.
-	for _, embedded := range []string{"artifacts/attribution", "artifacts/audit"} {
+	// These are as they are: in a program, too, which readers build, or in a rendered chart.
+	for _, embedded := range []string{"artifacts/attribution", "artifacts/audit", "artifacts/install.yaml"} {
 		if err := os.Symlink(filepath.Join(root, embedded), filepath.Join(folder, embedded)); err != nil {
 			t.Fatal(err)
 		}
@@ -105,6 +111,7 @@ eval "$2"
 { export -p; printf 'cd %q\n' "$PWD"; } > "$1"`
 	command := exec.CommandContext(ctx, "bash", "-c", frame, "bash", r.state, script)
 	command.Dir = r.folder
+	command.Env = compileOnce()
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
@@ -113,8 +120,15 @@ eval "$2"
 // what the documentation says.
 func (r *reader) follow(t *testing.T, blocks []block) {
 	t.Helper()
-	for _, b := range blocks {
-		if err := r.carryOut(t.Context(), b); err != nil {
+	for _, written := range blocks {
+		b, does := withStandIns(written)
+		carryOut := func(ctx context.Context) error { return r.carryOut(ctx, b) }
+		if does != "" && r.operator != nil { // Pods are looked after by their node.
+			carryOut = func(ctx context.Context) error {
+				return r.operator.around(ctx, does, func(ctx context.Context) error { return r.carryOut(ctx, b) })
+			}
+		}
+		if err := carryOut(t.Context()); err != nil {
 			t.Fatalf("%s: %v\n--- of:\n%s", b.place, err, b.script)
 		}
 	}
@@ -165,6 +179,9 @@ func (r *reader) tidy(before []os.DirEntry) error {
 	return err
 }
 
+// anything in a line of the documentation stands for what cannot be said beforehand.
+const anything = "..."
+
 // missing says which of the lines are not in what was printed.
 func missing(lines []string, printed string) error {
 	var actual []string
@@ -173,7 +190,7 @@ func missing(lines []string, printed string) error {
 	}
 	var absent []string
 	for _, line := range lines {
-		if want := normal(line); want != "" && !slices.Contains(actual, want) {
+		if want := normal(line); want != "" && !slices.ContainsFunc(actual, pattern(want).MatchString) {
 			absent = append(absent, want)
 		}
 	}
@@ -183,10 +200,17 @@ func missing(lines []string, printed string) error {
 	return nil
 }
 
+// pattern matches what a line of the documentation stands for.
+func pattern(line string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(line), regexp.QuoteMeta(anything), ".*") + "$")
+}
+
 var (
 	hash   = regexp.MustCompile(`\b[0-9a-f]{7,40}\b`)
 	age    = regexp.MustCompile(`\b([0-9]+[smhd])+\b`)
 	suffix = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
+	// Either signal may be the first to tell who made a change.
+	signal = regexp.MustCompile(`\b(audit|admission)\b`)
 	port   = regexp.MustCompile(`127\.0\.0\.1:[0-9]+`)
 	blanks = regexp.MustCompile(`\s+`)
 )
@@ -195,6 +219,7 @@ var (
 func normal(line string) string {
 	line = hash.ReplaceAllString(line, "HASH")
 	line = age.ReplaceAllString(line, "AGE")
+	line = signal.ReplaceAllString(line, "SIGNAL")
 	line = suffix.ReplaceAllString(line, "-SUFFIX")
 	line = port.ReplaceAllString(line, "HOST")
 	return strings.TrimSpace(blanks.ReplaceAllString(line, " "))
@@ -204,6 +229,12 @@ func TestMissing(t *testing.T) {
 	printed := "NAME   COMMIT    AGE\nshop-x7k2p   416d600   1m3s\n"
 	if err := missing([]string{"NAME  COMMIT  AGE", "", "shop-b4d9q  77ab01c  9s"}, printed); err != nil {
 		t.Errorf("lines that differ by suffix, hash, age and width are not found: %v", err)
+	}
+	if err := missing([]string{"shop-...  416d600  ...", "tw... 1m3s"}, printed+"twelve 1m3s\n"); err != nil {
+		t.Errorf("lines in which dots stand for anything are not found: %v", err)
+	}
+	if err := missing([]string{"cart...  77ab01c  9s"}, printed); err == nil {
+		t.Error("dots stand for what is beside them")
 	}
 	if err := missing([]string{"cart  77ab01c  9s"}, printed); err == nil {
 		t.Error("a line that is not printed is found")

@@ -1,0 +1,107 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package docs
+
+import (
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/configbutler/slipstream/test/container"
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/devcluster/node"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/image"
+)
+
+const (
+	// exampleRegistry is where readers have pushed the image to.
+	exampleRegistry = "registry.example.com/slipstream"
+	// gitInPods is where Pods find the Git server: an address for documentation, which is nobody's.
+	gitInPods = "198.51.100.1:80"
+)
+
+// Whoever follows the pages has an installation that mirrors and builds an environment, can upgrade it, and take it away.
+func TestInstall(t *testing.T) {
+	container.NeedRoot(t)
+	root := moduleRoot(t)
+	build(t)
+	support, err := programs.Product(t.Context(), root, "hack/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := clustertest.Start(t, devcluster.Options{
+		SupportProgram: support, Denials: "helm uninstall takes the rights of the server away before its Pod has ended",
+	})
+	folder := startNode(t, cluster, support)
+	r := newReader(t, strings.NewReplacer("repoUrl: https://git.example.com", "repoUrl: http://"+gitInPods))
+	r.setenv(t, cluster.Environ()...)
+	r.setenv(t, "GIT_PASSWORD=any", "REGISTRY_PASSWORD=any", "CLAIMS="+filepath.Join(folder, "claims"),
+		"HELM_CACHE_HOME="+folder, "HELM_CONFIG_HOME="+folder, "HELM_DATA_HOME="+folder,
+		"PATH="+strings.Join([]string{
+			filepath.Join(root, "test/docs/testdata/bin"), filepath.Dir(cluster.Env(devcluster.EnvKubectl)), filepath.Dir(helm(t, root)),
+			os.Getenv("PATH"),
+		}, ":"))
+	installing, removing := splitAt(t, root, installPage, "## Uninstalling")
+	_, fromReadme := splitAt(t, root, "README.md", installHeading)
+	r.follow(t, fromReadme)
+	r.follow(t, installing)
+	r.follow(t, shellBlocks(t, root, upgradePage))
+	r.follow(t, removing)
+}
+
+// startNode has Pods run until the test ends, of the image that readers build, and returns the folder of what they leave.
+func startNode(t *testing.T, cluster *devcluster.Cluster, support string) string {
+	t.Helper()
+	git, err := url.Parse(cluster.Env(devcluster.EnvGitURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	running, err := node.Start(t.Context(), node.Options{
+		Dir: folder, User: cluster.Admin(), Namespace: devcluster.ServerNamespace, Support: support,
+		Images:  map[string]node.Image{exampleRegistry + ":" + appVersion(t): serverImage(t)},
+		Outside: map[string]string{gitInPods: net.JoinHostPort(git.Hostname(), git.Port())},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		running.Stop()
+		if logs, err := running.Logs(); t.Failed() {
+			t.Logf("%s\n%v", logs, err)
+		}
+	})
+	return folder
+}
+
+// appVersion is the tag of the image that the chart asks for.
+func appVersion(t *testing.T) string {
+	t.Helper()
+	var chart struct {
+		AppVersion string `json:"appVersion"`
+	}
+	if err := yaml.Unmarshal([]byte(readFile(t, filepath.Join(moduleRoot(t), "charts/slipstream/Chart.yaml"))), &chart); err != nil {
+		t.Fatal(err)
+	}
+	return chart.AppVersion
+}
+
+// serverImage is what readers make.
+func serverImage(t *testing.T) node.Image {
+	t.Helper()
+	made, err := image.Make(t.Context(), moduleRoot(t), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node.Image{Root: made.Root, Entrypoint: made.Entrypoint}
+}

@@ -1,0 +1,143 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+)
+
+// stopSignal ends the server in good order.
+const stopSignal = syscall.SIGTERM
+
+// installManifest is what people apply who have no helm.
+const installManifest = "artifacts/install.yaml"
+
+// shopCredentials let the server read the credentials of a repository, as `credentials: {shop: [shop-git]}` does.
+const shopCredentials = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {namespace: shop, name: slipstream-server-credentials}
+rules:
+- {apiGroups: [""], resources: [secrets], resourceNames: [shop-git], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {namespace: shop, name: slipstream-server-credentials}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: slipstream-server-credentials}
+subjects: [{kind: ServiceAccount, namespace: ` + devcluster.ServerNamespace + `, name: slipstream}]
+`
+
+// Every manifest is admitted by a dry run and applied, and the server mirrors everything for which it has rights with the values
+// that the chart has by itself.
+func TestManifests(t *testing.T) {
+	root := moduleRoot(t)
+	cluster := clustertest.Start(t, devcluster.Options{
+		Server: true, Manifest: filepath.Join(root, installManifest),
+		Denials: "catalogs, environments and pipelines are among the manifests, for which values would have to give rights",
+	})
+	admin := cluster.Kubectl(cluster.Admin())
+	kubectl := func(arguments ...string) {
+		t.Helper()
+		if _, err := admin.Run(t.Context(), arguments...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, namespace := range []string{"shop", "shop-staging", "teams"} { // which a dry run of a manifest does not make for what follows
+		kubectl("create", "namespace", namespace)
+	}
+	kubectl("create", "secret", "generic", "shop-git", "-n", "shop", "--from-literal=username=u", "--from-literal=password=p")
+	for _, manifest := range inOrder(manifests(t, root)) {
+		content := ownServer(cluster).Replace(readFile(t, filepath.Join(root, manifest)))
+		for _, arguments := range [][]string{{"apply", "--dry-run=server", "-f", "-"}, {"apply", "-f", "-"}} {
+			if _, err := admin.Feed(t.Context(), content, arguments...); err != nil {
+				t.Errorf("%s: %v", manifest, err)
+			}
+		}
+	}
+	kubectl("wait", "--for=condition=Established", "crd/coupons.shop.example.com", "--timeout=60s")
+
+	for _, manifest := range []string{shopCredentials, rulesOf(mirroredTypes(t, root))} {
+		if _, err := admin.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kubectl("wait", "--for=condition=Ready", "--timeout=60s", "-n", "shop",
+		"gitrepoconfig/production", "gitdestination/production", "watchrule/granted", "clusterwatchrule/granted",
+		"watchrule/workloads", "watchrule/claims", "clusterwatchrule/platform")
+	kubectl("wait", "--for=condition=SecretsEncrypted", "--timeout=60s", "-n", "shop", "gitdestination/production")
+}
+
+// inOrder puts what others need before them.
+func inOrder(files []string) []string {
+	var first, last []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "shop.yaml") || strings.HasSuffix(file, "definition.yaml") {
+			first = append(first, file)
+		} else {
+			last = append(last, file)
+		}
+	}
+	return append(first, last...)
+}
+
+// rulesOf are rules that select the types, of both scopes.
+func rulesOf(namespaced, cluster []string) string {
+	return fmt.Sprintf(`
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: granted, namespace: shop}
+spec:
+  destinationRef: {name: production}
+  rules:
+  - {name: granted, resources: [%s]}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: ClusterWatchRule
+metadata: {name: granted}
+spec:
+  destinationRef: {namespace: shop, name: production}
+  rules:
+  - {name: granted, scope: Cluster, resources: [%s]}
+`, strings.Join(namespaced, ", "), strings.Join(cluster, ", "))
+}
+
+// mirroredTypes are the types, as resource.group, that the roles of the server let it mirror, by scope.
+func mirroredTypes(t *testing.T, root string) (namespaced, cluster []string) {
+	t.Helper()
+	inCluster := []string{"clusterroles", "clusterrolebindings", "priorityclasses", "storageclasses"}
+	for document := range strings.SplitSeq(readFile(t, filepath.Join(root, installManifest)), "\n---\n") {
+		var role rbacv1.ClusterRole
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(role.Name, "slipstream-server-mirrored") || role.Kind != "ClusterRole" {
+			continue
+		}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				name := strings.TrimSuffix(resource+"."+rule.APIGroups[0], ".")
+				if slices.Contains(inCluster, resource) {
+					cluster = append(cluster, name)
+				} else {
+					namespaced = append(namespaced, name)
+				}
+			}
+		}
+	}
+	if len(namespaced) == 0 || len(cluster) == 0 {
+		t.Fatal("the roles have no types")
+	}
+	return namespaced, cluster
+}

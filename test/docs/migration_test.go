@@ -1,0 +1,224 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
+)
+
+const (
+	migrationPage = "docs/migrating-from-gitops-reverser.md"
+	// installing is the heading of the page under which readers install Slipstream by other means than its blocks.
+	installing = "\n### 5. "
+	// automanaged is the label of APIServices that kube-apiserver makes for definitions.
+	automanaged = "kube-aggregator.kubernetes.io/automanaged"
+)
+
+// reverser is a cluster with what gitops-reverser has in one: its definitions and objects, and a branch with its files.
+type reverser struct {
+	cluster *devcluster.Cluster
+	admin   devcluster.Kubectl
+	program string
+	data    string
+}
+
+func newReverser(t *testing.T) *reverser {
+	t.Helper()
+	root := moduleRoot(t)
+	program, err := programs.Product(t.Context(), root, "cmd/slipstream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := clustertest.Start(t, devcluster.Options{ServerProgram: program, Audit: true})
+	return &reverser{
+		cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), program: program,
+		data: filepath.Join(root, "test/docs/testdata/gitops-reverser"),
+	}
+}
+
+// What the page says of both in one cluster is so; then the page is followed from its first to its last block.
+func TestMovingFromGitOpsReverser(t *testing.T) {
+	r := newReverser(t)
+	_ = t.Run("the same version", r.sameVersion) && t.Run("another version", r.anotherVersion) && t.Run("the page", r.followPage)
+}
+
+// kube-apiserver keeps the APIService of a version that has definitions, as long as it has them.
+func (r *reverser) sameVersion(t *testing.T) {
+	r.define(t, "v1alpha1")
+	r.kubectl(t, "wait", "apiservice", devcluster.APIServiceName, "--for=condition=Available", "--timeout=60s")
+	ours := `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: ` + devcluster.APIServiceName + `}, spec: {
+		group: configbutler.ai, version: v1alpha1, groupPriorityMinimum: 1000, versionPriority: 100, insecureSkipTLSVerify: true,
+		service: {namespace: slipstream-system, name: slipstream}}}`
+	if out := r.feed(t, ours, "apply", "-f", "-"); !strings.Contains(out, "configured") {
+		t.Errorf("applying an APIService says %q", out)
+	}
+	r.eventually(t, "kube-apiserver has its APIService back, and serves the definitions", func(ctx context.Context) bool {
+		out, err := r.admin.Run(ctx, "get", "apiservice", devcluster.APIServiceName, "-o", "jsonpath={.metadata.labels}{.spec.service}")
+		if err != nil || out != `{"`+automanaged+`":"true"}` {
+			return false
+		}
+		_, err = r.admin.Run(ctx, "get", "--raw", "/apis/configbutler.ai/v1alpha1/gittargets")
+		return err == nil
+	})
+	r.wantRefusal(t)
+
+	r.kubectl(t, "delete", "crd", "-l", "test=reverser", "--timeout=60s")
+	r.kubectl(t, "wait", "--for=delete", "apiservice/"+devcluster.APIServiceName, "--timeout=60s")
+}
+
+// wantRefusal wants both ways by which people install and look after Slipstream to say what is in the way.
+func (r *reverser) wantRefusal(t *testing.T) {
+	t.Helper()
+	helm, err := programs.Helm.Build(t.Context(), moduleRoot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := r.cluster.Env(devcluster.EnvKubeconfig)
+	for says, arguments := range map[string][]string{
+		migrationPage: {helm, "install", "slipstream", filepath.Join(moduleRoot(t), "charts/slipstream"), "--dry-run=server",
+			"--namespace=" + devcluster.ServerNamespace, "--kubeconfig=" + kubeconfig},
+		"served by CustomResourceDefinitions": {r.program, "check", "--namespace=" + devcluster.ServerNamespace, "--kubeconfig=" + kubeconfig},
+	} {
+		out, err := exec.CommandContext(t.Context(), arguments[0], arguments[1:]...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), says) {
+			t.Errorf("%v does not fail with %q: %v\n%s", arguments, says, err, out)
+		}
+	}
+}
+
+// Another version has an APIService of its own. Discovery prefers the newer one, also when a namespace is emptied.
+func (r *reverser) anotherVersion(t *testing.T) {
+	if err := r.cluster.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.define(t, "v1alpha3")
+	r.kubectl(t, "create", "namespace", "both")
+	r.feed(t, `
+apiVersion: configbutler.ai/v1alpha3
+kind: WatchRule
+metadata: {name: theirs, namespace: both}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: ours, namespace: both}
+spec: {destinationRef: {name: mirror}, rules: [{name: all}]}
+`, "apply", "-f", "-")
+	const full = "watchrules.v1alpha1.configbutler.ai"
+	r.eventually(t, "watchrules are theirs, and ours are there by their full name", func(ctx context.Context) bool {
+		theirs, err := r.admin.Run(ctx, "get", "watchrules", "-A", "-o", "name")
+		if err != nil {
+			return false
+		}
+		ours, err := r.admin.Run(ctx, "get", full, "-A", "-o", "name")
+		return err == nil && strings.TrimSpace(theirs) == "watchrule.configbutler.ai/theirs" && strings.Contains(ours, "/ours")
+	})
+	r.kubectl(t, "delete", "namespace", "both", "--timeout=60s")
+	if out := r.kubectl(t, "get", full, "-A", "-o", "name"); !strings.Contains(out, "/ours") {
+		t.Errorf("the page says that WatchRules stay when their namespace is deleted, which is no longer so: %q", out)
+	}
+
+	r.kubectl(t, "delete", "-n", "both", full, "ours")
+	r.kubectl(t, "delete", "apiservice", devcluster.APIServiceName)
+	if err := r.cluster.StopServer(t.Context(), stopSignal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *reverser) followPage(t *testing.T) {
+	r.install(t)
+	root := moduleRoot(t)
+	blocks := shellBlocks(t, root, migrationPage)
+	first, _, found := strings.Cut(readFile(t, filepath.Join(root, migrationPage)), installing)
+	if !found {
+		t.Fatalf("%s: no heading %q", migrationPage, installing)
+	}
+	until := strings.Count(first, "\n```"+languageShell+"\n")
+
+	reader := newReader(t, strings.NewReplacer())
+	if err := os.Symlink(filepath.Join(root, "artifacts/gitops-reverser"), filepath.Join(reader.folder, "artifacts/gitops-reverser")); err != nil {
+		t.Fatal(err)
+	}
+	reader.setenv(t, r.cluster.Environ()...)
+	reader.setenv(t, "PATH="+filepath.Dir(r.cluster.Env(devcluster.EnvKubectl))+":/usr/local/bin:/usr/bin:/bin",
+		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=somebody",
+		"GIT_CONFIG_KEY_1=user.email", "GIT_CONFIG_VALUE_1=somebody@example.com")
+	reader.follow(t, blocks[:until])
+	if err := r.cluster.StartServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reader.follow(t, blocks[until:])
+}
+
+// define makes the definitions, which serve the version.
+func (r *reverser) define(t *testing.T, version string) {
+	t.Helper()
+	template := readFile(t, filepath.Join(r.data, "definition.yaml"))
+	var manifests strings.Builder
+	for plural, kind := range map[string]string{
+		"clusterproviders": "ClusterProvider", "gitproviders": "GitProvider", "gittargets": "GitTarget",
+		"watchrules": "WatchRule", "clusterwatchrules": "ClusterWatchRule", "commitrequests": "CommitRequest",
+	} {
+		scope := "Namespaced"
+		if strings.HasPrefix(kind, "Cluster") {
+			scope = "Cluster"
+		}
+		manifests.WriteString(strings.NewReplacer("${PLURAL}", plural, "${KIND}", kind, "${SCOPE}", scope, "${VERSION}", version).
+			Replace(template) + "\n---\n")
+	}
+	r.feed(t, manifests.String(), "apply", "-f", "-")
+	r.kubectl(t, "wait", "crd", "-l", "test=reverser", "--for=condition=Established", "--timeout=60s")
+}
+
+// install brings in the rest: what was told to gitops-reverser, what it mirrors, and the branch as it has left it.
+func (r *reverser) install(t *testing.T) {
+	t.Helper()
+	r.kubectl(t, "create", "namespace", "shop")
+	for _, file := range []string{"installed.yaml", "mirrored.yaml", "objects.yaml"} {
+		content := os.Expand(readFile(t, filepath.Join(r.data, file)), r.cluster.Env)
+		r.feed(t, content, "apply", "-f", "-")
+	}
+	const push = `cp -r "$1/." . && git init -q -b main . && git add . &&
+git -c user.name=reverser -c user.email=reverser@example.com commit -q -m 'chore: sync 6 resources' && git push -q "$2" main`
+	command := exec.CommandContext(t.Context(), "bash", "-c", push, "bash",
+		filepath.Join(r.data, "branch"), r.cluster.Env(devcluster.EnvGitURL)+"/shop.git")
+	command.Dir = t.TempDir()
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func (r *reverser) kubectl(t *testing.T, arguments ...string) string {
+	t.Helper()
+	return r.feed(t, "", arguments...)
+}
+
+func (r *reverser) feed(t *testing.T, input string, arguments ...string) string {
+	t.Helper()
+	out, err := r.admin.Feed(t.Context(), input, arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (r *reverser) eventually(t *testing.T, what string, holds func(ctx context.Context) bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, deadline, true,
+		func(ctx context.Context) (bool, error) { return holds(ctx), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}

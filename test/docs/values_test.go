@@ -1,0 +1,51 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
+)
+
+// valuesMark begins a block of values for the chart.
+const valuesMark = "# values"
+
+// The chart takes the values that pages show.
+func TestValuesInPages(t *testing.T) {
+	root := moduleRoot(t)
+	program := helm(t, root)
+	found := 0
+	for _, page := range pages(t, root) {
+		for _, b := range fencedBlocks(t, root, page) {
+			if b.language != languageYAML || len(b.lines) == 0 || b.lines[0] != valuesMark {
+				continue
+			}
+			found++
+			command := exec.CommandContext(t.Context(), program, "template", "slipstream", "charts/slipstream",
+				"--namespace", devcluster.ServerNamespace, "--values", "-")
+			command.Dir = root
+			command.Stdin = strings.NewReader(strings.Join(b.lines, "\n"))
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Errorf("%s:%d: the chart does not take these values: %v\n%s", page, b.line, err, out)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page shows values")
+	}
+}
+
+// helm is the path of the program.
+func helm(t *testing.T, root string) string {
+	t.Helper()
+	program, err := programs.Helm.Build(t.Context(), root)
+	if err != nil {
+		t.Fatalf("building helm: %v", err)
+	}
+	return program
+}

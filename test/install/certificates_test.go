@@ -1,0 +1,142 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package install
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster/pki"
+	"github.com/configbutler/slipstream/test/fidelity/crds"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// defineCertManager makes the cluster know the kinds of cert-manager, so that it takes none of their objects that is wrong.
+func (s *stage) defineCertManager(t *testing.T) {
+	t.Helper()
+	files, err := crds.Definitions(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = slices.DeleteFunc(files, func(file string) bool { return !strings.HasPrefix(filepath.Base(file), "cert-manager.io_") })
+	s.Run(t, "apply", "--server-side", "-f", strings.Join(files, ","))
+	s.Run(t, "wait", "--for=condition=Established", "crd/certificates.cert-manager.io", "crd/issuers.cert-manager.io", "--timeout=60s")
+}
+
+// testCertificates changes where the server's certificate comes from, on a live release.
+func testCertificates(t *testing.T, s *stage) {
+	defer s.remove(t)
+	const held = holdings("certified")
+	s.Apply(t, restrictedNamespace+"---"+held.namespaces())
+	s.defineCertManager(t)
+	s.release(t, held.values()...)
+	s.do(t, "", s.helm, "test", "slipstream", "-n", namespace)
+	m := s.fill(t, held)
+	before := s.settled(t)
+	for _, change := range []struct {
+		to      string
+		value   string
+		prepare func() (wait func())
+	}{
+		{"cert-manager", `tls={"mode": "cert-manager"}`, func() func() { return s.certManager(t) }},
+		{"secret", `tls={"mode": "secret", "secretName": "own"}`, func() func() { s.writeCertificate(t, "own"); return func() {} }},
+		{"self", `tls={"mode": "self"}`, func() func() { return func() {} }},
+	} {
+		requests := s.request(t, m.namespace)
+		wait := change.prepare()
+		s.release(t, held.values(change.value)...)
+		s.trusted(t)
+		wait()
+		requests.stop(t, "change to "+change.to)
+		for _, failure := range requests.failures {
+			if strings.Contains(failure.Error(), "x509") {
+				t.Errorf("the API server did not trust the server: %v", failure)
+			}
+		}
+		s.unchanged(t, before)
+		m.goesOn(t)
+		before = s.settled(t)
+	}
+}
+
+// certManager does once what cert-manager does: it makes the Secret that a Certificate of the chart names.
+func (s *stage) certManager(t *testing.T) (wait func()) {
+	made := make(chan struct{})
+	go func() {
+		defer close(made)
+		mirrortest.Eventually(t, "there is a Certificate", func(ctx context.Context) error {
+			name, err := s.Administrator.Run(ctx, "get", "certificate/slipstream", "-n", namespace, "-o", "jsonpath={.spec.secretName}")
+			if err == nil && name != "slipstream-tls" {
+				err = fmt.Errorf("its Secret is %q", name)
+			}
+			return err
+		})
+		s.writeCertificate(t, "slipstream-tls")
+	}()
+	return func() { <-made }
+}
+
+// writeCertificate makes a Secret with a certificate for the server, of a new authority.
+func (s *stage) writeCertificate(t *testing.T, name string) {
+	t.Helper()
+	authority, err := pki.NewAuthority(name)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	pair, err := authority.Server("slipstream", "slipstream."+namespace+".svc")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	encode := base64.StdEncoding.EncodeToString
+	manifest := fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: %s, namespace: %s}
+type: kubernetes.io/tls
+data: {ca.crt: %s, tls.crt: %s, tls.key: %s}
+`, name, namespace, encode(authority.Certificate), encode(pair.Certificate), encode(pair.Key))
+	if _, err := s.Administrator.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
+		t.Error(err)
+	}
+}
+
+// trusted fails the test unless the authorities in the APIService vouch for what the server shows.
+func (s *stage) trusted(t *testing.T) {
+	t.Helper()
+	address := s.Run(t, "get", "service/slipstream", "-n", namespace, "-o", "jsonpath={.spec.clusterIP}")
+	if err := vouches(t.Context(), s.caBundle(t), net.JoinHostPort(address, "443")); err != nil {
+		t.Errorf("the authorities in the APIService: %v", err)
+	}
+}
+
+// vouches connects to the server as kube-apiserver does.
+func vouches(ctx context.Context, bundle, address string) error {
+	content, err := base64.StdEncoding.DecodeString(bundle)
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(content) {
+		return errors.New("there is no authority in it")
+	}
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "slipstream." + namespace + ".svc"}}
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}

@@ -1,0 +1,51 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/configbutler/slipstream/test/devcluster/node"
+	"github.com/configbutler/slipstream/test/image"
+)
+
+// repository is where the chart looks for images.
+const repository = "ghcr.io/configbutler/slipstream"
+
+// version is the one that the chart of a source has images of.
+func version(t *testing.T, source string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(source, chart, "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metadata struct {
+		AppVersion string `json:"appVersion"`
+	}
+	if err := yaml.Unmarshal(content, &metadata); err != nil {
+		t.Fatal(err)
+	}
+	return metadata.AppVersion
+}
+
+// newImage makes the image of a source.
+func newImage(t *testing.T, source string) node.Image {
+	t.Helper()
+	root := t.TempDir()
+	// Everybody may read an image.
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	made, err := image.Make(t.Context(), source, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node.Image{Root: made.Root, Entrypoint: made.Entrypoint}
+}

@@ -1,0 +1,77 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// informed is a controller of somebody else, which watches GitRepoConfigs of a namespace.
+type informed struct {
+	*stage
+	namespace string
+	lister    cache.GenericLister
+	deleted   atomic.Int64
+}
+
+func (s *stage) inform(t *testing.T, namespace string) *informed {
+	t.Helper()
+	config, err := s.Admin().RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
+	resource := factory.ForResource(schema.GroupVersionResource{Group: "configbutler.ai", Version: "v1alpha1", Resource: "gitrepoconfigs"})
+	i := &informed{stage: s, namespace: namespace, lister: resource.Lister()}
+	_, err = resource.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { i.deleted.Add(1) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	factory.Start(ctx.Done())
+	t.Cleanup(func() {
+		cancel()
+		factory.Shutdown()
+	})
+	if !cache.WaitForCacheSync(t.Context().Done(), resource.Informer().HasSynced) {
+		t.Fatal("the controller does not get to know what there is")
+	}
+	return i
+}
+
+// goesOn fails the test unless the controller is told of a change, and has not been told that anything is gone.
+func (i *informed) goesOn(t *testing.T) {
+	t.Helper()
+	i.Run(t, "annotate", "gitrepoconfig/main", "-n", i.namespace, "--overwrite", numberAnnotation+"=last")
+	mirrortest.Eventually(t, "a controller that watches is told of a change", func(context.Context) error {
+		known, err := i.lister.ByNamespace(i.namespace).Get("main")
+		if err != nil {
+			return err
+		}
+		if number := known.(metav1.Object).GetAnnotations()[numberAnnotation]; number != "last" {
+			return fmt.Errorf("it knows of %q", number)
+		}
+		return nil
+	})
+	if deleted := i.deleted.Load(); deleted > 0 {
+		t.Errorf("it was told that %d objects are gone", deleted)
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// mirror is a namespace whose ConfigMaps are mirrored.
+type mirror struct {
+	*stage
+	namespace string
+	// repository is the bare repository's folder.
+	repository string
+	changes    int
+}
+
+// newMirror makes the namespace, and what says where its ConfigMaps are mirrored to.
+func (s *stage) newMirror(t *testing.T, namespace string) *mirror {
+	t.Helper()
+	m := &mirror{stage: s, namespace: namespace, repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
+	s.Apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: git, namespace: %[1]s}
+stringData:
+  caBundle: %[3]q
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: git, namespace: %[1]s}
+rules:
+- {apiGroups: [""], resources: [secrets], resourceNames: [git], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: git, namespace: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: git}
+subjects:
+- {kind: ServiceAccount, name: slipstream, namespace: slipstream-system}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: GitRepoConfig
+metadata: {name: main, namespace: %[1]s}
+spec:
+  repoUrl: https://%[2]s/%[1]s.git
+  allowedBranches: [main]
+  secretRef: {name: git}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: GitDestination
+metadata: {name: main, namespace: %[1]s}
+spec:
+  repoRef: {name: main}
+  branch: main
+  baseFolder: cluster
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: main, namespace: %[1]s}
+spec:
+  destinationRef: {name: main}
+  rules:
+  - {name: all, resources: [configmaps]}
+`, namespace, gitAddress, s.outside.authority))
+	s.Ready(t, "-n", namespace, "watchrule/main")
+	return m
+}
+
+// goesOn changes a ConfigMap and waits until that is in Git, so it fails unless the server does its work.
+func (m *mirror) goesOn(t *testing.T) {
+	t.Helper()
+	m.changes++
+	value := "change-" + strconv.Itoa(m.changes)
+	m.Apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: pulse, namespace: %s}
+data: {value: %s}
+`, m.namespace, value))
+	path := "main:cluster/core/v1/configmaps/" + m.namespace + "/pulse.yaml"
+	mirrortest.Eventually(t, value+" is in Git", func(ctx context.Context) error {
+		content, err := m.gitOutput(ctx, "show", path)
+		if err == nil && !strings.Contains(content, value) {
+			err = fmt.Errorf("%s holds:\n%s", path, content)
+		}
+		if err != nil {
+			status, _ := m.Administrator.Run(ctx, "get", "gitdestination/main", "-n", m.namespace, "-o", "jsonpath={.status.state}")
+			err = fmt.Errorf("the destination says %q: %w", status, err)
+		}
+		return err
+	})
+}
+
+// commits are those of the branch, the newest first.
+func (m *mirror) commits(t *testing.T) string {
+	t.Helper()
+	out, err := m.gitOutput(t.Context(), "log", "--format=%H %s", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (m *mirror) gitOutput(ctx context.Context, arguments ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", m.repository}, arguments...)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(arguments, " "), err, out)
+	}
+	return string(out), nil
+}

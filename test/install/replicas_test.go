@@ -1,0 +1,47 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package install
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// testReplicas has two replicas on etcd change one after the other.
+func testReplicas(t *testing.T, s *stage) {
+	defer s.remove(t)
+	s.Apply(t, restrictedNamespace)
+	values := []string{"replicas=2", fmt.Sprintf(`storage={"backend": "etcd3", "etcd": {"servers": ["http://%s"]}}`, etcdAddress)}
+	s.release(t, values...)
+	m := s.newMirror(t, "replicated")
+	m.goesOn(t)
+	before := s.pods(t)
+
+	requests := s.request(t, m.namespace)
+	s.release(t, append(values, `podAnnotations={"changed": "yes"}`)...)
+	requests.stop(t, "rolling upgrade")
+	if len(requests.failures) > 0 {
+		t.Errorf("%d requests failed, such as: %v", len(requests.failures), errors.Join(requests.failures[:min(len(requests.failures), 5)]...))
+	}
+	s.Run(t, append([]string{"wait", "--for=delete", "--timeout=120s", "-n", namespace}, before...)...)
+	m.goesOn(t)
+}
+
+// testHelm3 installs and upgrades with the helm that many still have.
+func testHelm3(t *testing.T, s *stage) {
+	defer s.remove(t)
+	s.Apply(t, restrictedNamespace)
+	s.releaseBy(t, s.helm3, chart)
+	m := s.newMirror(t, "by-helm3")
+	m.goesOn(t)
+	s.releaseBy(t, s.helm3, chart, `podAnnotations={"changed": "yes"}`)
+	m.goesOn(t)
+	s.do(t, "", s.helm3, "uninstall", "slipstream", "-n", namespace, "--wait")
+	if left := s.left(t); len(left) > 0 {
+		t.Errorf("left behind in the cluster: %v", left)
+	}
+}

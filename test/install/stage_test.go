@@ -1,0 +1,190 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package install
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/container"
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/devcluster/node"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+const (
+	namespace = devcluster.ServerNamespace
+	// chart is the folder of the chart, from the root of the repository.
+	chart = "charts/slipstream"
+	// apiService is the registration of the API.
+	apiService = "apiservice/" + devcluster.APIServiceName
+)
+
+// stage is a cluster whose Pods run, in which nothing is installed yet.
+type stage struct {
+	*mirrortest.Stage
+	// root is the repository's folder.
+	root string
+	// previous is a folder with the previous version, or empty if this clone does not have that.
+	previous    string
+	outside     *outside
+	helm, helm3 string
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	container.NeedRoot(t)
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	support, err := programs.Product(t.Context(), root, "hack/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{root: root, helm: tool(t, root, programs.Helm), helm3: tool(t, root, programs.Helm3)}
+	cluster := clustertest.Start(t, devcluster.Options{
+		SupportProgram: support, Denials: "helm uninstall takes the rights of the server away before its Pod has ended",
+	})
+	s.Stage = &mirrortest.Stage{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
+	s.outside = newOutside(t, cluster)
+	images := map[string]node.Image{repository + ":" + version(t, root): newImage(t, root)}
+	if s.previous = previousVersion(t, root); s.previous != "" {
+		images[repository+":"+previousTag] = newImage(t, s.previous)
+	}
+	s.startNode(t, support, images)
+	return s
+}
+
+func tool(t *testing.T, root string, of programs.Tool) string {
+	t.Helper()
+	program, err := of.Build(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// startNode has Pods of the server's namespace run until the test ends. Their logs are shown if it fails.
+func (s *stage) startNode(t *testing.T, support string, images map[string]node.Image) {
+	t.Helper()
+	running, err := node.Start(t.Context(), node.Options{
+		Dir: t.TempDir(), User: s.Admin(), Namespace: namespace, Support: support,
+		Images: images, Outside: s.outside.addresses,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		running.Stop()
+		if logs, err := running.Logs(); t.Failed() {
+			t.Logf("%s\n%v", logs, err)
+		}
+	})
+}
+
+// command runs a program of the repository's and returns what it prints.
+func (s *stage) command(ctx context.Context, input, program string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, program, arguments...)
+	command.Dir = s.root
+	folder := filepath.Dir(string(s.Admin()))
+	command.Env = append(os.Environ(), "KUBECONFIG="+string(s.Admin()), "KUBECACHEDIR="+filepath.Join(folder, "cache"),
+		"HELM_CACHE_HOME="+filepath.Join(folder, "helm"), "HELM_CONFIG_HOME="+filepath.Join(folder, "helm"), "HELM_DATA_HOME="+filepath.Join(folder, "helm"))
+	command.Stdin = strings.NewReader(input)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(arguments, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.String(), nil
+}
+
+// do runs a program that must not fail. If it does, the test says how the installation is.
+func (s *stage) do(t *testing.T, input, program string, arguments ...string) string {
+	t.Helper()
+	out, err := s.command(t.Context(), input, program, arguments...)
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, s.describe(t))
+	}
+	return out
+}
+
+// describe is what somebody would look at who wants to know why nothing runs.
+func (s *stage) describe(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, question := range [][]string{
+		{"get", "all,pvc", "-n", namespace}, {"describe", "pods", "-n", namespace}, {"get", apiService, "-o", "yaml"},
+	} {
+		out, err := s.Administrator.Run(t.Context(), question...)
+		fmt.Fprintf(&all, "%s\n%v\n", out, err)
+	}
+	return all.String()
+}
+
+// release installs or upgrades the release with the chart of the work tree, and waits until its API answers. Each value is
+// as --set-json takes it.
+func (s *stage) release(t *testing.T, values ...string) {
+	t.Helper()
+	s.releaseBy(t, s.helm, chart, values...)
+}
+
+// releaseBy does so with a helm and a chart.
+func (s *stage) releaseBy(t *testing.T, helm, chart string, values ...string) {
+	t.Helper()
+	arguments := []string{"upgrade", "--install", "slipstream", chart, "--namespace", namespace, "--wait", "--timeout", "3m"}
+	notes := s.do(t, "", helm, append(arguments, setting(values)...)...)
+	if breakGlass := "kubectl delete apiservice " + devcluster.APIServiceName; !strings.Contains(notes, breakGlass) {
+		t.Errorf("helm does not say %q, but:\n%s", breakGlass, notes)
+	}
+	s.available(t)
+}
+
+// setting are the flags that set values.
+func setting(values []string) []string {
+	var flags []string
+	for _, value := range values {
+		flags = append(flags, "--set-json", value)
+	}
+	return flags
+}
+
+// available waits until the API answers through the aggregator.
+func (s *stage) available(t *testing.T) {
+	t.Helper()
+	s.do(t, "", s.Administrator.Program, "wait", "--for=condition=Available", apiService, "--timeout=180s")
+	mirrortest.Eventually(t, "discovery names the kinds", func(ctx context.Context) error {
+		kinds, err := s.Administrator.Run(ctx, "api-resources", "--api-group=configbutler.ai", "--output=name")
+		if err == nil && !strings.Contains(kinds, "gitdestinations") {
+			err = fmt.Errorf("it names %q", kinds)
+		}
+		return err
+	})
+}
+
+// remove takes everything away that scenes leave behind.
+func (s *stage) remove(t *testing.T) {
+	t.Helper()
+	s.do(t, "", s.helm, "uninstall", "slipstream", "-n", namespace, "--wait", "--ignore-not-found")
+	for _, rest := range []string{"apiservices,validatingwebhookconfigurations,clusterroles,clusterrolebindings", "roles,rolebindings"} {
+		s.Run(t, "delete", rest, "-l", "app.kubernetes.io/name=slipstream", "-n", "kube-system")
+	}
+	s.Run(t, "delete", "namespace", namespace, "--ignore-not-found", "--timeout=120s")
+}
+
+// pods are the names of the Pods of the installation.
+func (s *stage) pods(t *testing.T) []string {
+	t.Helper()
+	return strings.Fields(s.Run(t, "get", "pods", "-n", namespace, "-o", "name"))
+}

@@ -1,0 +1,91 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// testUninstall removes a release, installs it again on what was kept, and breaks the glass.
+func testUninstall(t *testing.T, s *stage) {
+	defer s.remove(t)
+	s.Apply(t, restrictedNamespace)
+	s.release(t)
+	m := s.newMirror(t, "uninstalled")
+	m.goesOn(t)
+	uid := s.uid(t, m.namespace)
+
+	s.do(t, "", s.helm, "uninstall", "slipstream", "-n", namespace, "--wait")
+	s.noPods(t)
+	if left := s.left(t); len(left) > 0 {
+		t.Errorf("left behind in the cluster: %v", left)
+	}
+	if kept := s.Run(t, "get", "all,pvc", "-n", namespace, "-o", "name"); strings.TrimSpace(kept) != "persistentvolumeclaim/slipstream" {
+		t.Errorf("kept in the namespace: %q, want the claim with everything that was stored", kept)
+	}
+	s.Run(t, "create", "namespace", "short-lived")
+	s.Run(t, "delete", "namespace", "short-lived", "--timeout=60s")
+
+	s.release(t)
+	if now := s.uid(t, m.namespace); now != uid {
+		t.Errorf("an object has the uid %s after it was installed again, it had %s", now, uid)
+	}
+	m.goesOn(t)
+	s.breakGlass(t)
+	m.goesOn(t)
+}
+
+// noPods waits until no server runs any more.
+func (s *stage) noPods(t *testing.T) {
+	t.Helper()
+	s.Run(t, "wait", "pods", "-n", namespace, "-l", "app.kubernetes.io/name=slipstream", "--for=delete", "--timeout=120s")
+}
+
+// uid is that of an object of the server.
+func (s *stage) uid(t *testing.T, namespace string) string {
+	t.Helper()
+	return s.Run(t, "get", "gitrepoconfig/main", "-n", namespace, "-o", "jsonpath={.metadata.uid}")
+}
+
+// left are the objects of the chart that no namespace holds, and that the cluster has.
+func (s *stage) left(t *testing.T) []string {
+	t.Helper()
+	kinds := "apiservices,validatingwebhookconfigurations,clusterroles,clusterrolebindings"
+	ours := s.Run(t, "get", kinds, "-l", "app.kubernetes.io/name=slipstream", "-o", "name")
+	elsewhere := s.Run(t, "get", "roles,rolebindings", "-A", "-l", "app.kubernetes.io/name=slipstream", "-o", "name")
+	all := s.Run(t, "get", "apiservices", "-o", "name")
+	if strings.Contains(all, "configbutler.ai") {
+		ours += all
+	}
+	return strings.Fields(ours + elsewhere)
+}
+
+// breakGlass shows that a server that is gone keeps namespaces from going, and that taking its APIService away lets them go
+// and harms nothing: the next upgrade brings it back.
+func (s *stage) breakGlass(t *testing.T) {
+	t.Helper()
+	s.Run(t, "scale", "deployment/slipstream", "-n", namespace, "--replicas=0")
+	s.noPods(t)
+	s.Run(t, "wait", apiService, "--for=condition=Available=false", "--timeout=120s")
+	s.Run(t, "create", "namespace", "doomed")
+	s.Run(t, "delete", "namespace", "doomed", "--wait=false")
+	mirrortest.Eventually(t, "the namespace says that it waits for the API", func(ctx context.Context) error {
+		const failure = `jsonpath={.status.conditions[?(@.type=="NamespaceDeletionDiscoveryFailure")].message}`
+		message, err := s.Administrator.Run(ctx, "get", "namespace/doomed", "-o", failure)
+		if err == nil && !strings.Contains(message, "configbutler.ai") {
+			err = fmt.Errorf("it says %q", message)
+		}
+		return err
+	})
+	s.Run(t, "delete", apiService)
+	s.Run(t, "wait", "namespace/doomed", "--for=delete", "--timeout=120s")
+	s.release(t)
+}

@@ -1,0 +1,81 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package install
+
+import (
+	_ "embed"
+	"flag"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// previousTag is that of the image of the previous version.
+const previousTag = "previous"
+
+// previousRevision names the previous version: whoever makes a release writes the commit of the one before it there.
+//
+//go:embed testdata/previous
+var previousRevision string
+
+var previousFlag = flag.String("previous", "", "commit of the version that is upgraded from, instead of that in testdata/previous")
+
+// previousVersion checks the previous version out. It returns an empty path if this clone does not have its commit, as a
+// shallow one may not.
+func previousVersion(t *testing.T, root string) string {
+	t.Helper()
+	revision := strings.TrimSpace(previousRevision)
+	if *previousFlag != "" {
+		revision = *previousFlag
+	}
+	if err := exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", revision+"^{commit}").Run(); err != nil {
+		return ""
+	}
+	commit, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", revision+"^{commit}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "previous")
+	for _, arguments := range [][]string{
+		{"clone", "--quiet", "--shared", "--no-checkout", root, folder},
+		{"-C", folder, "checkout", "--quiet", strings.TrimSpace(string(commit))},
+	} {
+		if out, err := exec.CommandContext(t.Context(), "git", arguments...).CombinedOutput(); err != nil {
+			t.Fatalf("checking out the previous version: %v\n%s", err, out)
+		}
+	}
+	return folder
+}
+
+// testUpgrade installs the previous version with its own chart, has it fill its store, and upgrades it.
+func testUpgrade(t *testing.T, s *stage) {
+	if s.previous == "" {
+		t.Skipf("this clone does not have the previous version, %s: git fetch --unshallow", strings.TrimSpace(previousRevision))
+	}
+	defer s.remove(t)
+	const held = holdings("upgraded")
+	s.Apply(t, restrictedNamespace+"---"+held.namespaces())
+	s.releaseBy(t, s.helm, filepath.Join(s.previous, chart), held.values(`image={"tag": "`+previousTag+`"}`)...)
+	m := s.fill(t, held)
+	before := s.settled(t)
+	commits := m.commits(t)
+	informed := s.inform(t, m.namespace)
+
+	requests := s.request(t, m.namespace)
+	s.release(t, held.values()...)
+	requests.stop(t, "upgrade")
+	image := s.Run(t, "get", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "-o", "jsonpath={.items[*].spec.containers[*].image}")
+	if want := repository + ":" + version(t, s.root); image != want {
+		t.Errorf("%q runs, want %q", image, want)
+	}
+	s.unchanged(t, before)
+	informed.goesOn(t)
+	if now := m.commits(t); now != commits {
+		t.Errorf("the upgrade made commits:\n%s\nbefore it there were:\n%s", now, commits)
+	}
+	m.goesOn(t)
+}
