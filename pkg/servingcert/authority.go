@@ -35,11 +35,20 @@ type authority struct {
 	identity
 }
 
-// newAuthority makes an authority with a new key.
-func newAuthority(now time.Time, lifetime time.Duration) (*authority, error) {
+// loopback are the addresses that every certificate is for: a server asks itself.
+func loopback() []net.IP { return []net.IP{net.IPv4(127, 0, 0, 1).To4(), net.IPv6loopback} }
+
+// newAuthority makes an authority with a new key, which is good for certificates for these names and for loopback only:
+// whoever gets hold of the key cannot pass for anybody else where the authority is trusted.
+func newAuthority(names []string, now time.Time, lifetime time.Duration) (*authority, error) {
 	template := newTemplate(fmt.Sprintf("%s%d", ownAuthority, now.Unix()), now, lifetime)
 	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	template.PermittedDNSDomainsCritical, template.PermittedDNSDomains = true, names
+	for _, each := range loopback() {
+		bits := 8 * len(each)
+		template.PermittedIPRanges = append(template.PermittedIPRanges, &net.IPNet{IP: each, Mask: net.CIDRMask(bits, bits)})
+	}
 	certificate, key, err := issue(template, nil)
 	if err != nil {
 		return nil, fmt.Errorf("making an authority: %w", err)
@@ -75,6 +84,16 @@ func (a *authority) valid(now time.Time) bool {
 	return !now.Before(a.leaf().NotBefore) && !now.After(a.leaf().NotAfter)
 }
 
+// permits returns why clients that trust it would refuse what it signs for names. An authority may be for some names only:
+// those that the server had before, or that somebody has chosen.
+func (a *authority) permits(names []string, now time.Time) error {
+	signed, err := a.sign(names, now, skew)
+	if err != nil {
+		return err
+	}
+	return signed.verify([]*x509.Certificate{a.leaf()}, names[0], now)
+}
+
 // sign makes a certificate for names, the first of which is its own, that is valid no longer than the authority is.
 func (a *authority) sign(names []string, now time.Time, lifetime time.Duration) (*identity, error) {
 	template := newTemplate(names[0], now, lifetime)
@@ -84,7 +103,7 @@ func (a *authority) sign(names []string, now time.Time, lifetime time.Duration) 
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.DNSNames = names
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	template.IPAddresses = loopback()
 	certificate, key, err := issue(template, a)
 	if err != nil {
 		return nil, fmt.Errorf("signing a certificate: %w", err)

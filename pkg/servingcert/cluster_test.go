@@ -6,6 +6,7 @@ package servingcert_test
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"path"
 	"strconv"
@@ -304,7 +306,7 @@ func (r *replica) trusted(t *testing.T, bundle string, at time.Time) error {
 // issuer is an authority of somebody's own.
 type issuer struct {
 	certificate  *x509.Certificate
-	private      *ecdsa.PrivateKey
+	private      crypto.PrivateKey
 	certificates []byte
 	key          []byte
 }
@@ -319,13 +321,19 @@ func newIssuer(t *testing.T, now time.Time, lifetime time.Duration) *issuer {
 	return sign(t, template, nil)
 }
 
-// server signs a certificate for a name.
+// server signs a certificate for a name or an address.
 func (i *issuer) server(t *testing.T, name string) *issuer {
 	t.Helper()
-	return sign(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+	template := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: name},
 		NotBefore: i.certificate.NotBefore, NotAfter: i.certificate.NotAfter, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}, i)
+	}
+	if address := net.ParseIP(name); address != nil {
+		template.IPAddresses = []net.IP{address}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	return sign(t, template, i)
 }
 
 func sign(t *testing.T, template *x509.Certificate, by *issuer) *issuer {
@@ -335,7 +343,7 @@ func sign(t *testing.T, template *x509.Certificate, by *issuer) *issuer {
 		t.Fatal(err)
 	}
 	template.SerialNumber, _ = rand.Int(rand.Reader, big.NewInt(1<<60))
-	parent, signer := template, private
+	parent, signer := template, crypto.PrivateKey(private)
 	if by != nil {
 		parent, signer = by.certificate, by.private
 	}

@@ -55,14 +55,14 @@ func (l *Leader) RunOnce(ctx context.Context) {
 	l.reporter.report(ctx, "The authorities of the serving certificate cannot be brought up to date for now, trying again", failure)
 }
 
-// replace makes another authority when that of the server's own is old or gone, and puts it into the Secret once the
-// cluster trusts it.
+// replace makes another authority when that of the server's own is old, gone or for other names, and puts it into the
+// Secret once the cluster trusts it.
 func (l *Leader) replace(ctx context.Context, own *OwnAuthority, now time.Time) error {
 	secret, found, err := own.read(ctx)
 	if err != nil {
 		return err
 	}
-	if found != nil && (!found.ours() || !due(found.leaf(), now)) {
+	if found != nil && (!found.ours() || !due(found.leaf(), now) && found.permits(own.Names, now) == nil) {
 		l.handover.to(nil, now)
 		return nil
 	}
@@ -86,7 +86,7 @@ func (l *Leader) propose(own *OwnAuthority, now time.Time) error {
 	if next := l.handover.next; next != nil && !due(next.signer.leaf(), now) && !due(next.leaf(), now) {
 		return nil
 	}
-	made, err := newAuthority(now, own.AuthorityLifetime)
+	made, err := newAuthority(own.Names, now, own.AuthorityLifetime)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,6 +82,12 @@ func (o *OwnAuthority) shared(ctx context.Context, now time.Time, shown *identit
 		return nil, fmt.Errorf("%s has an authority that is valid from %s to %s only",
 			o, found.leaf().NotBefore.UTC().Format(time.RFC3339), found.leaf().NotAfter.UTC().Format(time.RFC3339))
 	}
+	if shown != nil && shown.signer.leaf().Equal(found.leaf()) {
+		return found, nil
+	}
+	if err := found.permits(o.Names, now); err != nil {
+		return nil, fmt.Errorf("%s has an authority that may not sign for all names of this server, %s: %w", o, strings.Join(o.Names, ", "), err)
+	}
 	return found, nil
 }
 
@@ -91,7 +98,7 @@ func (o *OwnAuthority) lonely(now time.Time, shown *identity) (*authority, error
 		return shown.signer, nil
 	}
 	if o.spare == nil || !o.spare.valid(now) || due(o.spare.leaf(), now) {
-		spare, err := newAuthority(now, o.AuthorityLifetime)
+		spare, err := newAuthority(o.Names, now, o.AuthorityLifetime)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +142,7 @@ func (o *OwnAuthority) read(ctx context.Context) (*corev1.Secret, *authority, er
 
 // make puts a new authority where none is.
 func (o *OwnAuthority) make(ctx context.Context, secret *corev1.Secret, now time.Time) (*authority, error) {
-	made, err := newAuthority(now, o.AuthorityLifetime)
+	made, err := newAuthority(o.Names, now, o.AuthorityLifetime)
 	if err != nil {
 		return nil, err
 	}
