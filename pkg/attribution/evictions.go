@@ -4,14 +4,13 @@
 package attribution
 
 import (
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
-var evictions = metrics.NewCounter(&metrics.CounterOpts{
-	Namespace: "slipstream", Name: "kv_evictions_total", StabilityLevel: metrics.ALPHA,
-	Help: "Reports of who made a change that were given up before their time, because there were too many.",
-})
+var evictions = metric.NewCounter("kv_evictions_total",
+	"Reports of who made a change that were given up before their time, because there were too many.")
 
 func init() { legacyregistry.MustRegister(evictions) }
 

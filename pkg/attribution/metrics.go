@@ -6,25 +6,20 @@ package attribution
 import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
 var (
-	hits = metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "enrich_hits_total", StabilityLevel: metrics.ALPHA,
-		Help: "Changes whose author is known, by whose changes they are and by the signal that told: audit, admission or managed-fields.",
-	}, []string{"controller", "signal"})
-	misses = metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "enrich_misses_total", StabilityLevel: metrics.ALPHA,
-		Help: "Changes whose author is unknown.",
-	}, []string{"controller"})
-	contradictions = metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "enrich_contradictions_total", StabilityLevel: metrics.ALPHA,
-		Help: "Changes whose author is unknown because reports about them disagree.",
-	}, []string{"controller"})
-	lagSeconds = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Namespace: "slipstream", Name: "attribution_lag_seconds", StabilityLevel: metrics.ALPHA,
-		Help: "How much later than a change the report of who made it comes at most, as seen lately, by signal.",
-	}, []string{"controller", "signal"})
+	hits = metric.NewCounterVec("enrich_hits_total",
+		"Changes whose author is known, by whose changes they are and by the signal that told: audit, admission or managed-fields.",
+		"controller", "signal")
+	misses = metric.NewCounterVec("enrich_misses_total",
+		"Changes whose author is unknown.", "controller")
+	contradictions = metric.NewCounterVec("enrich_contradictions_total",
+		"Changes whose author is unknown because reports about them disagree.", "controller")
+	lagSeconds = metric.NewGaugeVec("attribution_lag_seconds",
+		"How much later than a change the report of who made it comes at most, as seen lately, by signal.", "controller", "signal")
 )
 
 func init() { legacyregistry.MustRegister(hits, misses, contradictions, lagSeconds) }

@@ -6,60 +6,41 @@ package mirror
 import (
 	"errors"
 
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
 // The labels of the metrics have few values: there is no bound on how many branches, destinations and
 // types there are. What is wrong with one of them is told by its record.
 var (
-	eventsMapped  = newCounter("mirror_events_mapped_total", "Changes that watches brought and that make a difference to a destination.")
-	eventsIgnored = newCounterVec("mirror_events_ignored_total",
+	eventsMapped  = metric.NewCounter("mirror_events_mapped_total", "Changes that watches brought and that make a difference to a destination.")
+	eventsIgnored = metric.NewCounterVec("mirror_events_ignored_total",
 		"Changes that watches brought and that make none, by reason: not_selected or unchanged.", "reason")
-	objectsScanned = newCounter("objects_scanned_total", "Objects of the cluster that were compared with a branch.")
-	objectsWritten = newCounter("objects_written_total", "Files written for objects, in commits that remotes have accepted.")
-	filesDeleted   = newCounter("files_deleted_total", "Files removed, in commits that remotes have accepted.")
-	commits        = newCounter("commits_total", "Commits that remotes have accepted.")
-	commitBytes    = newCounter("commit_bytes_total", "Size of the files in commits that remotes have accepted, in bytes, before compression.")
-	commitBatches  = newCounter("commit_batches_total", "Pushes that remotes have accepted.")
-	pushRetries    = newCounterVec("push_retries_total",
-		"Times that a branch had to be tried again, by reason: what was the matter with the remote, held by another installation, or other.", "reason")
-	rebaseRetries = newCounter("rebase_retries_total", "Times that a branch had to be read and written anew, because another writer was faster.")
-	pushSeconds   = metrics.NewHistogram(&metrics.HistogramOpts{
-		Namespace: "slipstream", Name: "change_push_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Time from when a change was seen until the remote had accepted it.",
-		Buckets: []float64{.05, .1, .2, .4, .8, 1.5, 3, 5, 10, 20, 30, 60, 120, 300, 900, 3600},
-	})
-	markerConflicts      = newCounter("marker_conflicts_total", "Markers of another owner that were found in destinations' folders.")
-	ownershipConflicts   = newCounter("ownership_conflicts_total", "Times that a destination stopped writing because its folder has another owner.")
-	leaseAcquireFailures = newCounter("lease_acquire_failures_total", "Times that the Lease of a branch could not be taken or renewed.")
-	activeWorkers        = newGauge("repo_branch_active_workers", "Branches that are being read, compared or written.")
-	queueDepth           = newGauge("repo_branch_queue_depth", "Changes of all branches that no remote has accepted yet.")
-	oldestChange         = newGauge("repo_branch_oldest_change_timestamp_seconds",
+	objectsScanned = metric.NewCounter("objects_scanned_total", "Objects of the cluster that were compared with a branch.")
+	objectsWritten = metric.NewCounter("objects_written_total", "Files written for objects, in commits that remotes have accepted.")
+	filesDeleted   = metric.NewCounter("files_deleted_total", "Files removed, in commits that remotes have accepted.")
+	commits        = metric.NewCounter("commits_total", "Commits that remotes have accepted.")
+	commitBytes    = metric.NewCounter("commit_bytes_total", "Size of the files in commits that remotes have accepted, in bytes, before compression.")
+	commitBatches  = metric.NewCounter("commit_batches_total", "Pushes that remotes have accepted.")
+	pushRetries    = metric.NewCounterVec("push_retries_total",
+		"Times that a branch had to be tried again, by reason: what was the matter with the remote, held by another installation, or other.",
+		"reason")
+	rebaseRetries = metric.NewCounter("rebase_retries_total", "Times that a branch had to be read and written anew, because another writer was faster.")
+	pushSeconds   = metric.NewHistogram("change_push_duration_seconds",
+		"Time from when a change was seen until the remote had accepted it.",
+		[]float64{.05, .1, .2, .4, .8, 1.5, 3, 5, 10, 20, 30, 60, 120, 300, 900, 3600})
+	markerConflicts      = metric.NewCounter("marker_conflicts_total", "Markers of another owner that were found in destinations' folders.")
+	ownershipConflicts   = metric.NewCounter("ownership_conflicts_total", "Times that a destination stopped writing because its folder has another owner.")
+	leaseAcquireFailures = metric.NewCounter("lease_acquire_failures_total", "Times that the Lease of a branch could not be taken or renewed.")
+	activeWorkers        = metric.NewGauge("repo_branch_active_workers", "Branches that are being read, compared or written.")
+	queueDepth           = metric.NewGauge("repo_branch_queue_depth", "Changes of all branches that no remote has accepted yet.")
+	oldestChange         = metric.NewGauge("repo_branch_oldest_change_timestamp_seconds",
 		"When the oldest change was seen that no remote has accepted yet, of destinations that are not suspended, in seconds since 1970. 0 when there is none.")
-	outboxBlocked     = newGauge("outbox_blocked", "1 while changes cannot be kept in the store until they are pushed, 0 otherwise.")
-	destinationsGauge = newGaugeVec("destinations", "GitDestinations, by the status of their condition Ready: True, False or Unknown.", "ready")
+	outboxBlocked     = metric.NewGauge("outbox_blocked", "1 while changes cannot be kept in the store until they are pushed, 0 otherwise.")
+	destinationsGauge = metric.NewGaugeVec("destinations", "GitDestinations, by the status of their condition Ready: True, False or Unknown.", "ready")
 )
-
-func newCounter(name, help string) *metrics.Counter {
-	return metrics.NewCounter(&metrics.CounterOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA})
-}
-
-func newCounterVec(name, help, label string) *metrics.CounterVec {
-	return metrics.NewCounterVec(
-		&metrics.CounterOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, []string{label})
-}
-
-func newGaugeVec(name, help, label string) *metrics.GaugeVec {
-	return metrics.NewGaugeVec(
-		&metrics.GaugeOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, []string{label})
-}
-
-func newGauge(name, help string) *metrics.Gauge {
-	return metrics.NewGauge(&metrics.GaugeOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA})
-}
 
 func init() {
 	legacyregistry.MustRegister(eventsMapped, eventsIgnored,

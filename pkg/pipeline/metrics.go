@@ -10,40 +10,31 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/configbutler/slipstream/pkg/metric"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/pipeline/wire"
 )
 
 // The labels of the metrics are names of pipelines and their sinks, of which administrators write a handful. They go with them.
 var (
-	objectsGauge = newGauge("pipeline_objects", "CustomResourceDefinitions and objects that a pipeline selects.", "pipeline")
-	typesGauge   = newGauge("pipeline_watched_types", "Types that a pipeline watches or lists.", "pipeline")
-	pendingGauge = newGauge("pipeline_pending_objects", "Objects that a sink is still to be told of.", "pipeline", "sink")
-	oldestGauge  = newGauge("pipeline_oldest_pending_seconds",
+	objectsGauge = metric.NewGaugeVec("pipeline_objects", "CustomResourceDefinitions and objects that a pipeline selects.", "pipeline")
+	typesGauge   = metric.NewGaugeVec("pipeline_watched_types", "Types that a pipeline watches or lists.", "pipeline")
+	pendingGauge = metric.NewGaugeVec("pipeline_pending_objects", "Objects that a sink is still to be told of.", "pipeline", "sink")
+	oldestGauge  = metric.NewGaugeVec("pipeline_oldest_pending_seconds",
 		"How long what a sink is to be told has been due, at most. 0 when nothing is.", "pipeline", "sink")
-	rejectedGauge = newGauge("pipeline_rejected_objects", "Objects of which a sink refuses to be told.", "pipeline", "sink")
-	failuresGauge = newGauge("pipeline_sink_failures", "Attempts in a row to tell a sink that have failed.", "pipeline", "sink")
+	rejectedGauge = metric.NewGaugeVec("pipeline_rejected_objects", "Objects of which a sink refuses to be told.", "pipeline", "sink")
+	failuresGauge = metric.NewGaugeVec("pipeline_sink_failures", "Attempts in a row to tell a sink that have failed.", "pipeline", "sink")
 
-	deliveries = newCounter("pipeline_deliveries_total",
+	deliveries = metric.NewCounterVec("pipeline_deliveries_total",
 		"Calls of a sink, by result: delivered, rejected, retry (to be made again), or waiting (until the Job before has finished).",
 		"pipeline", "sink", "result")
-	items = newCounter("pipeline_items_sent_total",
+	items = metric.NewCounterVec("pipeline_items_sent_total",
 		"Objects of which a sink was told, or told that they are gone.", "pipeline", "sink")
-	retries       = newCounter("pipeline_retries_total", "Attempts to tell a sink that followed a failure.", "pipeline", "sink")
-	deliverySpent = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Namespace: "slipstream", Name: "pipeline_delivery_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "How long telling a sink of a batch takes, with all calls that this takes.",
-		Buckets: []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
-	}, []string{"pipeline", "sink"})
+	retries       = metric.NewCounterVec("pipeline_retries_total", "Attempts to tell a sink that followed a failure.", "pipeline", "sink")
+	deliverySpent = metric.NewHistogramVec("pipeline_delivery_duration_seconds",
+		"How long telling a sink of a batch takes, with all calls that this takes.",
+		[]float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}, "pipeline", "sink")
 )
-
-func newCounter(name, help string, labels ...string) *metrics.CounterVec {
-	return metrics.NewCounterVec(&metrics.CounterOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, labels)
-}
-
-func newGauge(name, help string, labels ...string) *metrics.GaugeVec {
-	return metrics.NewGaugeVec(&metrics.GaugeOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, labels)
-}
 
 func init() {
 	legacyregistry.MustRegister(objectsGauge, typesGauge, pendingGauge, oldestGauge, rejectedGauge, failuresGauge,

@@ -5,14 +5,13 @@ package registry
 
 import (
 	"k8s.io/apiserver/pkg/util/dryrun"
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
-var dismissals = metrics.NewCounter(&metrics.CounterOpts{
-	Namespace: "slipstream", Name: "dismissals_total", StabilityLevel: metrics.ALPHA,
-	Help: "Times that somebody has put aside what an environment prompts for, or a SyncStatus.",
-})
+var dismissals = metric.NewCounter("dismissals_total",
+	"Times that somebody has put aside what an environment prompts for, or a SyncStatus.")
 
 func init() { legacyregistry.MustRegister(dismissals) }
 

@@ -4,8 +4,9 @@
 package retention
 
 import (
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
 // The results of sweeps.
@@ -15,22 +16,14 @@ const (
 )
 
 var (
-	recordsGauge = metrics.NewGauge(&metrics.GaugeOpts{
-		Namespace: "slipstream", Name: "syncstatuses", StabilityLevel: metrics.ALPHA,
-		Help: "SyncStatuses that the last sweep left. 0 where no sweeps are made.",
-	})
-	expiredTotal = metrics.NewCounter(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "syncstatuses_expired_total", StabilityLevel: metrics.ALPHA,
-		Help: "SyncStatuses that were removed because their time was over.",
-	})
-	archivedTotal = metrics.NewCounter(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "syncstatuses_archived_total", StabilityLevel: metrics.ALPHA,
-		Help: "SyncStatuses that were written to the archive.",
-	})
-	sweeps = metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "retention_sweeps_total", StabilityLevel: metrics.ALPHA,
-		Help: "Looks through all SyncStatuses for those whose time is over, by result: success or failure.",
-	}, []string{"result"})
+	recordsGauge = metric.NewGauge("syncstatuses",
+		"SyncStatuses that the last sweep left. 0 where no sweeps are made.")
+	expiredTotal = metric.NewCounter("syncstatuses_expired_total",
+		"SyncStatuses that were removed because their time was over.")
+	archivedTotal = metric.NewCounter("syncstatuses_archived_total",
+		"SyncStatuses that were written to the archive.")
+	sweeps = metric.NewCounterVec("retention_sweeps_total",
+		"Looks through all SyncStatuses for those whose time is over, by result: success or failure.", "result")
 )
 
 func init() {

@@ -6,26 +6,21 @@ package servingcert
 import (
 	"time"
 
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
 var (
-	certificateNotBefore = newGauge("serving_certificate_not_before_timestamp_seconds",
+	certificateNotBefore = metric.NewGauge("serving_certificate_not_before_timestamp_seconds",
 		"When the certificate that this replica shows became valid, in seconds since 1970.")
-	certificateExpiration = newGauge("serving_certificate_expiration_timestamp_seconds",
+	certificateExpiration = metric.NewGauge("serving_certificate_expiration_timestamp_seconds",
 		"When the certificate that this replica shows expires, in seconds since 1970.")
-	authorityExpiration = newGauge("serving_authority_expiration_timestamp_seconds",
+	authorityExpiration = metric.NewGauge("serving_authority_expiration_timestamp_seconds",
 		"When the authority expires that clients trust for the certificate that this replica shows, in seconds since 1970.")
-	bundleFailures = metrics.NewCounter(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "serving_bundle_failures_total", StabilityLevel: metrics.ALPHA,
-		Help: "Times that the serving certificate, or the authorities that the cluster trusts for it, could not be brought up to date.",
-	})
+	bundleFailures = metric.NewCounter("serving_bundle_failures_total",
+		"Times that the serving certificate, or the authorities that the cluster trusts for it, could not be brought up to date.")
 )
-
-func newGauge(name, help string) *metrics.Gauge {
-	return metrics.NewGauge(&metrics.GaugeOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA})
-}
 
 func init() {
 	legacyregistry.MustRegister(certificateNotBefore, certificateExpiration, authorityExpiration, bundleFailures)

@@ -4,23 +4,16 @@
 package source
 
 import (
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
 var (
-	discoveryErrors = metrics.NewCounter(&metrics.CounterOpts{
-		Namespace:      "slipstream",
-		Name:           "discovery_errors_total",
-		Help:           "Discovery of the source cluster's resource types that failed, wholly or for some API groups.",
-		StabilityLevel: metrics.ALPHA,
-	})
-	eventsReceived = metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace:      "slipstream",
-		Name:           "watch_events_received_total",
-		Help:           "Changes that watches of the source cluster brought, by whose watches they are.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"controller"})
+	discoveryErrors = metric.NewCounter("discovery_errors_total",
+		"Discovery of the source cluster's resource types that failed, wholly or for some API groups.")
+	eventsReceived = metric.NewCounterVec("watch_events_received_total",
+		"Changes that watches of the source cluster brought, by whose watches they are.", "controller")
 	running = newWatchCollector()
 )
 

@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"k8s.io/component-base/metrics"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
 var (
-	watchesDesc = metrics.NewDesc("slipstream_watches",
+	watchesDesc = metric.NewDesc("watches",
 		"Watches of the source cluster, by whose they are and by state: open, or failing until it is tried again.",
-		[]string{"controller", "state"}, nil, metrics.ALPHA, "")
-	silenceDesc = metrics.NewDesc("slipstream_watch_silence_seconds",
+		"controller", "state")
+	silenceDesc = metric.NewDesc("watch_silence_seconds",
 		"How long the watch that has been silent longest has brought nothing at all: no change, no bookmark, and not a new connection.",
-		[]string{"controller"}, nil, metrics.ALPHA, "")
+		"controller")
 )
 
 // watchCollector looks at the streams that run when metrics are read.

@@ -4,13 +4,12 @@
 package factlog
 
 import (
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
-var unreadable = metrics.NewCounter(&metrics.CounterOpts{
-	Namespace: "slipstream", Name: "facts_unreadable_total", StabilityLevel: metrics.ALPHA,
-	Help: "Stored reports of who made a change that could not be opened or decoded, and were left out.",
-})
+var unreadable = metric.NewCounter("facts_unreadable_total",
+	"Stored reports of who made a change that could not be opened or decoded, and were left out.")
 
 func init() { legacyregistry.MustRegister(unreadable) }

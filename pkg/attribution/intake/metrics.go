@@ -4,8 +4,9 @@
 package intake
 
 import (
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
 // What becomes of an audit event or an admission review.
@@ -32,18 +33,15 @@ const (
 )
 
 var (
-	auditEvents = metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "audit_events_total", StabilityLevel: metrics.ALPHA,
-		Help: "Audit events that were taken, by what became of them: recorded, ignored (they change nothing that is mirrored), unreadable, or failed (not recorded; the API server tries again).",
-	}, []string{"outcome"})
-	admissionReviews = metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "admission_reviews_total", StabilityLevel: metrics.ALPHA,
-		Help: "Admission reviews that were taken, by what became of them: recorded, ignored (they change nothing that is mirrored), unreadable, or dropped (too many).",
-	}, []string{"outcome"})
-	refusals = metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: "slipstream", Name: "attribution_refusals_total", StabilityLevel: metrics.ALPHA,
-		Help: "Requests that wanted to tell who made changes and were refused, by endpoint (audit, admission, webhook) and reason (unauthenticated, unauthorized).",
-	}, []string{"endpoint", "reason"})
+	auditEvents = metric.NewCounterVec("audit_events_total",
+		"Audit events that were taken, by what became of them: recorded, ignored (they change nothing that is mirrored), unreadable, or failed (not recorded; the API server tries again).",
+		"outcome")
+	admissionReviews = metric.NewCounterVec("admission_reviews_total",
+		"Admission reviews that were taken, by what became of them: recorded, ignored (they change nothing that is mirrored), unreadable, or dropped (too many).",
+		"outcome")
+	refusals = metric.NewCounterVec("attribution_refusals_total",
+		"Requests that wanted to tell who made changes and were refused, by endpoint (audit, admission, webhook) and reason (unauthenticated, unauthorized).",
+		"endpoint", "reason")
 )
 
 func init() {

@@ -6,6 +6,8 @@ package intake
 import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
 // Metrics are those of the intakes for one purpose, of which one is open at a time.
@@ -28,26 +30,17 @@ func NewMetrics(purpose, of string) *Metrics {
 
 // newMetrics returns metrics that nobody sees until they are registered.
 func newMetrics(purpose, of string) *Metrics {
-	gauge := func(name, help string) *metrics.Gauge {
-		return metrics.NewGauge(&metrics.GaugeOpts{
-			Namespace: "slipstream", Subsystem: purpose + "_intake", Name: name, Help: help, StabilityLevel: metrics.ALPHA,
-		})
-	}
-	counter := func(name, help string) *metrics.CounterOpts {
-		return &metrics.CounterOpts{
-			Namespace: "slipstream", Subsystem: purpose + "_intake", Name: name, Help: help, StabilityLevel: metrics.ALPHA,
-		}
-	}
+	prefix := purpose + "_intake_"
 	return &Metrics{
-		objects: gauge("objects", "Changed objects of the sources of "+of+" that are not recorded yet."),
-		capacity: gauge("capacity",
+		objects: metric.NewGauge(prefix+"objects", "Changed objects of the sources of "+of+" that are not recorded yet."),
+		capacity: metric.NewGauge(prefix+"capacity",
 			"How many changed objects can wait to be recorded. Beyond it, whole namespaces are compared with their "+of+" instead."),
-		blocked: gauge("blocked", "1 while changed objects cannot be kept in the store until they are recorded, 0 otherwise."),
-		resyncs: metrics.NewCounterVec(counter("resyncs_total", "Times that a whole namespace was to be compared with its "+of+
-			", by reason: missed, overflow, relisted, requested or unreadable."), []string{"reason"}),
-		deduplicated: metrics.NewCounter(counter("events_deduplicated_total",
-			"Events of objects that were waiting to be recorded already, by themselves or with their whole namespace.")),
-		closed: metrics.NewCounter(counter("batches_closed_total",
-			"Batches of changes in source namespaces that were closed to be recorded.")),
+		blocked: metric.NewGauge(prefix+"blocked", "1 while changed objects cannot be kept in the store until they are recorded, 0 otherwise."),
+		resyncs: metric.NewCounterVec(prefix+"resyncs_total", "Times that a whole namespace was to be compared with its "+of+
+			", by reason: missed, overflow, relisted, requested or unreadable.", "reason"),
+		deduplicated: metric.NewCounter(prefix+"events_deduplicated_total",
+			"Events of objects that were waiting to be recorded already, by themselves or with their whole namespace."),
+		closed: metric.NewCounter(prefix+"batches_closed_total",
+			"Batches of changes in source namespaces that were closed to be recorded."),
 	}
 }

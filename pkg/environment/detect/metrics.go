@@ -4,10 +4,10 @@
 package detect
 
 import (
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
 // What is done to a record, as metrics call it.
@@ -19,33 +19,22 @@ const (
 
 // The labels of the metrics have few values: there is no bound on how many environments and namespaces there are.
 var (
-	eventsReceived = newCounter("dependency_events_received_total", "Events of watches of what environments have copies of.")
-	eventsMapped   = newCounter("dependency_events_mapped_total", "Those of the events that are to be recorded for an environment.")
-	eventsIgnored  = newCounterVec("dependency_events_ignored_total",
+	eventsReceived = metric.NewCounter("dependency_events_received_total", "Events of watches of what environments have copies of.")
+	eventsMapped   = metric.NewCounter("dependency_events_mapped_total", "Those of the events that are to be recorded for an environment.")
+	eventsIgnored  = metric.NewCounterVec("dependency_events_ignored_total",
 		"Those of the events that are not to be recorded, by reason: not_copied or unchanged.", "reason")
-	recordsWritten = newCounterVec("dependency_records_total",
+	recordsWritten = metric.NewCounterVec("dependency_records_total",
 		"SyncStatuses about dependencies that were written, by what was done to them: begun, changed or superseded.", "what")
-	failures = newCounter("dependency_failures_total",
+	failures = metric.NewCounter("dependency_failures_total",
 		"Times that changes of what environments depend on could not be recorded. They are tried again.")
-	recordSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
-		Namespace: "slipstream", Name: "dependency_record_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help: "Time from the first event of a batch, or the beginning of a watch, until a new SyncStatus is written: the batch window and what comes after it.",
+	recordSeconds = metric.NewHistogram("dependency_record_duration_seconds",
+		"Time from the first event of a batch, or the beginning of a watch, until a new SyncStatus is written: the batch window and what comes after it.",
 		// Most around the default window of 30 seconds.
-		Buckets: []float64{1, 2, 5, 10, 20, 30, 30.5, 31, 32, 35, 40, 60, 120, 300, 900, 3600},
-	})
+		[]float64{1, 2, 5, 10, 20, 30, 30.5, 31, 32, 35, 40, 60, 120, 300, 900, 3600})
 
 	// intakeMetrics are those of what waits to be recorded.
 	intakeMetrics = intake.NewMetrics("dependency", "environments")
 )
-
-func newCounter(name, help string) *metrics.Counter {
-	return metrics.NewCounter(&metrics.CounterOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA})
-}
-
-func newCounterVec(name, help, label string) *metrics.CounterVec {
-	return metrics.NewCounterVec(
-		&metrics.CounterOpts{Namespace: "slipstream", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, []string{label})
-}
 
 func init() {
 	legacyregistry.MustRegister(eventsReceived, eventsMapped, eventsIgnored, recordsWritten, failures, recordSeconds)

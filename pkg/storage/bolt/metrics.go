@@ -11,12 +11,13 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
-// Names of the metrics are metricsNamespace_metricsSubsystem_...
 const (
-	metricsNamespace = "slipstream"
-	metricsSubsystem = "storage"
+	// metricsPrefix is that of the names of metrics, behind the server's own.
+	metricsPrefix = "storage_"
 	// storeLabel is the name of the file without its extension: api or work.
 	storeLabel = "store"
 )
@@ -31,25 +32,18 @@ const (
 
 // What is counted while the engine works. [NewCollector] looks at the rest when it is asked.
 var (
-	commitSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Namespace: metricsNamespace, Subsystem: metricsSubsystem, Name: "commit_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Time to apply the writes of one commit and to have them on disk.",
-		Buckets: metrics.ExponentialBuckets(0.00025, 2, 16),
-	}, []string{storeLabel})
-	commitRequests = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Namespace: metricsNamespace, Subsystem: metricsSubsystem, Name: "commit_requests", StabilityLevel: metrics.ALPHA,
-		Help:    "Writes that shared one commit.",
-		Buckets: metrics.ExponentialBuckets(1, 2, 11),
-	}, []string{storeLabel})
-	compactionSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Namespace: metricsNamespace, Subsystem: metricsSubsystem, Name: "compaction_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Time that a compaction took from its beginning until what it frees could be used again.",
-		Buckets: metrics.ExponentialBuckets(0.001, 4, 9),
-	}, []string{storeLabel})
-	writeFailures = metrics.NewCounterVec(&metrics.CounterOpts{
-		Namespace: metricsNamespace, Subsystem: metricsSubsystem, Name: "write_failures_total", StabilityLevel: metrics.ALPHA,
-		Help: "Writes that failed: for want of space (disk_full), for another error of the disk (io), or because one before them may be lost (refused).",
-	}, []string{storeLabel, "reason"})
+	commitSeconds = metric.NewHistogramVec(metricsPrefix+"commit_duration_seconds",
+		"Time to apply the writes of one commit and to have them on disk.",
+		metrics.ExponentialBuckets(0.00025, 2, 16), storeLabel)
+	commitRequests = metric.NewHistogramVec(metricsPrefix+"commit_requests",
+		"Writes that shared one commit.",
+		metrics.ExponentialBuckets(1, 2, 11), storeLabel)
+	compactionSeconds = metric.NewHistogramVec(metricsPrefix+"compaction_duration_seconds",
+		"Time that a compaction took from its beginning until what it frees could be used again.",
+		metrics.ExponentialBuckets(0.001, 4, 9), storeLabel)
+	writeFailures = metric.NewCounterVec(metricsPrefix+"write_failures_total",
+		"Writes that failed: for want of space (disk_full), for another error of the disk (io), or because one before them may be lost (refused).",
+		storeLabel, "reason")
 )
 
 func init() {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"k8s.io/component-base/metrics"
+
+	"github.com/configbutler/slipstream/pkg/metric"
 )
 
 var (
@@ -23,8 +25,7 @@ var (
 )
 
 func newDesc(name, help string) *metrics.Desc {
-	fullName := metrics.BuildFQName(metricsNamespace, metricsSubsystem, name)
-	return metrics.NewDesc(fullName, help, []string{storeLabel}, nil, metrics.ALPHA, "")
+	return metric.NewDesc(metricsPrefix+name, help, storeLabel)
 }
 
 // collector looks at engines when metrics are read.
