@@ -9,24 +9,25 @@ import (
 	"time"
 )
 
-// interval is how often a step that goes on says so.
-const interval = 5 * time.Second
+// A step that goes on says so soon, and then less and less often: a first compilation takes minutes.
+const (
+	firstPause = 5 * time.Second
+	lastPause  = time.Minute
+)
 
 // step runs do, and tells a person that it begins, goes on and ends.
 func step(name string, do func() error) error {
 	begin, done := time.Now(), make(chan error, 1)
 	say("%s ...", name)
 	go func() { done <- do() }()
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		select {
 		case err := <-done:
 			if err == nil {
 				say("%s: done after %s", name, time.Since(begin).Round(100*time.Millisecond))
 			}
 			return err
-		case <-ticker.C:
+		case <-time.After(pause):
 			say("%s: still at it after %s", name, time.Since(begin).Round(time.Second))
 		}
 	}

@@ -12,8 +12,11 @@ import (
 	"time"
 )
 
-// Interval is how often a step that goes on says so.
-const Interval = 5 * time.Second
+// A step that goes on says so soon, and then less and less often: one that takes minutes need not fill a screen.
+const (
+	firstPause = 5 * time.Second
+	lastPause  = time.Minute
+)
 
 // Reporter writes lines about steps to one writer. It is safe for concurrent use; a
 // nil Reporter writes nothing.
@@ -38,7 +41,7 @@ func (r *Reporter) Sayf(format string, arguments ...any) {
 	_, _ = fmt.Fprintf(r.out, format+"\n", arguments...)
 }
 
-// Step runs do, says so when it begins, each Interval that it goes on, and when it is
+// Step runs do, says so when it begins, now and then while it goes on, and when it is
 // done. It returns what do returns.
 func (r *Reporter) Step(name string, do func() error) error {
 	begin := time.Now()
@@ -54,19 +57,17 @@ func (r *Reporter) Step(name string, do func() error) error {
 	return err
 }
 
-// tick says every Interval that the step goes on, until the function that it returns
-// is called.
+// tick says now and then that the step goes on, until the function that it returns is
+// called.
 func (r *Reporter) tick(name string, begin time.Time) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
-		ticker := time.NewTicker(Interval)
-		defer ticker.Stop()
-		for {
+		for pause := firstPause; ; pause = min(2*pause, lastPause) {
 			select {
 			case <-done:
 				return
-			case <-ticker.C:
+			case <-time.After(pause):
 				r.Sayf("%s: still at it after %s", name, time.Since(begin).Round(time.Second))
 			}
 		}
