@@ -49,7 +49,7 @@ func Ensure(ctx context.Context, home Home, find func(ctx context.Context) (stri
 			return err
 		}
 		return fmt.Errorf("%s is missing, and what is stored cannot be read without it: %s. Put it back, or name "+
-			"the configuration under which it was sealed with --encryption-provider-config", home, found)
+			"the configuration under which it was sealed with --encryption-provider-config (encryption.configSecret of the chart)", home, found)
 	}
 	err = home.Change(ctx, func(content []byte) ([]byte, error) {
 		if content != nil {

@@ -20,9 +20,6 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// serverPrefix is where the development cluster keeps the server's objects in etcd.
-const serverPrefix = "/slipstream"
-
 // TestMigration moves everything from files to etcd with two replicas, and back: objects
 // stay the same, and nothing is committed that did not change.
 func TestMigration(t *testing.T) {
@@ -34,27 +31,27 @@ func TestMigration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStage(t, devcluster.Options{ServerProgram: program, ServerArgs: []string{"--etcd-prefix=" + serverPrefix}})
+	s := newStage(t, devcluster.Options{ServerProgram: program})
 	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "moved")
 	write(t, client, "moved", "first", "x")
 	m.Watch(t, "config", "configmaps")
 	m.equal(t, client)
 	m.Settled(t)
-	move := func(arguments ...string) string {
-		return runProgram(t, program, append(arguments, "--data-dir="+s.Env(devcluster.EnvDataDir))...)
+	dataDir := s.Env(devcluster.EnvDataDir)
+	inCluster := []string{"--namespace=" + devcluster.ServerNamespace, "--kubeconfig=" + string(s.Admin())}
+	move := func(arguments ...string) {
+		arguments = append(append([]string{"migrate"}, arguments...), inCluster...)
+		runProgram(t, program, append(arguments, "--data-dir="+dataDir, "--etcd-servers="+s.EtcdURL())...)
 	}
-	runningChecks(t, program, s.Env(devcluster.EnvDataDir))
+	runningChecks(t, program, dataDir)
 
 	before, seeded := objects(t, s), m.Commits(t)
 	// What has not been pushed yet goes along.
 	write(t, client, "moved", "pending", "x")
 	stop(t, s, syscall.SIGKILL)
-	runProgram(t, program, "store", "defrag", "--data-dir="+s.Env(devcluster.EnvDataDir))
-	move("migrate", "--from=bbolt", "--to=etcd3", "--etcd-servers="+s.EtcdURL(), "--etcd-prefix="+serverPrefix, "--pad-revisions")
-	keyFile := filepath.Join(s.Env(devcluster.EnvDataDir), "encryption.yaml")
-	s.Run(t, "-n", devcluster.ServerNamespace, "create", "secret", "generic", "slipstream-encryption", "--from-file=encryption.yaml="+keyFile)
-	dataDir := s.Env(devcluster.EnvDataDir)
+	runProgram(t, program, "store", "defrag", "--data-dir="+dataDir)
+	move("--from=bbolt", "--to=etcd3", "--pad-revisions")
 	start(t, s, devcluster.StorageEtcd3, 2)
 	m.Ready(t, "-n", "moved", "watchrule/config")
 	sameObjects(t, objects(t, s), before)
@@ -63,10 +60,15 @@ func TestMigration(t *testing.T) {
 	m.equal(t, client)
 	m.Settled(t)
 
+	// The files do not know the key that everything may be sealed under when it comes back.
+	runProgram(t, program, append([]string{"store", "rotate-key", "--storage-backend=etcd3"}, inCluster...)...)
 	before = objects(t, s)
 	stop(t, s, syscall.SIGTERM)
-	runProgram(t, program, "migrate", "--from=etcd3", "--to=bbolt", "--data-dir="+dataDir, "--replace-target",
-		"--etcd-servers="+s.EtcdURL(), "--etcd-prefix="+serverPrefix)
+	move("--from=etcd3", "--to=bbolt", "--replace-target")
+	key := s.Run(t, "-n", devcluster.ServerNamespace, "get", "secret/slipstream-encryption", "-o", `go-template={{index .data "encryption.yaml" | base64decode}}`)
+	if content, err := os.ReadFile(filepath.Join(dataDir, "encryption.yaml")); err != nil || string(content) != key {
+		t.Errorf("the keys of before are beside the files: %v", err)
+	}
 	runProgram(t, program, "store", "check", "--data-dir="+dataDir)
 	start(t, s, devcluster.StorageBbolt, 1)
 	m.Ready(t, "-n", "moved", "watchrule/config")

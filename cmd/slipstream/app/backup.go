@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,6 +119,9 @@ func (b *backupCommand) writeFile(ctx context.Context) (err error) {
 		return errors.Join(fmt.Errorf("%s exists: name another file, or add --force to replace it", b.output), err)
 	}
 	file, err := os.CreateTemp(filepath.Dir(b.output), "."+filepath.Base(b.output)+".*") // mode 0600
+	if errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("writing the backup: %w; in a Pod, use --output=- and redirect what kubectl exec prints", err)
+	}
 	if err != nil {
 		return fmt.Errorf("writing the backup: %w", err)
 	}
@@ -193,7 +197,8 @@ func (b *backupCommand) report(m archive.Manifest) error {
 	text := fmt.Sprintf("backed up %s at revision %d of its objects, %d MiB\n", b.storage.DataDir, m.Stores[0].Revision, m.Size()/mebibyte)
 	if !b.withKey {
 		text += "the encryption key is not in it, and without the key it cannot be read: keep a copy of " +
-			filepath.Join(b.storage.DataDir, sealing.FileName) + " elsewhere\n"
+			filepath.Join(b.storage.DataDir, sealing.FileName) + " elsewhere; in a Pod, which it cannot be copied from, take another " +
+			"backup --with-encryption-key and extract " + sealing.FileName + " from that\n"
 	}
 	_, err := io.WriteString(b.stderr, text)
 	return err

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 
 // migrateCommand is what a migration is asked for.
 type migrateCommand struct {
+	options  *options.Options
 	storage  *options.StorageOptions
 	from, to string
 	pad      bool
@@ -36,7 +36,7 @@ type migrateCommand struct {
 
 // newMigrateCommand moves everything from files to etcd or back, of which the server's flags say where they are.
 func newMigrateCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
-	m := &migrateCommand{storage: opts.Storage}
+	m := &migrateCommand{options: opts, storage: opts.Storage}
 	command := &cobra.Command{
 		Use:   "migrate --from bbolt|etcd3 --to etcd3|bbolt --data-dir DIR --etcd-servers URLS",
 		Short: "Copy everything that is stored from files to etcd, or from etcd to files",
@@ -44,8 +44,15 @@ func newMigrateCommand(ctx context.Context, opts *options.Options, flags *pflag.
 files are locked, and what still writes to etcd is noticed. Names, uids, labels and contents stay; resource versions go on
 above all that there have been, so that every watch begins anew. What is copied is read again and compared.
 
-Values are copied as they are sealed: the servers need the same encryption configuration as before, and --etcd-prefix must
-be the same on both sides. The source stays as it is. Run it again after an interruption: it completes what is there.
+Values are copied as they are sealed under their keys. So --etcd-prefix is the same on both sides, and the servers need the
+same encryption configuration as before. The one that they made themselves goes along, from encryption.yaml in --data-dir to
+the Secret slipstream-encryption in --namespace or back, if the cluster can be reached: with --kubeconfig, or in a Pod with the
+server's ServiceAccount. Otherwise this says what is left to do. With --encryption-provider-config it is yours, and stays
+where it is.
+
+The source stays as it is. Run it again after an interruption: it completes what is there.
+
+With the chart, the value storage.migrate.from runs this as a Job.
 
 etcd's revision must not be lower than that of the files, and cannot be set. Either use an etcd that was made with
 "etcdutl snapshot restore --bump-revision N --mark-compacted", or add --pad-revisions.
@@ -64,7 +71,10 @@ Exit codes: 0 done and compared; 1 refused or failed, and it may be run again; 2
 		"Raise the revision of etcd, if it is too low, by as many writes to one key. Some thousands a second; history is dropped on the way.")
 	command.Flags().BoolVar(&m.replace, "replace-target", false,
 		"Take a target that holds something else: keys of etcd below the prefix are removed, files are kept in a folder before-restore-TIME.")
-	for _, name := range []string{"data-dir", "etcd-servers", "etcd-prefix", "etcd-cafile", "etcd-certfile", "etcd-keyfile"} {
+	for _, name := range []string{
+		"data-dir", "etcd-servers", "etcd-prefix", "etcd-cafile", "etcd-certfile", "etcd-keyfile",
+		"encryption-provider-config", "namespace", "kubeconfig",
+	} {
 		command.Flags().AddFlag(flags.Lookup(name))
 	}
 	return withUsageErrors(command)
@@ -118,14 +128,10 @@ func reach(ctx context.Context, etcd *clientv3.Client) error {
 	return nil
 }
 
-func (m *migrateCommand) prefixes() migrate.Prefixes {
-	return migrate.Prefixes{Objects: m.storage.Etcd.StorageConfig.Prefix, Work: workPrefix(m.storage)}
-}
-
-func (m *migrateCommand) options() migrate.Options {
+func (m *migrateCommand) copying(prefix string) migrate.Options {
 	o := migrate.Options{Replace: m.replace, Report: migrate.NewReporter(clock.RealClock{}, m.say)}
 	if m.pad {
-		o.Pad = m.storage.Etcd.StorageConfig.Prefix + "-padding"
+		o.Pad = prefix + "-padding"
 	}
 	return o
 }
@@ -140,37 +146,58 @@ func (m *migrateCommand) toEtcd(ctx context.Context, etcd *clientv3.Client) (err
 		return m.explain(err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	result, err := migrate.FromDirectory(ctx, dir, etcd, m.prefixes(), m.options())
+	prefix, err := m.prefixOfFiles(ctx, dir)
+	if err != nil {
+		return err
+	}
+	key, err := m.keyToCluster(ctx, dir)
 	if err != nil {
 		return m.explain(err)
 	}
-	next := fmt.Sprintf(`etcd is at revision %d. Start the servers with --storage-backend=etcd3 and the same --etcd-prefix; start none on
-%s any more, whose files are as they were.
-`, result.Revision, dir.Path())
-	if _, err := os.Stat(dir.File(sealing.FileName)); err == nil {
-		next += fmt.Sprintf(`The values are sealed under %[1]s. Before the first start:
-  kubectl -n NAMESPACE create secret generic %[2]s --from-file=%[3]s=%[1]s
-`, dir.File(sealing.FileName), sealing.SecretName, sealing.FileName)
+	result, err := migrate.FromDirectory(ctx, dir, etcd, migrate.PrefixesBelow(prefix), m.copying(prefix))
+	if err != nil {
+		return m.explain(err)
 	}
-	return m.report(result, next)
+	return m.report(result, fmt.Sprintf(`etcd is at revision %d. Start the servers with --storage-backend=etcd3 and --etcd-prefix=%s (storage.backend and
+storage.etcd.prefix of the chart); start none on %s any more, whose files are as they were.
+%s
+`, result.Revision, prefix, dir.Path(), key))
+}
+
+// prefixOfFiles is what the keys in files begin with. They cannot get another prefix on their way.
+func (m *migrateCommand) prefixOfFiles(ctx context.Context, dir *datadir.Dir) (string, error) {
+	configured := m.storage.Etcd.StorageConfig.Prefix
+	prefix, err := migrate.PrefixOf(ctx, dir, configured)
+	if err == nil && m.storage.PrefixGiven() && prefix != configured {
+		err = fmt.Errorf("--etcd-prefix=%s must be %s, here and for the servers (storage.etcd.prefix of the chart): the files in %s have "+
+			"everything below that, and values are sealed under their whole keys", configured, prefix, dir.Path())
+	}
+	return prefix, err
 }
 
 func (m *migrateCommand) toFiles(ctx context.Context, etcd *clientv3.Client) (err error) {
+	prefix, err := (&stores{etcd: etcd}).prefix(ctx, m.storage)
+	if err != nil {
+		return err
+	}
 	dir, err := datadir.Open(ctx, m.storage.DataDir)
 	if err != nil {
 		return m.explain(err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	result, aside, err := migrate.IntoDirectory(ctx, dir, etcd, m.prefixes(), m.options(), time.Now())
+	o := m.copying(prefix)
+	key, err := m.keyToFile(ctx, dir, &o)
 	if err != nil {
 		return m.explain(err)
 	}
-	return m.report(result, fmt.Sprintf(`The files are at revision %[1]d. Start one server with --storage-backend=bbolt and the same --etcd-prefix; start none on
-etcd any more, which is as it was. Files that were replaced are in %[2]s.
-If the servers made their own encryption configuration, put it beside the files before the start:
-  kubectl -n NAMESPACE get secret %[3]s -o 'jsonpath={.data.encryption\.yaml}' | base64 -d > %[4]s
-  chmod 600 %[4]s
-`, result.Revision, aside, sealing.SecretName, dir.File(sealing.FileName)))
+	result, aside, err := migrate.IntoDirectory(ctx, dir, etcd, migrate.PrefixesBelow(prefix), o, time.Now())
+	if err != nil {
+		return m.explain(err)
+	}
+	return m.report(result, fmt.Sprintf(`The files are at revision %d. Start one server with --storage-backend=bbolt (storage.backend of the chart); start none on
+etcd any more, which is as it was. Files that were replaced are in %s.
+%s
+`, result.Revision, aside, key))
 }
 
 // report prints what was copied and what comes next.
@@ -189,11 +216,12 @@ func (m *migrateCommand) report(result migrate.Result, next string) error {
 // explain adds to an error what can be done about it.
 func (m *migrateCommand) explain(err error) error {
 	advice := map[error]string{
-		datadir.ErrInUse:          "stop the server first",
-		datadir.ErrNoStores:       "--data-dir must be that of the server",
-		migrate.ErrTargetNotEmpty: "give another target, or add --replace-target if what it holds may go",
+		datadir.ErrInUse:          "stop the server first: end its process, or scale its Deployment to 0 and wait until the Pod has ended",
+		datadir.ErrNoStores:       "--data-dir must be that of the server, in a Pod the mount of its volume",
+		migrate.ErrTargetNotEmpty: "give another target, or add --replace-target (storage.migrate.replaceTarget of the chart) if what it holds may go",
 		migrate.ErrRevisionTooLow: `restore a snapshot of etcd with "etcdutl snapshot restore --bump-revision N --mark-compacted", or add --pad-revisions`,
 		migrate.ErrTargetChanged:  "stop all servers, and run it again",
+		sealing.ErrOtherKeys:      "keep a copy of it with the snapshots of etcd that need it, delete it, and run this again",
 	}
 	for cause, text := range advice {
 		if errors.Is(err, cause) {

@@ -89,7 +89,7 @@ func (r *restoreCommand) run(ctx context.Context, name string) (err error) {
 	if name != stream {
 		file, openErr := os.Open(name)
 		if openErr != nil {
-			return fmt.Errorf("opening the backup: %w", openErr)
+			return fmt.Errorf("opening the backup: %w; in a Pod, restore - and have kubectl exec -i read the file", openErr)
 		}
 		defer func() { err = errors.Join(err, file.Close()) }()
 		info, statErr := file.Stat()

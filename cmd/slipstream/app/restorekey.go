@@ -26,7 +26,12 @@ type keyCheck struct {
 func (c keyCheck) run(ctx context.Context, stored backup.Stores, keyFile string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	rows := (&stores{api: stored.API, work: stored.Work}).sealed(ctx, c.storage)
+	held := &stores{api: stored.API, work: stored.Work}
+	prefix, err := held.prefix(ctx, c.storage)
+	if err != nil {
+		return err
+	}
+	rows := held.sealed(ctx, prefix)
 	origin, remedy := c.origin(keyFile)
 	sealer, err := sealing.Try(ctx, origin)
 	if _, ours := origin.(sealing.Home); ours && errors.Is(err, sealing.ErrAbsent) {
@@ -56,7 +61,8 @@ func (c keyCheck) origin(keyFile string) (origin sealing.Origin, remedy string) 
 		return folder, sealing.FileName + " is the one in the backup: take one that was made at another time"
 	}
 	return folder, first + keyFile + last + "; it is in the copy of that file from the time of the backup. " +
-		"A stopped server's file may be replaced by that copy. If the backup was sealed under a configuration of your own, " +
+		"A stopped server's file may be replaced by that copy. In a Pod, where no file can be changed, put that copy into a Secret " +
+		"and name it in encryption.configSecret of the chart. If the backup was sealed under a configuration of your own, " +
 		"name it with --encryption-provider-config"
 }
 
@@ -71,5 +77,5 @@ func (c keyCheck) missing(ctx context.Context, origin sealing.Origin, rows []sea
 	}
 	return fmt.Errorf("%s is missing, and the backup cannot be read without it, so nothing was changed: %s. Put the copy "+
 		"from the time of the backup there, or name the configuration under which it was sealed with "+
-		"--encryption-provider-config, and restore again", origin, found)
+		"--encryption-provider-config (encryption.configSecret of the chart, which is also the way for that copy in a Pod), and restore again", origin, found)
 }

@@ -217,7 +217,7 @@ func starts(t *testing.T, opts *options.Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored := s.sealed(t.Context(), opts.Storage)
+	stored := s.sealed(t.Context(), opts.Storage.Etcd.StorageConfig.Prefix)
 	if found, err := sealing.Find(t.Context(), stored...); found == "" || err != nil {
 		t.Errorf("nothing is sealed (%v)", err)
 	}

@@ -26,7 +26,7 @@ const sealingTimeout = 30 * time.Second
 func openSealing(
 	ctx context.Context, opts *options.Options, stores *stores, config *genericapiserver.Config,
 ) (*sealing.Keeper, error) {
-	stored := stores.sealed(ctx, opts.Storage)
+	stored := stores.sealed(ctx, opts.Storage.Etcd.StorageConfig.Prefix)
 	sealer, err := openSealer(ctx, opts, stored, config.APIServerID)
 	if err != nil {
 		return nil, err

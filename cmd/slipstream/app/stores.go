@@ -18,11 +18,13 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/sealing"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/storage/keyspace"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
@@ -46,8 +48,7 @@ func openStores(ctx context.Context, opts *options.StorageOptions) (*stores, err
 		return nil, fmt.Errorf("finding the host's name: %w", err)
 	}
 	if opts.Backend == options.BackendEtcd3 {
-		client, err := newEtcdClient(ctx, opts.Etcd.StorageConfig.Transport)
-		return &stores{etcd: client, identity: host + "_" + string(uuid.NewUUID())}, err
+		return connectStores(ctx, opts, host)
 	}
 	s := &stores{}
 	if s.dir, err = datadir.Open(ctx, opts.DataDir); err != nil {
@@ -59,6 +60,9 @@ func openStores(ctx context.Context, opts *options.StorageOptions) (*stores, err
 	if s.work, err = bolt.Open(ctx, s.dir.File(datadir.WorkFile), opts.WorkEngine()); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
+	if err := s.findPrefix(ctx, opts); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	store, err := storeIdentity(ctx, s.api)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
@@ -67,6 +71,50 @@ func openStores(ctx context.Context, opts *options.StorageOptions) (*stores, err
 	// at once after a crash, without waiting for its own Lease to run out.
 	s.identity = host + "_" + store
 	return s, nil
+}
+
+// connectStores connects to the etcd that opts name.
+func connectStores(ctx context.Context, opts *options.StorageOptions, host string) (*stores, error) {
+	client, err := newEtcdClient(ctx, opts.Etcd.StorageConfig.Transport)
+	if err != nil {
+		return nil, err
+	}
+	s := &stores{etcd: client, identity: host + "_" + string(uuid.NewUUID())}
+	if err := s.findPrefix(ctx, opts); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// findPrefix puts into opts what the keys begin with.
+func (s *stores) findPrefix(ctx context.Context, opts *options.StorageOptions) error {
+	ctx, cancel := context.WithTimeout(ctx, etcdDialTimeout)
+	defer cancel()
+	prefix, err := s.prefix(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if configured := opts.Etcd.StorageConfig.Prefix; prefix != configured {
+		klog.FromContext(ctx).Info("Going on with the keys that there are", "prefix", prefix, "configured", configured)
+		opts.Etcd.StorageConfig.Prefix = prefix
+	}
+	return nil
+}
+
+// prefix is what the keys begin with: what is configured, or what is there.
+func (s *stores) prefix(ctx context.Context, opts *options.StorageOptions) (string, error) {
+	configured := opts.Etcd.StorageConfig.Prefix
+	switch {
+	case s.etcd == nil:
+		return keyspace.OfFiles(ctx, s.client(ctx, s.api).KV, s.client(ctx, s.work).KV, configured)
+	case opts.PrefixGiven():
+		return configured, nil
+	}
+	prefix, err := keyspace.OfEtcd(ctx, s.etcd)
+	if err != nil {
+		return "", fmt.Errorf("reaching etcd at %q: %w", s.etcd.Endpoints(), err)
+	}
+	return prefix, nil
 }
 
 // storeIdentity is the number that a store file was given when it was created.
@@ -99,15 +147,15 @@ func (s *stores) applyTo(ctx context.Context, opts *options.StorageOptions, conf
 // workStore is the store of the working state: the second file, or the etcd of the objects. ctx must outlive its use.
 func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions, sealer *sealing.Sealer) *workstore.Store {
 	client := s.client(ctx, s.work)
-	return workstore.New(client.KV, workPrefix(opts),
+	return workstore.New(client.KV, keyspace.Work(opts.Etcd.StorageConfig.Prefix),
 		workstore.WithTransformer(sealer.Work()), workstore.WithWatcher(client.Watcher))
 }
 
-// sealed is everything that is stored and sealed. ctx must outlive its use.
-func (s *stores) sealed(ctx context.Context, opts *options.StorageOptions) []sealing.Rows {
+// sealed is everything that is stored below a prefix and sealed. ctx must outlive its use.
+func (s *stores) sealed(ctx context.Context, prefix string) []sealing.Rows {
 	return []sealing.Rows{
-		sealing.Objects(s.client(ctx, s.api).KV, opts.Etcd.StorageConfig.Prefix),
-		sealing.Work(s.client(ctx, s.work).KV, workPrefix(opts)),
+		sealing.Objects(s.client(ctx, s.api).KV, prefix),
+		sealing.Work(s.client(ctx, s.work).KV, keyspace.Work(prefix)),
 	}
 }
 
@@ -118,9 +166,6 @@ func (s *stores) client(ctx context.Context, file *bolt.Engine) *clientv3.Client
 	}
 	return bolt.NewClient(ctx, file).Client
 }
-
-// workPrefix lies beside the prefix of the objects, not below it, so that no list of objects meets a row.
-func workPrefix(opts *options.StorageOptions) string { return opts.Etcd.StorageConfig.Prefix + "-work" }
 
 // etcdDialTimeout is that of upstream's own client.
 const etcdDialTimeout = 20 * time.Second

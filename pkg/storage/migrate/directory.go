@@ -16,11 +16,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/storage/keyspace"
 )
 
 // Prefixes say where the keys are, the same in files and in etcd.
 type Prefixes struct {
 	Objects, Work string
+}
+
+// PrefixesBelow are those of a server whose keys begin with a prefix.
+func PrefixesBelow(prefix string) Prefixes {
+	return Prefixes{Objects: prefix, Work: keyspace.Work(prefix)}
 }
 
 // ErrOtherKeys says that a file holds keys that would be left behind.
@@ -29,6 +35,17 @@ var ErrOtherKeys = errors.New("there are keys elsewhere")
 // Sections are those of an etcd, which holds both.
 func (p Prefixes) Sections(etcd *clientv3.Client) Store {
 	return Sections(etcd, p.Objects, etcd, p.Work)
+}
+
+// PrefixOf is what the keys in the stores of a data directory begin with, configured if
+// they hold none. No server may run on the directory.
+func PrefixOf(ctx context.Context, dir *datadir.Dir, configured string) (prefix string, err error) {
+	files, err := openFiles(ctx, dir.File, Prefixes{})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, files.close()) }()
+	return keyspace.OfFiles(ctx, files.store[0].Client, files.store[1].Client, configured)
 }
 
 // FromDirectory copies the stores of a data directory to etcd. No server may run on
@@ -69,6 +86,9 @@ func IntoDirectory(ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client,
 	if err := inspect(ctx, incoming); err != nil {
 		return result, "", err
 	}
+	if err := writeBeside(incoming, o.Beside); err != nil {
+		return result, "", err
+	}
 	failpoint.Reach("migration-filled")
 	if aside, err = incoming.Commit(now); err != nil {
 		return result, "", err
@@ -93,6 +113,21 @@ func fill(ctx context.Context, incoming *datadir.Incoming, from []view, p Prefix
 	}
 	o.Pad = ""
 	return copyViews(ctx, from, files.store, o)
+}
+
+// writeBeside adds files to the stores, which nobody but their owner may read.
+func writeBeside(incoming *datadir.Incoming, files map[string][]byte) error {
+	for name, content := range files {
+		file, err := os.OpenFile(incoming.File(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = file.Write(content)
+		if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // inspect reads the finished files as whoever opens them will.
@@ -164,7 +199,7 @@ func (f *files) checkOtherKeys(ctx context.Context) error {
 			return err
 		}
 		if all != below {
-			return fmt.Errorf("%w: %s holds %d keys, and %d below %s: --etcd-prefix must be what the server was started with",
+			return fmt.Errorf("%w: %s holds %d keys, and %d below %s: a server has been started with another --etcd-prefix",
 				ErrOtherKeys, engine.Path(), all, below, f.store[i].Prefix)
 		}
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	// Pad is the key that is written to until the target's revision is high enough.
 	// Empty refuses a target that is too low.
 	Pad string
+	// Beside are files that are put in place together with stores that are files: content by name.
+	Beside map[string][]byte
 	// Report hears how far it is. nil is nobody.
 	Report *Reporter
 }

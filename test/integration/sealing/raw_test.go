@@ -73,7 +73,7 @@ func boltRows(t *testing.T, path string) map[string][]byte {
 			t.Error(err)
 		}
 	}()
-	return rows(t, bolt.NewClient(t.Context(), engine).KV, "/registry")
+	return rows(t, bolt.NewClient(t.Context(), engine).KV, "/slipstream")
 }
 
 // rows are the rows below a prefix as they are stored.
@@ -110,9 +110,9 @@ func allSealedBy(t *testing.T, stored map[string][]byte, key string, parts ...st
 
 // Parts of the stores.
 const (
-	repositories = "/registry/configbutler.ai/gitrepoconfigs/"
-	records      = "/registry/configbutler.ai/gitdestinationstatuses/"
-	outbox       = "/registry-work/"
+	repositories = "/slipstream/configbutler.ai/gitrepoconfigs/"
+	records      = "/slipstream/configbutler.ai/gitdestinationstatuses/"
+	outbox       = "/slipstream-work/"
 )
 
 // TestRawBytes searches the files of a server of which nobody has said anything about keys.

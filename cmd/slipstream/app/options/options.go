@@ -37,6 +37,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/placement"
 	"github.com/configbutler/slipstream/pkg/egress"
 	"github.com/configbutler/slipstream/pkg/loop"
+	"github.com/configbutler/slipstream/pkg/storage/keyspace"
 )
 
 const (
@@ -81,7 +82,7 @@ type GitOptions struct {
 
 // New returns the defaults. The codecs are those of the kinds that are stored.
 func New(codecs serializer.CodecFactory) *Options {
-	recommended := genericoptions.NewRecommendedOptions(storagePrefix, codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
+	recommended := genericoptions.NewRecommendedOptions(keyspace.Default, codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
 	recommended.SecureServing.BindPort = securePort
 	// Without a directory the generated certificate is kept in memory, which a read-only file system allows.
 	recommended.SecureServing.ServerCert.CertDirectory = ""

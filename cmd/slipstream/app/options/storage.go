@@ -24,12 +24,13 @@ const (
 	BackendEtcd3 = "etcd3"
 )
 
-// compactionFlag is upstream's, with another meaning for files.
-const compactionFlag = "etcd-compaction-interval"
+// Flags of upstream's with another meaning here.
+const (
+	compactionFlag = "etcd-compaction-interval"
+	prefixFlag     = "etcd-prefix"
+)
 
 const (
-	// storagePrefix begins every key of the API, the same in all backends.
-	storagePrefix = "/registry"
 	// leastCompactionInterval leaves a client that reads page by page time to do so.
 	leastCompactionInterval = time.Second
 	// workCompactionInterval is more than anybody who follows the working state falls behind. Its history is many times as
@@ -51,6 +52,9 @@ type StorageOptions struct {
 	ArchiveDir string
 	// Etcd is upstream's, for the connection of BackendEtcd3 and for encryption and caching of both.
 	Etcd *genericoptions.EtcdOptions
+
+	// prefix is the flag of that name.
+	prefix *pflag.Flag
 }
 
 func newStorageOptions(etcd *genericoptions.EtcdOptions) *StorageOptions {
@@ -69,6 +73,9 @@ func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	o.Etcd.AddFlags(upstream)
 	upstream.Lookup("encryption-provider-config").Usage = "File with the Kubernetes EncryptionConfiguration under which everything is sealed that is stored. " +
 		"Without one the server makes one with a key of its own: encryption.yaml in --data-dir, or with etcd3 the Secret slipstream-encryption in --namespace."
+	o.prefix = upstream.Lookup(prefixFlag)
+	o.prefix.Usage = "What all keys in the store begin with. Files keep theirs as long as they hold something. " +
+		"An etcd in which there is nothing below the default is looked through for the one of before, /registry."
 	upstream.VisitAll(func(flag *pflag.Flag) {
 		if flag.Name == compactionFlag {
 			flag.Usage = "How often history is compacted: it goes back at least that far, for watches to resume and for lists to go on. With etcd3, 0 leaves compaction to etcd."
@@ -78,6 +85,9 @@ func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 		}
 	})
 }
+
+// PrefixGiven tells whether the user has chosen the prefix of the keys.
+func (o *StorageOptions) PrefixGiven() bool { return o.prefix != nil && o.prefix.Changed }
 
 func (o *StorageOptions) validate() []error {
 	errs := o.validateBackend()

@@ -1,0 +1,93 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/storage/migrate"
+)
+
+// What is left to do about the encryption configuration.
+const (
+	keyIsUsers = "Start it with the encryption configuration of before: --encryption-provider-config (encryption.configSecret of the chart)."
+	keyIsThere = "The encryption configuration is in %s."
+	keyIsHere  = `The encryption configuration has to be in %s before the start, and was not put there: %v.
+Run this again with --kubeconfig, or in a Pod with the server's ServiceAccount%s. Or do so yourself:
+  %s`
+)
+
+// keyToCluster puts the configuration beside the files where servers on etcd look for it, and says what is left to do.
+func (m *migrateCommand) keyToCluster(ctx context.Context, dir *datadir.Dir) (left string, err error) {
+	content, err := m.readKey(ctx, sealing.Folder{Path: dir.Path()})
+	if err != nil || content == nil {
+		return keyIsUsers, err
+	}
+	secret, err := newSecretHome(m.options)
+	if m.outside(err) {
+		command := fmt.Sprintf("kubectl -n %[1]s create secret generic %[2]s --from-file=%[3]s=%[4]s",
+			m.options.Namespace, sealing.SecretName, sealing.FileName, dir.File(sealing.FileName))
+		return fmt.Sprintf(keyIsHere, "the Secret "+sealing.SecretName, err, "", command), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sealingTimeout)
+	defer cancel()
+	return fmt.Sprintf(keyIsThere, secret), sealing.Copy(ctx, content, secret)
+}
+
+// keyToFile has the configuration of servers on etcd put beside the files, and says what is left to do.
+func (m *migrateCommand) keyToFile(ctx context.Context, dir *datadir.Dir, o *migrate.Options) (left string, err error) {
+	folder := sealing.Folder{Path: dir.Path()}
+	secret, err := newSecretHome(m.options)
+	switch {
+	case m.storage.Etcd.EncryptionProviderConfigFilepath != "":
+		return keyIsUsers, nil
+	case m.outside(err):
+		command := fmt.Sprintf(`(umask 077; kubectl -n %s get secret %s -o 'jsonpath={.data.encryption\.yaml}' | base64 -d > %s)`,
+			m.options.Namespace, sealing.SecretName, folder)
+		return fmt.Sprintf(keyIsHere, folder, err, " and --replace-target", command), nil
+	case err != nil:
+		return "", err
+	}
+	content, err := m.readKey(ctx, secret)
+	if err != nil || content == nil {
+		return keyIsUsers, err
+	}
+	present, err := folder.Read(ctx)
+	if err != nil && !errors.Is(err, sealing.ErrAbsent) {
+		return "", err
+	}
+	if !sealing.Opens(present, content) {
+		o.Beside = map[string][]byte{sealing.FileName: content}
+	}
+	return fmt.Sprintf(keyIsThere, folder), nil
+}
+
+// readKey is the configuration that the servers have made, or nil if the user's own is in use.
+func (m *migrateCommand) readKey(ctx context.Context, home sealing.Home) ([]byte, error) {
+	if m.storage.Etcd.EncryptionProviderConfigFilepath != "" {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, sealingTimeout)
+	defer cancel()
+	content, err := home.Read(ctx)
+	if errors.Is(err, sealing.ErrAbsent) {
+		return nil, nil
+	}
+	return content, err
+}
+
+// outside tells whether no cluster can be reached because none is named, and this is no Pod that has an account.
+func (m *migrateCommand) outside(err error) bool {
+	return m.options.Recommended.CoreAPI.CoreAPIKubeconfigPath == "" && (errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist))
+}
