@@ -3,7 +3,11 @@
 
 package environments
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
 
 // TestEnvironments plays scenes, one after the other, on one stage. Each has namespaces of its own, and leaves the server as it
 // was: running, with the policy of the stage.
@@ -14,6 +18,7 @@ func TestEnvironments(t *testing.T) {
 		play func(*stage, *testing.T)
 	}{
 		{"an environment is a faithful and independent copy", (*stage).faithful},
+		{"objects of every kind come, change and go", (*stage).everyKindGoes},
 		{"nothing moves until somebody asks", (*stage).manual},
 		{"what workloads refer to is prompted for where it is used", (*stage).depend},
 		{"an automatic environment follows production", (*stage).automated},
@@ -33,4 +38,13 @@ func TestEnvironments(t *testing.T) {
 	} {
 		t.Run(scene.name, func(t *testing.T) { scene.play(s, t) })
 	}
+}
+
+// TestUnwatched has a server that may not watch workloads in the whole cluster: it does not know whether those of environments run,
+// and everything else goes on.
+func TestUnwatched(t *testing.T) {
+	s := newStageOf(t, devcluster.Options{
+		Parts: []string{}, Denials: "whoever binds the other roles may leave out the one for the readiness of environments",
+	})
+	s.unwatched(t)
 }

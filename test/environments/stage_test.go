@@ -39,13 +39,20 @@ type stage struct {
 // newStage starts a cluster whose kube-apiserver tells who makes changes, and writes it down.
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{ownLog: filepath.Join(t.TempDir(), "own.log")}
-	s.Stage, _ = mirrortest.NewWiredStage(t, devcluster.Options{
-		Audit: true, AuditLog: true,
-		ServerArgs: []string{"--audit-log-path=" + s.ownLog},
-		// In the source of a catalog and in the target of an environment, it has more.
+	return newStageOf(t, devcluster.Options{
 		Parts: []string{people.Readiness},
+		// As older ones do, it answers lists, and does not stream them.
+		APIServerArgs: []string{"--feature-gates=WatchList=false"},
 	})
+}
+
+// newStageOf does so with options, which say what the server may do in the whole cluster. In the source of a catalog and in the target
+// of an environment, it has more.
+func newStageOf(t *testing.T, options devcluster.Options) *stage {
+	t.Helper()
+	s := &stage{ownLog: filepath.Join(t.TempDir(), "own.log")}
+	options.Audit, options.AuditLog, options.ServerArgs = true, true, []string{"--audit-log-path=" + s.ownLog}
+	s.Stage, _ = mirrortest.NewWiredStage(t, options)
 	s.Apply(t, readers)
 	s.ann, s.eve, s.dave, s.mallory = s.person(t, "ann"), s.person(t, "eve"), s.person(t, "dave"), s.person(t, "mallory")
 	s.admin = people.Admin(t, s.Cluster)

@@ -29,9 +29,11 @@ var kinds = map[string]schema.GroupVersionResource{
 	"Secret":                  {Version: "v1", Resource: "secrets"},
 	"Service":                 {Version: "v1", Resource: "services"},
 	"Deployment":              {Group: "apps", Version: "v1", Resource: "deployments"},
+	"ReplicaSet":              {Group: "apps", Version: "v1", Resource: "replicasets"},
 	"StatefulSet":             {Group: "apps", Version: "v1", Resource: "statefulsets"},
 	"DaemonSet":               {Group: "apps", Version: "v1", Resource: "daemonsets"},
 	"CronJob":                 {Group: "batch", Version: "v1", Resource: "cronjobs"},
+	"Job":                     {Group: "batch", Version: "v1", Resource: "jobs"},
 	"HorizontalPodAutoscaler": {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
 	"PodDisruptionBudget":     {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
 	"Ingress":                 {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
@@ -40,7 +42,7 @@ var kinds = map[string]schema.GroupVersionResource{
 // objects are those of a namespace, under names such as "ConfigMap settings".
 type objects map[string]*unstructured.Unstructured
 
-// in reads a namespace, less what the cluster makes in each.
+// in reads a namespace, less what the cluster makes in each, and of other objects.
 func (s *stage) in(t *testing.T, namespace string) objects {
 	t.Helper()
 	lists := map[string]*unstructured.UnstructuredList{}
@@ -62,7 +64,9 @@ func (s *stage) in(t *testing.T, namespace string) objects {
 	found := objects{}
 	for kind, list := range lists {
 		for i := range list.Items {
-			found[kind+" "+list.Items[i].GetName()] = &list.Items[i]
+			if metav1.GetControllerOf(&list.Items[i]) == nil {
+				found[kind+" "+list.Items[i].GetName()] = &list.Items[i]
+			}
 		}
 	}
 	delete(found, "ConfigMap kube-root-ca.crt")
