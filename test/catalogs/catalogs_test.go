@@ -14,6 +14,7 @@ func TestCatalogs(t *testing.T) {
 		play func(*stage, *testing.T)
 	}{
 		{"changes of a window are one record", (*stage).oneWindow},
+		{"workloads of every kind are followed", (*stage).everyKind},
 		{"an editor's change is recorded with their name", (*stage).edited},
 		{"an editor must be allowed to read the source", (*stage).refused},
 		{"a source that the server may not read says so", (*stage).hidden},

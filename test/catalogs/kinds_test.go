@@ -1,0 +1,143 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/people"
+)
+
+// otherKinds are workloads of all kinds but Deployments.
+const otherKinds = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: main, image: shop/db}]}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: main, image: shop/agent}]}}
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: cache}
+spec:
+  selector: {matchLabels: {app: cache}}
+  template: {metadata: {labels: {app: cache}}, spec: {containers: [{name: main, image: shop/cache}]}}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: report}
+spec:
+  schedule: 0 3 * * *
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: shop/report}]}}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: import}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: shop/import}]}}}
+`
+
+// ofEveryKind are the lines of a spec that name a workload of each kind.
+const ofEveryKind = `  workloads: [{kind: Deployment, name: api}, {kind: StatefulSet, name: db}, {kind: DaemonSet, name: agent},
+    {kind: ReplicaSet, name: cache}, {kind: CronJob, name: report}, {kind: Job, name: import}]
+`
+
+// note is an annotation that ann sets.
+const note = "shop.example.com/note"
+
+// everyKind has workloads of every kind be offered, change and go.
+func (s *stage) everyKind(t *testing.T) {
+	c := s.newScene(t, "kinds")
+	c.Apply(t, people.In(c.source, "admin", s.ann.Name)+people.In(c.source, "view", s.eve.Name))
+	if _, err := s.ann.Kubectl.Feed(t.Context(), otherKinds, "apply", "-n", c.source, "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	c.edit(t, "shop", ofEveryKind)
+	record := c.recorded(t, "shop", 1)
+	names := []string{"agent", "api", "cache", "db", "import", "report"}
+	if record.Status.State != v1alpha1.SyncStateApplied || !slices.Equal(record.Status.WorkloadNames, names) {
+		t.Errorf("the first record is %s, of %q", record.Status.State, record.Status.WorkloadNames)
+	}
+	c.Run(t, "wait", "-n", c.team, "cat/shop", "--for=condition=SourceReachable", "--timeout=180s")
+
+	objects := []string{"deployment/api", "statefulset/db", "daemonset/agent", "replicaset/cache", "cronjob/report", "job/import"}
+	s.ann.Run(t, append(append([]string{"annotate", "-n", c.source}, objects...), note+"=second")...)
+	c.becomes(t, "is offered as it was changed", func(w *v1alpha1.CatalogWorkloadRecord) error {
+		var object metav1.PartialObjectMetadata
+		if err := yaml.Unmarshal(w.Manifest.Raw, &object); err != nil {
+			return err
+		}
+		if got := object.Annotations[note]; got != "second" || w.Missing {
+			return fmt.Errorf("it has the note %q", got)
+		}
+		return nil
+	})
+	c.tellsOf(t, names)
+
+	s.ann.Run(t, append([]string{"delete", "-n", c.source}, objects...)...)
+	c.becomes(t, "is missing", func(w *v1alpha1.CatalogWorkloadRecord) error {
+		if !w.Missing {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+}
+
+// becomes waits until each of the six workloads of a catalog is as it should be.
+func (c *scene) becomes(t *testing.T, what string, check func(*v1alpha1.CatalogWorkloadRecord) error) {
+	t.Helper()
+	mirrortest.Eventually(t, "a workload of each kind "+what, func(ctx context.Context) error {
+		list := &v1alpha1.CatalogWorkloadList{}
+		if err := c.get(ctx, list, "cw", "-l", v1alpha1.LabelCatalog+"=shop"); err != nil {
+			return err
+		}
+		if len(list.Items) != len(v1alpha1.WorkloadResources()) {
+			return fmt.Errorf("there are %d", len(list.Items))
+		}
+		for i := range list.Items {
+			if err := check(&list.Items[i].Status); err != nil {
+				return fmt.Errorf("%s: %w", list.Items[i].Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// tellsOf expects the records after the first one, of as many batches as there were, to tell that ann has changed these.
+func (c *scene) tellsOf(t *testing.T, want []string) {
+	t.Helper()
+	records, err := c.records(t.Context(), "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, record := range records[1:] {
+		got = append(got, record.Status.WorkloadNames...)
+		if by := record.Status.ChangedBy; len(by) != 1 || by[0].Username != c.ann.Name || record.Status.State != v1alpha1.SyncStateAutoApplied {
+			t.Errorf("%s of %s is by %+v", record.Status.State, strings.Join(record.Status.WorkloadNames, ", "), by)
+		}
+	}
+	slices.Sort(got)
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		t.Errorf("records tell of %q, want %q", got, want)
+	}
+}
