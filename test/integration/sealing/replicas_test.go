@@ -5,16 +5,22 @@ package sealing
 
 import (
 	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/configbutler/slipstream/pkg/sealing"
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// TestReplicas lets two servers make one key, with no more rights than they need: either opens what
-// the other has sealed, and what the dead leader left is brought to Git by the next one.
+// TestReplicas lets two servers make one key and come to seal under another one, with no more rights than they need: either opens
+// what the other has sealed, and what the dead leader left is brought to Git by the next one.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, devcluster.Options{Storage: devcluster.StorageEtcd3, Replicas: 2, Parts: []string{"slipstream-server-mirrored"}})
@@ -26,9 +32,9 @@ func TestReplicas(t *testing.T) {
 	s.mirrorASecret(t)
 	s.ready(t, true)
 
-	stored := rows(t, client.KV, "/slipstream")
-	allSealedBy(t, stored, "secretbox", "/slipstream/configbutler.ai/gitrepoconfigs/",
-		"/slipstream/configbutler.ai/gitdestinationstatuses/", "/slipstream-work/")
+	allSealedBy(t, rows(t, client.KV, "/slipstream"), "secretbox", repositories, records, outbox)
+	s.sealedUnder(t, client.KV, s.rotate(t))
+	allSealedBy(t, rows(t, client.KV, "/slipstream"), "secretbox", repositories, records, outbox)
 
 	if err := s.StopServer(t.Context(), syscall.SIGKILL, 0); err != nil {
 		t.Fatal(err)
@@ -42,6 +48,42 @@ func TestReplicas(t *testing.T) {
 	}
 	s.readable(t)
 	s.acceptPushes(t)
+}
+
+// rotated is what the command says that adds a key, with the name of that.
+var rotated = regexp.MustCompile(`(?m)^key (\S+) added to Secret ` + devcluster.ServerNamespace + `/slipstream-encryption `)
+
+// rotate adds a key, as people do in the container of a server, and returns its name.
+func (s *stage) rotate(t *testing.T) (key string) {
+	t.Helper()
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := programs.Product(t.Context(), root, "cmd/slipstream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), program, "store", "rotate-key", "--storage-backend=etcd3",
+		"--namespace="+devcluster.ServerNamespace, "--kubeconfig="+string(s.ServerAccount())).CombinedOutput()
+	found := rotated.FindSubmatch(out)
+	if err != nil || found == nil {
+		t.Fatalf("adding a key: %v\n%s", err, out)
+	}
+	return string(found[1])
+}
+
+// sealedUnder waits until everything is sealed under a key. Before, every replica has the time to load it.
+func (s *stage) sealedUnder(t *testing.T, kv clientv3.KV, key string) {
+	t.Helper()
+	eventually(t, "everything to be sealed under the new key", func(context.Context) error {
+		for name, value := range rows(t, kv, "/slipstream") {
+			if by := sealing.SealedBy(value); !strings.Contains(by, key) {
+				return fmt.Errorf("%s is sealed by %q", name, by)
+			}
+		}
+		return nil
+	})
 }
 
 // readable waits until the replica that is left shows what another one has sealed. A request may be on its way to the one that

@@ -29,7 +29,7 @@ import (
 )
 
 // deadline is more than anything waited for here takes on a busy machine.
-const deadline = 2 * time.Minute
+const deadline = 5 * time.Minute
 
 // marker is what must not be found. It stands in a Secret, and in an annotation of a GitRepoConfig.
 const marker = "correct-horse-battery-staple"
