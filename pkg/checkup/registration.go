@@ -52,8 +52,7 @@ func (c *Checkup) askAPIService(ctx context.Context) (string, error) {
 	name, found, _ := unstructured.NestedString(object.Object, "spec", "service", "name")
 	if !found {
 		return "", failure{
-			errors.New("APIService " + apiServiceName + " is served by CustomResourceDefinitions of this group and version, not by this server"),
-			"remove them, or take the label kube-aggregator.kubernetes.io/automanaged off it and apply it again",
+			errors.New(servingcert.ServedByDefinitions), servingcert.MakeItServed,
 		}
 	}
 	if namespace != c.Namespace {

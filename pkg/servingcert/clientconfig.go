@@ -48,6 +48,12 @@ func clientConfigs(object *unstructured.Unstructured) iter.Seq2[string, map[stri
 // automanaged marks APIServices that kube-apiserver makes for definitions of custom resources.
 const automanaged = "kube-aggregator.kubernetes.io/automanaged"
 
+// What people should know about an APIService that kube-apiserver has made, and what they can do.
+const (
+	ServedByDefinitions = "APIService " + APIServiceName + " is served by CustomResourceDefinitions of this group and version, not by this server"
+	MakeItServed        = "remove them, or take the label " + automanaged + " off it and apply it again"
+)
+
 // bundleOf is the bundle of a client of this server, and what people should know about why the server leaves it alone.
 func (r *registrations) bundleOf(object *unstructured.Unstructured, config map[string]any) (bundle, string) {
 	service, _ := config["service"].(map[string]any)
@@ -55,10 +61,9 @@ func (r *registrations) bundleOf(object *unstructured.Unstructured, config map[s
 	text, _ := base64.StdEncoding.DecodeString(encoded)
 	found := bundle{config: config, authorities: parseBundle(text), ours: true}
 	switch {
-	case service == nil && object.GetLabels()[automanaged] != "", service == nil && object.GetName() == APIServiceName:
-		return bundle{}, "APIService " + APIServiceName + " is served by CustomResourceDefinitions of this group and version, " +
-			"not by this server: remove them, or take the label " + automanaged + " off it and apply it again"
-	case service["namespace"] != r.service.Namespace || service["name"] != r.service.Name:
+	case service == nil && object.GetName() == APIServiceName:
+		return bundle{}, ServedByDefinitions + ": " + MakeItServed
+	case !r.leadsHere(service):
 		if object.GetName() == APIServiceName {
 			return bundle{}, fmt.Sprintf("it leads to the Service %v/%v, and this server is behind %s (--serving-service)",
 				service["namespace"], service["name"], r.service)
@@ -72,4 +77,25 @@ func (r *registrations) bundleOf(object *unstructured.Unstructured, config map[s
 		return found, "one of its annotations asks somebody else to write it"
 	}
 	return found, ""
+}
+
+// leadsHere tells whether clients of a Service come to this server.
+func (r *registrations) leadsHere(service map[string]any) bool {
+	return service["namespace"] == r.service.Namespace && service["name"] == r.service.Name
+}
+
+// absence says why requests for the kinds do not come to this server, if they do not. The APIService is nil if there is none.
+func (r *registrations) absence(apiService *unstructured.Unstructured) string {
+	if apiService == nil {
+		return absent
+	}
+	found, _, _ := unstructured.NestedFieldNoCopy(apiService.Object, "spec", "service")
+	service, _ := found.(map[string]any)
+	switch {
+	case service == nil:
+		return byDefinitions
+	case !r.leadsHere(service):
+		return byAnotherService
+	}
+	return ""
 }

@@ -20,10 +20,34 @@ var (
 		"When the authority expires that clients trust for the certificate that this replica shows, in seconds since 1970.")
 	bundleFailures = metric.NewCounter("serving_bundle_failures_total",
 		"Times that the serving certificate, or the authorities that the cluster trusts for it, could not be brought up to date.")
+	unregistered = metric.NewGaugeVec("serving_unregistered",
+		"1 while the cluster does not pass requests for the kinds on to this server, by reason: absent, custom_resources or another_service.",
+		"reason")
+)
+
+// Why requests for the kinds do not come to this server.
+const (
+	// absent: there is no APIService.
+	absent = "absent"
+	// byDefinitions: kube-apiserver serves the kinds itself, from definitions of custom resources.
+	byDefinitions = "custom_resources"
+	// byAnotherService: the APIService leads somewhere else.
+	byAnotherService = "another_service"
 )
 
 func init() {
-	legacyregistry.MustRegister(certificateNotBefore, certificateExpiration, authorityExpiration, bundleFailures)
+	legacyregistry.MustRegister(certificateNotBefore, certificateExpiration, authorityExpiration, bundleFailures, unregistered)
+}
+
+// observeAbsence shows why requests for the kinds do not come to this server; empty if they do.
+func observeAbsence(why string) {
+	for _, reason := range []string{absent, byDefinitions, byAnotherService} {
+		value := 0.0
+		if reason == why {
+			value = 1
+		}
+		unregistered.WithLabelValues(reason).Set(value)
+	}
 }
 
 // observe shows when what is served expires.

@@ -111,12 +111,14 @@ func (r *registrations) changeOne(ctx context.Context, one registration, edit ed
 		object, err := one.client.Get(ctx, one.name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			bundles = nil
+			r.noteAbsence(one.name, nil)
 			return nil
 		}
 		if err != nil {
 			bundles = nil
 			return fmt.Errorf("reading %s %s: %w", one.kind, one.name, err)
 		}
+		r.noteAbsence(one.name, object)
 		bundles = r.bundles(ctx, object)
 		edited, changed := editAll(bundles, edit)
 		if !changed {
@@ -131,6 +133,13 @@ func (r *registrations) changeOne(ctx context.Context, one registration, edit ed
 		return nil
 	})
 	return bundles, err
+}
+
+// noteAbsence shows whether requests for the kinds come to this server, by one of the objects.
+func (r *registrations) noteAbsence(name string, object *unstructured.Unstructured) {
+	if name == APIServiceName {
+		observeAbsence(r.absence(object))
+	}
 }
 
 // fieldManager is what the server calls itself in objects of the cluster when it writes its authorities.

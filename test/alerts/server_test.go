@@ -13,10 +13,14 @@ func apiCases() []alertCase {
 		until       = `slipstream_serving_certificate_expiration_timestamp_seconds `
 		authority   = `slipstream_serving_authority_expiration_timestamp_seconds `
 		failures    = `slipstream_serving_bundle_failures_total `
+		definitions = `slipstream_serving_unregistered{reason="custom_resources"} `
+		absent      = `slipstream_serving_unregistered{reason="absent"} `
 	)
 	return []alertCase{
 		{name: "the API is away", alert: "SlipstreamAPIUnavailable", series: []string{unavailable + "1+0x30"}, fires: true},
 		{name: "the API is there, another is not", alert: "SlipstreamAPIUnavailable", series: []string{unavailable + "0+0x30", other + "1+0x30"}},
+		{name: "definitions own the group", alert: "SlipstreamNotRegistered", series: []string{definitions + "1+0x30", absent + "0+0x30"}, fires: true},
+		{name: "the server is registered", alert: "SlipstreamNotRegistered", series: []string{definitions + "0+0x30", absent + "0+0x30"}},
 		{name: "nobody leads", alert: "SlipstreamNoLeader", series: []string{leads + "0+0x30", waits}, fires: true},
 		{name: "somebody leads", alert: "SlipstreamNoLeader", series: []string{leads + "1+0x30", waits}},
 		// It is 28 minutes, or 1680 seconds, past the beginning.
