@@ -118,12 +118,19 @@ func newLayer(name string, mode int64, content []byte, at time.Time) (v1.Layer, 
 	return layer, nil
 }
 
+// plain is an image that an index names as what it is, an image: as an artifact, of the type that its configuration has, tools of
+// some years ago do not know it, and give a copy of the index another digest.
+type plain struct{ v1.Image }
+
+// ArtifactType is none.
+func (plain) ArtifactType() (string, error) { return "", nil }
+
 // newIndex joins the images of the architectures. It is labelled as they are.
 func newIndex(images []v1.Image, programs []program) v1.ImageIndex {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for i, image := range images {
 		platform := &v1.Platform{OS: "linux", Architecture: programs[i].arch}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: plain{image}, Descriptor: v1.Descriptor{Platform: platform}})
 	}
 	annotations := maps.Clone(labels(programs[0]))
 	return mutate.Annotations(index, annotations).(v1.ImageIndex)

@@ -18,6 +18,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
+// tagAnnotation has the tag of an entry in a layout.
+const tagAnnotation = "org.opencontainers.image.ref.name"
+
 // release is all that is published of one version: the index, an image for each program, and for each image what refers to
 // it.
 type release struct {
@@ -88,7 +91,7 @@ func (r *release) writeLayout(folder string) error {
 	if err != nil {
 		return fmt.Errorf("beginning the layout: %w", err)
 	}
-	annotation := map[string]string{"org.opencontainers.image.ref.name": tag(r.programs[0].version())}
+	annotation := map[string]string{tagAnnotation: tag(r.programs[0].version())}
 	if err := path.AppendIndex(r.index, layout.WithAnnotations(annotation)); err != nil {
 		return fmt.Errorf("adding the images to the layout: %w", err)
 	}

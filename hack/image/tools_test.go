@@ -1,0 +1,79 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+)
+
+// Skopeo reads images with the library of podman, CRI-O and buildah, which shares no code with what makes the image.
+func TestOtherToolsTakeTheImage(t *testing.T) {
+	if _, err := exec.LookPath("skopeo"); err != nil {
+		t.Skip("skopeo is not installed")
+	}
+	output := t.TempDir()
+	if err := run(t.Context(), settings{source: newSource(t), output: output, arches: "amd64,arm64"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("Layout", func(t *testing.T) {
+		from := filepath.Join(output, "layout")
+		made := onlyTag(t, from)
+		to := filepath.Join(t.TempDir(), "copy")
+		skopeo(t, "copy", "--all", "--preserve-digests", "oci:"+from+":"+made.Annotations[tagAnnotation], "oci:"+to+":latest")
+		if copied := onlyTag(t, to); copied.Digest != made.Digest {
+			t.Errorf("the copy is %s, want %s", copied.Digest, made.Digest)
+		}
+	})
+	t.Run("Archive", func(t *testing.T) {
+		archive := "docker-archive:" + filepath.Join(output, "slipstream-linux-arm64.tar")
+		var config v1.ConfigFile
+		if err := json.Unmarshal(skopeo(t, "inspect", "--config", archive), &config); err != nil {
+			t.Fatal(err)
+		}
+		if config.Architecture != "arm64" || config.Config.User != user || !slices.Equal(config.Config.Entrypoint, []string{"/" + programPath}) {
+			t.Errorf("it reads %+v", config)
+		}
+		// Everything in it is read, and compared with its digests.
+		skopeo(t, "copy", archive, "dir:"+t.TempDir())
+	})
+}
+
+// skopeo runs a command on files of the test, which no policy of the machine is about, and returns what it prints.
+func skopeo(t *testing.T, arguments ...string) []byte {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "skopeo", append([]string{"--insecure-policy"}, arguments...)...)
+	var complaint strings.Builder
+	command.Stderr = &complaint
+	printed, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", command, err, &complaint)
+	}
+	return printed
+}
+
+// onlyTag is the entry of a layout that has a tag, of which there is one.
+func onlyTag(t *testing.T, folder string) v1.Descriptor {
+	t.Helper()
+	index, err := layout.ImageIndexFromPath(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tagged := slices.DeleteFunc(manifest.Manifests, func(d v1.Descriptor) bool { return d.Annotations[tagAnnotation] == "" })
+	if len(tagged) != 1 {
+		t.Fatalf("%d entries have a tag, want one: %+v", len(tagged), manifest)
+	}
+	return tagged[0]
+}
