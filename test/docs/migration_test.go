@@ -5,9 +5,11 @@ package docs
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -79,24 +81,50 @@ func (r *reverser) sameVersion(t *testing.T) {
 	r.kubectl(t, "wait", "--for=delete", "apiservice/"+devcluster.APIServiceName, "--timeout=60s")
 }
 
-// wantRefusal wants both ways by which people install and look after Slipstream to say what is in the way.
+// wantRefusal wants both ways by which people install and look after Slipstream to say what is in the way, in the words of the
+// page, and nothing to be made.
 func (r *reverser) wantRefusal(t *testing.T) {
 	t.Helper()
-	helm, err := programs.Helm.Build(t.Context(), moduleRoot(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := r.cluster.Env(devcluster.EnvKubeconfig)
-	for says, arguments := range map[string][]string{
-		migrationPage: {helm, "install", "slipstream", filepath.Join(moduleRoot(t), "charts/slipstream"), "--dry-run=server",
-			"--namespace=" + devcluster.ServerNamespace, "--kubeconfig=" + kubeconfig},
-		"served by CustomResourceDefinitions": {r.program, "check", "--namespace=" + devcluster.ServerNamespace, "--kubeconfig=" + kubeconfig},
-	} {
-		out, err := exec.CommandContext(t.Context(), arguments[0], arguments[1:]...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), says) {
-			t.Errorf("%v does not fail with %q: %v\n%s", arguments, says, err, out)
+	root := moduleRoot(t)
+	says := refusal.FindString(readFile(t, filepath.Join(root, migrationPage)))
+	for _, tool := range []programs.Tool{programs.Helm, programs.Helm3} {
+		helm, err := tool.Build(t.Context(), root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, how := range [][]string{{"install"}, {"upgrade", "--install"}} {
+			arguments := append(how, "slipstream", filepath.Join(root, "charts/slipstream"), "-n", "refused", "--create-namespace")
+			out, code := r.outcome(t, helm, arguments...)
+			if code == 0 || !strings.HasSuffix(strings.TrimSpace(out), says) {
+				t.Errorf("%v ends with %d, and not with %q:\n%s", arguments, code, says, out)
+			}
 		}
 	}
+	if releases := r.kubectl(t, "get", "secrets", "-A", "-l", "owner=helm", "-o", "name"); releases != "" {
+		t.Errorf("helm has made the releases %q", releases)
+	}
+	if _, err := r.admin.Run(t.Context(), "get", "namespace", "refused"); err == nil {
+		t.Error("helm has made the namespace")
+	}
+	out, code := r.outcome(t, r.program, "check", "--namespace="+devcluster.ServerNamespace, "--timeout=0s")
+	if code != 1 || !strings.Contains(out, "served by CustomResourceDefinitions") {
+		t.Errorf("slipstream check ends with %d, want 1:\n%s", code, out)
+	}
+}
+
+// refusal is what the page says that helm says.
+var refusal = regexp.MustCompile(`(?m)^the API configbutler\.ai/v1alpha1 is served by .*$`)
+
+// outcome runs a program that uses the cluster, and returns what it prints and its exit code.
+func (r *reverser) outcome(t *testing.T, program string, arguments ...string) (string, int) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, append(arguments, "--kubeconfig="+r.cluster.Env(devcluster.EnvKubeconfig))...)
+	out, err := command.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), command.ProcessState.ExitCode()
 }
 
 // Another version has an APIService of its own. Discovery prefers the newer one, also when a namespace is emptied.
