@@ -147,6 +147,7 @@ build_environment() {
 # start_pipeline has the receiver told of what there is, and of what will be.
 start_pipeline() {
   say "Applying a pipeline, whose receiver prints what it is told: artifacts/demo/pipeline.yaml"
+  echo "      The warning is about a kind that is installed at the end of the demo."
   sed "s|\${RECEIVER_URL}|${RECEIVER_URL}|" artifacts/demo/pipeline.yaml | kubectl apply -f -
   until_told + 'apps/v1 Deployment shop-staging/web'
   kubectl wait --for=condition=Ready --timeout="${limit}s" syncpipeline/index
@@ -154,6 +155,7 @@ start_pipeline() {
 
 change_production() {
   say "Changing production, as two people who may edit the namespace"
+  echo "      Commits wait for the name of who made a change: at first for two seconds, less once it is known how soon names come."
   told jane set image -n shop deployment/web web=registry.example.com/shop/web:1.9
   until_in_git apps/v1/deployments/shop/web.yaml 'web:1.9'
   until_environment '{.status.changedWorkloadCount}=1'
@@ -272,7 +274,7 @@ until_true() {
   local what=$1 began
   shift
   began=$(now)
-  local end=$((SECONDS + limit)) told=$((SECONDS + 2))
+  local end=$((SECONDS + limit)) told=$((SECONDS + 5))
   until "$@" > /dev/null; do
     ((SECONDS < end)) || fail "waited ${limit}s for ${what}; kubectl get slipstream -A says why, and so does ${SERVER_LOG}"
     if ((SECONDS >= told)); then
@@ -292,7 +294,7 @@ seconds_since() { awk -v began="$1" -v ended="$(now)" 'BEGIN { printf "%.1f", en
 show() {
   say "The commits, oldest first: git log --stat"
   mirror_git --no-pager log --reverse --date=format:%H:%M:%S --format='%h  %cd  %an  %s' --stat=100 main | grep -v '^$'
-  say "What jane changed: git show. kube-apiserver has told that it was her; the trailer Attribution says how"
+  say "What jane changed: git show. kube-apiserver has told that it was her; the trailer Attribution says by which of its webhooks"
   mirror_git --no-pager show "$(mirror_git log -1 --format=%h --grep='UPDATE.*deployments shop/web' main)"
   say "How far it is: kubectl get gds -n shop"
   kubectl get gds -n shop
@@ -324,6 +326,8 @@ or, in any other shell and folder:
   kubectl explain environment.spec
   kubectl slipstream sync-pipeline index --full
   git clone ${GIT_URL}/shop.git
+
+  docs/tour.md                         # goes on from here, in five minutes
 
 The server's log: ${SERVER_LOG}
 Stop it with: make demo-down

@@ -15,7 +15,7 @@ import (
 )
 
 // The demo does what it tells, can be run again, and can be walked through as the README
-// says; when it is ended nothing is left.
+// and the page of the tour say; when it is ended nothing is left.
 func TestDemoAndTour(t *testing.T) {
 	build(t)
 	r := newReader(t, strings.NewReplacer())
@@ -39,8 +39,9 @@ func TestDemoAndTour(t *testing.T) {
 		t.Errorf("started again, it made commits:\n%s", strings.Join(again, "\n"))
 	}
 
-	tour, _ := splitAt(t, moduleRoot(t), "README.md", installHeading)
-	r.follow(t, tour)
+	trying, _ := splitAt(t, moduleRoot(t), "README.md", installHeading)
+	r.follow(t, trying)
+	r.follow(t, shellBlocks(t, moduleRoot(t), tourPage))
 
 	r.wantMetrics(t)
 	address := r.serverAddress(t)

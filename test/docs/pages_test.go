@@ -16,9 +16,10 @@ import (
 )
 
 const (
+	tourPage    = "docs/tour.md"
 	installPage = "docs/install.md"
 	upgradePage = "docs/upgrading.md"
-	// installHeading begins the part of the README that is about the same; all before it is a tour of the demo.
+	// installHeading begins the part of the README that is about the same; all before it is about the demo.
 	installHeading = "## Install it into a cluster"
 )
 
@@ -48,7 +49,7 @@ func runnable() []string {
 
 // runByThemselves are the pages that are run on a cluster of their own, each by its test.
 func runByThemselves() []string {
-	return []string{"README.md", "docs/development.md", installPage, upgradePage, migrationPage}
+	return []string{"README.md", tourPage, "docs/development.md", installPage, upgradePage, migrationPage}
 }
 
 // Whoever develops starts a cluster, and ends it.
