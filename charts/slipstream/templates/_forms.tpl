@@ -1,0 +1,30 @@
+{{/*
+What is wrong with the form of one value, a sentence a line, where values.schema.json could only show a pattern. Templates that use
+these values are rendered in vain then.
+*/}}
+{{- define "slipstream.forms" -}}
+{{- if regexMatch ":[^/]*$" .Values.image.repository }}
+image.repository: {{ .Values.image.repository | quote }} has a tag at its end; want that in image.tag
+{{- end }}
+{{- range .Values.storage.etcd.servers }}
+{{- if not (regexMatch "^https?://[^,/ ]+:[0-9]+$" .) }}
+storage.etcd.servers: {{ . | quote }} is not the URL of a server; want https://HOST:PORT, such as https://etcd-0.etcd:2379
+{{- end }}
+{{- end }}
+{{- $quantities := dict "storage.persistence.size" .Values.storage.persistence.size }}
+{{- range $kind, $each := .Values.resources }}
+{{- range $resource, $quantity := $each }}
+{{- $_ := set $quantities (printf "resources.%s.%s" $kind $resource) $quantity }}
+{{- end }}
+{{- end }}
+{{- range $name, $quantity := $quantities }}
+{{- if and (kindIs "string" $quantity) (not (regexMatch "^[0-9]+(\\.[0-9]+)?([KMGTPE]i|[kMGTPE]|m|[eE][0-9]+)?$" $quantity)) }}
+{{ $name }}: {{ $quantity | quote }} is not a quantity; want a number, and a unit as in 10Gi, 256Mi or 100m
+{{- end }}
+{{- end }}
+{{- with .Values.metrics.serviceMonitor.interval }}
+{{- if not (regexMatch "^([0-9]+(ms|s|m|h|d|w|y))+$" (toString .)) }}
+metrics.serviceMonitor.interval: {{ . | quote }} is not a duration; want a number and a unit, such as 30s
+{{- end }}
+{{- end }}
+{{- end }}

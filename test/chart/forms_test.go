@@ -1,0 +1,46 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Values of the wrong form are refused with a form that is right.
+func TestFormsOfValues(t *testing.T) {
+	said := refused(t, `
+image: {repository: "registry.example.com/slipstream:v1"}
+storage: {backend: etcd3, persistence: {size: 10GB}, etcd: {servers: ["etcd-0:2379", "https://etcd-1:2379"]}}
+resources: {requests: {cpu: 1 core}, limits: {memory: 64kI}}
+metrics: {serviceMonitor: {interval: 30}}
+`)
+	for _, sentence := range []string{
+		`image.repository: "registry.example.com/slipstream:v1" has a tag at its end; want that in image.tag`,
+		`storage.etcd.servers: "etcd-0:2379" is not the URL of a server; want https://HOST:PORT`,
+		`storage.persistence.size: "10GB" is not a quantity; want a number, and a unit as in 10Gi`,
+		`resources.requests.cpu: "1 core" is not a quantity`,
+		`resources.limits.memory: "64kI" is not a quantity`,
+		`metrics.serviceMonitor.interval: "30" is not a duration; want a number and a unit, such as 30s`,
+	} {
+		// Both versions say it.
+		if strings.Count(said, sentence) != 2 {
+			t.Errorf("%q is not in\n%s", sentence, said)
+		}
+	}
+	if strings.Contains(said, "etcd-1") {
+		t.Errorf("what is right is refused:\n%s", said)
+	}
+}
+
+func TestFormsThatAreTaken(t *testing.T) {
+	for _, values := range []string{
+		`{image: {repository: "registry.example.com:5000/team/slipstream"}}`,
+		`{storage: {backend: etcd3, etcd: {servers: ["http://[::1]:2379", "https://etcd.example.com:2379"]}}}`,
+		`{storage: {persistence: {size: 1.5Ti}}, resources: {requests: {cpu: 0.5, memory: 262144Ki}, limits: {cpu: 1500m, memory: 1e9}}}`,
+		`{metrics: {serviceMonitor: {enabled: true, interval: 1m30s}}, resources: {limits: null}}`,
+	} {
+		render(t, values)
+	}
+}
