@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -47,8 +48,7 @@ const (
 // employed has a pipeline start Jobs.
 func (s *stage) employed(t *testing.T) {
 	c := s.newScene(t, "employed")
-	s.Run(t, "create", "serviceaccount", "loader", "-n", c.name)
-	s.Apply(t, people.In(c.name, people.Jobs, people.Server)+people.In(c.name, "admin", s.eve.Name))
+	c.employs(t)
 	c.define(t, widgets)
 	lines := func(containers string) []string {
 		// Jobs that make Jobs would never end.
@@ -65,9 +65,7 @@ func (s *stage) employed(t *testing.T) {
 	created := c.create(t, "first", "tier=front")
 	job := c.job(t, 1)
 	c.equipped(t, &job)
-	c.carries(t, &job, fmt.Sprintf(`"upserts":[{"apiVersion":"employed.example.com/v1","kind":"Widget","namespace":"employed","name":"first",`+
-		`"uid":%q,"labels":{"tier":"front"},"annotations":{},"createdAt":%q,"updatedAt":%q}],"deletes":[]}`,
-		created.GetUID(), timestamp(created.GetCreationTimestamp()), timestamp(updated(created))))
+	c.carries(t, &job, c.upserted(created, `{"tier":"front"}`))
 	c.remove(t, "first")
 	c.waits(t, 1)
 	if jobs := c.jobs(t); len(jobs) != 1 {
@@ -95,6 +93,20 @@ func (s *stage) employed(t *testing.T) {
 		}
 		return errors.Join(err, errors.New("it is there"))
 	})
+}
+
+// employs has an account for Jobs be in the namespace of the scene, and the server and eve be allowed to start some.
+func (c *scene) employs(t *testing.T) {
+	t.Helper()
+	c.Run(t, "create", "serviceaccount", "loader", "-n", c.name)
+	c.Apply(t, people.In(c.name, people.Jobs, people.Server)+people.In(c.name, "admin", c.eve.Name))
+}
+
+// upserted is how a batch ends that tells of a new widget and of nothing else.
+func (c *scene) upserted(created *unstructured.Unstructured, labels string) string {
+	return fmt.Sprintf(`"upserts":[{"apiVersion":"%s/v1","kind":"Widget","namespace":%q,"name":%q,`+
+		`"uid":%q,"labels":%s,"annotations":{},"createdAt":%q,"updatedAt":%q}],"deletes":[]}`, c.group, c.name, created.GetName(),
+		created.GetUID(), labels, timestamp(created.GetCreationTimestamp()), timestamp(updated(created)))
 }
 
 // jobs are those in the namespace of the scene, the oldest batch first.

@@ -3,7 +3,11 @@
 
 package pipelines
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/configbutler/slipstream/test/people"
+)
 
 // play is a scene.
 type play struct {
@@ -14,7 +18,7 @@ type play struct {
 // TestPipelines plays scenes on one stage: first those that can be played at the same time, then those that end the server, need all
 // of it, or change what all pipelines share.
 func TestPipelines(t *testing.T) {
-	s := newStage(t)
+	s := newStage(t, people.Pipelines)
 	resync := s.beginResync(t) // Its time comes while others play.
 	t.Run("side by side", func(t *testing.T) {
 		for _, p := range []play{
@@ -58,4 +62,9 @@ func TestPipelines(t *testing.T) {
 	} {
 		t.Run(p.name, func(t *testing.T) { p.scene(s, t) })
 	}
+}
+
+// TestNarrowed has a server that may read the types that its only pipeline tells of, and no others.
+func TestNarrowed(t *testing.T) {
+	newStage(t).narrowed(t)
 }

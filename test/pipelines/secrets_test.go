@@ -224,7 +224,7 @@ func (s *stage) entitled(t *testing.T) {
 		contains(t, err.Error(), append(test.sentences, "(Forbidden)")...)
 	}
 
-	s.Apply(t, people.Everywhere("widget-readers", s.mallory.Name)+fmt.Sprintf(widgetReaders, c.group))
+	s.Apply(t, people.Everywhere("widget-readers", s.mallory.Name)+fmt.Sprintf(widgetReaders, c.group, "list"))
 	_, err := c.apply(t.Context(), s.mallory, noDefinitions, sinks(secretRef))
 	if err == nil {
 		t.Fatal("mallory may have anybody's Secret sent")
@@ -247,10 +247,10 @@ func (s *stage) entitled(t *testing.T) {
 	}
 }
 
-// widgetReaders may list what one scene tells of.
+// widgetReaders may do something with what one scene tells of.
 const widgetReaders = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: widget-readers}
-rules: [{apiGroups: [%s], resources: [widgets], verbs: [list]}]
+rules: [{apiGroups: [%s], resources: [widgets], verbs: [%s]}]
 `

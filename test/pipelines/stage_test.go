@@ -33,10 +33,11 @@ type stage struct {
 	admin *people.Person
 }
 
-func newStage(t *testing.T) *stage {
+// newStage starts a cluster whose server has some of its roles in the whole cluster.
+func newStage(t *testing.T, parts ...string) *stage {
 	t.Helper()
 	s := &stage{}
-	s.Stage, _ = mirrortest.NewWiredStage(t, devcluster.Options{AuditLog: true, Parts: []string{people.Pipelines}})
+	s.Stage, _ = mirrortest.NewWiredStage(t, devcluster.Options{AuditLog: true, Parts: append([]string{}, parts...)})
 	s.Apply(t, readers+people.Everywhere("readers", "eve")+people.Everywhere("slipstream-admin", "eve")+people.Everywhere("slipstream-admin", "mallory"))
 	s.eve, s.mallory = s.person(t, "eve"), s.person(t, "mallory")
 	s.admin = people.Admin(t, s.Cluster)
