@@ -34,7 +34,8 @@ const (
 	// everythingChanged is what an environment says when all of it is another in production.
 	everythingChanged = "7 workloads, 1 ConfigMap, 1 Secret, 1 Service, 1 ServiceAccount changed"
 	// claim is a volume that dave has in his environment, since copies bring none.
-	claim = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"
+	claim = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, " +
+		"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"
 )
 
 // production is what testdata/kinds.yaml has, as it is in a version, with a label or without.

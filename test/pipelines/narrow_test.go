@@ -38,7 +38,8 @@ func (s *stage) narrowed(t *testing.T) {
 	})
 	c.ends(t, &job, corev1.PodFailed)
 	c.sinkBecomes(t, "worker", "says which Job has ended too early", func(sink *v1alpha1.PipelineSinkStatus) error {
-		if sink.Rejected != 1 || sink.LastError == nil || !strings.Contains(sink.LastError.Message, job.Name+" has ended before it got its batch") {
+		if sink.Rejected != 1 || sink.LastError == nil ||
+			!strings.Contains(sink.LastError.Message, job.Name+" has ended before it got its batch") {
 			return fmt.Errorf("%d are rejected: %+v", sink.Rejected, sink.LastError)
 		}
 		return nil
