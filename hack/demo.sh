@@ -327,8 +327,7 @@ or, in any other shell and folder:
   kubectl slipstream sync-pipeline index --full
   git clone ${GIT_URL}/shop.git
 
-  docs/tour.md                         # goes on from here, in five minutes
-
+docs/tour.md goes on from here, in five minutes.
 The server's log: ${SERVER_LOG}
 Stop it with: make demo-down
 TEXT
