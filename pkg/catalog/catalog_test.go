@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 )
 
 // begunStage is a stage whose catalog shop has its first revision.
@@ -267,7 +268,7 @@ func TestCatalogsThatAreSupersededAreForgotten(t *testing.T) {
 		}
 		return nil
 	})
-	before := metered(t)
+	before := metrictest.Values(t)
 	s.put("api", "shop/api:2")
 	s.put("worker", "shop/worker:2")
 	s.reaches("work", 2)

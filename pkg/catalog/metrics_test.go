@@ -6,45 +6,21 @@ package catalog
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 )
-
-// metered are the values of the metrics of catalogs, by their names and labels; of a histogram, how often it was observed.
-func metered(t *testing.T) map[string]float64 {
-	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := map[string]float64{}
-	for _, family := range families {
-		name, ours := strings.CutPrefix(family.GetName(), "slipstream_")
-		for _, metric := range family.GetMetric() {
-			key := name
-			for _, label := range metric.GetLabel() {
-				key += " " + label.GetValue()
-			}
-			if ours {
-				values[key] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
-			}
-		}
-	}
-	return values
-}
 
 // grew expects by how much counters have grown.
 func grew(t *testing.T, before map[string]float64, want map[string]float64) {
 	t.Helper()
-	after := metered(t)
+	after := metrictest.Values(t)
 	for name, by := range want {
 		if got := after[name] - before[name]; got != by {
 			t.Errorf("%s grew by %v, want %v", name, got, by)
@@ -56,7 +32,7 @@ func grew(t *testing.T, before map[string]float64, want map[string]float64) {
 func (s *stage) shows(t *testing.T, want map[string]float64) {
 	t.Helper()
 	s.eventually("the gauges are right", func() error {
-		now := metered(t)
+		now := metrictest.Values(t)
 		for name, value := range want {
 			if got, there := now[name]; got != value || !there {
 				return fmt.Errorf("%s is %v, want %v", name, got, value)
@@ -68,7 +44,7 @@ func (s *stage) shows(t *testing.T, want map[string]float64) {
 
 func TestEventsAndRecordsAreCounted(t *testing.T) {
 	s := begunStage(t)
-	before := metered(t)
+	before := metrictest.Values(t)
 	s.put("api", "shop/api:2")
 	s.put("api", "shop/api:3")
 	s.put("worker", "shop/worker:2")
@@ -90,7 +66,7 @@ func TestEventsAndRecordsAreCounted(t *testing.T) {
 }
 
 func TestFailuresAreCounted(t *testing.T) {
-	before := metered(t)
+	before := metrictest.Values(t)
 	s := failing(t)
 	s.awaits(v1alpha1.SyncStateManualIntervention)
 	s.shows(t, map[string]float64{"catalog_records_awaiting": 1, "catalogs False": 1, "catalogs True": 0})
@@ -123,7 +99,7 @@ func TestToBeginAgainIsNoFailure(t *testing.T) {
 				}
 				return false, nil, nil
 			})
-			before := metered(t)
+			before := metrictest.Values(t)
 			s.start(0)
 			s.reaches("shop", 1)
 			s.reaches("work", 1)

@@ -13,6 +13,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 )
 
 // crowd is a stage with a catalog of so many workloads, and room for changes of ten.
@@ -107,7 +109,7 @@ func TestCatalogsAreToldThatTheirChangesAreNotKept(t *testing.T) {
 	s.reaches("shop", 1)
 	s.watching()
 	s.windowPasses()
-	before := metered(t)["catalog_failures_total Transient"]
+	before := metrictest.Values(t)["catalog_failures_total Transient"]
 	store.full.Store(true)
 	s.crowdChanges(3, 2)
 	s.arrived(3)
@@ -120,7 +122,7 @@ func TestCatalogsAreToldThatTheirChangesAreNotKept(t *testing.T) {
 		}
 		return nil
 	})
-	if turns := metered(t)["catalog_failures_total Transient"] - before; turns == 0 || turns > 20 {
+	if turns := metrictest.Values(t)["catalog_failures_total Transient"] - before; turns == 0 || turns > 20 {
 		t.Errorf("the namespace was looked at %v times while its changes could not be kept", turns)
 	}
 }

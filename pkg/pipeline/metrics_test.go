@@ -8,42 +8,18 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/component-base/metrics/legacyregistry"
-
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
 )
 
-// metered are the values of the metrics of pipelines, by their names and labels; of a histogram, how often it was observed.
-func metered(t *testing.T) map[string]float64 {
-	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := map[string]float64{}
-	for _, family := range families {
-		name, ours := strings.CutPrefix(family.GetName(), "slipstream_pipeline_")
-		for _, metric := range family.GetMetric() {
-			key := name
-			for _, label := range metric.GetLabel() {
-				key += " " + label.GetValue()
-			}
-			if ours {
-				values[key] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
-			}
-		}
-	}
-	return values
-}
-
-// shows waits until metrics have values.
+// shows waits until metrics of pipelines have values.
 func (s *stage) shows(t *testing.T, want map[string]float64) {
 	t.Helper()
 	s.eventually("the metrics are right", func() error {
-		now := metered(t)
+		now := metrictest.Values(t)
 		for name, value := range want {
-			if got, ok := now[name]; !ok || got != value {
+			if got, ok := now["pipeline_"+name]; !ok || got != value {
 				return fmt.Errorf("%s is %v, want %v", name, got, value)
 			}
 		}
@@ -65,12 +41,12 @@ func TestMetrics(t *testing.T) {
 		"deliveries_total metered delivered search": 0, "deliveries_total metered rejected search": 0, "rejected_objects metered search": 0,
 	})
 	s.eventually("failures are counted", func() error {
-		now := metered(t)
+		now := metrictest.Values(t)
 		for _, name := range []string{
 			"deliveries_total metered retry search", "retries_total metered search", "sink_failures metered search",
 			"oldest_pending_seconds metered search", "delivery_duration_seconds metered search",
 		} {
-			if now[name] == 0 {
+			if now["pipeline_"+name] == 0 {
 				return fmt.Errorf("%s is 0", name)
 			}
 		}
@@ -88,7 +64,7 @@ func TestMetrics(t *testing.T) {
 	s.edit("metered", func(p *v1alpha1.SyncPipeline) { p.Spec.Suspend = true })
 	s.remove("metered")
 	s.eventually("nothing is told of what is gone", func() error {
-		for name := range metered(t) {
+		for name := range metrictest.Values(t) {
 			if strings.Contains(name, " metered") {
 				return fmt.Errorf("there is %s", name)
 			}

@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 	"github.com/configbutler/slipstream/pkg/registry"
 )
 
@@ -218,17 +218,7 @@ func TestDismissalsAreCounted(t *testing.T) {
 // dismissals is what the metric counts.
 func dismissals(t *testing.T) float64 {
 	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == "slipstream_dismissals_total" {
-			return family.Metric[0].GetCounter().GetValue()
-		}
-	}
-	t.Fatal("there is no such metric")
-	return 0
+	return metrictest.Values(t)["dismissals_total"]
 }
 
 // undismissed asks for what was dismissed.

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata/fake"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -315,15 +315,5 @@ func TestCataloguePublishesOnlyWhatDiffers(t *testing.T) {
 
 func discoveryErrors(t *testing.T) float64 {
 	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == "slipstream_discovery_errors_total" {
-			return family.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	t.Fatal("no metric slipstream_discovery_errors_total")
-	return 0
+	return metrictest.Values(t)["discovery_errors_total"]
 }

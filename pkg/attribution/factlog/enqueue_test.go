@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 )
 
@@ -20,7 +21,7 @@ func TestNamespaceWithMostWaitingLosesFirst(t *testing.T) {
 	client.KV = shaky
 	log := newLog(client)
 	stop := start(t, log.Run)
-	before := metric(t, "slipstream_kv_evictions_total")
+	before := metrictest.Values(t)["kv_evictions_total"]
 	quiet := newFacts("quiet", 100)
 	log.Enqueue(quiet...)
 	eventually(t, "an attempt", func() bool { return shaky.tried() > 0 })
@@ -40,8 +41,8 @@ func TestNamespaceWithMostWaitingLosesFirst(t *testing.T) {
 			t.Fatalf("%s is missing", fact.ID)
 		}
 	}
-	if got := metric(t, "slipstream_kv_evictions_total") - before; got != 600 {
-		t.Errorf("%d facts are counted as given up", got)
+	if got := metrictest.Values(t)["kv_evictions_total"] - before; got != 600 {
+		t.Errorf("%v facts are counted as given up", got)
 	}
 }
 

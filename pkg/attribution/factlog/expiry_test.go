@@ -16,6 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/attribution/factlog"
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 )
 
@@ -201,7 +202,7 @@ func TestLastingFactsAreBounded(t *testing.T) {
 	const most = 10_000
 	client := bolttest.NewClient(t)
 	l := lead(t, client)
-	before := metric(t, "slipstream_kv_evictions_total")
+	before := metrictest.Values(t)["kv_evictions_total"]
 	var facts []attribution.Fact
 	for i := range 10 {
 		facts = append(facts, deletionOf("quiet", types.UID(fmt.Sprintf("quiet-%d", i)), l.clock.Now()))
@@ -215,7 +216,7 @@ func TestLastingFactsAreBounded(t *testing.T) {
 	if got := count(t, client, "lasting/quiet"); got != 10 {
 		t.Errorf("%d facts of the quiet namespace are left", got)
 	}
-	if got := metric(t, "slipstream_kv_evictions_total") - before; got != 10 {
-		t.Errorf("%d facts are counted as given up", got)
+	if got := metrictest.Values(t)["kv_evictions_total"] - before; got != 10 {
+		t.Errorf("%v facts are counted as given up", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/workstore"
@@ -144,12 +145,12 @@ func TestFactTooLargeIsLeftOut(t *testing.T) {
 	log := newLog(client)
 	facts := newFacts("a", 3)
 	facts[1].Actor.Groups = []string{strings.Repeat("x", 200<<10)}
-	before := metric(t, "slipstream_kv_evictions_total")
+	before := metrictest.Values(t)["kv_evictions_total"]
 	if err := log.Record(t.Context(), facts); err != nil {
 		t.Fatal(err)
 	}
 	f := follow(t, log)
-	if got := f.count().recovered; got != 2 || metric(t, "slipstream_kv_evictions_total") != before+1 {
+	if got := f.count().recovered; got != 2 || metrictest.Values(t)["kv_evictions_total"] != before+1 {
 		t.Errorf("%d facts are there", got)
 	}
 }
@@ -157,7 +158,7 @@ func TestFactTooLargeIsLeftOut(t *testing.T) {
 func TestRowsThatCannotBeReadAreCounted(t *testing.T) {
 	client := bolttest.NewClient(t)
 	log := newLog(client)
-	before := metric(t, "slipstream_facts_unreadable_total")
+	before := metrictest.Values(t)["facts_unreadable_total"]
 	put := func(key, value string) {
 		if err := table(client).Put(t.Context(), workstore.Row{Key: key, Value: []byte(value)}); err != nil {
 			t.Fatal(err)
@@ -174,8 +175,8 @@ func TestRowsThatCannotBeReadAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "facts after a row that cannot be read", func() bool { return f.count().told == 2 })
-	if got := metric(t, "slipstream_facts_unreadable_total") - before; f.count().recovered != 2 || got != 3 {
-		t.Errorf("%+v, and %d rows could not be read", f.count(), got)
+	if got := metrictest.Values(t)["facts_unreadable_total"] - before; f.count().recovered != 2 || got != 3 {
+		t.Errorf("%+v, and %v rows could not be read", f.count(), got)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/storage/etcd3/testserver"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -183,22 +182,6 @@ func count(t testing.TB, client *clientv3.Client, prefix string) int {
 		t.Fatal(err)
 	}
 	return int(n)
-}
-
-// metric is the value of a counter of this process.
-func metric(t testing.TB, name string) int {
-	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() == name {
-			return int(family.GetMetric()[0].GetCounter().GetValue())
-		}
-	}
-	t.Fatalf("there is no metric %s", name)
-	return 0
 }
 
 // shakyKV is a store that fails while it is told to.

@@ -20,10 +20,10 @@ import (
 	"k8s.io/apiserver/pkg/util/flowcontrol"
 	fq "k8s.io/apiserver/pkg/util/flowcontrol/fairqueuing"
 	fcrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/attribution/intake"
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 )
 
 const (
@@ -40,26 +40,7 @@ const (
 // metric is the value of a counter with labels.
 func metric(t *testing.T, name string, labels ...string) float64 {
 	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	total := 0.0
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, sample := range family.GetMetric() {
-			var values []string
-			for _, label := range sample.GetLabel() {
-				values = append(values, label.GetValue())
-			}
-			if strings.Join(values, " ") == strings.Join(labels, " ") {
-				total += sample.GetCounter().GetValue()
-			}
-		}
-	}
-	return total
+	return metrictest.Values(t)[strings.Join(append([]string{name}, labels...), " ")]
 }
 
 // checkCounted expects that a counter has become one more since it was before.
@@ -75,7 +56,7 @@ func checkCounted(t *testing.T, before float64, name string, labels ...string) {
 
 func TestAudit(t *testing.T) {
 	s := newStage(t, nil)
-	const refusals, taken = "slipstream_attribution_refusals_total", "slipstream_audit_events_total"
+	const refusals, taken = "attribution_refusals_total", "audit_events_total"
 	auditor := certificate(t, s.audit, "kube-apiserver-audit")
 	proxy := certificate(t, s.proxy, "front-proxy")
 	tests := map[string]struct {
@@ -152,7 +133,7 @@ func TestAudit(t *testing.T) {
 
 func TestAuditIsTriedAgain(t *testing.T) {
 	s := newStage(t, nil)
-	before := metric(t, "slipstream_audit_events_total", "failed")
+	before := metric(t, "audit_events_total", "failed")
 	e := exchange{method: http.MethodPost, path: auditPath, certificate: certificate(t, s.audit, "kube-apiserver-audit"), body: events}
 	s.recorder.fails = true
 	code, header, body := s.send(t, e)
@@ -162,7 +143,7 @@ func TestAuditIsTriedAgain(t *testing.T) {
 	if strings.Contains(body, "full") {
 		t.Errorf("the answer tells of the store: %s", body)
 	}
-	checkCounted(t, before, "slipstream_audit_events_total", "failed")
+	checkCounted(t, before, "audit_events_total", "failed")
 	s.recorder.mu.Lock()
 	s.recorder.fails = false
 	s.recorder.mu.Unlock()
@@ -194,7 +175,7 @@ func TestAuthorityIsRotated(t *testing.T) {
 
 func TestAdmission(t *testing.T) {
 	s := newStage(t, nil)
-	const refusals = "slipstream_attribution_refusals_total"
+	const refusals = "attribution_refusals_total"
 	proxy := certificate(t, s.proxy, "front-proxy")
 	as := func(user string, groups ...string) http.Header {
 		return http.Header{"X-Remote-User": {user}, "X-Remote-Group": groups}
@@ -298,7 +279,7 @@ func checkAllowed(t *testing.T, header http.Header, body string) {
 }
 
 func TestWebhook(t *testing.T) {
-	const refusals = "slipstream_attribution_refusals_total"
+	const refusals = "attribution_refusals_total"
 	refused := func(t *testing.T) func() {
 		before := metric(t, refusals, "webhook", "unauthenticated")
 		return func() { checkCounted(t, before, refusals, "webhook", "unauthenticated") }

@@ -6,28 +6,8 @@ package detect_test
 import (
 	"testing"
 
-	"k8s.io/component-base/metrics/legacyregistry"
+	"github.com/configbutler/slipstream/pkg/metric/metrictest"
 )
-
-// metric is the sum of a metric, and of those of a label's value if one is given.
-func metric(t testing.TB, name string, labels ...string) (sum float64) {
-	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			if len(labels) == 0 || m.GetLabel()[0].GetValue() == labels[0] {
-				sum += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
-			}
-		}
-	}
-	return sum
-}
 
 func TestEventsAreCounted(t *testing.T) {
 	s := begunStage(t)
@@ -35,14 +15,15 @@ func TestEventsAreCounted(t *testing.T) {
 	counts := map[string]float64{}
 	count := func() (changed map[string]float64) {
 		changed = map[string]float64{}
+		now := metrictest.Values(t)
 		for name, value := range map[string]float64{
-			"received": metric(t, "slipstream_dependency_events_received_total"), "mapped": metric(t, "slipstream_dependency_events_mapped_total"),
-			"not copied": metric(t, "slipstream_dependency_events_ignored_total", "not_copied"),
-			"unchanged":  metric(t, "slipstream_dependency_events_ignored_total", "unchanged"),
-			"begun":      metric(t, "slipstream_dependency_records_total", "begun"), "changed": metric(t, "slipstream_dependency_records_total", "changed"),
-			"superseded": metric(t, "slipstream_dependency_records_total", "superseded"),
-			"measured":   metric(t, "slipstream_dependency_record_duration_seconds"),
-			"closed":     metric(t, "slipstream_dependency_intake_batches_closed_total"),
+			"received": now["dependency_events_received_total"], "mapped": now["dependency_events_mapped_total"],
+			"not copied": now["dependency_events_ignored_total not_copied"],
+			"unchanged":  now["dependency_events_ignored_total unchanged"],
+			"begun":      now["dependency_records_total begun"], "changed": now["dependency_records_total changed"],
+			"superseded": now["dependency_records_total superseded"],
+			"measured":   now["dependency_record_duration_seconds"],
+			"closed":     now["dependency_intake_batches_closed_total"],
 		} {
 			changed[name] = value - counts[name]
 			counts[name] = value
