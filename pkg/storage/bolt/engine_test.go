@@ -225,13 +225,13 @@ func TestNewerFormatIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{0, 0, 0, 0, 0, 0, 0, 3})
+		return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{0, 0, 0, 0, 0, 0, 0, 4})
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bolt.Open(t.Context(), path, bolt.Options{}); err == nil || !strings.Contains(err.Error(), "format 3") {
-		t.Errorf("open of format 3: %v", err)
+	if _, err := bolt.Open(t.Context(), path, bolt.Options{}); err == nil || !strings.Contains(err.Error(), "format 4") {
+		t.Errorf("open of format 4: %v", err)
 	}
 }
 

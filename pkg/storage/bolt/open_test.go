@@ -176,6 +176,34 @@ func compactFile(t *testing.T, from, to string) {
 	}
 }
 
+// TestFormats makes a file, and opens one as servers made it that look below one prefix only: they can go on with that,
+// and refuse the new one.
+func TestFormats(t *testing.T) {
+	for _, format := range []byte{3, 2} {
+		path, e, _ := livingStore(t)
+		want := read(t, e, "/", 0)
+		closeEngine(t, e)
+		changeMeta(t, path, func(meta *bbolt.Bucket) error {
+			if made := meta.Get([]byte("format")); made[7] != 3 {
+				t.Errorf("a file is made with format %d", made[7])
+			}
+			return meta.Put([]byte("format"), []byte{0, 0, 0, 0, 0, 0, 0, format})
+		})
+		opened := mustOpenOn(t, path, bolt.Options{})
+		if got := read(t, opened, "/", 0); got != want {
+			t.Errorf("format %d holds %.100s", format, got)
+		}
+		set(t, opened, "/new", "x")
+		closeEngine(t, opened)
+		changeMeta(t, path, func(meta *bbolt.Bucket) error {
+			if got := meta.Get([]byte("format")); got[7] != format {
+				t.Errorf("format %d becomes %d", format, got[7])
+			}
+			return nil
+		})
+	}
+}
+
 // TestOlderFormatIsUpgraded opens a file as the format without a journal had it.
 func TestOlderFormatIsUpgraded(t *testing.T) {
 	path, e, _ := livingStore(t)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// formatVersion is the layout of the file that this code reads and writes.
-const formatVersion = 2
+// formatVersion is the format of files that this code makes.
+const formatVersion = 3
 
 // firstRevision is the revision of an empty store, as in etcd.
 const firstRevision = 1
@@ -36,20 +36,27 @@ var (
 	metaSequence  = []byte("sequence")
 )
 
-// unjournaledFormat is the layout of files that have all in themselves at any time.
-// They lack nothing else of the current one.
-const unjournaledFormat = 1
+// Earlier formats.
+const (
+	// journaledFormat has the same layout. Servers that make such files look for keys below
+	// one prefix, whatever a file holds, and must not take one that is made now for empty.
+	journaledFormat = 2
 
-// initialise creates what a new file needs, brings one of an older format up to
-// the current, and refuses one of a newer.
+	// unjournaledFormat is the layout of files that have all in themselves at any time.
+	// They lack nothing else of the current one.
+	unjournaledFormat = 1
+)
+
+// initialise creates what a new file needs, has one without a journal get one, and
+// refuses one of a newer format.
 func initialise(db *bbolt.DB) error {
 	format, err := readFormat(db)
 	switch {
-	case err != nil || format == formatVersion:
+	case err != nil || format == formatVersion || format == journaledFormat:
 		return err
 	case format == unjournaledFormat:
 		return db.Update(func(tx *bbolt.Tx) error {
-			return tx.Bucket(bucketMeta).Put(metaFormat, putInt64(formatVersion))
+			return tx.Bucket(bucketMeta).Put(metaFormat, putInt64(journaledFormat))
 		})
 	default:
 		return db.Update(createBuckets)

@@ -180,8 +180,8 @@ func TestVerifyDamage(t *testing.T) {
 		"the format is unknown": {
 			put(number(0), b("meta"), b("format")),
 			[]string{
-				`meta "format": the file has format 0 and this version reads formats 1 to 2 only: use the version that wrote it, or a newer one`,
-				`the store does not open: opening store PATH: the file has format 0 and this version reads formats 1 to 2 only: use the version that wrote it, or a newer one`,
+				`meta "format": the file has format 0 and this version reads formats 1 to 3 only: use the version that wrote it, or a newer one`,
+				`the store does not open: opening store PATH: the file has format 0 and this version reads formats 1 to 3 only: use the version that wrote it, or a newer one`,
 			},
 		},
 		"the revision is too short":          {put([]byte{1}, b("meta"), b("revision")), []string{`meta "revision": 1 bytes long, must be 8`}},
