@@ -23,16 +23,21 @@ import (
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
-// defineCertManager makes the cluster know the kinds of cert-manager, so that it takes none of their objects that is wrong.
-func (s *stage) defineCertManager(t *testing.T) {
+// define makes the cluster know kinds of others, by their real definitions, so that it takes none of their objects that is wrong.
+func (s *stage) define(t *testing.T, definitions ...string) {
 	t.Helper()
 	files, err := crds.Definitions(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = slices.DeleteFunc(files, func(file string) bool { return !strings.HasPrefix(filepath.Base(file), "cert-manager.io_") })
+	files = slices.DeleteFunc(files, func(file string) bool {
+		return !slices.Contains(definitions, strings.TrimSuffix(filepath.Base(file), ".yaml"))
+	})
+	if len(files) != len(definitions) {
+		t.Fatalf("the definitions are %v, want those of %v", files, definitions)
+	}
 	s.Run(t, "apply", "--server-side", "-f", strings.Join(files, ","))
-	s.Run(t, "wait", "--for=condition=Established", "crd/certificates.cert-manager.io", "crd/issuers.cert-manager.io", "--timeout=60s")
+	s.Run(t, "wait", "--for=condition=Established", "-f", strings.Join(files, ","), "--timeout=180s")
 }
 
 // testCertificates changes where the server's certificate comes from, on a live release.
@@ -40,7 +45,7 @@ func testCertificates(t *testing.T, s *stage) {
 	defer s.remove(t)
 	const held = holdings("certified")
 	s.Apply(t, restrictedNamespace+"---"+held.namespaces())
-	s.defineCertManager(t)
+	s.define(t, "cert-manager.io_certificates", "cert-manager.io_issuers")
 	s.release(t, held.values()...)
 	s.do(t, "", s.helm, "test", "slipstream", "-n", namespace)
 	m := s.fill(t, held)

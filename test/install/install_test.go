@@ -15,6 +15,7 @@ func TestInstall(t *testing.T) {
 		play func(*testing.T, *stage)
 	}{
 		{"Admitted", testAdmitted},
+		{"Monitored", testMonitored},
 		{"Manifests", testManifests},
 		{"Certificates", testCertificates},
 		{"Upgrade", testUpgrade},
