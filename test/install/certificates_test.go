@@ -40,15 +40,20 @@ func (s *stage) define(t *testing.T, definitions ...string) {
 	s.Run(t, "wait", "--for=condition=Established", "-f", strings.Join(files, ","), "--timeout=180s")
 }
 
-// testCertificates changes where the server's certificate comes from, on a live release.
+// testCertificates changes where the server's certificate comes from, on a live release which kube-apiserver asks directly
+// about changes: both ways to the server have to trust it.
 func testCertificates(t *testing.T, s *stage) {
 	defer s.remove(t)
 	const held = holdings("certified")
 	s.Apply(t, restrictedNamespace+"---"+held.namespaces())
 	s.define(t, "cert-manager.io_certificates", "cert-manager.io_issuers")
-	s.release(t, held.values()...)
+	direct := s.directly(t)
+	s.release(t, held.values(direct.value())...)
 	s.do(t, "", s.helm, "test", "slipstream", "-n", namespace)
 	m := s.fill(t, held)
+	jane := m.person(t, "jane")
+	direct.asks(t)
+	jane.isNamed(t)
 	before := s.settled(t)
 	for _, change := range []struct {
 		to      string
@@ -61,7 +66,7 @@ func testCertificates(t *testing.T, s *stage) {
 	} {
 		requests := s.request(t, m.namespace)
 		wait := change.prepare()
-		s.release(t, held.values(change.value)...)
+		s.release(t, held.values(direct.value(), change.value)...)
 		s.trusted(t)
 		wait()
 		requests.stop(t, "change to "+change.to)
@@ -72,6 +77,8 @@ func testCertificates(t *testing.T, s *stage) {
 		}
 		s.unchanged(t, before)
 		m.goesOn(t)
+		direct.asks(t)
+		jane.isNamed(t)
 		before = s.settled(t)
 	}
 }
@@ -122,10 +129,15 @@ data: {ca.crt: %s, tls.crt: %s, tls.key: %s}
 // trusted fails the test unless the authorities in the APIService vouch for what the server shows.
 func (s *stage) trusted(t *testing.T) {
 	t.Helper()
-	address := s.Run(t, "get", "service/slipstream", "-n", namespace, "-o", "jsonpath={.spec.clusterIP}")
-	if err := vouches(t.Context(), s.caBundle(t), net.JoinHostPort(address, "443")); err != nil {
+	if err := vouches(t.Context(), s.caBundle(t), s.address(t)); err != nil {
 		t.Errorf("the authorities in the APIService: %v", err)
 	}
+}
+
+// address is that of the server's Service.
+func (s *stage) address(t *testing.T) string {
+	t.Helper()
+	return net.JoinHostPort(s.Run(t, "get", "service/slipstream", "-n", namespace, "-o", "jsonpath={.spec.clusterIP}"), "443")
 }
 
 // vouches connects to the server as kube-apiserver does.
