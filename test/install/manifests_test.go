@@ -6,7 +6,15 @@
 package install
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
 // testManifests installs without helm.
@@ -14,17 +22,23 @@ func testManifests(t *testing.T, s *stage) {
 	t.Run("artifacts/install.yaml", func(t *testing.T) {
 		defer s.remove(t)
 		kubectl := s.Administrator.Program
+		before := s.everything(t)
 		s.do(t, "", kubectl, "apply", "--dry-run=client", "-f", "artifacts/install.yaml")
 		s.do(t, "", kubectl, "apply", "-f", "artifacts/install.yaml")
 		s.available(t)
 		s.do(t, "", kubectl, "rollout", "status", "deployment/slipstream", "-n", namespace, "--timeout=180s")
 		s.newMirror(t, "by-kubectl").goesOn(t)
 		// What is applied again changes nothing of what the server keeps itself.
-		before := s.caBundle(t)
+		authority := s.caBundle(t)
 		s.do(t, "", kubectl, "apply", "-f", "artifacts/install.yaml")
-		if now := s.caBundle(t); now != before || now == "" {
-			t.Errorf("kubectl apply made the authority in the APIService %q, it was %q", now, before)
+		if now := s.caBundle(t); now != authority || now == "" {
+			t.Errorf("kubectl apply made the authority in the APIService %q, it was %q", now, authority)
 		}
+
+		s.do(t, "", kubectl, "delete", "-f", "artifacts/install.yaml", "--timeout=180s")
+		s.Run(t, "delete", "namespace", "by-kubectl", "--timeout=120s")
+		s.healthy(t)
+		s.leavesNothing(t, before)
 	})
 	t.Run("helm template", func(t *testing.T) {
 		defer s.remove(t)
@@ -41,4 +55,37 @@ func testManifests(t *testing.T, s *stage) {
 func (s *stage) caBundle(t *testing.T) string {
 	t.Helper()
 	return s.Run(t, "get", apiService, "-o", "jsonpath={.spec.caBundle}")
+}
+
+// everything is the names of all that the cluster has, but for what is there for a while only.
+func (s *stage) everything(t *testing.T) []string {
+	t.Helper()
+	kinds := slices.DeleteFunc(strings.Fields(s.Run(t, "api-resources", "--verbs=list", "--output=name")), func(kind string) bool {
+		return strings.HasPrefix(kind, "events") || kind == "componentstatuses"
+	})
+	const names = `jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name}{"\n"}{end}`
+	all := strings.Split(s.Run(t, "get", strings.Join(kinds, ","), "-A", "-o", names), "\n")
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// leavesNothing waits until the cluster has what it had before: controllers remove some of it.
+func (s *stage) leavesNothing(t *testing.T, before []string) {
+	t.Helper()
+	mirrortest.Eventually(t, "the cluster is as it was", func(context.Context) error {
+		if difference := cmp.Diff(before, s.everything(t)); difference != "" {
+			return fmt.Errorf("it differs (- before, + now):\n%s", difference)
+		}
+		return nil
+	})
+}
+
+// healthy fails the test unless discovery names every API, none of them ours, and namespaces can be deleted.
+func (s *stage) healthy(t *testing.T) {
+	t.Helper()
+	if kinds := s.Run(t, "api-resources", "--output=name"); strings.Contains(kinds, "configbutler.ai") {
+		t.Errorf("discovery names %s", kinds)
+	}
+	s.Run(t, "create", "namespace", "short-lived")
+	s.Run(t, "delete", "namespace", "short-lived", "--timeout=60s")
 }
