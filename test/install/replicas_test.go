@@ -16,7 +16,7 @@ func testReplicas(t *testing.T, s *stage) {
 	defer s.remove(t)
 	s.Apply(t, restrictedNamespace)
 	values := []string{"replicas=2", fmt.Sprintf(`storage={"backend": "etcd3", "etcd": {"servers": ["http://%s"]}}`, etcdAddress)}
-	s.release(t, values...)
+	s.followNotes(t, s.release(t, values...))
 	m := s.newMirror(t, "replicated")
 	m.goesOn(t)
 	before := s.pods(t)

@@ -40,6 +40,8 @@ type stage struct {
 	previous    string
 	outside     *outside
 	helm, helm3 string
+	// program is the one of the image, claims the folder of the volumes of Pods.
+	program, claims string
 }
 
 func newStage(t *testing.T) *stage {
@@ -59,7 +61,9 @@ func newStage(t *testing.T) *stage {
 	})
 	s.Stage = &mirrortest.Stage{Cluster: cluster, Administrator: cluster.Kubectl(cluster.Admin())}
 	s.outside = newOutside(t, cluster)
-	images := map[string]node.Image{repository + ":" + version(t, root): newImage(t, root)}
+	current := newImage(t, root)
+	s.program = filepath.Join(current.Root, current.Entrypoint[0])
+	images := map[string]node.Image{repository + ":" + version(t, root): current}
 	if s.previous = previousVersion(t, root); s.previous != "" {
 		images[repository+":"+previousTag] = newImage(t, s.previous)
 	}
@@ -79,8 +83,10 @@ func tool(t *testing.T, root string, of programs.Tool) string {
 // startNode has Pods of the server's namespace run until the test ends. Their logs are shown if it fails.
 func (s *stage) startNode(t *testing.T, support string, images map[string]node.Image) {
 	t.Helper()
+	folder := t.TempDir()
+	s.claims = filepath.Join(folder, "claims")
 	running, err := node.Start(t.Context(), node.Options{
-		Dir: t.TempDir(), User: s.Admin(), Namespace: namespace, Support: support,
+		Dir: folder, User: s.Admin(), Namespace: namespace, Support: support,
 		Images: images, Outside: s.outside.addresses,
 	})
 	if err != nil {
@@ -134,14 +140,14 @@ func (s *stage) describe(t *testing.T) string {
 }
 
 // release installs or upgrades the release with the chart of the work tree, and waits until its API answers. Each value is
-// as --set-json takes it.
-func (s *stage) release(t *testing.T, values ...string) {
+// as --set-json takes it. What helm says of it is returned.
+func (s *stage) release(t *testing.T, values ...string) string {
 	t.Helper()
-	s.releaseBy(t, s.helm, chart, values...)
+	return s.releaseBy(t, s.helm, chart, values...)
 }
 
 // releaseBy does so with a helm and a chart.
-func (s *stage) releaseBy(t *testing.T, helm, chart string, values ...string) {
+func (s *stage) releaseBy(t *testing.T, helm, chart string, values ...string) string {
 	t.Helper()
 	arguments := []string{"upgrade", "--install", "slipstream", chart, "--namespace", namespace, "--wait", "--timeout", "3m"}
 	notes := s.do(t, "", helm, append(arguments, setting(values)...)...)
@@ -149,6 +155,7 @@ func (s *stage) releaseBy(t *testing.T, helm, chart string, values ...string) {
 		t.Errorf("helm does not say %q, but:\n%s", breakGlass, notes)
 	}
 	s.available(t)
+	return notes
 }
 
 // setting are the flags that set values.
@@ -183,8 +190,8 @@ func (s *stage) remove(t *testing.T) {
 	s.Run(t, "delete", "namespace", namespace, "--ignore-not-found", "--timeout=120s")
 }
 
-// pods are the names of the Pods of the installation.
+// pods are the names of the Pods of the server.
 func (s *stage) pods(t *testing.T) []string {
 	t.Helper()
-	return strings.Fields(s.Run(t, "get", "pods", "-n", namespace, "-o", "name"))
+	return strings.Fields(s.Run(t, "get", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "-o", "name"))
 }

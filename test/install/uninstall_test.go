@@ -8,6 +8,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,9 +19,12 @@ import (
 func testUninstall(t *testing.T, s *stage) {
 	defer s.remove(t)
 	s.Apply(t, restrictedNamespace)
-	s.release(t)
+	notes := s.release(t)
 	m := s.newMirror(t, "uninstalled")
 	m.goesOn(t)
+	s.check(t, s.Admin(), checkedGood, "ok       attribution")
+	s.checkRefuses(t)
+	s.followNotes(t, notes)
 	uid := s.uid(t, m.namespace)
 
 	s.do(t, "", s.helm, "uninstall", "slipstream", "-n", namespace, "--wait")
@@ -28,11 +32,12 @@ func testUninstall(t *testing.T, s *stage) {
 	if left := s.left(t); len(left) > 0 {
 		t.Errorf("left behind in the cluster: %v", left)
 	}
-	if kept := s.Run(t, "get", "all,pvc", "-n", namespace, "-o", "name"); strings.TrimSpace(kept) != "persistentvolumeclaim/slipstream" {
-		t.Errorf("kept in the namespace: %q, want the claim with everything that was stored", kept)
+	kept := strings.Fields(s.Run(t, "get", "all,pvc", "-n", namespace, "-o", "name"))
+	if want := []string{"pod/slipstream-check", "persistentvolumeclaim/slipstream"}; !slices.Equal(kept, want) {
+		t.Errorf("kept in the namespace: %v, want the log of helm test and the claim with everything that was stored, %v", kept, want)
 	}
-	s.Run(t, "create", "namespace", "short-lived")
-	s.Run(t, "delete", "namespace", "short-lived", "--timeout=60s")
+	s.check(t, s.Admin(), checkedBad, "v1alpha1.configbutler.ai is not registered")
+	s.healthy(t)
 
 	s.release(t)
 	if now := s.uid(t, m.namespace); now != uid {
@@ -41,12 +46,22 @@ func testUninstall(t *testing.T, s *stage) {
 	m.goesOn(t)
 	s.breakGlass(t)
 	m.goesOn(t)
+	s.replacesInterrupted(t)
+	s.uninstallInterrupted(t)
 }
 
 // noPods waits until no server runs any more.
 func (s *stage) noPods(t *testing.T) {
 	t.Helper()
-	s.Run(t, "wait", "pods", "-n", namespace, "-l", "app.kubernetes.io/name=slipstream", "--for=delete", "--timeout=120s")
+	s.Run(t, "wait", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "--for=delete", "--timeout=120s")
+}
+
+// stop takes the server away and keeps its API registered.
+func (s *stage) stop(t *testing.T) {
+	t.Helper()
+	s.Run(t, "scale", "deployment/slipstream", "-n", namespace, "--replicas=0")
+	s.noPods(t)
+	s.Run(t, "wait", apiService, "--for=condition=Available=false", "--timeout=120s")
 }
 
 // uid is that of an object of the server.
@@ -72,9 +87,9 @@ func (s *stage) left(t *testing.T) []string {
 // and harms nothing: the next upgrade brings it back.
 func (s *stage) breakGlass(t *testing.T) {
 	t.Helper()
-	s.Run(t, "scale", "deployment/slipstream", "-n", namespace, "--replicas=0")
-	s.noPods(t)
-	s.Run(t, "wait", apiService, "--for=condition=Available=false", "--timeout=120s")
+	s.stop(t)
+	s.check(t, s.Admin(), checkedBad, "no Pod is ready")
+	s.interruptCheck(t)
 	s.Run(t, "create", "namespace", "doomed")
 	s.Run(t, "delete", "namespace", "doomed", "--wait=false")
 	mirrortest.Eventually(t, "the namespace says that it waits for the API", func(ctx context.Context) error {

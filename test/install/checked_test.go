@@ -1,0 +1,116 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/mirrortest"
+)
+
+// Exit codes of slipstream check, as its usage has them.
+const (
+	checkedGood = iota
+	checkedBad
+	checkedNothing
+)
+
+// check has the program check the installation once, as a user. It is to say something and to end with a code.
+func (s *stage) check(t *testing.T, user devcluster.Kubeconfig, code int, says string, arguments ...string) {
+	t.Helper()
+	arguments = append([]string{"check", "--kubeconfig=" + string(user), "--namespace=" + namespace, "--timeout=0s"}, arguments...)
+	out, err := exec.CommandContext(t.Context(), s.program, arguments...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	got := 0
+	if exit != nil {
+		got = exit.ExitCode()
+	}
+	if got != code || !strings.Contains(string(out), says) {
+		t.Errorf("slipstream %s ends with %d, want %d and %q:\n%s", strings.Join(arguments, " "), got, code, says, out)
+	}
+}
+
+// checkRefuses gives the check what it cannot work with. It must not look like an installation that is broken.
+func (s *stage) checkRefuses(t *testing.T) {
+	t.Helper()
+	for says, argument := range map[string]string{
+		"--timeout must not be negative": "--timeout=-1s",
+		"unknown flag: --time":           "--time=1s",
+		`unknown command "fast"`:         "fast",
+		"invalid argument":               "--timeout=soon",
+		"no such file or directory":      "--kubeconfig=/nowhere",
+	} {
+		s.check(t, s.Admin(), checkedNothing, says, argument)
+	}
+}
+
+// checkRoles are what helm test makes beside its Pod, by which an interrupted one is known.
+const checkRoles = "clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts"
+
+// interruptCheck kills a helm test in the midst of it. The server must be away, so that the check waits for it.
+func (s *stage) interruptCheck(t *testing.T) {
+	t.Helper()
+	ctx, kill := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.command(ctx, "", s.helm, "test", "slipstream", "-n", namespace)
+		ended <- err
+	}()
+	mirrortest.Eventually(t, "the check waits for the server", func(ctx context.Context) error {
+		phase, err := s.Administrator.Run(ctx, "get", "pod/slipstream-check", "-n", namespace, "-o", "jsonpath={.status.phase}")
+		if err == nil && phase != "Running" {
+			err = fmt.Errorf("its Pod is %s", phase)
+		}
+		return err
+	})
+	kill()
+	if err := <-ended; err == nil {
+		t.Error("helm test passed without a server")
+	}
+}
+
+// leftByCheck are the objects of helm test but its Pod.
+func (s *stage) leftByCheck(t *testing.T) []string {
+	t.Helper()
+	return strings.Fields(s.Run(t, "get", checkRoles, "-A", "-l", "app.kubernetes.io/component=check", "-o", "name"))
+}
+
+// replacesInterrupted shows that a helm test replaces what one has left that was interrupted.
+func (s *stage) replacesInterrupted(t *testing.T) {
+	t.Helper()
+	if left := s.leftByCheck(t); len(left) != 5 {
+		t.Errorf("a helm test that was interrupted leaves %v, want an account, two roles and their bindings", left)
+	}
+	s.do(t, "", s.helm, "test", "slipstream", "-n", namespace)
+	if left := s.leftByCheck(t); len(left) > 0 {
+		t.Errorf("the next helm test leaves %v", left)
+	}
+}
+
+// uninstallInterrupted shows that helm uninstall leaves it there, and that who follows the page on installing removes it.
+func (s *stage) uninstallInterrupted(t *testing.T) {
+	t.Helper()
+	s.stop(t)
+	s.interruptCheck(t)
+	s.do(t, "", s.helm, "uninstall", "slipstream", "-n", namespace, "--wait")
+	if left := s.left(t); len(left) != 4 {
+		t.Errorf("left behind in the cluster: %v, want the roles of helm test", left)
+	}
+	s.Run(t, "delete", "namespace", namespace, "--timeout=180s")
+	s.Run(t, "delete", "clusterrole,clusterrolebinding", "slipstream-check")
+	if left := s.left(t); len(left) > 0 {
+		t.Errorf("left behind in the cluster: %v", left)
+	}
+}
