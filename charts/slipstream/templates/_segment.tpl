@@ -1,4 +1,4 @@
-{{/* The secret end of the webhook's path: the first line of the Secret, which is in no manifest. */}}
+{{/* The secret end of the webhook's path: the first line of the Secret, which is in no values. */}}
 {{- define "slipstream.segment" -}}
 {{- $name := .Values.attribution.admission.segmentSecret }}
 {{- $secret := lookup "v1" "Secret" .Release.Namespace $name }}
