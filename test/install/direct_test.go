@@ -91,6 +91,9 @@ func (m *mirror) person(t *testing.T, name string) *person {
 	return &person{mirror: m, name: name, kubectl: m.Kubectl(user)}
 }
 
+// authorAndSignal is how git is to print who made a change, and what told so.
+const authorAndSignal = "%an, %(trailers:key=X-ConfigButler-Attribution,valueonly,separator=)"
+
 // isNamed waits until a change has the name of who made it, by kube-apiserver's question. The first ones may not: a question
 // that cannot be asked yet is passed over.
 func (p *person) isNamed(t *testing.T) {
@@ -103,7 +106,7 @@ func (p *person) isNamed(t *testing.T) {
 			if err != nil || !strings.Contains(content, value+"\n") {
 				return errors.Join(fmt.Errorf("%s is not in Git yet", value), err)
 			}
-			by, err = p.gitOutput(ctx, "log", "-1", "--format=%an, %(trailers:key=X-ConfigButler-Attribution,valueonly,separator=)", "main", "--", file)
+			by, err = p.gitOutput(ctx, "log", "-1", "--format="+authorAndSignal, "main", "--", file)
 			if err != nil || strings.TrimSpace(by) == p.name+", admission" {
 				return err
 			}
