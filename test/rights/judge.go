@@ -117,8 +117,31 @@ func printTable(out io.Writer, verdicts []verdict) error {
 		by := cmp.Or(strings.Join(v.programs, " "), v.exception, "nobody")
 		lines.WriteString(strings.Join([]string{v.Role, v.Group, v.Resource, v.Verb, by}, "\t") + "\n")
 	}
+	return align(out, lines.String())
+}
+
+// printDenied writes a line for each request that was denied where some may be, with why they may.
+func printDenied(out io.Writer, records []rights.Record) error {
+	var lines []string
+	for _, record := range records {
+		if record.Denials == "" {
+			continue
+		}
+		for _, request := range record.Denied {
+			lines = append(lines, strings.Join([]string{record.Program, request, record.Denials}, "\t")+"\n")
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	slices.Sort(lines)
+	return align(out, "\nPROGRAM\tDENIED\tWHY IT MAY BE\n"+strings.Join(slices.Compact(lines), ""))
+}
+
+// align writes lines whose cells are separated by tabs.
+func align(out io.Writer, lines string) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if _, err := io.WriteString(table, lines.String()); err != nil {
+	if _, err := io.WriteString(table, lines); err != nil {
 		return err
 	}
 	return table.Flush()

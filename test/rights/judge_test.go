@@ -49,6 +49,14 @@ func TestJudge(t *testing.T) {
 	if got := denied(records); !slices.Equal(got, want) {
 		t.Errorf("denied: %q, want %q", got, want)
 	}
+	var listed strings.Builder
+	if err := printDenied(&listed, records); err != nil {
+		t.Fatal(err)
+	}
+	const line = "second   list pods  rights are taken away\n"
+	if got := listed.String(); !strings.HasSuffix(got, line) || strings.Contains(got, "first") {
+		t.Errorf("listed: %q, want %q", got, line)
+	}
 }
 
 // No exception is made for a right that the chart does not give.

@@ -59,5 +59,8 @@ func run(folder string) (faults []string, err error) {
 	if err := printTable(os.Stdout, verdicts); err != nil {
 		return nil, err
 	}
+	if err := printDenied(os.Stdout, records); err != nil {
+		return nil, err
+	}
 	return append(denied(records), unused(verdicts)...), nil
 }
