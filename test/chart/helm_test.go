@@ -44,8 +44,14 @@ func chartFile(t testing.TB, elements ...string) string {
 	return filepath.Join(append([]string{root(t), "charts", "slipstream"}, elements...)...)
 }
 
-// renderWith has one helm render the chart with values, in YAML. The error is what helm says.
+// renderWith has one helm render the chart with values, in YAML, without what helm test runs. The error is what helm says.
 func renderWith(t testing.TB, tool programs.Tool, values string) (string, error) {
+	t.Helper()
+	return rendering(t, tool, values, "--skip-tests")
+}
+
+// rendering has one helm render the chart with values, in YAML. The error is what helm says.
+func rendering(t testing.TB, tool programs.Tool, values string, flags ...string) (string, error) {
 	t.Helper()
 	building, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -53,8 +59,8 @@ func renderWith(t testing.TB, tool programs.Tool, values string) (string, error)
 	if err != nil {
 		t.Fatalf("building helm: %v", err)
 	}
-	command := exec.CommandContext(t.Context(), helm, "template", "slipstream", chartFile(t), "--namespace="+namespace,
-		"--kube-version="+kubernetes, "--skip-tests", "--values=-")
+	arguments := []string{"template", "slipstream", chartFile(t), "--namespace=" + namespace, "--kube-version=" + kubernetes, "--values=-"}
+	command := exec.CommandContext(t.Context(), helm, slices.Concat(arguments, flags)...)
 	// No repositories, plugins and settings of whoever runs the test.
 	command.Env = []string{"HOME=" + t.TempDir()}
 	command.Stdin = strings.NewReader(values)

@@ -19,11 +19,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// objects renders the chart and reads what comes out. A field that a type of Kubernetes does not have is an error.
+// objects renders the chart and reads what comes out.
 func objects(t testing.TB, values string) []runtime.Object {
 	t.Helper()
+	return decode(t, render(t, values))
+}
+
+// decode reads a manifest. A field that a type of Kubernetes does not have is an error.
+func decode(t testing.TB, manifest string) []runtime.Object {
+	t.Helper()
 	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(render(t, values))))
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
 	var all []runtime.Object
 	for {
 		document, err := documents.Read()
