@@ -242,6 +242,17 @@ type replica struct {
 // newReplica is one that has not looked at anything.
 func (c *cluster) newReplica(t *testing.T, source servingcert.Source) *replica {
 	t.Helper()
+	return newReplica(c.config(t, source))
+}
+
+func newReplica(config servingcert.Config) *replica {
+	keeper := servingcert.New(config)
+	return &replica{keeper: keeper, leader: servingcert.NewLeader(keeper)}
+}
+
+// config is that of a replica whose certificates are of a source, or of an authority of its own.
+func (c *cluster) config(t *testing.T, source servingcert.Source) servingcert.Config {
+	t.Helper()
 	config := &rest.Config{Host: "http://cluster", Transport: c, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 	if source == nil {
 		client, err := kubernetes.NewForConfig(config)
@@ -257,8 +268,7 @@ func (c *cluster) newReplica(t *testing.T, source servingcert.Source) *replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keeper := servingcert.New(servingcert.Config{Source: source, Client: client, Service: service, Clock: c.clock})
-	return &replica{keeper: keeper, leader: servingcert.NewLeader(keeper)}
+	return servingcert.Config{Source: source, Client: client, Service: service, Clock: c.clock}
 }
 
 // start is a replica that serves.

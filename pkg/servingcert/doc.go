@@ -19,6 +19,12 @@
 // versions can serve beside each other. What a bundle has is what API servers trust some moments later: a certificate is
 // shown only after its authority has been in place for as long as [settle].
 //
+// # Rest
+//
+// A look reads what it decides by, and trusts no cache. Once one has found everything as it is to be, the next is made when
+// a watch tells that the APIService or the webhooks have changed, when the files or the age of what is shown ask for it, and
+// after [longestRest] at the latest.
+//
 // # Dying at any step
 //
 // A new authority of the server's own gets into the bundles first, then into the Secret, and then signs. Whoever dies

@@ -64,4 +64,9 @@ func (f Files) read(now time.Time) (*identity, error) {
 
 func (f Files) renewed(_ time.Time, shown *identity) (*identity, error) { return shown, nil }
 
+func (f Files) changed(now time.Time, shown *identity) bool {
+	read, err := f.read(now)
+	return err != nil || !read.equal(shown)
+}
+
 func (f Files) hold() time.Duration { return holdOfFiles }

@@ -6,7 +6,7 @@ package servingcert
 import "time"
 
 const (
-	// interval is how often everything is looked at.
+	// interval is how often everything is looked at while something is under way, and whether there is reason to otherwise.
 	interval = 5 * time.Second
 	// settle is how long after a change of a bundle every API server has surely taken it in. One does within a second.
 	settle = 10 * time.Second

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -29,6 +30,8 @@ type Config struct {
 	Source Source
 	// Client reaches the objects by which the cluster finds the server.
 	Client dynamic.Interface
+	// Watcher tells when they change. Without it they are read every few seconds.
+	Watcher metadata.Interface
 	// Service is that in front of the server.
 	Service types.NamespacedName
 	Clock   clock.WithTicker
@@ -40,6 +43,8 @@ type Keeper struct {
 	name          string
 	registrations *registrations
 	reporter      reporter
+	watches       *watches
+	vigil         vigil
 
 	mutex     sync.Mutex
 	listeners []dynamiccertificates.Listener
@@ -56,9 +61,9 @@ var (
 
 // New returns a Keeper that shows nothing before RunOnce.
 func New(config Config) *Keeper {
-	name := ServerName(config.Service)
+	name, watches := ServerName(config.Service), newWatches(config.Watcher)
 	return &Keeper{
-		config: config, name: name, handover: handover{name: name},
+		config: config, name: name, handover: handover{name: name}, watches: watches, vigil: newVigil(watches, config.Source),
 		registrations: &registrations{
 			client: config.Client, service: config.Service, since: map[sighting]time.Time{}, remarks: map[string]string{},
 		},
@@ -100,7 +105,9 @@ func (k *Keeper) AddListener(listener dynamiccertificates.Listener) {
 func (k *Keeper) RunOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(discretion.WithoutBodies(ctx), lookTimeout)
 	defer cancel()
-	failure := k.look(ctx, k.config.Clock.Now())
+	now := k.config.Clock.Now()
+	k.vigil.begin(now)
+	failure := k.look(ctx, now)
 	k.reporter.report(ctx, "The serving certificate cannot be brought up to date for now, trying again", failure)
 	if shown, _ := k.state(); shown == nil {
 		return fmt.Errorf("no serving certificate: %w", failure)
@@ -110,7 +117,21 @@ func (k *Keeper) RunOnce(ctx context.Context) error {
 
 // Run does what is due until ctx is done.
 func (k *Keeper) Run(ctx context.Context, _ int) {
-	every(ctx, k.config.Clock, func() { _ = k.RunOnce(ctx) }) // what there is to say has been logged
+	if err := k.watches.start(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "The objects by which the cluster finds the server are not watched, but read every few seconds")
+	}
+	defer k.watches.running.Wait()
+	every(ctx, k.config.Clock, func() {
+		if !k.idle(k.config.Clock.Now()) {
+			_ = k.RunOnce(ctx) // what there is to say has been logged
+		}
+	})
+}
+
+// idle tells whether a look would change nothing, as far as that can be told without asking the cluster.
+func (k *Keeper) idle(now time.Time) bool {
+	shown, next := k.state()
+	return shown != nil && shown == next && !k.reporter.failing() && k.vigil.quiet(now) && !k.config.Source.changed(now, shown)
 }
 
 // every calls look again and again until ctx is done.

@@ -18,6 +18,7 @@ import (
 type Leader struct {
 	keeper   *Keeper
 	reporter reporter
+	vigil    vigil
 	// handover is to an authority that the leader has made and that is not in the Secret yet.
 	handover handover
 	// unneeded says since when this leader has seen an authority in a bundle that it does not need.
@@ -26,7 +27,10 @@ type Leader struct {
 
 // NewLeader returns what the replica of a Keeper does while it leads.
 func NewLeader(keeper *Keeper) *Leader {
-	return &Leader{keeper: keeper, handover: handover{name: keeper.name}, unneeded: map[string]time.Time{}}
+	return &Leader{
+		keeper: keeper, handover: handover{name: keeper.name}, unneeded: map[string]time.Time{},
+		vigil: newVigil(keeper.watches, keeper.config.Source),
+	}
 }
 
 // Name is "serving-certificate".
@@ -35,8 +39,17 @@ func (l *Leader) Name() string { return "serving-certificate" }
 // Run does what is due until ctx is done. What fails is tried again.
 func (l *Leader) Run(ctx context.Context) error {
 	term := NewLeader(l.keeper)
-	every(ctx, l.keeper.config.Clock, func() { term.RunOnce(ctx) })
+	every(ctx, l.keeper.config.Clock, func() {
+		if !term.idle(l.keeper.config.Clock.Now()) {
+			term.RunOnce(ctx)
+		}
+	})
 	return nil
+}
+
+// idle tells whether a look would change nothing, as far as that can be told without asking the cluster.
+func (l *Leader) idle(now time.Time) bool {
+	return l.handover.next == nil && !l.reporter.failing() && l.vigil.quiet(now)
 }
 
 // RunOnce does what is due. Trouble is logged and counted.
@@ -44,6 +57,7 @@ func (l *Leader) RunOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(discretion.WithoutBodies(ctx), lookTimeout)
 	defer cancel()
 	now := l.keeper.config.Clock.Now()
+	l.vigil.begin(now)
 	var failure error
 	if own, isOwn := l.keeper.config.Source.(*OwnAuthority); isOwn {
 		failure = l.replace(ctx, own, now)

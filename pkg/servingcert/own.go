@@ -107,6 +107,10 @@ func (o *OwnAuthority) lonely(now time.Time, shown *identity) (*authority, error
 	return o.spare, nil
 }
 
+func (o *OwnAuthority) changed(now time.Time, shown *identity) bool {
+	return !shown.signer.valid(now) || due(shown.leaf(), now)
+}
+
 func (o *OwnAuthority) renewed(now time.Time, shown *identity) (*identity, error) {
 	if !shown.signer.valid(now) || !due(shown.leaf(), now) {
 		return shown, nil

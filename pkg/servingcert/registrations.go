@@ -31,6 +31,18 @@ const (
 	WebhookConfigurationName = "slipstream-attribution"
 )
 
+// registered are the objects.
+var registered = []struct {
+	resource schema.GroupVersionResource
+	name     string
+}{
+	{schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}, APIServiceName},
+	{
+		schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
+		WebhookConfigurationName,
+	},
+}
+
 // registrations are the objects by which the cluster finds the server, with the authorities that it trusts for that.
 type registrations struct {
 	client  dynamic.Interface
@@ -76,15 +88,7 @@ type edit func(held []*x509.Certificate) []*x509.Certificate
 func (r *registrations) change(ctx context.Context, now time.Time, edit edit) ([]trust, error) {
 	var trusts []trust
 	var failure error
-	for _, each := range []struct {
-		resource schema.GroupVersionResource
-		name     string
-	}{
-		{schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}, APIServiceName},
-		{schema.GroupVersionResource{
-			Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations",
-		}, WebhookConfigurationName},
-	} {
+	for _, each := range registered {
 		registration := registration{client: r.client.Resource(each.resource), kind: each.resource.Resource, name: each.name}
 		bundles, err := r.changeOne(ctx, registration, edit)
 		failure = errors.Join(failure, err)

@@ -15,6 +15,9 @@ type reporter struct {
 	last string
 }
 
+// failing tells whether the last report was of a failure.
+func (r *reporter) failing() bool { return r.last != "" }
+
 func (r *reporter) report(ctx context.Context, what string, err error) {
 	if err == nil {
 		if r.last != "" {

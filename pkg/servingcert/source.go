@@ -17,6 +17,8 @@ type Source interface {
 	wanted(ctx context.Context, now time.Time, known ...*identity) (*identity, error)
 	// renewed returns what is shown, or the same for longer if it can be had without asking anybody.
 	renewed(now time.Time, shown *identity) (*identity, error)
+	// changed tells whether something else is to be shown, as far as that is known without asking the cluster.
+	changed(now time.Time, shown *identity) bool
 	// hold is how long an authority stays in bundles that is not needed by the leader any more: after that time no
 	// replica shows a certificate of it.
 	hold() time.Duration

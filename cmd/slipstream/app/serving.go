@@ -17,6 +17,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -97,7 +98,11 @@ func openServing(ctx context.Context, opts *options.Options, config *genericapis
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the authorities of the serving certificate: %w", err)
 	}
-	keeper := servingcert.New(servingcert.Config{Source: source, Client: client, Service: service, Clock: clock.RealClock{}})
+	watcher, err := metadata.NewForConfig(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("making a client that watches whom the cluster trusts: %w", err)
+	}
+	keeper := servingcert.New(servingcert.Config{Source: source, Client: client, Watcher: watcher, Service: service, Clock: clock.RealClock{}})
 	if err := keeper.RunOnce(discretion.WithoutBodies(ctx)); err != nil {
 		return nil, err
 	}
