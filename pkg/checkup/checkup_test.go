@@ -133,6 +133,29 @@ func TestAnswers(t *testing.T) {
 			},
 			want: []string{"FAILED   attribution: kube-apiserver does not trust the server that the webhook names"},
 		},
+		{
+			name: "a webhook of an installation elsewhere",
+			spoil: func(c *cluster) {
+				c.set(webhooks, "", "slipstream-attribution", []any{map[string]any{"clientConfig": map[string]any{
+					"service": map[string]any{"namespace": "before", "name": "slipstream"}, "caBundle": "AAAA",
+				}}}, "webhooks")
+			},
+			want: []string{"FAILED   attribution: kube-apiserver tells the Service before/slipstream of changes, not the server in slipstream-system"},
+		},
+		{
+			name:  "a webhook that asks nobody",
+			spoil: func(c *cluster) { c.set(webhooks, "", "slipstream-attribution", []any{}, "webhooks") },
+			want:  []string{"FAILED   attribution: kube-apiserver tells nobody of changes: slipstream-attribution has no webhooks"},
+		},
+		{
+			name: "a webhook at an address",
+			spoil: func(c *cluster) {
+				c.set(webhooks, "", "slipstream-attribution", []any{map[string]any{"clientConfig": map[string]any{
+					"url": "https://slipstream.example.org/process-validating-webhook/secret",
+				}}}, "webhooks")
+			},
+			want: []string{"ok       attribution: kube-apiserver tells of changes by the webhook"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCluster(t)

@@ -149,15 +149,31 @@ func (c *Checkup) askAttribution(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("reading the webhook: %w", err)
 	}
 	hooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+	if len(hooks) == 0 {
+		return "", failure{fmt.Errorf("kube-apiserver tells nobody of changes: %s has no webhooks", webhookName), reinstall}
+	}
 	for _, each := range hooks {
 		hook, _ := each.(map[string]any)
-		namespace, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "namespace")
-		bundle, _, _ := unstructured.NestedString(hook, "clientConfig", "caBundle")
-		if namespace == c.Namespace && bundle == "" {
-			return "", failure{errors.New("kube-apiserver does not trust the server that the webhook names: it has no caBundle"), c.serverWrites()}
+		if err := c.heard(hook); err != nil {
+			return "", err
 		}
 	}
 	return "kube-apiserver tells of changes by the webhook " + webhookName, nil
+}
+
+// heard returns an error if what a webhook tells cannot come to this server, by its Service or by the aggregator.
+func (c *Checkup) heard(hook map[string]any) error {
+	namespace, behindService, _ := unstructured.NestedString(hook, "clientConfig", "service", "namespace")
+	name, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "name")
+	bundle, _, _ := unstructured.NestedString(hook, "clientConfig", "caBundle")
+	switch {
+	case !behindService || namespace == metav1.NamespaceDefault && name == "kubernetes":
+	case namespace != c.Namespace:
+		return failure{fmt.Errorf("kube-apiserver tells the Service %s/%s of changes, not the server in %s", namespace, name, c.Namespace), reinstall}
+	case bundle == "":
+		return failure{errors.New("kube-apiserver does not trust the server that the webhook names: it has no caBundle"), c.serverWrites()}
+	}
+	return nil
 }
 
 func (c *Checkup) apiService(ctx context.Context) (*unstructured.Unstructured, error) {
