@@ -33,6 +33,11 @@ func TestRefusals(t *testing.T) {
 			"tls.certManager.issuerRef needs tls.mode: cert-manager",
 			"attribution.admission.mode: direct needs attribution.admission.segmentSecret",
 		},
+		`{storage: {backend: etcd3, migrate: {from: etcd3}}}`: {
+			"storage.migrate.from: etcd3 needs another storage.backend",
+			"storage.migrate.from: etcd3 needs storage.etcd.servers, where everything is",
+		},
+		`{storage: {migrate: {replaceTarget: true}}}`: {"storage.migrate.replaceTarget needs storage.migrate.from"},
 		// What no cluster tells is not guessed.
 		`{attribution: {admission: {mode: direct, segmentSecret: admission}}}`: {
 			"the Secret admission with segment, of attribution.admission.segmentSecret, cannot be read in the namespace slipstream-system",

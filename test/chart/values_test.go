@@ -30,6 +30,7 @@ type change struct {
 const (
 	etcd    = `{storage: {backend: etcd3, etcd: {servers: ["https://etcd:2379"]}}}`
 	several = `{replicas: 3, storage: {backend: etcd3, etcd: {servers: ["https://etcd:2379"]}}}`
+	moving  = `{storage: {backend: bbolt, etcd: {servers: ["https://etcd:2379"]}, migrate: {from: etcd3}}}`
 	direct  = `{attribution: {admission: {mode: direct, segmentSecret: segment, create: false}}}`
 	narrow  = `{networkPolicy: {egress: {restrict: true}}}`
 	audited = `{attribution: {audit: {clientCASecret: audit}}}`
@@ -56,6 +57,8 @@ var changes = map[string]change{
 	"storage.etcd.servers":                     {to: `["https://other:2379"]`, when: etcd},
 	"storage.etcd.prefix":                      {to: "/other", when: etcd},
 	"storage.etcd.tlsSecret":                   {to: "etcd", when: etcd},
+	"storage.migrate.from":                     {to: "bbolt", when: etcd},
+	"storage.migrate.replaceTarget":            {to: "true", when: moving},
 	"encryption.configSecret":                  {to: "keys"},
 	"tls.mode":                                 {to: "secret"},
 	"tls.secretName":                           {to: "mine", when: "{tls: {mode: secret}}"},

@@ -92,6 +92,15 @@ func commandsNotRun() []notRun {
 		{page: installPage, begins: "aws", why: "there is no cloud"},
 		{page: "README.md", begins: "make image IMAGE_PUSH=", why: "there is no registry; test/image pushes to one of its own"},
 		{page: "docs/operations.md", begins: "bin/slipstream migrate", why: "it takes an etcd of its own; test/e2e moves a server with one"},
+		{page: "docs/operations.md", begins: "kubectl scale deployment/slipstream", why: "no helm has installed the server; test/install runs this"},
+		{page: "docs/operations.md", begins: "kubectl wait pods", why: "no helm has installed the server; test/install runs this"},
+		{page: "docs/operations.md", begins: "helm upgrade slipstream", why: "no helm has installed the server; test/install runs this"},
+		{page: "docs/operations.md", begins: "kubectl logs -n slipstream-system job/slipstream-migrate", why: "no helm has installed the server; test/install runs this"},
+		{page: "docs/operations.md", begins: "kubectl rollout status", why: "no helm has installed the server; test/install runs this"},
+		{page: "docs/operations.md", begins: "helm uninstall slipstream", why: "no helm has installed the server; test/install runs this"},
+		{page: "docs/operations.md", begins: "helm install slipstream", why: "Pods run in one namespace of a test; the command is that of the first installation"},
+		{page: "docs/operations.md", begins: "kubectl exec -i -n elsewhere", why: "Pods run in one namespace of a test; the same is run before, in that"},
+		{page: "docs/operations.md", begins: "rm with-key.tar", why: "it follows commands that are not run"},
 		{page: "docs/performance.md", begins: "go run ./test/bench", why: "measures for minutes; test/bench has a test of its own"},
 	}
 }

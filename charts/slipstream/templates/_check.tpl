@@ -7,8 +7,17 @@ replicas: {{ $.Values.replicas }} needs storage.backend: etcd3, as the files of 
 {{- if and (eq .backend "etcd3") (not .etcd.servers) }}
 storage.backend: etcd3 needs storage.etcd.servers, such as [https://etcd-0.etcd:2379]
 {{- end }}
-{{- if and (eq .backend "bbolt") .etcd.servers }}
+{{- if and (eq .backend "bbolt") .etcd.servers (not .migrate.from) }}
 storage.etcd.servers needs storage.backend: etcd3; with bbolt everything is in files
+{{- end }}
+{{- if eq .backend .migrate.from }}
+storage.migrate.from: {{ .migrate.from }} needs another storage.backend, to which everything is to go
+{{- end }}
+{{- if and (eq .migrate.from "etcd3") (not .etcd.servers) }}
+storage.migrate.from: etcd3 needs storage.etcd.servers, where everything is
+{{- end }}
+{{- if and .migrate.replaceTarget (not .migrate.from) }}
+storage.migrate.replaceTarget needs storage.migrate.from; without it nothing is moved
 {{- end }}
 {{- end }}
 {{- if and (eq (dig "leader-elect" true .Values.flags) false) (eq .Values.storage.backend "etcd3") }}
@@ -60,6 +69,15 @@ flags.{{ $name }} is refused, as the chart sets --{{ $name }} itself, from {{ . 
 
 {{/* What in the cluster is in the way. Nothing is known of it where templates are rendered without a cluster. */}}
 {{- define "slipstream.obstacles" -}}
+{{- if .Values.storage.migrate.from }}
+{{- $ours := include "slipstream.selectorLabels" . | fromYaml }}
+{{- range dig "items" list (lookup "v1" "Pod" .Release.Namespace "") }}
+{{- $labels := .metadata.labels | default dict }}
+{{- if eq (pick $labels "app.kubernetes.io/name" "app.kubernetes.io/component" | toJson) ($ours | toJson) }}
+storage.migrate.from needs all servers stopped, and the Pod {{ .metadata.name }} is there: kubectl scale deployment/slipstream -n {{ .metadata.namespace }} --replicas=0, and wait until it has ended; if everything has been moved, leave storage.migrate.from out
+{{- end }}
+{{- end }}
+{{- end }}
 {{- with lookup "apiregistration.k8s.io/v1" "APIService" "" "v1alpha1.configbutler.ai" }}
 {{- if not .spec.service }}
 the API configbutler.ai/v1alpha1 is served by CustomResourceDefinitions of another tool (kubectl get crd | grep configbutler.ai), which have to go first: docs/migrating-from-gitops-reverser.md

@@ -13,6 +13,13 @@
 {{- if eq .Values.storage.backend "bbolt" }}
 - --data-dir=/var/lib/slipstream
 {{- else }}
+{{- include "slipstream.etcdFlags" . }}
+{{- end }}
+{{- include "slipstream.encryptionFlags" . }}
+{{- end }}
+
+{{/* How to reach the etcd, as flags. */}}
+{{- define "slipstream.etcdFlags" }}
 - {{ .Values.storage.etcd.servers | join "," | printf "--etcd-servers=%s" | toJson }}
 - {{ .Values.storage.etcd.prefix | printf "--etcd-prefix=%s" | toJson }}
 {{- if .Values.storage.etcd.tlsSecret }}
@@ -21,6 +28,9 @@
 - --etcd-keyfile=/etc/slipstream/etcd/tls.key
 {{- end }}
 {{- end }}
+
+{{/* Under which keys everything is sealed, as flags. */}}
+{{- define "slipstream.encryptionFlags" }}
 {{- if .Values.encryption.configSecret }}
 - --encryption-provider-config=/etc/slipstream/encryption/encryption.yaml
 {{- end }}
