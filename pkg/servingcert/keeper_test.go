@@ -6,6 +6,7 @@ package servingcert_test
 import (
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,41 @@ func TestOthersInTheBundle(t *testing.T) {
 	c.everyFewSeconds(t, 5*time.Second, r)
 	if got := c.bundles(t)[0]; strings.Contains(got, string(somebody.certificates)) {
 		t.Error("an authority that nobody needs is trusted for ever")
+	}
+}
+
+// What has expired helps nobody any more, and goes before what somebody may still need.
+func TestExpiredInTheBundle(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	lasting := newIssuer(t, c.clock.Now(), 1000*time.Hour)
+	ending := newIssuer(t, c.clock.Now(), certificateLifetime/10)
+	text := slices.Concat(lasting.certificates, ending.certificates)
+	c.put(t, apiServicePath, apiService(object{"caBundle": base64.StdEncoding.EncodeToString(text)}))
+	r := c.start(t, nil)
+	r.leader.RunOnce(quiet(t))
+	if got := c.bundles(t)[0]; !strings.Contains(got, string(ending.certificates)) {
+		t.Fatalf("what has not expired yet is gone: %q", got)
+	}
+	c.clock.Step(certificateLifetime / 5)
+	r.leader.RunOnce(quiet(t))
+	if got := c.bundles(t)[0]; strings.Contains(got, string(ending.certificates)) || !strings.Contains(got, string(lasting.certificates)) {
+		t.Errorf("the bundle is %q", got)
+	}
+}
+
+// What others leave in a bundle again and again does not make it longer for ever.
+func TestTooManyInTheBundle(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	var text []byte
+	for range 12 {
+		text = append(text, newIssuer(t, c.clock.Now(), 1000*time.Hour).certificates...)
+	}
+	c.put(t, apiServicePath, apiService(object{"caBundle": base64.StdEncoding.EncodeToString(text)}))
+	c.start(t, nil)
+	if got := strings.Count(c.bundles(t)[0], "BEGIN CERTIFICATE"); got != 9 {
+		t.Errorf("the bundle has %d authorities, want the server's and 8 of others", got)
 	}
 }
 
