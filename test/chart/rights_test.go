@@ -186,7 +186,8 @@ func TestRightsOfTheCheck(t *testing.T) {
 	if diff := cmp.Diff(want, rules(find[*rbacv1.ClusterRole](t, all, check).Rules, nil)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"get leases.coordination.k8s.io slipstream"}, rules(find[*rbacv1.Role](t, all, check).Rules, nil)); diff != "" {
+	want = []string{"get leases.coordination.k8s.io slipstream"}
+	if diff := cmp.Diff(want, rules(find[*rbacv1.Role](t, all, check).Rules, nil)); diff != "" {
 		t.Error(diff)
 	}
 	of := func(line string) bool { return !strings.HasPrefix(line, check) }
