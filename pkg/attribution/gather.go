@@ -51,7 +51,7 @@ func isDeletion(k *kept) bool { return k.Operation == v1alpha1.OperationDelete }
 
 // times are until when an event waits for facts. What has been measured since the event came counts.
 func (j *Joiner) times(w *waiting, now time.Time) waitingTimes {
-	audit := j.sources.of(Audit, w.object).grace(now, j.config.MaxWait)
-	admission := j.sources.of(Admission, w.object).grace(now, j.config.MaxWait)
+	audit := j.sources.grace(Audit, w.object, now, j.config.MaxWait)
+	admission := j.sources.grace(Admission, w.object, now, j.config.MaxWait)
 	return waitingTimes{audit: w.arrived.Add(audit), admission: w.arrived.Add(admission), last: w.arrived.Add(max(audit, admission))}
 }

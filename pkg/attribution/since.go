@@ -74,7 +74,7 @@ func (j *Joiner) auditTellsLaterThan(written time.Time, object Object) bool {
 	now := time.Now()
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return written.Add(clockSkew + j.sources.of(Audit, object).grace(now, j.config.MaxWait)).After(now)
+	return written.Add(clockSkew + j.sources.grace(Audit, object, now, j.config.MaxWait)).After(now)
 }
 
 // bornOut says whether each manager that has written an object since a time did it while one of the requests was carried out,

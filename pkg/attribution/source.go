@@ -21,6 +21,8 @@ const (
 	// enough is how many measurements say something about how late facts are at most: the longest of them, half of it on
 	// top, is next to never too short then for a source that tells at regular intervals of what comes at any time.
 	enough = 16
+	// enoughReviews is the same for admission: an API server asks before it makes a change, and makes it when it has the answer.
+	enoughReviews = 1
 	// apart is how long after one fact another has to come to count as another measurement. Facts that come together were
 	// all late for one reason: those of a list that is sent once a second are at most as late as the burst of changes
 	// before it is old.
@@ -47,6 +49,15 @@ func (s *sources) of(signal Signal, object Object) *source {
 // heard says whether anybody has sent facts. Until then nothing is remembered.
 func (s *sources) heard() bool {
 	return !s.audit.lastFact.IsZero() || !s.served.lastFact.IsZero() || !s.admission.lastFact.IsZero()
+}
+
+// grace is how long after a change facts of a signal about an object may still come, as far as can be told.
+func (s *sources) grace(signal Signal, object Object, now time.Time, limit time.Duration) time.Duration {
+	needed := enough
+	if signal == Admission {
+		needed = enoughReviews
+	}
+	return s.of(signal, object).grace(now, needed, limit)
 }
 
 // source is what is known of one sender of facts. Times are by the clock of this process.
@@ -97,12 +108,12 @@ func (s *source) measure(lag time.Duration, arrived, now time.Time) {
 	}
 }
 
-// grace is how long after a change facts about it may still come, as far as can be told.
-func (s *source) grace(now time.Time, limit time.Duration) time.Duration {
+// grace is how long after a change facts about it may still come, or the limit while there are fewer measurements than needed.
+func (s *source) grace(now time.Time, needed int, limit time.Duration) time.Duration {
 	switch {
 	case s.silent(now):
 		return 0
-	case s.measurements < enough:
+	case s.measurements < needed:
 		return limit
 	}
 	return min(limit, s.lag+s.lag/2+graceMargin)

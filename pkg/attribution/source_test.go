@@ -90,6 +90,28 @@ func TestRecoveredSources(t *testing.T) {
 	})
 }
 
+// A change that both signals tell of need not wait until it is known how late the audit is.
+func TestBothTellOfTheFirstChange(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		made := configMap("web", "u1", "1").event(v1alpha1.OperationCreate, "A")
+		s.Add([]Fact{factOf("ann", Admission, v1alpha1.OperationCreate, made)}, false)
+		s.submit(made)
+		pass(2 * maxWait)
+		event := configMap("web", "u1", "2").event(update, "B")
+		review, audit := factOf("ann", Admission, update, event), factOf("ann", Audit, update, event)
+		review.Before, review.Content = "1", "B"
+		s.Add([]Fact{review}, false)
+		began := time.Now()
+		s.submit(event)
+		s.Add([]Fact{audit}, false)
+		pass(maxWait)
+		got := s.deliveries()
+		if len(got) != 2 || got[1].author.Username != "ann" || got[1].author.Signal != Audit || got[1].at.Sub(began) > graceMargin {
+			t.Errorf("delivered %+v, want it %s after both have told at most", got, graceMargin)
+		}
+	})
+}
+
 // A source that tells in lists is as late as its lists are apart, also when the first ones come soon after a burst began.
 func TestLists(t *testing.T) {
 	const interval = time.Second
