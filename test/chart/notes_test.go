@@ -29,6 +29,8 @@ var noted = map[string]string{
 	"cert-manager": "{tls: {mode: cert-manager}}",
 	"secret":       "{tls: {mode: secret, secretName: mine}, watch: {types: list, list: [{group: apps, resources: [deployments]}], secrets: false}}",
 	"etcd":         `{replicas: 3, storage: {backend: etcd3, etcd: {servers: ["https://etcd:2379"]}}, watch: {types: any}}`,
+	"pipelines":    "{pipelines: {enabled: true}, watch: {secrets: false}}",
+	"environments": "{environments: {sourceNamespaces: [shop]}, watch: {secrets: false}}",
 	"migration":    `{storage: {backend: etcd3, etcd: {servers: ["https://etcd:2379"]}, migrate: {from: bbolt}}}`,
 	"keys":         "{encryption: {configSecret: keys}, attribution: {admission: {mode: none}}}",
 }

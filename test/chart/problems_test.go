@@ -38,6 +38,18 @@ func TestRefusals(t *testing.T) {
 			"storage.migrate.from: etcd3 needs storage.etcd.servers, where everything is",
 		},
 		`{storage: {migrate: {replaceTarget: true}}}`: {"storage.migrate.replaceTarget needs storage.migrate.from"},
+		// What would keep nobody out is not taken for protection.
+		`{networkPolicy: {egress: {apiServer: {to: [{ipBlock: {cidr: 10.0.0.0/28}}]}, remotes: {to: [{ipBlock: {cidr: 192.0.2.0/24}}]}, rules: [{ports: [{port: 1}]}]}}}`: {
+			"networkPolicy.egress.apiServer.to needs networkPolicy.egress.restrict: true",
+			"networkPolicy.egress.remotes.to needs networkPolicy.egress.restrict: true",
+			"networkPolicy.egress.rules needs networkPolicy.egress.restrict: true",
+		},
+		`{networkPolicy: {enabled: false, ingress: {from: [{ipBlock: {cidr: 10.0.0.0/28}}]}, egress: {restrict: true}}}`: {
+			"networkPolicy.ingress.from needs networkPolicy.enabled: true", "networkPolicy.egress.restrict needs networkPolicy.enabled: true",
+		},
+		`{podLabels: {app.kubernetes.io/component: other, team: platform}}`: {
+			`podLabels.app.kubernetes.io/component cannot be "other": Services and policies find the Pods by it, with server`,
+		},
 		// What no cluster tells is not guessed.
 		`{attribution: {admission: {mode: direct, segmentSecret: admission}}}`: {
 			"the Secret admission with segment, of attribution.admission.segmentSecret, cannot be read in the namespace slipstream-system",

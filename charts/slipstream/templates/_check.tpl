@@ -56,6 +56,26 @@ watch.list: [{group: {{ .group | quote }}, resources: {{ .resources | toJson }}}
 watch.types: any needs watch.secrets: true, as Secrets are a part of everything; name the types with watch.types: list instead
 {{- end }}
 {{- end }}
+{{- with .Values.networkPolicy }}
+{{- if not .enabled }}
+{{- range $name, $value := dict "ingress.from" .ingress.from "egress.restrict" .egress.restrict }}
+{{- if $value }}
+networkPolicy.{{ $name }} needs networkPolicy.enabled: true; nothing is kept from anybody otherwise
+{{- end }}
+{{- end }}
+{{- else if not .egress.restrict }}
+{{- range $name, $value := dict "apiServer.to" .egress.apiServer.to "remotes.to" .egress.remotes.to "rules" .egress.rules }}
+{{- if $value }}
+networkPolicy.egress.{{ $name }} needs networkPolicy.egress.restrict: true; everything is let out otherwise
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $name, $value := .Values.podLabels }}
+{{- with get (include "slipstream.selectorLabels" $ | fromYaml) $name }}
+podLabels.{{ $name }} cannot be {{ $value | quote }}: Services and policies find the Pods by it, with {{ . }}
+{{- end }}
+{{- end }}
 {{- if and .Values.hostNetwork (eq (.Values.securePort | int) 10250) }}
 hostNetwork needs another securePort than 10250, which is the kubelet's on every node
 {{- end }}
