@@ -22,6 +22,7 @@ func TestInstall(t *testing.T) {
 		{"Uninstall", testUninstall},
 		{"Replicas", testReplicas},
 		{"Helm3", testHelm3},
+		{"Migrate", testMigrate},
 	} {
 		t.Run(scene.name, func(t *testing.T) { scene.play(t, s) })
 	}
