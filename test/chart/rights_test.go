@@ -88,6 +88,15 @@ func TestWhichSecretsTheServerMayRead(t *testing.T) {
 	if diff := cmp.Diff(want, rulesOfServer(objects(t, everything), others)); diff != "" {
 		t.Error(diff)
 	}
+	// Secrets are not a part of the preset, nor of a list that does not name them.
+	for _, role := range []string{"slipstream-server-credentials", "slipstream-server-mirrored", "slipstream-server-seals"} {
+		delete(want, role)
+	}
+	for _, values := range []string{"{}", "{watch: {types: list, list: [{group: apps, resources: [deployments]}]}}"} {
+		if diff := cmp.Diff(want, rulesOfServer(objects(t, values), others)); diff != "" {
+			t.Errorf("%s:\n%s", values, diff)
+		}
+	}
 }
 
 // The rights are where values want them, and nobody but the server has them.
