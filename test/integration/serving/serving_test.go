@@ -27,10 +27,11 @@ import (
 // withoutFiles takes back the certificate that development clusters give to the server.
 var withoutFiles = []string{"--tls-cert-file=", "--tls-private-key-file=", "--serving-authority-secret=slipstream-ca"}
 
-// TestOwnAuthority lets everything of an authority of the server's own change, most of it by its age.
+// TestOwnAuthority lets everything of an authority of the server's own change, most of it by its age, with no more rights than that
+// takes.
 func TestOwnAuthority(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, devcluster.Options{Admission: true},
+	s := newStage(t, devcluster.Options{Admission: true, Parts: []string{}},
 		append(withoutFiles, "--serving-certificate-duration=30s", "--serving-authority-duration=90s")...)
 	if err := s.UseDirectAdmission(t.Context()); err != nil {
 		t.Fatal(err)
