@@ -5,9 +5,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -118,6 +120,25 @@ func TestNothingIsPushedInPlainHTTP(t *testing.T) {
 		if errors.Is(err, answered) != sent {
 			t.Errorf("%s: %v, want it to be sent: %v", url, err, sent)
 		}
+	}
+}
+
+// A registry in a private network, for which the client of registries falls back to plain HTTP, gets nothing at all.
+func TestPushFallsBackToNothing(t *testing.T) {
+	asked := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.Path }))
+	defer server.Close()
+	before := remote.DefaultTransport
+	defer func() { remote.DefaultTransport = before }()
+	remote.DefaultTransport = &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+	}}
+	err := run(t.Context(), settings{source: newSource(t), output: t.TempDir(), arches: "amd64", push: "10.1.2.3:5000/team/slipstream:v1"})
+	if err == nil || !strings.Contains(err.Error(), "is not encrypted") {
+		t.Errorf("error %v, want one that says that it is not encrypted", err)
+	}
+	if len(asked) > 0 {
+		t.Errorf("it was asked for %s", <-asked)
 	}
 }
 
