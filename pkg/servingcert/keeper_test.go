@@ -240,6 +240,17 @@ func TestTooManyInTheBundle(t *testing.T) {
 	}
 }
 
+// No mirror takes the key of the authority to Git.
+func TestAuthorityIsNotMirrored(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.start(t, nil)
+	metadata, _ := c.get(t, secretPath)["metadata"].(object)
+	if annotations, _ := metadata["annotations"].(object); annotations["configbutler.ai/mirror"] != "false" {
+		t.Errorf("the Secret has %v", metadata)
+	}
+}
+
 // Keys are in no log, however much is logged.
 func TestKeysAreNotLogged(t *testing.T) {
 	t.Parallel()
