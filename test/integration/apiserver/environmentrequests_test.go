@@ -131,7 +131,7 @@ func testEnvironmentSync(t *testing.T, s *stage, namespace string, ask func(subr
 		}
 		return nil
 	})
-	contains(t, s.kubectl(t, "get", "envt", "alice", "-n", namespace), "Dismissed: 1 workload changed")
+	contains(t, s.kubectl(t, "get", "envt", "alice", "-n", namespace, "-o=jsonpath={.status.dismissedCatalogSync}"), "shop-")
 	contains(t, ask("undismiss", "", ""), "What the catalog offers is shown again")
 	synced(2)
 	contains(t, ask("rollback", `{"spec":{"revision":1}}`, ""), "Environment alice goes from revision 2 to revision 1 of its catalog")
