@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,7 +94,7 @@ func (r *reverser) wantRefusal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, how := range [][]string{{"install"}, {"upgrade", "--install"}} {
-			arguments := append(how, "slipstream", filepath.Join(root, "charts/slipstream"), "-n", "refused", "--create-namespace")
+			arguments := slices.Concat(how, []string{"slipstream", filepath.Join(root, "charts/slipstream"), "-n", "refused", "--create-namespace"})
 			out, code := r.outcome(t, helm, arguments...)
 			if code == 0 || !strings.HasSuffix(strings.TrimSpace(out), says) {
 				t.Errorf("%v ends with %d, and not with %q:\n%s", arguments, code, says, out)

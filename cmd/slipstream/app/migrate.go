@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/sealing"
 	"github.com/configbutler/slipstream/pkg/storage/datadir"
 	"github.com/configbutler/slipstream/pkg/storage/migrate"
@@ -167,7 +168,7 @@ storage.etcd.prefix of the chart); start none on %s any more, whose files are as
 // prefixOfFiles is what the keys in files begin with. They cannot get another prefix on their way.
 func (m *migrateCommand) prefixOfFiles(ctx context.Context, dir *datadir.Dir) (string, error) {
 	configured := m.storage.Etcd.StorageConfig.Prefix
-	prefix, err := migrate.PrefixOf(ctx, dir, configured)
+	prefix, err := migrate.PrefixOf(ctx, v1alpha1.GroupName, dir, configured)
 	if err == nil && m.storage.PrefixGiven() && prefix != configured {
 		err = fmt.Errorf("--etcd-prefix=%s must be %s, here and for the servers (storage.etcd.prefix of the chart): the files in %s have "+
 			"everything below that, and values are sealed under their whole keys", configured, prefix, dir.Path())

@@ -21,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/sealing"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 	"github.com/configbutler/slipstream/pkg/storage/datadir"
@@ -106,11 +107,11 @@ func (s *stores) prefix(ctx context.Context, opts *options.StorageOptions) (stri
 	configured := opts.Etcd.StorageConfig.Prefix
 	switch {
 	case s.etcd == nil:
-		return keyspace.OfFiles(ctx, s.client(ctx, s.api).KV, s.client(ctx, s.work).KV, configured)
+		return keyspace.OfFiles(ctx, v1alpha1.GroupName, s.client(ctx, s.api).KV, s.client(ctx, s.work).KV, configured)
 	case opts.PrefixGiven():
 		return configured, nil
 	}
-	prefix, err := keyspace.OfEtcd(ctx, s.etcd)
+	prefix, err := keyspace.OfEtcd(ctx, v1alpha1.GroupName, s.etcd)
 	if err != nil {
 		return "", fmt.Errorf("reaching etcd at %q: %w", s.etcd.Endpoints(), err)
 	}

@@ -14,8 +14,6 @@ import (
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 const (
@@ -23,8 +21,6 @@ const (
 	Default = "/slipstream"
 	// earlier was the default before.
 	earlier = "/registry"
-	// group follows the prefix in the key of an object.
-	group = "/" + v1alpha1.GroupName + "/"
 	// work follows the prefix in the key of a row of the working state.
 	work = "-work"
 )
@@ -33,17 +29,18 @@ const (
 // it, so that no list of objects meets a row.
 func Work(prefix string) string { return prefix + work }
 
-// OfFiles is the prefix of what two files hold, which belong to one server: the
-// configured one if there is anything below it, or else the one that there is.
-func OfFiles(ctx context.Context, objects, rows clientv3.KV, configured string) (string, error) {
-	if found, err := holds(ctx, objects, rows, configured); found || err != nil {
+// OfFiles is the prefix of what two files hold, which belong to one server with the kinds
+// of one API group: the configured one if there is anything below it, or else the one that
+// there is.
+func OfFiles(ctx context.Context, group string, objects, rows clientv3.KV, configured string) (string, error) {
+	if found, err := holds(ctx, group, objects, rows, configured); found || err != nil {
 		return configured, err
 	}
 	object, err := first(ctx, objects, "")
 	if err != nil {
 		return "", err
 	}
-	if end := strings.LastIndex(object, group); end > 0 {
+	if end := strings.LastIndex(object, below(group)); end > 0 {
 		return object[:end], nil
 	}
 	row, err := first(ctx, rows, "")
@@ -59,18 +56,21 @@ func OfFiles(ctx context.Context, objects, rows clientv3.KV, configured string) 
 // OfEtcd is the prefix of a server that was not told one: the default, unless there is
 // nothing below it and something below the default of before. An etcd may hold what
 // belongs to others, so nothing else is taken for the server's.
-func OfEtcd(ctx context.Context, etcd clientv3.KV) (string, error) {
+func OfEtcd(ctx context.Context, group string, etcd clientv3.KV) (string, error) {
 	for _, prefix := range []string{Default, earlier} {
-		if found, err := holds(ctx, etcd, etcd, prefix); found || err != nil {
+		if found, err := holds(ctx, group, etcd, etcd, prefix); found || err != nil {
 			return prefix, err
 		}
 	}
 	return Default, nil
 }
 
+// below is what follows the prefix in the key of an object.
+func below(group string) string { return "/" + group + "/" }
+
 // holds tells whether there are objects or rows of a prefix.
-func holds(ctx context.Context, objects, rows clientv3.KV, prefix string) (bool, error) {
-	object, err := first(ctx, objects, prefix+group)
+func holds(ctx context.Context, group string, objects, rows clientv3.KV, prefix string) (bool, error) {
+	object, err := first(ctx, objects, prefix+below(group))
 	if err != nil || object != "" {
 		return object != "", err
 	}

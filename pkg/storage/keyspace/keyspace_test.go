@@ -13,6 +13,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/storage/keyspace"
 )
 
+// group is that of the kinds in the keys of objects.
+const group = "configbutler.ai"
+
 // store holds keys.
 func store(t *testing.T, keys ...string) clientv3.KV {
 	t.Helper()
@@ -49,7 +52,7 @@ func TestOfFiles(t *testing.T) {
 		"keys of somebody else":          {objects: []string{"/a/b"}, rows: []string{"c"}, want: "/configured"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := keyspace.OfFiles(t.Context(), store(t, test.objects...), store(t, test.rows...), "/configured")
+			got, err := keyspace.OfFiles(t.Context(), group, store(t, test.objects...), store(t, test.rows...), "/configured")
 			if err != nil || got != test.want {
 				t.Errorf("got %q, %v, want %q", got, err, test.want)
 			}
@@ -70,7 +73,7 @@ func TestOfEtcd(t *testing.T) {
 		"what belongs to another cluster": {keys: []string{"/other/configbutler.ai/x/n", "/other-work/a"}, want: "/slipstream"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := keyspace.OfEtcd(t.Context(), store(t, test.keys...))
+			got, err := keyspace.OfEtcd(t.Context(), group, store(t, test.keys...))
 			if err != nil || got != test.want {
 				t.Errorf("got %q, %v, want %q", got, err, test.want)
 			}

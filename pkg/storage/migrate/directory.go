@@ -37,15 +37,15 @@ func (p Prefixes) Sections(etcd *clientv3.Client) Store {
 	return Sections(etcd, p.Objects, etcd, p.Work)
 }
 
-// PrefixOf is what the keys in the stores of a data directory begin with, configured if
-// they hold none. No server may run on the directory.
-func PrefixOf(ctx context.Context, dir *datadir.Dir, configured string) (prefix string, err error) {
+// PrefixOf is what the keys in the stores of a data directory begin with, before the API
+// group of the kinds; configured if they hold none. No server may run on the directory.
+func PrefixOf(ctx context.Context, group string, dir *datadir.Dir, configured string) (prefix string, err error) {
 	files, err := openFiles(ctx, dir.File, Prefixes{})
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
-	return keyspace.OfFiles(ctx, files.store[0].Client, files.store[1].Client, configured)
+	return keyspace.OfFiles(ctx, group, files.store[0].Client, files.store[1].Client, configured)
 }
 
 // FromDirectory copies the stores of a data directory to etcd. No server may run on
