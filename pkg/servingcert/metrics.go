@@ -37,6 +37,7 @@ const (
 
 func init() {
 	legacyregistry.MustRegister(certificateNotBefore, certificateExpiration, authorityExpiration, bundleFailures, unregistered)
+	observeAbsence("") // nothing is known yet to be in the way
 }
 
 // observeAbsence shows why requests for the kinds do not come to this server; empty if they do.

@@ -50,8 +50,8 @@ func testMigrate(t *testing.T, s *stage) {
 	s.steps(t, steps.move, values)
 	s.steps(t, strings.Replace(steps.start, "-f slipstream-values.yaml", "-f slipstream-values.yaml --set replicas=2", 1), values)
 	s.moved(t, m, informed, before, commits, "etcd")
-	if pods := s.pods(t); len(pods) < 3 {
-		t.Errorf("there are the Pods %v, want two servers and the one of the migration", pods)
+	if pods := s.pods(t); len(pods) != 2 {
+		t.Errorf("there are the Pods %v, want two servers", pods)
 	}
 	s.sealedInEtcd(t, etcd, m.namespace)
 
