@@ -12,11 +12,14 @@ type exception struct {
 }
 
 const (
-	applied = "kube-apiserver asks for it within an apply that makes something, and logs the patch"
-	alike   = "no name limits it, so that roles for several Secrets give the same, and kube-apiserver says one of them"
+	streamed = "lists are watches where kube-apiserver streams them; others are asked for lists"
+	applied  = "kube-apiserver asks for it within an apply that makes something, and logs the patch"
+	alike    = "no name limits it, so that roles for several Secrets give the same, and kube-apiserver says one of them"
 )
 
 var exceptions = []exception{
+	{role: "slipstream-server", group: "*", resource: "*", verb: "list", why: streamed},
+	{role: "slipstream-server-environment-readiness", group: "*", resource: "*", verb: "list", why: streamed},
 	{role: "slipstream-server-environment-targets", group: "*", resource: "*", verb: "create", why: applied},
 	{role: "slipstream-server-environment-namespaces", group: "", resource: "namespaces", verb: "create", why: applied},
 	{role: "slipstream-server-encrypts", group: "", resource: "secrets", verb: "create", why: alike},
