@@ -26,6 +26,9 @@ const EnvRights = "SLIPSTREAM_RIGHTS"
 // auditLog is the name of the audit log of kube-apiserver.
 const auditLog = "audit"
 
+// auditLogSize, in MiB, is more than a log has: whoever reads one wants it whole, and in one file.
+const auditLogSize = "1048576"
+
 // AuditLog is the file to which kube-apiserver writes, with the option AuditLog, what the server has asked of it, and what is told to
 // the audit webhook. A line is there before the request is answered.
 func (c *Cluster) AuditLog() string { return c.files.log(auditLog) }
@@ -73,7 +76,7 @@ func (c *Cluster) auditLogFlags() []string {
 		flags = append(flags, "--audit-policy-file="+c.files.attribution(auditPolicy))
 	}
 	if c.writesAuditLog() {
-		flags = append(flags, "--audit-log-path="+c.AuditLog(), "--audit-log-mode=blocking")
+		flags = append(flags, "--audit-log-path="+c.AuditLog(), "--audit-log-mode=blocking", "--audit-log-maxsize="+auditLogSize)
 	}
 	return flags
 }
