@@ -24,8 +24,8 @@ var previousRevision string
 
 var previousFlag = flag.String("previous", "", "commit of the version that is upgraded from, instead of that in testdata/previous")
 
-// previousVersion checks the previous version out. It returns an empty path if this clone does not have its commit, as a
-// shallow one may not.
+// previousVersion checks the previous version out. It returns an empty path if this clone is a shallow one that does not have
+// its commit. One with all commits has to have it.
 func previousVersion(t *testing.T, root string) string {
 	t.Helper()
 	revision := strings.TrimSpace(previousRevision)
@@ -33,6 +33,9 @@ func previousVersion(t *testing.T, root string) string {
 		revision = *previousFlag
 	}
 	if err := exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", revision+"^{commit}").Run(); err != nil {
+		if !isShallow(t, root) {
+			t.Fatalf("there is no commit %s, which testdata/previous or -previous names as the previous version", revision)
+		}
 		return ""
 	}
 	commit, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", revision+"^{commit}").Output()
@@ -49,6 +52,16 @@ func previousVersion(t *testing.T, root string) string {
 		}
 	}
 	return folder
+}
+
+// isShallow tells whether a clone leaves older commits out.
+func isShallow(t *testing.T, root string) bool {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "--is-shallow-repository").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out)) == "true"
 }
 
 // testUpgrade installs the previous version with its own chart, has it fill its store, and upgrades it.
