@@ -18,9 +18,13 @@ TEST_TIMEOUT ?= 30m
 IMAGE_ARCHES ?= amd64,arm64
 IMAGE_OUTPUT ?= bin/image
 IMAGE_PUSH ?=
-# How many packages of tests have control planes at the same time. They wait more than they compute. Only the tests of
-# attribution run by themselves: whether a report of who made a change comes in time depends on how busy the machine is.
+# How many packages of tests with the race detector have control planes at the same time, beside one of those without. They
+# wait more than they compute. Only the tests of attribution run by themselves: whether a report of who made a change comes in
+# time depends on how busy the machine is.
 CLUSTERS ?= 2
+# How many packages of tests without a control plane run at the same time. Many of them wait for their controllers more than they
+# compute.
+PACKAGES ?= 4
 # How long each loop of faults runs.
 FAULTS ?= 1m
 # How many objects the benchmarks mirror at most.
@@ -87,7 +91,8 @@ test: test-unit test-integration ## Run all tests: unit, integration on a real c
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the packages, those that kill a process at a step among them.
-	go test $(RACE) -tags failpoints -timeout $(TEST_TIMEOUT) ./cmd/... ./hack/... ./pkg/...
+	go test $(RACE) -tags failpoints -timeout $(TEST_TIMEOUT) -p '$(PACKAGES)' ./cmd/... ./hack/... ./pkg/...
+	go test -timeout $(TEST_TIMEOUT) -run 'TestHostile|TestServersOfEveryKind' ./pkg/gitrepo
 	go test -C test/alerts -count=1 ./...
 	go test -C hack/image -count=1 ./...
 
@@ -96,10 +101,18 @@ test-unit: ## Run the tests of the packages, those that kill a process at a step
 judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPSTREAM_RIGHTS="$$folder" && \
 	$(1) && go run ./test/rights "$$folder"
 
+# Packages that render, or have the programs do what a user reads or installs. They run without the race detector: their own code
+# does one thing at a time, and what the server does for them it does for the tests of the other packages, too.
+WITHOUT_RACE = ./test/chart ./test/container ./test/docs ./test/fidelity ./test/image ./test/install
+
 .PHONY: test-integration
-test-integration: control-plane ## Run the tests on real control planes, CLUSTERS packages at a time, and see whether the server's roles are exactly enough for them.
-	$(call judged,go test $(RACE) -timeout $(TEST_TIMEOUT) ./test/attribution && \
-	go test $(RACE) -timeout $(TEST_TIMEOUT) -p '$(CLUSTERS)' $$(go list ./test/... | grep -v '/test/attribution$$'))
+test-integration: control-plane ## Run the tests on real control planes, CLUSTERS and one packages at a time, and see whether the server's roles are exactly enough for them.
+	$(call judged,{ failed=0; \
+	go test $(RACE) -timeout $(TEST_TIMEOUT) ./test/attribution || failed=1; \
+	go test -timeout $(TEST_TIMEOUT) -p 1 $(WITHOUT_RACE) & beside=$$!; \
+	go test $(RACE) -timeout $(TEST_TIMEOUT) -p '$(CLUSTERS)' $$(go list ./test/... | grep -vxF "$$(go list ./test/attribution $(WITHOUT_RACE))") || failed=1; \
+	wait "$$beside" || failed=1; \
+	[ "$$failed" = 0 ]; })
 
 # Packages whose clusters need what the server's roles give, and the test that needs what the chart gives by itself.
 RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines ./test/integration/sealing ./test/integration/serving

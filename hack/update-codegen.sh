@@ -22,6 +22,8 @@ trap 'rm -rf "${scratch}"' EXIT
 export GOBIN="${scratch}/bin"
 mkdir -p "${GOBIN}" "${generated}"/{applyconfiguration,clientset,informers,listers,openapi}
 
+# Nothing imports the module, so that no build has brought it: a new machine does not have it.
+go mod download k8s.io/code-generator
 # shellcheck source=/dev/null
 source "$(go list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
 

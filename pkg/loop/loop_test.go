@@ -8,6 +8,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 const (
 	namespace = "slipstream-system"
 	leaseName = "slipstream"
-	patience  = 20 * time.Second
+	patience  = 2 * time.Minute
 )
 
 // recorder is a runner that says when it starts and stops, and stops only after the test lets it.
@@ -124,66 +125,72 @@ func holder(t *testing.T, client *fake.Clientset) string {
 }
 
 func TestLeaseIsReleasedOnlyAfterTheRunnersHaveDrained(t *testing.T) {
-	client := fake.NewClientset()
-	runner := newRecorder()
-	over, stop := start(t, shortLease(client, "a"), runner)
-	await(t, runner.started, "the start of the runner")
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		runner := newRecorder()
+		over, stop := start(t, shortLease(client, "a"), runner)
+		await(t, runner.started, "the start of the runner")
 
-	stop()
-	select {
-	case <-over:
-		t.Fatal("the loop ended although its runner has not drained")
-	case <-time.After(300 * time.Millisecond):
-	}
-	if got := holder(t, client); got != "a" {
-		t.Errorf("holder while draining = %q, want a", got)
-	}
-	close(runner.drain)
-	await(t, over, "the end of the loop")
-	if got := holder(t, client); got != "" {
-		t.Errorf("holder after the end = %q, want none", got)
-	}
+		stop()
+		select {
+		case <-over:
+			t.Fatal("the loop ended although its runner has not drained")
+		case <-time.After(300 * time.Millisecond):
+		}
+		if got := holder(t, client); got != "a" {
+			t.Errorf("holder while draining = %q, want a", got)
+		}
+		close(runner.drain)
+		await(t, over, "the end of the loop")
+		if got := holder(t, client); got != "" {
+			t.Errorf("holder after the end = %q, want none", got)
+		}
+	})
 }
 
 func TestOnlyTheLeaderRuns(t *testing.T) {
-	client := fake.NewClientset()
-	first, second := newRecorder(), newRecorder()
-	close(first.drain)
-	close(second.drain)
-	over, stop := start(t, shortLease(client, "a"), first)
-	await(t, first.started, "the first leader")
-	start(t, shortLease(client, "b"), second)
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		first, second := newRecorder(), newRecorder()
+		close(first.drain)
+		close(second.drain)
+		over, stop := start(t, shortLease(client, "a"), first)
+		await(t, first.started, "the first leader")
+		start(t, shortLease(client, "b"), second)
 
-	select {
-	case <-second.started:
-		t.Fatal("both replicas lead")
-	case <-time.After(500 * time.Millisecond):
-	}
-	stop()
-	await(t, over, "the end of the first leader")
-	await(t, second.started, "the second leader")
+		select {
+		case <-second.started:
+			t.Fatal("both replicas lead")
+		case <-time.After(500 * time.Millisecond):
+		}
+		stop()
+		await(t, over, "the end of the first leader")
+		await(t, second.started, "the second leader")
+	})
 }
 
 func TestAReleasedLeaseIsTakenBeforeTheRetryPeriod(t *testing.T) {
-	client := fake.NewClientset()
-	slow := func(identity string) Lease {
-		lease := shortLease(client, identity)
-		lease.Duration, lease.RenewDeadline, lease.RetryPeriod = 3*time.Minute, 2*time.Minute, time.Minute
-		return lease
-	}
-	var counting atomic.Bool
-	looked := lookedUp(client, &counting)
-	first, second := newRecorder(), newRecorder()
-	close(first.drain)
-	close(second.drain)
-	over, stop := start(t, slow("a"), first)
-	await(t, first.started, "the first leader")
-	counting.Store(true)
-	start(t, slow("b"), second)
-	await(t, looked, "the second replica to look at the lease")
-	stop()
-	await(t, over, "the end of the first leader")
-	await(t, second.started, "the second leader") // patience is shorter than the retry period
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		slow := func(identity string) Lease {
+			lease := shortLease(client, identity)
+			lease.Duration, lease.RenewDeadline, lease.RetryPeriod = 9*patience, 6*patience, 3*patience
+			return lease
+		}
+		var counting atomic.Bool
+		looked := lookedUp(client, &counting)
+		first, second := newRecorder(), newRecorder()
+		close(first.drain)
+		close(second.drain)
+		over, stop := start(t, slow("a"), first)
+		await(t, first.started, "the first leader")
+		counting.Store(true)
+		start(t, slow("b"), second)
+		await(t, looked, "the second replica to look at the lease")
+		stop()
+		await(t, over, "the end of the first leader")
+		await(t, second.started, "the second leader") // patience is shorter than the retry period
+	})
 }
 
 // lookedUp is closed when the lease has been read twice while counting: by an elector, and by the one that waits for its
@@ -201,25 +208,27 @@ func lookedUp(client *fake.Clientset, counting *atomic.Bool) <-chan struct{} {
 }
 
 func TestLostLeaseStopsTheRunnersAndTheLoopTriesAgain(t *testing.T) {
-	client := fake.NewClientset()
-	var broken atomic.Bool
-	client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return broken.Load(), nil, errors.New("the API server is away")
-	})
-	runner := newRecorder()
-	close(runner.drain)
-	start(t, shortLease(client, "a"), runner)
-	await(t, runner.started, "the first term")
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var broken atomic.Bool
+		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return broken.Load(), nil, errors.New("the API server is away")
+		})
+		runner := newRecorder()
+		close(runner.drain)
+		start(t, shortLease(client, "a"), runner)
+		await(t, runner.started, "the first term")
 
-	broken.Store(true)
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		return runner.running.Load() == 0, nil
+		broken.Store(true)
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+			return runner.running.Load() == 0, nil
+		})
+		if err != nil {
+			t.Fatal("the runner goes on without the lease")
+		}
+		broken.Store(false)
+		await(t, runner.started, "the second term")
 	})
-	if err != nil {
-		t.Fatal("the runner goes on without the lease")
-	}
-	broken.Store(false)
-	await(t, runner.started, "the second term")
 }
 
 func TestARunnerThatReturnsEndsTheTermOfAll(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 var (
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}

@@ -75,7 +75,7 @@ func (f *follower) next(t *testing.T) workstore.Told {
 		return told
 	case err := <-f.failed:
 		t.Fatal(err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("nothing was told")
 	}
 	return workstore.Told{}

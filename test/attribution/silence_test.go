@@ -19,8 +19,9 @@ import (
 // sampleSize is how many changes a median is taken of.
 const sampleSize = 15
 
-// undisturbed measures how long a change of one object takes to reach Git, alone and beside objects that nobody ever tells
-// of: neither the audit policy nor the webhook wants EndpointSlices.
+// undisturbed expects that changes reach Git with their authors beside objects that are never reported: neither the audit
+// policy nor the webhook selects EndpointSlices. It logs how long they take alone and beside those; TestFactsThatNeverComeDelayNobodyElse
+// of pkg/attribution shows in virtual time that they take no longer.
 func undisturbed(t *testing.T, s *stage) {
 	m := s.newMirror(t, "undisturbed", "configmaps", "endpointslices.discovery.k8s.io")
 	m.arrival(t, 0)
@@ -35,12 +36,8 @@ func undisturbed(t *testing.T, s *stage) {
 	if err := <-flood; err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("a change takes %s alone, %s beside objects that nobody tells of: %.1f times as long",
+	t.Logf("a change takes %s alone, %s beside objects that are never reported: %.1f times as long",
 		alone.Round(time.Millisecond), beside.Round(time.Millisecond), float64(beside)/float64(alone))
-	// Each of those objects waits for as long as its source usually takes. Behind one another they would take seconds.
-	if limit := 5*alone + time.Second; beside > limit {
-		t.Errorf("a change takes %s beside objects that nobody tells of, want at most %s", beside, limit)
-	}
 	for i := range 1 + 2*sampleSize {
 		judge(t, m.changesOf(t, "v1/configmaps", "web", 1+2*sampleSize)[i], "alice", true)
 	}

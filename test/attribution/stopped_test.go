@@ -12,21 +12,24 @@ import (
 	"time"
 )
 
-// undelayed is more than many changes take that nobody holds up, and less than as many take that the webhook's timeout
-// holds up.
-const undelayed = 30 * time.Second
+const (
+	// webhookTimeout is the time after which kube-apiserver stops waiting for the webhook.
+	webhookTimeout = 2 * time.Second
+	// defaultTimeout is that time where a webhook does not set it.
+	defaultTimeout = 10 * time.Second
+)
 
 // stopped shows that the cluster does not need the server, and what the server says later of what it has missed.
 func stopped(t *testing.T, s *stage) {
 	m := s.newMirror(t, "stopped", "configmaps")
-	running := m.alternate(t, 0)
+	running, _ := m.alternate(t, 0)
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	without := m.alternate(t, 1)
+	without, quickest := m.alternate(t, 1)
 	t.Logf("20 changes took %s, with the server stopped %s", running.Round(time.Millisecond), without.Round(time.Millisecond))
-	if without > undelayed {
-		t.Errorf("20 changes took %s while the server was stopped", without)
+	if quickest >= webhookTimeout {
+		t.Errorf("each of 20 changes took %s or more while the server was stopped", quickest)
 	}
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
@@ -37,14 +40,20 @@ func stopped(t *testing.T, s *stage) {
 }
 
 // alternate lets two people write objects in turn, those of even numbers the one and those of odd numbers the other in the
-// first round, and the other way round in the next. It returns how long that took.
-func (m *mirror) alternate(t *testing.T, round int) time.Duration {
+// first round, and the other way round in the next. It returns how long that took, and the quickest change. If each change
+// waits for the webhook's timeout, the quickest one does, too; how long the others take depends on how busy the machine is.
+func (m *mirror) alternate(t *testing.T, round int) (all, quickest time.Duration) {
 	t.Helper()
-	began := time.Now()
 	for i := range 20 {
+		began := time.Now()
 		m.mustSet(t, []*person{m.alice, m.bob}[(i+round)%2], fmt.Sprintf("c%02d", i), fmt.Sprintf("%d-%d", round, i))
+		took := time.Since(began)
+		all += took
+		if i == 0 || took < quickest {
+			quickest = took
+		}
 	}
-	return time.Since(began)
+	return all, quickest
 }
 
 // judgeFiles holds the last commit of each file to who wrote it last: it names that person, or nobody.
@@ -77,18 +86,16 @@ func frozen(t *testing.T, s *stage) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	err = m.frozenTurns(t.Context())
-	took := time.Since(began)
+	quickest, err := m.frozenTurns(t.Context())
 	if wake := syscall.Kill(pid, syscall.SIGCONT); wake != nil {
 		t.Fatal(wake)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d changes took %s beside a server that does not answer", frozenChanges, took.Round(time.Millisecond))
-	if took > undelayed {
-		t.Errorf("%d changes took %s beside a server that does not answer", frozenChanges, took)
+	t.Logf("the quickest of %d changes took %s beside a server that does not answer", frozenChanges, quickest.Round(time.Millisecond))
+	if quickest >= defaultTimeout {
+		t.Errorf("each of %d changes took %s or more beside a server that does not answer", frozenChanges, quickest)
 	}
 	for _, c := range m.changesOf(t, "v1/configmaps", "web", 1+frozenChanges) {
 		judge(t, c, m.ledger.writes[c.ResourceVersion], false)
@@ -97,11 +104,16 @@ func frozen(t *testing.T, s *stage) {
 
 const frozenChanges = 3
 
-func (m *mirror) frozenTurns(ctx context.Context) error {
+// frozenTurns changes an object in turns, and returns how long the quickest change took.
+func (m *mirror) frozenTurns(ctx context.Context) (quickest time.Duration, err error) {
 	for i := range frozenChanges {
+		began := time.Now()
 		if err := m.set(ctx, []*person{m.bob, m.alice}[i%2], "web", fmt.Sprint("frozen-", i)); err != nil {
-			return err
+			return 0, err
+		}
+		if took := time.Since(began); i == 0 || took < quickest {
+			quickest = took
 		}
 	}
-	return nil
+	return quickest, nil
 }

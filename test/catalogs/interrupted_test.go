@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -43,16 +44,25 @@ func (s *stage) restart(t *testing.T, signal syscall.Signal, meanwhile func()) {
 	}
 }
 
-// changeUnseen changes api more than once and makes worker come or go.
+// changeUnseen changes api more than once and makes worker come or go. A list of the workloads after that has all of it: the API
+// server answers from a cache, which comes after its writes, and what it shows later would be a batch of its own.
 func (c *scene) changeUnseen(t *testing.T, tag string) {
 	t.Helper()
 	c.setImage(t, c.ann, "api", "shop/api:unseen")
 	c.setImage(t, c.ann, "api", "shop/api:"+tag)
-	if c.has(t, "worker") {
+	had := c.has(t, "worker")
+	if had {
 		c.remove(t, c.ann, "worker")
 	} else {
 		c.Apply(t, fmt.Sprintf(deployment, c.source, "worker", "shop/worker:1"))
 	}
+	mirrortest.Eventually(t, "the API server's cache has the changes", func(ctx context.Context) error {
+		cached, err := c.Administrator.Run(ctx, "get", "--raw", "/apis/apps/v1/namespaces/"+c.source+"/deployments?resourceVersion=0")
+		if err == nil && (!strings.Contains(cached, `"shop/api:`+tag+`"`) || strings.Contains(cached, `"shop/worker:1"`) == had) {
+			err = errors.New(cached)
+		}
+		return err
+	})
 }
 
 // expired takes the watches away for so long that the history is gone which they would go on with.

@@ -35,6 +35,5 @@ func TestStorm(t *testing.T) {
 	took := raging.Rage(t, *updates, stormLength*time.Duration(*updates)/10_000)
 	raging.Passed(t)
 	windows := raging.Records(t, stormWindow)
-	storm.NothingDropped(t, base)
 	t.Logf("%d changes of %d workloads in %s, recorded in %d windows", *updates, workloads, took.Round(time.Second/10), windows)
 }

@@ -138,7 +138,7 @@ func TestProbes(t *testing.T) {
 	for values, live := range map[string]string{"{}": "/livez", onEtcd: "/livez?exclude=etcd"} {
 		container := find[*appsv1.Deployment](t, objects(t, values), "slipstream").Spec.Template.Spec.Containers[0]
 		for probe, want := range map[*corev1.Probe]string{
-			container.StartupProbe: live, container.LivenessProbe: live, container.ReadinessProbe: "/readyz",
+			container.StartupProbe: live, container.LivenessProbe: live, container.ReadinessProbe: "/readyz?exclude=store-records&exclude=store-space",
 		} {
 			if got := probe.HTTPGet; got.Path != want || got.Scheme != corev1.URISchemeHTTPS || got.Port != intstr.FromString("https") {
 				t.Errorf("with %s a probe asks for %v, want %s", values, got, want)

@@ -22,7 +22,7 @@ import (
 )
 
 // deadline is more than anything waited for here takes on a busy machine.
-const deadline = time.Minute
+const deadline = 2 * time.Minute
 
 // starterVariable makes this test program start a cluster in the folder that it names
 // and then wait for its own end.

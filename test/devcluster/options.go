@@ -32,7 +32,7 @@ type Options struct {
 	// the aggregator.
 	Server bool `json:"server"`
 	// ServerProgram is the slipstream server's file; empty builds cmd/slipstream of
-	// the module at or above the working directory.
+	// the module at or above the working directory, with the race detector if the caller has it.
 	ServerProgram string `json:"serverProgram"`
 	// ServerArgs are flags for the server, after those it is given anyway.
 	ServerArgs []string `json:"serverArgs"`

@@ -5,7 +5,6 @@ package devcluster_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,42 +106,5 @@ func TestReplicas(t *testing.T) {
 		if err := cluster.StartServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// Namespaces are deleted by asking every API for what is in them: one that is
-// registered and stopped holds the deletion up until it is back.
-func TestNamespaceDeletionWaitsForTheServer(t *testing.T) {
-	cluster := clustertest.Start(t, devcluster.Options{Server: true})
-	admin := cluster.Kubectl(cluster.Admin())
-	if _, err := admin.Run(t.Context(), "create", "namespace", "short-lived"); err != nil {
-		t.Fatal(err)
-	}
-	if err := cluster.StopServer(t.Context(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	// A change of the APIService makes the aggregator look at once.
-	if _, err := admin.Run(t.Context(), "annotate", "apiservice", devcluster.APIServiceName, "look=now"); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the aggregator's notice", func(ctx context.Context) error {
-		status, err := admin.Run(ctx, "get", "apiservice", devcluster.APIServiceName,
-			`--output=jsonpath={.status.conditions[?(@.type=="Available")].status}`)
-		if err == nil && status != "False" {
-			err = errors.New("available: " + status)
-		}
-		return err
-	})
-	if _, err := admin.Run(t.Context(), "delete", "namespace", "short-lived", "--wait=false"); err != nil {
-		t.Fatal(err)
-	}
-	if err := cluster.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := admin.Run(t.Context(), "wait", "--for=delete", "namespace/short-lived", "--timeout="+deadline.String()); err != nil {
-		t.Error(err)
-	}
-	if err := cluster.ControllerManagerHealthy(t.Context()); err != nil {
-		t.Error(err)
 	}
 }

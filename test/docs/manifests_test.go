@@ -66,17 +66,17 @@ func TestManifests(t *testing.T) {
 			}
 		}
 	}
-	kubectl("wait", "--for=condition=Established", "crd/coupons.shop.example.com", "--timeout=60s")
+	kubectl("wait", "--for=condition=Established", "crd/coupons.shop.example.com", "--timeout=180s")
 
 	for _, manifest := range []string{shopCredentials, rulesOf(mirroredTypes(t, root))} {
 		if _, err := admin.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	kubectl("wait", "--for=condition=Ready", "--timeout=60s", "-n", "shop",
+	kubectl("wait", "--for=condition=Ready", "--timeout=180s", "-n", "shop",
 		"gitrepoconfig/production", "gitdestination/production", "watchrule/granted", "clusterwatchrule/granted",
 		"watchrule/workloads", "watchrule/claims", "clusterwatchrule/platform")
-	kubectl("wait", "--for=condition=SecretsEncrypted", "--timeout=60s", "-n", "shop", "gitdestination/production")
+	kubectl("wait", "--for=condition=SecretsEncrypted", "--timeout=180s", "-n", "shop", "gitdestination/production")
 }
 
 // inOrder puts what others need before them.

@@ -61,7 +61,7 @@ func TestMovingFromGitOpsReverser(t *testing.T) {
 // kube-apiserver keeps the APIService of a version that has definitions, as long as it has them.
 func (r *reverser) sameVersion(t *testing.T) {
 	r.define(t, "v1alpha1")
-	r.kubectl(t, "wait", "apiservice", devcluster.APIServiceName, "--for=condition=Available", "--timeout=60s")
+	r.kubectl(t, "wait", "apiservice", devcluster.APIServiceName, "--for=condition=Available", "--timeout=180s")
 	ours := `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: ` + devcluster.APIServiceName + `}, spec: {
 		group: configbutler.ai, version: v1alpha1, groupPriorityMinimum: 1000, versionPriority: 100, insecureSkipTLSVerify: true,
 		service: {namespace: slipstream-system, name: slipstream}}}`
@@ -78,8 +78,8 @@ func (r *reverser) sameVersion(t *testing.T) {
 	})
 	r.wantRefusal(t)
 
-	r.kubectl(t, "delete", "crd", "-l", "test=reverser", "--timeout=60s")
-	r.kubectl(t, "wait", "--for=delete", "apiservice/"+devcluster.APIServiceName, "--timeout=60s")
+	r.kubectl(t, "delete", "crd", "-l", "test=reverser", "--timeout=180s")
+	r.kubectl(t, "wait", "--for=delete", "apiservice/"+devcluster.APIServiceName, "--timeout=180s")
 }
 
 // wantRefusal wants both ways by which people install and look after Slipstream to say what is in the way, in the words of the
@@ -154,7 +154,7 @@ spec: {destinationRef: {name: mirror}, rules: [{name: all}]}
 		ours, err := r.admin.Run(ctx, "get", full, "-A", "-o", "name")
 		return err == nil && strings.TrimSpace(theirs) == "watchrule.configbutler.ai/theirs" && strings.Contains(ours, "/ours")
 	})
-	r.kubectl(t, "delete", "namespace", "both", "--timeout=60s")
+	r.kubectl(t, "delete", "namespace", "both", "--timeout=180s")
 	if out := r.kubectl(t, "get", full, "-A", "-o", "name"); !strings.Contains(out, "/ours") {
 		t.Errorf("the page says that WatchRules stay when their namespace is deleted, which is no longer so: %q", out)
 	}
@@ -208,7 +208,7 @@ func (r *reverser) define(t *testing.T, version string) {
 			Replace(template) + "\n---\n")
 	}
 	r.feed(t, manifests.String(), "apply", "-f", "-")
-	r.kubectl(t, "wait", "crd", "-l", "test=reverser", "--for=condition=Established", "--timeout=60s")
+	r.kubectl(t, "wait", "crd", "-l", "test=reverser", "--for=condition=Established", "--timeout=180s")
 }
 
 // install brings in the rest: what was told to gitops-reverser, what it mirrors, and the branch as it has left it.

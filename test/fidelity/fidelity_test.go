@@ -59,7 +59,7 @@ func (s *stage) fill(t *testing.T, definitions []string) {
 	s.kubectl(t, apply...)
 	s.kubectl(t, "apply", "-f", "testdata/builtin/namespaces.yaml")
 	s.kubectl(t, "apply", "-f", "testdata/builtin")
-	s.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=60s")
+	s.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=180s")
 	s.kubectl(t, "create", "-f", "testdata/custom")
 	s.settled(t)
 }
@@ -67,8 +67,8 @@ func (s *stage) fill(t *testing.T, definitions []string) {
 // settled waits for what controllers add to objects of the test.
 func (s *stage) settled(t *testing.T) {
 	t.Helper()
-	s.kubectl(t, "wait", "clusterrole/aggregated", "--for=jsonpath={.rules[0].verbs}", "--timeout=60s")
-	s.kubectl(t, "wait", "-n", "fidelity", "deployment,statefulset,daemonset", "--all", "--for=jsonpath={.status.observedGeneration}", "--timeout=60s")
+	s.kubectl(t, "wait", "clusterrole/aggregated", "--for=jsonpath={.rules[0].verbs}", "--timeout=180s")
+	s.kubectl(t, "wait", "-n", "fidelity", "deployment,statefulset,daemonset", "--all", "--for=jsonpath={.status.observedGeneration}", "--timeout=180s")
 }
 
 // apply applies a tree to an empty cluster.
@@ -78,7 +78,7 @@ func (s *stage) apply(t *testing.T, tree string) {
 	apply := []string{"apply", "--server-side", "--recursive", "-f"}
 	s.kubectl(t, append(apply, filepath.Join(folder, "core/v1/namespaces"))...)
 	s.kubectl(t, append(apply, filepath.Join(folder, "apiextensions.k8s.io"))...)
-	s.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=60s")
+	s.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=180s")
 	s.kubectl(t, append(apply, folder)...)
 	s.settled(t)
 }

@@ -53,7 +53,7 @@ func newStage(t *testing.T, recipient string) *stage {
 	if _, err := s.admin.Feed(t.Context(), filled, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	s.kubectl(t, "wait", "clusterwatchrule", "--all", "--for=condition=Ready", "--timeout=60s")
+	s.kubectl(t, "wait", "clusterwatchrule", "--all", "--for=condition=Ready", "--timeout=180s")
 	return s
 }
 

@@ -36,7 +36,7 @@ func testManifests(t *testing.T, s *stage) {
 		}
 
 		s.do(t, "", kubectl, "delete", "-f", "artifacts/install.yaml", "--timeout=180s")
-		s.Run(t, "delete", "namespace", "by-kubectl", "--timeout=120s")
+		s.Run(t, "delete", "namespace", "by-kubectl", "--timeout=180s")
 		s.healthy(t)
 		s.leavesNothing(t, before)
 	})
@@ -87,5 +87,5 @@ func (s *stage) healthy(t *testing.T) {
 		t.Errorf("discovery names %s", kinds)
 	}
 	s.Run(t, "create", "namespace", "short-lived")
-	s.Run(t, "delete", "namespace", "short-lived", "--timeout=60s")
+	s.Run(t, "delete", "namespace", "short-lived", "--timeout=180s")
 }

@@ -27,7 +27,7 @@ func testReplicas(t *testing.T, s *stage) {
 	if len(requests.failures) > 0 {
 		t.Errorf("%d requests failed, such as: %v", len(requests.failures), errors.Join(requests.failures[:min(len(requests.failures), 5)]...))
 	}
-	s.Run(t, append([]string{"wait", "--for=delete", "--timeout=120s", "-n", namespace}, before...)...)
+	s.Run(t, append([]string{"wait", "--for=delete", "--timeout=180s", "-n", namespace}, before...)...)
 	m.goesOn(t)
 }
 

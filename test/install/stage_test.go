@@ -187,7 +187,7 @@ func (s *stage) remove(t *testing.T) {
 	for _, rest := range []string{"apiservices,validatingwebhookconfigurations,clusterroles,clusterrolebindings", "roles,rolebindings"} {
 		s.Run(t, "delete", rest, "-l", "app.kubernetes.io/name=slipstream", "-n", "kube-system")
 	}
-	s.Run(t, "delete", "namespace", namespace, "--ignore-not-found", "--timeout=120s")
+	s.Run(t, "delete", "namespace", namespace, "--ignore-not-found", "--timeout=180s")
 }
 
 // pods are the names of the Pods of the server.

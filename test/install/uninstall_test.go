@@ -53,7 +53,7 @@ func testUninstall(t *testing.T, s *stage) {
 // noPods waits until no server runs any more.
 func (s *stage) noPods(t *testing.T) {
 	t.Helper()
-	s.Run(t, "wait", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "--for=delete", "--timeout=120s")
+	s.Run(t, "wait", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "--for=delete", "--timeout=180s")
 }
 
 // stop takes the server away and keeps its API registered.
@@ -61,7 +61,7 @@ func (s *stage) stop(t *testing.T) {
 	t.Helper()
 	s.Run(t, "scale", "deployment/slipstream", "-n", namespace, "--replicas=0")
 	s.noPods(t)
-	s.Run(t, "wait", apiService, "--for=condition=Available=false", "--timeout=120s")
+	s.Run(t, "wait", apiService, "--for=condition=Available=false", "--timeout=180s")
 }
 
 // uid is that of an object of the server.
@@ -101,6 +101,6 @@ func (s *stage) breakGlass(t *testing.T) {
 		return err
 	})
 	s.Run(t, "delete", apiService)
-	s.Run(t, "wait", "namespace/doomed", "--for=delete", "--timeout=120s")
+	s.Run(t, "wait", "namespace/doomed", "--for=delete", "--timeout=180s")
 	s.release(t)
 }

@@ -26,7 +26,7 @@ import (
 
 const (
 	prefix   = "/registry-work"
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 )
 
 // onBoth runs a test over bbolt and over etcd.

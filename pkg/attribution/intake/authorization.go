@@ -5,13 +5,12 @@ package intake
 
 import (
 	"context"
-	"slices"
 
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/union"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
 // authorizer decides over the paths here, and leaves all others to the server's. It is the last word: system:masters, who
@@ -21,7 +20,7 @@ func (e *Endpoints) authorizer(others authorizer.Authorizer) (authorizer.Authori
 	ours := authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		switch {
 		case a.IsResourceRequest() && a.GetAPIGroup() == v1alpha1.GroupName && a.GetResource() == admissionResource:
-			return allowed(admissionEndpoint, isAPIServer(a.GetUser()), "only kube-apiserver itself may ask for the review of a request")
+			return allowed(admissionEndpoint, attribution.IsAPIServer(a.GetUser()), "only kube-apiserver itself may ask for the review of a request")
 		case a.IsResourceRequest():
 		case e.isWebhook(a.GetPath()):
 			return allowed(webhookEndpoint, a.GetUser() != nil && a.GetUser().GetName() == webhookUser, "the secret of the path is needed")
@@ -47,10 +46,4 @@ func allowed(endpoint string, allow bool, reason string) (authorizer.Decision, s
 	}
 	refusals.WithLabelValues(endpoint, unauthorized).Inc()
 	return authorizer.DecisionDeny, reason, nil
-}
-
-// isAPIServer says whether a user is kube-apiserver when it sends a request to itself. Only a request that names that user
-// and that group passes for one: whoever may impersonate both may do anything as anybody, and needs no forged review.
-func isAPIServer(sender user.Info) bool {
-	return sender != nil && sender.GetName() == user.APIServerUser && slices.Contains(sender.GetGroups(), user.SystemPrivilegedGroup)
 }

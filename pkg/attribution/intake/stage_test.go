@@ -41,7 +41,7 @@ import (
 
 const (
 	// patience is more than anything waited for here takes on a busy machine.
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 	// secret ends the webhook's path.
 	secret = "0123456789abcdef0123456789abcdef"
 

@@ -30,7 +30,7 @@ import (
 
 const (
 	window   = 30 * time.Second
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 )
 
 var (

@@ -73,7 +73,7 @@ func (y story) dies(t *testing.T, last int, answerLost bool) {
 	if y.before != nil {
 		y.before(s)
 	}
-	s.windowPasses()
+	s.rests()
 	s.stop()
 	y.change(s)
 	s.life.answerLost = answerLost

@@ -26,7 +26,7 @@ import (
 )
 
 // patience is longer than anything here takes on a busy machine; no test passes because of it.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // stage is a cluster in which the workloads of environments are watched.
 type stage struct {

@@ -27,7 +27,7 @@ import (
 
 const (
 	prefix   = "uid/sink/address/"
-	patience = 20 * time.Second
+	patience = 2 * time.Minute
 )
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)

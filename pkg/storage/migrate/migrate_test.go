@@ -169,7 +169,7 @@ func sameContent(t *testing.T, got, want map[string]string) {
 // behind fails unless a watch from a revision is told that it is compacted.
 func behind(t *testing.T, client *clientv3.Client, revision int64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	response := <-client.Watch(ctx, "/registry/", clientv3.WithPrefix(), clientv3.WithRev(revision+1))
 	if response.CompactRevision <= revision {

@@ -16,7 +16,7 @@ import (
 )
 
 // deadline is more than anything here takes.
-const deadline = 10 * time.Second
+const deadline = 2 * time.Minute
 
 // startNamed starts a server that sends its name, then whatever it is sent, and
 // returns its address and what ends it.

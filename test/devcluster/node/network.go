@@ -7,6 +7,7 @@ package node
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -35,7 +36,7 @@ type podNetwork struct {
 	gone  chan struct{}
 }
 
-// newPodNetwork makes a network in which the addresses lead to itself, beside those of loopback.
+// newPodNetwork makes a network in which the addresses lead to itself, beside those of loopback. No interface has them.
 func newPodNetwork(addresses ...netip.Addr) (*podNetwork, error) {
 	n := &podNetwork{calls: make(chan func()), gone: make(chan struct{})}
 	made := make(chan error)
@@ -56,40 +57,80 @@ func makeNetwork(addresses []netip.Addr) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("making a network: %w", err)
 	}
+	if err := raiseLoopback(); err != nil {
+		return err
+	}
+	for _, address := range addresses {
+		if err := addRoute(address); err != nil {
+			return fmt.Errorf("adding a route to %s: %w", address, err)
+		}
+	}
+	return nil
+}
+
+func raiseLoopback() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("making a socket for the network's settings: %w", err)
 	}
-	err = raiseLoopback(socket)
-	for index, address := range addresses {
-		err = errors.Join(err, addAddress(socket, index, address))
-	}
-	return errors.Join(err, unix.Close(socket))
-}
-
-func raiseLoopback(socket int) error {
 	request, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
+	if err == nil {
+		request.SetUint16(unix.IFF_UP)
+		err = unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request)
 	}
-	request.SetUint16(unix.IFF_UP)
-	if err := unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request); err != nil {
+	if err := errors.Join(err, unix.Close(socket)); err != nil {
 		return fmt.Errorf("raising the loopback device: %w", err)
 	}
 	return nil
 }
 
-// addAddress gives loopback one more address. The kernel tells those of one device apart by a label.
-func addAddress(socket, index int, address netip.Addr) error {
-	request, err := unix.NewIfreq(fmt.Sprintf("lo:%d", index))
+// addRoute has the network keep what is sent to an address. No interface gets the address: for the processes in the Pod it is
+// another host's.
+func addRoute(address netip.Addr) error {
+	const (
+		attributeSize = 8
+		size          = unix.SizeofNlMsghdr + unix.SizeofRtMsg + 2*attributeSize
+		// loopbackIndex is that of the loopback device in every network.
+		loopbackIndex = 1
+	)
+	order := binary.NativeEndian
+	// struct nlmsghdr
+	message := order.AppendUint32(nil, size)
+	message = order.AppendUint16(message, unix.RTM_NEWROUTE)
+	message = order.AppendUint16(message, unix.NLM_F_REQUEST|unix.NLM_F_CREATE|unix.NLM_F_ACK)
+	message = append(message, make([]byte, 8)...)
+	// struct rtmsg
+	message = append(message, unix.AF_INET, byte(address.BitLen()), 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_STATIC, unix.RT_SCOPE_HOST, unix.RTN_LOCAL)
+	message = order.AppendUint32(message, 0)
+	// Attributes
+	message = order.AppendUint16(order.AppendUint16(message, attributeSize), unix.RTA_DST)
+	message = append(message, address.AsSlice()...)
+	message = order.AppendUint16(order.AppendUint16(message, attributeSize), unix.RTA_OIF)
+	message = order.AppendUint32(message, loopbackIndex)
+	return askKernel(message)
+}
+
+// askKernel sends a request about routes, and returns what the kernel says of it.
+func askKernel(request []byte) error {
+	socket, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return err
 	}
-	if err := request.SetInet4Addr(address.AsSlice()); err != nil {
+	defer func() { _ = unix.Close(socket) }()
+	if err := unix.Sendto(socket, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
 	}
-	if err := unix.IoctlIfreq(socket, unix.SIOCSIFADDR, request); err != nil {
-		return fmt.Errorf("adding the address %s: %w", address, err)
+	answer := make([]byte, unix.Getpagesize())
+	read, _, err := unix.Recvfrom(socket, answer, 0)
+	switch {
+	case err != nil:
+		return err
+	case read < unix.SizeofNlMsghdr+unix.SizeofNlMsgerr:
+		return errors.New("the kernel's answer is too short")
+	}
+	// struct nlmsgerr, which has 0 for success
+	if code := int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])); code != 0 {
+		return unix.Errno(-code)
 	}
 	return nil
 }

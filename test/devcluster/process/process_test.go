@@ -43,7 +43,7 @@ func startShell(t *testing.T, script string, env ...string) process.Process {
 // waitForLog waits until the process has written the text.
 func waitForLog(t *testing.T, running process.Process, text string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 10*time.Second, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 2*time.Minute, true,
 		func(context.Context) (bool, error) {
 			content, err := os.ReadFile(running.Log)
 			return strings.Contains(string(content), text), err

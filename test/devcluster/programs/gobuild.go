@@ -17,14 +17,16 @@ import (
 )
 
 // Product builds the program of the package ./path of the module in the folder root
-// into root/bin, unless it is there and up to date, and returns its absolute path. A
-// caller that was itself built with the race detector gets a program that has it too,
-// in root/bin/race. Product may be called from several processes at once.
+// into root/bin/norace, unless it is there and up to date, and returns its absolute
+// path. A caller that was itself built with the race detector gets a program that has
+// it too, in root/bin/race. Both are apart from root/bin, where make and readers of the
+// documentation build with flags of their own. Product may be called from several
+// processes at once.
 func Product(ctx context.Context, root, path string) (string, error) {
-	bin := filepath.Join(root, "bin")
+	bin := filepath.Join(root, "bin", "norace")
 	var flags []string
 	if raceDetector {
-		bin = filepath.Join(bin, "race")
+		bin = filepath.Join(root, "bin", "race")
 		flags = []string{"-race"}
 	}
 	if err := os.MkdirAll(bin, 0o755); err != nil {

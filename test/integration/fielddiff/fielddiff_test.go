@@ -29,7 +29,7 @@ import (
 )
 
 // patience is longer than anything here takes on a busy machine; no test passes because of it.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 const widgets = `
 apiVersion: apiextensions.k8s.io/v1

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -169,7 +168,7 @@ func (s *stage) refuseToStartWithoutKeys(t *testing.T, folder string) {
 	if err := os.Rename(file, file+".elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	err := s.StartServer(ctx)
 	if err == nil || !strings.Contains(err.Error(), file+" is missing") {

@@ -126,7 +126,7 @@ kind: WatchRule
 metadata: {name: main, namespace: shop}
 spec: {destinationRef: {name: main}, rules: [{name: all, resources: [secrets, configmaps]}]}
 `, marker, s.Env(devcluster.EnvGitURL)))
-	s.kubectl(t, "wait", "--for=condition=Ready", "--timeout=60s", "-n", "shop", "watchrule/main", "gitdestination/main")
+	s.kubectl(t, "wait", "--for=condition=Ready", "--timeout=180s", "-n", "shop", "watchrule/main", "gitdestination/main")
 	s.refusePushes(t)
 	s.apply(t, fmt.Sprintf(`
 apiVersion: v1

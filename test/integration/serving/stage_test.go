@@ -35,8 +35,8 @@ import (
 const (
 	// deadline is more than anything waited for here takes on a busy machine.
 	deadline = 3 * time.Minute
-	// longestGap is how long nobody may be without an answer. It is meant to be none; a busy machine may take some time.
-	longestGap = 10 * time.Second
+	// longestGap is how long a client may be without an answer. It is meant to be none; a busy machine may take some time.
+	longestGap = time.Minute
 	// serverName is the name by which kube-apiserver knows the server.
 	serverName = "slipstream." + devcluster.ServerNamespace + ".svc"
 )

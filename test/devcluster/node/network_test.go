@@ -1,0 +1,47 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package node
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/configbutler/slipstream/test/container"
+)
+
+// A Pod reaches an address of the outside within its own network, and has no such address itself.
+func TestPodNetwork(t *testing.T) {
+	container.NeedRoot(t)
+	outside := netip.MustParseAddr("198.51.100.1")
+	made, err := newPodNetwork(outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(made.close)
+	listener, err := listen(t.Context(), made, net.JoinHostPort(outside.String(), "80"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	connection, err := dial(t.Context(), made, listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	err = made.do(func() error {
+		addrs, err := net.InterfaceAddrs()
+		for _, each := range addrs {
+			if prefix := netip.MustParsePrefix(each.String()); !prefix.Addr().IsLoopback() {
+				t.Errorf("the Pod has %s", prefix)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
