@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
 const (
@@ -38,10 +39,11 @@ func NewRecorder(ctx context.Context, cluster kubernetes.Interface) Recorder {
 	return fitting{broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventSource})}
 }
 
-// fitting makes texts fit.
+// fitting makes texts fit, and shows what is not seen in them: they hold names and words of remotes.
 type fitting struct{ to Recorder }
 
 func (f fitting) Event(object runtime.Object, eventType, reason, message string) {
+	message = visible.Text(message)
 	if len(message) > longestEvent {
 		message = strings.ToValidUTF8(message[:longestEvent], "")
 	}

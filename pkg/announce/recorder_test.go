@@ -20,6 +20,7 @@ import (
 func TestEventsAreWrittenToTheCluster(t *testing.T) {
 	for name, test := range map[string]struct{ message, want string }{
 		"as it is":          {"two workloads changed", "two workloads changed"},
+		"nothing hidden":    {"Conflict with \u202eeve\u200b", `Conflict with \u202eeve\u200b`},
 		"cut where it fits": {strings.Repeat("x", 1023) + "ü", strings.Repeat("x", 1023)},
 	} {
 		t.Run(name, func(t *testing.T) {

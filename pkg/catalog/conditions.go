@@ -12,6 +12,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
 // deletedInSource begins what is said of workloads that have been deleted.
@@ -118,7 +119,7 @@ func (s conditionSet) set(kind string, status bool, v verdict) {
 		state = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
-		Type: kind, Status: state, Reason: v.reason, Message: v.message,
+		Type: kind, Status: state, Reason: v.reason, Message: visible.Message(v.message),
 		ObservedGeneration: s.status.ObservedGeneration, LastTransitionTime: *seconds(s.now),
 	})
 }

@@ -121,6 +121,14 @@ func TestConditionsNameSoManyWorkloads(t *testing.T) {
 	}
 }
 
+func TestConditionsHideNothing(t *testing.T) {
+	w := newWorld(t)
+	setConditions(w.catalog, verdict{v1alpha1.ReasonSourceUnreachable, "the source \u202esays\u200b"}, verdict{}, noon)
+	if got := meta.FindStatusCondition(w.catalog.Status.Conditions, v1alpha1.ConditionReady).Message; got != `the source \u202esays\u200b` {
+		t.Errorf("the message is %q", got)
+	}
+}
+
 func TestHistoryIsAsLongAsItMayBe(t *testing.T) {
 	catalog := appCatalog("shop", "api")
 	catalog.Spec.HistoryLimit = new(int32(2))

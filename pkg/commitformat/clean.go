@@ -5,18 +5,14 @@ package commitformat
 
 import (
 	"strings"
-	"unicode"
+
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
-// oneLine takes out of a fact what would let it pass for more than one, or show as another: control characters, line
-// separators, marks that turn the direction of text around, and the brackets that hold an address.
+// oneLine takes the brackets that hold an address out of a fact, and shows what else would let it pass for more than one
+// line, or for another fact.
 func oneLine(text string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '<' || r == '>' || r == '\u2028' || r == '\u2029' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD")))
+	return strings.TrimSpace(visible.Line(strings.TrimSpace(strings.NewReplacer("<", "", ">", "").Replace(text))))
 }
 
 // scissors is a line after which git looks for no trailers; openScissors is none.
@@ -25,14 +21,9 @@ const (
 	openScissors = "# ------------------------ 8< ------------------------"
 )
 
-// paragraphs takes out of a message what is no text, and what would end it early for git.
+// paragraphs shows what is not seen in a message, and takes out what would end it early for git.
 func paragraphs(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	text = visible.Text(strings.ReplaceAll(text, "\r\n", "\n"))
 	return strings.TrimSpace(strings.ReplaceAll(text, scissors, openScissors))
 }
 

@@ -103,11 +103,11 @@ func TestIdentity(t *testing.T) {
 		"parts left empty":         {`{{.Name}} <{{.Email}}>`, account, "shop/web <shop/web@uid>"},
 		"lists":                    {`{{.Username}}{{range .Groups}} {{.}}{{end}} <{{.Cluster}}>`, jane, "jane dev ops <uid>"},
 		"a template that fails":    {`{{.Name}} <{{slice .Username 0 4}}>`, commitformat.User{Username: "x", Cluster: "uid"}, "x <x@uid>"},
-		"names with lines":         {"", forger, "eve root@example.comX: y <eve root@example.comX: y@uid>"},
-		"names with lines, by one": {`{{.Username}} <{{.Cluster}}>`, forger, "eve root@example.comX: y <uid>"},
+		"names with lines":         {"", forger, "eve root@example.com\\u000aX: y <eve root@example.com\\u000aX: y@uid>"},
+		"names with lines, by one": {`{{.Username}} <{{.Cluster}}>`, forger, "eve root@example.com\\u000aX: y <uid>"},
 		"a name without an end":    {`{{.Username}} <x>`, endless, strings.Repeat("ü", 128) + " <x>"},
-		"invalid bytes":            {"", commitformat.User{Username: "a\xffb\x00", Cluster: "uid"}, "a\uFFFDb <a\uFFFDb@uid>"},
-		"direction of text":        {"", commitformat.User{Username: "a\u202eb\u2066", Cluster: "uid"}, "ab <ab@uid>"},
+		"invalid bytes":            {"", commitformat.User{Username: "a\xffb\x00", Cluster: "uid"}, "a\uFFFDb\\u0000 <a\uFFFDb\\u0000@uid>"},
+		"direction of text":        {"", commitformat.User{Username: "a\u202eb\u2066", Cluster: "uid"}, `a\u202eb\u2066 <a\u202eb\u2066@uid>`},
 		"address of managers":      {"", commitformat.User{Username: "jane", Email: "Field-Manager@slipstream.invalid", Cluster: "uid"}, "jane <jane@uid>"},
 		"address of managers, by one": {
 			`jane <field-manager@slipstream.invalid>`, commitformat.User{Username: "jane", Cluster: "uid"}, "jane <jane@uid>",
@@ -131,7 +131,7 @@ func TestFieldManagersAreNoUsers(t *testing.T) {
 	for manager, want := range map[string]string{
 		"kubectl":                 "kubectl (field manager)",
 		"jane <jane@example.com>": "jane jane@example.com (field manager)",
-		"jane\nX: y\u202e":        "janeX: y (field manager)",
+		"jane\nX: y\u202e":        `jane\u000aX: y\u202e (field manager)`,
 		"":                        "(field manager)",
 		strings.Repeat("ü", 200):  strings.Repeat("ü", 120) + " (field manager)",
 	} {
@@ -184,7 +184,7 @@ func TestMessages(t *testing.T) {
 // TestTrailersAreReadByGit lets git say what the trailers of odd messages are.
 func TestTrailersAreReadByGit(t *testing.T) {
 	trailers := []commitformat.Trailer{{Key: "X-One", Value: "1"}, {Key: "X-Two", Value: "eve\nX-Three: 3"}, {Key: "X-Empty"}}
-	const want = "X-One: 1\nX-Two: eveX-Three: 3\nX-Empty: \n"
+	const want = "X-One: 1\nX-Two: eve\\u000aX-Three: 3\nX-Empty: \n"
 	repository := t.TempDir()
 	git := func(input string, arguments ...string) string {
 		t.Helper()

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
 // table turns objects into the rows that kubectl get prints.
@@ -60,7 +62,7 @@ func (t *table) definitions() []metav1.TableColumnDefinition {
 	return definitions
 }
 
-// row has one cell for each header.
+// row has one cell for each header. What is not seen in a text is shown: objects have names and words that anybody chose.
 func (t *table) row(obj runtime.Object) (metav1.TableRow, error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -69,7 +71,11 @@ func (t *table) row(obj runtime.Object) (metav1.TableRow, error) {
 	now := t.clock.Now()
 	cells := []any{accessor.GetName()}
 	for _, c := range t.columns {
-		cells = append(cells, c.cell(obj, now))
+		cell := c.cell(obj, now)
+		if text, ok := cell.(string); ok {
+			cell = visible.Text(text)
+		}
+		cells = append(cells, cell)
 	}
 	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: obj}}, nil
 }

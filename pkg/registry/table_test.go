@@ -121,6 +121,25 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// What a cell shows was chosen by users and remotes.
+func TestTablesHideNothing(t *testing.T) {
+	convertor := newStorage(t).Endpoints["gitrepoconfigs"].(rest.TableConvertor)
+	table, err := convertor.ConvertToTable(t.Context(), &configbutler.GitRepoConfig{
+		ObjectMeta: named("shop", time.Hour),
+		Spec:       configbutler.GitRepoConfigSpec{AllowedBranches: []string{"ma\u202ein"}},
+		Status:     configbutler.GitRepoConfigStatus{Conditions: ready(metav1.ConditionFalse, "PushRejected", "no\u200b 日本\nsecond line")},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := fmt.Sprint(table.Rows[0].Cells...)
+	for _, want := range []string{`ma\u202ein`, `no\u200b 日本` + "\nsecond line"} {
+		if !strings.Contains(cells, want) {
+			t.Errorf("cells %q, want %q in them", cells, want)
+		}
+	}
+}
+
 func TestTableOfAListContinuesWhereItEnds(t *testing.T) {
 	list := &configbutler.WatchRuleList{ListMeta: metav1.ListMeta{ResourceVersion: "12", Continue: "token"}}
 	convertor := newStorage(t).Endpoints["watchrules"].(rest.TableConvertor)

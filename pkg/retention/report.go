@@ -17,6 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/settings"
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
 // report tells the SyncPolicy, if there is one, how many records are left and how many went, and whether its retention is
@@ -60,7 +61,7 @@ func judge(policy *v1alpha1.SyncPolicy, fault error) {
 	}
 	if stalled {
 		ready.Status, ready.Reason = metav1.ConditionFalse, v1alpha1.ReasonArchiveUnavailable
-		ready.Message = "Records whose time is over stay: " + archive.Error()
+		ready.Message = visible.Message("Records whose time is over stay: " + archive.Error())
 		stall := ready
 		stall.Type, stall.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
 		meta.SetStatusCondition(&policy.Status.Conditions, stall)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
 // Count is a number of things, as in 2 ConfigMaps or 1 Ingress.
@@ -56,9 +58,9 @@ func With(state, message string) string {
 	return state + ": " + message
 }
 
-// Line is a text on one line.
+// Line is a text on one line, in which all is seen.
 func Line(text string) string {
-	return strings.Join(strings.Fields(text), " ")
+	return visible.Line(strings.Join(strings.Fields(text), " "))
 }
 
 // Cut leaves so much of a text as fits into a number of bytes.

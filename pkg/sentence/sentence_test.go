@@ -126,6 +126,12 @@ func TestList(t *testing.T) {
 	}
 }
 
+func TestWithHidesNothing(t *testing.T) {
+	if got, want := sentence.With("Failed", "a\u202eb\u2028 c"), `Failed: a\u202eb c`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestCut(t *testing.T) {
 	for text, want := range map[string]string{"": "", "twelve bytes": "twelve bytes", "more than twelve": "more than...", "häufig zu lang": "häufig z..."} {
 		if got := sentence.Cut(text, 12); got != want {

@@ -22,6 +22,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
 // progressInterval is how often it is said how far a run is, at most.
@@ -96,7 +97,7 @@ func (f *follower) look(status *v1alpha1.SyncPipelineStatus) (finished *v1alpha1
 func (f *follower) say(line string) {
 	if now := time.Now(); line != f.said && now.Sub(f.saidAt) >= progressInterval {
 		f.said, f.saidAt = line, now
-		_, _ = fmt.Fprintln(f.out, line) // Nothing depends on it.
+		_, _ = fmt.Fprintln(f.out, visible.Line(line)) // Nothing depends on it.
 	}
 }
 

@@ -141,7 +141,7 @@ func TestSyncPipelineFollowsTheRun(t *testing.T) {
 func TestSyncPipelineEnds(t *testing.T) {
 	rejected := run(v1alpha1.PipelineRunFinished,
 		v1alpha1.PipelineRunSink{Name: "a", Total: 2, Done: 2},
-		v1alpha1.PipelineRunSink{Name: "b", Total: 2, Done: 2, Rejected: 1, Answer: "400: bad"})
+		v1alpha1.PipelineRunSink{Name: "b", Total: 2, Done: 2, Rejected: 1, Answer: "400: bad\u202e"})
 	goesOn := v1alpha1.SyncPipelineStatus{CurrentRun: run(v1alpha1.PipelineRunListing)}
 	pipelines := v1alpha1.Resource("syncpipelines")
 	tests := map[string]struct {
@@ -152,7 +152,7 @@ func TestSyncPipelineEnds(t *testing.T) {
 		out, problem string
 	}{
 		"no changes are left":        {answer: accepted(run(v1alpha1.PipelineRunFinished)), out: "The request is accepted\n"},
-		"somebody refuses something": {answer: accepted(rejected), code: 3, out: "b      1      1         0      400: bad", problem: "not everything got to b"},
+		"somebody refuses something": {answer: accepted(rejected), code: 3, out: `b      1      1         0      400: bad\u202e`, problem: "not everything got to b"},
 		"nobody waits":               {answer: accepted(nil), args: []string{"--wait=false"}, out: "The request is accepted\n"},
 		"a dry run":                  {answer: accepted(nil), args: []string{"--dry-run"}, out: "The request is accepted\n"},
 		"time is up": {

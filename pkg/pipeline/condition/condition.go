@@ -13,10 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/visible"
 )
-
-// messageLimit is what the API allows a condition's message.
-const messageLimit = 32768
 
 // Facts are what conditions follow from beside the spec and the status.
 type Facts struct {
@@ -92,11 +90,8 @@ type set struct {
 }
 
 func (s set) put(kind string, state metav1.ConditionStatus, why Why) {
-	if len(why.Message) > messageLimit {
-		why.Message = strings.ToValidUTF8(why.Message[:messageLimit], "")
-	}
 	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
-		Type: kind, Status: state, Reason: why.Reason, Message: why.Message,
+		Type: kind, Status: state, Reason: why.Reason, Message: visible.Message(why.Message),
 		ObservedGeneration: s.status.ObservedGeneration, LastTransitionTime: metav1.NewTime(s.now).Rfc3339Copy(),
 	})
 }

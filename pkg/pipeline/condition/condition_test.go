@@ -162,6 +162,10 @@ func TestSetAgain(t *testing.T) {
 
 func TestMessagesFit(t *testing.T) {
 	p := pipeline(well("search"))
+	condition.Set(p, condition.Facts{Unseen: []string{"a\u202eb"}}, noon)
+	if got := meta.FindStatusCondition(p.Status.Conditions, ready).Message; !strings.Contains(got, `a\u202eb`) {
+		t.Errorf("the message is %q", got)
+	}
 	condition.Set(p, condition.Facts{Unseen: []string{strings.Repeat("ä", 40_000)}}, noon)
 	if got := meta.FindStatusCondition(p.Status.Conditions, ready).Message; len(got) > 32768 || len(got) < 32000 {
 		t.Errorf("the message has %d bytes", len(got))
