@@ -3,7 +3,11 @@
 
 package manifest
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/configbutler/slipstream/pkg/annotation"
+)
 
 // dropKeys removes the keys that drop names from the map at field, which is copied only when it has one.
 func dropKeys(parent map[string]any, field string, drop func(key string) bool) {
@@ -19,12 +23,12 @@ func dropKeys(parent map[string]any, field string, drop func(key string) bool) {
 	}
 }
 
-// isRuntimeAnnotation names the annotations that record what the cluster, kubectl or a GitOps tool did. Annotations by
-// which a person directs such a tool (kustomize.toolkit.fluxcd.io/prune, argocd.argoproj.io/sync-options) are content.
+// isRuntimeAnnotation names the annotations that record what the cluster, kubectl or a GitOps tool did, copies of the
+// object among them. Annotations by which a person directs such a tool (kustomize.toolkit.fluxcd.io/prune,
+// argocd.argoproj.io/sync-options) are content.
 func isRuntimeAnnotation(key string) bool {
 	switch key {
-	case "kubectl.kubernetes.io/last-applied-configuration",
-		"deployment.kubernetes.io/revision",
+	case "deployment.kubernetes.io/revision",
 		"deployment.kubernetes.io/revision-history",
 		"deployment.kubernetes.io/desired-replicas",
 		"deployment.kubernetes.io/max-replicas",
@@ -40,7 +44,14 @@ func isRuntimeAnnotation(key string) bool {
 	}
 	return strings.HasPrefix(key, "control-plane.alpha.") ||
 		strings.HasPrefix(key, "autoscaling.alpha.") ||
-		strings.HasPrefix(key, "objectset.rio.cattle.io/")
+		strings.HasPrefix(key, "objectset.rio.cattle.io/") ||
+		annotation.HoldsConfiguration(key)
+}
+
+// isDirection names the values by which a person keeps a tool from copying the object into an annotation: such an
+// annotation holds no copy. KubeVela reads these two.
+func isDirection(key string, value any) bool {
+	return key == "app.oam.dev/last-applied-configuration" && (value == "-" || value == "skip")
 }
 
 // isScalingSpec names the annotations that carry what autoscaling/v1 has no fields for: there they are the spec.

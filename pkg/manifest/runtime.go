@@ -37,8 +37,9 @@ func withoutRuntime(object map[string]any) map[string]any {
 	}
 	keepItems(metadata, "finalizers", isOwnFinalizer)
 	dropKeys(metadata, "labels", isRuntimeLabel)
+	annotations := mapAt(metadata, "annotations")
 	dropKeys(metadata, "annotations", func(key string) bool {
-		return isRuntimeAnnotation(key) && !isScalingSpec(object, key)
+		return isRuntimeAnnotation(key) && !isScalingSpec(object, key) && !isDirection(key, annotations[key])
 	})
 	dropAllocated(result, metadata, asked)
 	for _, field := range [...]string{"annotations", "finalizers", "labels"} {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/annotation/annotationtest"
 )
 
 type fields = map[string]any
@@ -66,6 +68,25 @@ func TestStatusIsKeptOnlyAsContent(t *testing.T) {
 				t.Errorf("status kept: %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// A copy of the object is no content of any object; what a person writes to keep a tool from making one is.
+func TestCopiesOfTheObjectAreDropped(t *testing.T) {
+	for _, kind := range []string{"Secret", "ConfigMap", "Widget"} {
+		for _, key := range annotationtest.Configurations() {
+			got := render(t, fields{"apiVersion": "v1", "kind": kind, "metadata": fields{"name": "a", "annotations": fields{key: `{"data":{"a":"hunter2"}}`}}})
+			if strings.Contains(got, "hunter2") || strings.Contains(got, "annotations") {
+				t.Errorf("%s of a %s is kept:\n%s", key, kind, got)
+			}
+		}
+	}
+	for _, value := range []string{"skip", "-"} {
+		const key = "app.oam.dev/last-applied-configuration"
+		got := render(t, fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": "a", "annotations": fields{key: value}}})
+		if !strings.Contains(got, key) {
+			t.Errorf("%s: %s is dropped", key, value)
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,9 +17,6 @@ import (
 )
 
 const (
-	// encryptedKeys is the rule of what is encrypted: values with such a key anywhere on their path, which a label may
-	// be called, too.
-	encryptedKeys = "^(data|stringData)$"
 	// version is that of SOPS whose format this is.
 	version = "3.13.3"
 	// lastModified is required, and is always the same.
@@ -33,6 +29,7 @@ const (
 // file is one file of SOPS while it is written.
 type file struct {
 	draws      draws
+	rule       rule
 	recipients []recipient
 	dataKey    []byte
 	cipher     cipher.AEAD
@@ -43,7 +40,7 @@ type file struct {
 
 var _ manifest.Seal = &file{}
 
-func newFile(d draws, recipients []recipient) (*file, error) {
+func newFile(d draws, r rule, recipients []recipient) (*file, error) {
 	key, err := d.bytes("data key", dataKeySize)
 	if err != nil {
 		return nil, err
@@ -56,7 +53,7 @@ func newFile(d draws, recipients []recipient) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the cipher: %w", err)
 	}
-	return &file{draws: d, recipients: recipients, dataKey: key, cipher: gcm, digest: sha512.New()}, nil
+	return &file{draws: d, rule: r, recipients: recipients, dataKey: key, cipher: gcm, digest: sha512.New()}, nil
 }
 
 // Value encrypts a value if the rule says so.
@@ -66,7 +63,7 @@ func (f *file) Value(path []string, value any) (any, error) {
 		return nil, err
 	}
 	f.digest.Write([]byte(text))
-	if !slices.Contains(path, "data") && !slices.Contains(path, "stringData") {
+	if !f.rule.covers(path) {
 		return value, nil
 	}
 	return f.encrypt(text, kind, strings.Join(path, ":")+":")
@@ -120,6 +117,6 @@ func (f *file) Fields() (map[string]any, error) {
 		keys[i] = map[string]any{"recipient": r.text, "enc": wrapped}
 	}
 	return map[string]any{"sops": map[string]any{
-		"age": keys, "encrypted_regex": encryptedKeys, "lastmodified": lastModified, "mac": code, "version": version,
+		"age": keys, "encrypted_regex": f.rule.String(), "lastmodified": lastModified, "mac": code, "version": version,
 	}}, nil
 }

@@ -22,8 +22,9 @@ import (
 const SeedSize = 32
 
 // purpose keeps what is drawn here apart from whatever else might be drawn from a seed. Another purpose, or another
-// order of what is hashed, encrypts every file anew.
-const purpose = "slipstream sops v1"
+// order of what is hashed, encrypts every file anew. A version of which the rule leaves less readable needs another
+// purpose: by the Fingerprint it is known that what waits to be pushed was written by the rule of before.
+const purpose = "slipstream sops v2"
 
 // Sealer writes objects as files for some recipients. It may be used concurrently.
 type Sealer struct {
@@ -62,7 +63,7 @@ func (s *Sealer) Recipients() []string {
 
 // Fingerprint is the same for sealers that give every object the same file, and tells nothing else.
 func (s *Sealer) Fingerprint() string {
-	return hex.EncodeToString(s.draws(nil)[:8])
+	return hex.EncodeToString(s.draws(nil, nil)[:8])
 }
 
 // Seal returns the file of an object: the same bytes for the same object as far as manifest.Render goes.
@@ -71,18 +72,24 @@ func (s *Sealer) Seal(object *unstructured.Unstructured) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFile(s.draws(plain), s.recipients)
+	content, err := manifest.Canonical(object)
+	if err != nil {
+		return nil, err
+	}
+	r := ruleOf(content.Object)
+	f, err := newFile(s.draws(r, plain), r, s.recipients)
 	if err != nil {
 		return nil, err
 	}
 	return manifest.RenderSealed(object, f)
 }
 
-// draws is what is unpredictable about the file of a content.
-func (s *Sealer) draws(plain []byte) draws {
+// draws is what is unpredictable about the file of a content. The rule is part of it: nonces are drawn by the order of what is
+// encrypted, so the same content by another rule would otherwise have one nonce for two values, which gives both away.
+func (s *Sealer) draws(r rule, plain []byte) draws {
 	mac := hmac.New(sha256.New, s.seed)
 	// No line of these is empty, so the content begins after the first that is.
-	mac.Write([]byte(purpose + "\n" + strings.Join(s.Recipients(), "\n") + "\n\n"))
+	mac.Write(fmt.Appendf(nil, "%s\n%s\n%q\n\n", purpose, strings.Join(s.Recipients(), "\n"), r))
 	mac.Write(plain)
 	return mac.Sum(nil)
 }

@@ -4,22 +4,18 @@
 package transplant
 
 import (
-	"strings"
-
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/manifest"
 )
 
-// helmRelease begins the names of Secrets and ConfigMaps in which Helm keeps what it has installed.
-const helmRelease = "sh.helm.release.v1."
-
 // staysBehind says why an object has no copy, empty if it may have one.
 func staysBehind(content *unstructured.Unstructured) string {
 	kind := content.GetKind()
-	if (kind == "Secret" || kind == "ConfigMap") && strings.HasPrefix(content.GetName(), helmRelease) {
-		return "release of Helm"
+	if kind == "Secret" && content.Object["type"] == string(corev1.SecretTypeServiceAccountToken) {
+		return "token of a ServiceAccount"
 	}
 	if kind == "ServiceAccount" && len(listOf(content.Object["imagePullSecrets"])) > 0 {
 		return ""

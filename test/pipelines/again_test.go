@@ -44,18 +44,20 @@ func (s *stage) unreachable(t *testing.T) {
 	c := s.newScene(t, "unreachable")
 	r := receive(t, whisperer)
 	c.define(t, widgets)
-	metadata := strings.ReplaceAll(r.sink("metadata"), r.URL, "http://169.254.169.254/latest")
-	nobody := strings.ReplaceAll(r.sink("nobody"), r.URL, "http://nobody.invalid")
-	c.listens(t, prompt, noDefinitions, sinks(metadata, nobody, r.sink("index")))
+	// It is refused, as all of its kind, and leads to loopback if it is not.
+	unspecified := strings.ReplaceAll(r.sink("unspecified"), "127.0.0.1", "0.0.0.0")
+	// A label is too long for a name to be looked up.
+	unnamed := strings.ReplaceAll(r.sink("unnamed"), r.URL, "http://"+strings.Repeat("nobody", 11)+".invalid")
+	c.listens(t, prompt, noDefinitions, sinks(unspecified, unnamed, r.sink("index")))
 	c.create(t, "first")
 	r.hears(t, "+first")
-	c.fails(t, "metadata", "--allow-destinations")
-	c.fails(t, "nobody", "nobody.invalid")
+	c.fails(t, "unspecified", "--allow-destinations")
+	c.fails(t, "unnamed", "nobody.invalid")
 	c.becomes(t, "says that sinks fail", func(p *v1alpha1.SyncPipeline) error {
 		return conditionIs(p, v1alpha1.ConditionReady, "False", v1alpha1.ReasonDeliveryFailed)
 	})
-	c.says(t, "metadata: ")
-	c.warned(t, "Sink metadata fails")
+	c.says(t, "unspecified: ")
+	c.warned(t, "Sink unspecified fails")
 }
 
 // resync is a pipeline that tells of everything once more as often as it may.

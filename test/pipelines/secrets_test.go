@@ -55,9 +55,11 @@ metadata:
   namespace: %[1]s
   labels: {tier: hidden}
   annotations:
-    note: kept
+    helm.sh/resource-policy: keep
+    note: ` + secretText + `
     objectset.rio.cattle.io/applied: '{"stringData":{"password":"` + secretText + `"}}'
     kapp.k14s.io/original: '{"stringData":{"password":"` + secretText + `"}}'
+    configsync.gke.io/declared-fields: '{"stringData":{"password":"` + secretText + `"}}'
     banzaicloud.com/last-applied: '{"stringData":{"password":"` + secretText + `"}}'
 stringData: {password: ` + secretText + `}
 `
@@ -77,7 +79,7 @@ func (s *stage) discreet(t *testing.T) {
 			return nil
 		})
 		object, _ := r.Object("discreet/v1/Secret/hiding")
-		if got := fmt.Sprint(object.Labels, object.Annotations); got != "map[tier:hidden] map[note:kept]" {
+		if got := fmt.Sprint(object.Labels, object.Annotations); got != "map[tier:hidden] map[helm.sh/resource-policy:keep]" {
 			t.Errorf("%s is told %s", format, got)
 		}
 	}

@@ -7,10 +7,15 @@ package sopstest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
@@ -39,7 +44,33 @@ func Command(t testing.TB) string {
 // prints. The file has to pass all its checks.
 func Open(t testing.TB, file []byte, privateKey string) (string, error) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), Command(t), "decrypt", "--input-type=yaml", "--output-type=yaml", "/dev/stdin")
+	return decrypt(t, file, privateKey, "--input-type=yaml", "--output-type=yaml")
+}
+
+// OpenAsFlux lets sops decrypt a YAML file in the way of Flux: after Kustomize has added annotations, as JSON in the order
+// of the keys, and without the code that covers all values.
+func OpenAsFlux(t testing.TB, file []byte, privateKey string, added map[string]string) (string, error) {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(file, &object.Object); err != nil {
+		return "", err
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, added)
+	object.SetAnnotations(annotations)
+	text, err := object.MarshalJSON()
+	if err != nil {
+		return "", err
+	}
+	return decrypt(t, text, privateKey, "--input-type=json", "--output-type=json", "--ignore-mac")
+}
+
+func decrypt(t testing.TB, file []byte, privateKey string, options ...string) (string, error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), Command(t), slices.Concat([]string{"decrypt"}, options, []string{"/dev/stdin"})...)
 	// No configuration and no key but the one given.
 	command.Env = []string{"HOME=" + t.TempDir(), "SOPS_AGE_KEY=" + privateKey}
 	command.Stdin = strings.NewReader(string(file))

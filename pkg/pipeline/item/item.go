@@ -13,13 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/pkg/annotation"
 )
 
 // Item is what is told of an object.
 type Item struct {
 	Key
 	Labels map[string]string `json:"labels,omitempty"`
-	// Annotations are those that carry no configuration.
+	// Annotations are those that do not repeat what the object holds.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	CreatedAt   time.Time         `json:"createdAt,omitzero"`
 	// UpdatedAt is when somebody last wrote the object, its subresources aside. It makes no change by itself.
@@ -42,7 +44,7 @@ func FromMetadata(kind schema.GroupVersionKind, object metav1.Object) Item {
 			Namespace: object.GetNamespace(), Name: object.GetName(),
 		},
 		Labels:      maps.Clone(object.GetLabels()),
-		Annotations: withoutConfigurations(object.GetAnnotations()),
+		Annotations: annotation.Readable(kind.GroupKind(), object.GetAnnotations()),
 		CreatedAt:   created.UTC(),
 		UpdatedAt:   lastWritten(object, created).UTC(),
 		UID:         object.GetUID(),

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/configbutler/slipstream/pkg/annotation/annotationtest"
 )
 
 const secret = `
@@ -25,6 +27,7 @@ metadata:
   creationTimestamp: "2026-01-02T03:04:05Z"
   labels: {app: web}
   annotations:
+    helm.sh/resource-policy: keep
     owner: team-a
     kubectl.kubernetes.io/last-applied-configuration: '{"data":{"password":"aHVudGVyMg=="}}'
   managedFields:
@@ -75,7 +78,7 @@ func TestItemOfAnInstance(t *testing.T) {
 	want := Item{
 		Key:         Key{Instance, "v1", "Secret", "shop", "login"},
 		Labels:      map[string]string{"app": "web"},
-		Annotations: map[string]string{"owner": "team-a"},
+		Annotations: map[string]string{"helm.sh/resource-policy": "keep"},
 		CreatedAt:   time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		UpdatedAt:   time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC),
 		UID:         "1",
@@ -116,33 +119,36 @@ func TestTimesThatAreMissing(t *testing.T) {
 	}
 }
 
+// Of a Secret only annotations leave the cluster that are known to be harmless; of other objects all but copies of them.
 func TestAnnotationsThatStay(t *testing.T) {
-	for key, stays := range map[string]bool{
-		"kubectl.kubernetes.io/last-applied-configuration":    false,
-		"banzaicloud.com/last-applied":                        false,
-		"apps.open-cluster-management.io/last-applied-config": false,
-		"example.com/lastAppliedManifest":                     false,
-		"objectset.rio.cattle.io/applied":                     false,
-		"kapp.k14s.io/original":                               false,
-		"kapp.k14s.io/original-diff":                          false,
-		"kapp.k14s.io/original-diff-md5":                      false,
-		"kopf.zalando.org/last-handled-configuration":         false,
-		"configmanagement.gke.io/declared-config":             false,
-		"configsync.gke.io/declared-fields":                   false,
-		"objectset.rio.cattle.io/id":                          true,
-		"kapp.k14s.io/identity":                               true,
-		"deployment.kubernetes.io/revision":                   true,
-		"kubectl.kubernetes.io/restartedAt":                   true,
-		"example.com/description":                             true,
+	none := map[string]bool{}
+	all := map[string]bool{"Secret": true, "ConfigMap": true}
+	unlessSecret := map[string]bool{"ConfigMap": true}
+	for _, c := range []struct {
+		keys  []string
+		stays map[string]bool
+	}{
+		{annotationtest.Configurations(), none},
+		{annotationtest.Harmless(), all},
+		{annotationtest.Others(), unlessSecret},
+		{[]string{"objectset.rio.cattle.io/id", "kapp.k14s.io/identity", "deployment.kubernetes.io/revision", "kubectl.kubernetes.io/restartedAt"}, unlessSecret},
 	} {
-		object := read(t, secret)
-		object.SetAnnotations(map[string]string{key: "value"})
-		got := FromMetadata(object.GroupVersionKind(), object).Annotations
-		if _, found := got[key]; found != stays {
-			t.Errorf("%s is among the annotations: %t, want %t", key, found, stays)
-		}
-		if got != nil != stays {
-			t.Errorf("the annotations are %#v when only %s was there", got, key)
+		for _, key := range c.keys {
+			for _, kind := range []string{"Secret", "ConfigMap"} {
+				object := read(t, secret)
+				object.SetKind(kind)
+				object.SetAnnotations(map[string]string{key: "hunter2"})
+				got := FromMetadata(object.GroupVersionKind(), object)
+				if _, found := got.Annotations[key]; found != c.stays[kind] {
+					t.Errorf("%s of a %s is among the annotations: %t, want %t", key, kind, found, c.stays[kind])
+				}
+				if got.Annotations != nil != c.stays[kind] {
+					t.Errorf("the annotations of a %s are %#v when only %s was there", kind, got.Annotations, key)
+				}
+				if text, err := got.Marshal(); err != nil || strings.Contains(string(text), "hunter2") != c.stays[kind] {
+					t.Errorf("a %s with %s is written as %s, %v", kind, key, text, err)
+				}
+			}
 		}
 	}
 }
@@ -155,8 +161,9 @@ func TestWhatCountsAsAChangeOfAnInstance(t *testing.T) {
 		"a label's value":             {"{app: web}", "{app: shop}", true},
 		"a label more":                {"{app: web}", "{app: web, tier: front}", true},
 		"no label":                    {"{app: web}", "{}", true},
-		"an annotation":               {"owner: team-a", "owner: team-b", true},
-		"labels and annotations swap": {"labels: {app: web}", "labels: {owner: team-a}", true},
+		"an annotation":               {"resource-policy: keep", "resource-policy: delete", true},
+		"an annotation not sent":      {"owner: team-a", "owner: team-b", false},
+		"labels and annotations swap": {"labels: {app: web}", "labels: {helm.sh/resource-policy: keep}", true},
 		"another object":              {`uid: "1"`, `uid: "3"`, true},
 		"the creation":                {"03:04:05Z", "03:04:06Z", true},
 		"what was applied":            {`"password":"aHVudGVyMg=="`, `"password":"bmV3"`, false},

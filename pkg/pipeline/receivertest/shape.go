@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/configbutler/slipstream/pkg/annotation"
 )
 
 // shape says what is wrong with a value of JSON. The path is where the value is.
@@ -90,12 +92,12 @@ func labels(path string, value any) (faults []string) {
 	return faults
 }
 
-// annotations are labels that carry no configuration.
+// annotations are labels that hold no configuration.
 func annotations(path string, value any) []string {
 	faults := labels(path, value)
 	given, _ := value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if strings.Contains(name, "last-applied") {
+		if annotation.HoldsConfiguration(name) {
 			faults = append(faults, fmt.Sprintf("%s.%s must not leave the cluster", path, name))
 		}
 	}

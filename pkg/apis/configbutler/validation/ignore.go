@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -17,14 +18,27 @@ import (
 	"github.com/configbutler/slipstream/pkg/ignore"
 )
 
-// maxManagerLength is what the API server allows a field manager, in characters.
-const maxManagerLength = 128
+const (
+	// maxManagerLength is what the API server allows a field manager, in characters.
+	maxManagerLength = 128
+	// maxIgnoreRules and maxIgnoreNames bound what is looked for in each object.
+	maxIgnoreRules = 100
+	maxIgnoreNames = 1000
+)
 
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
 func validateIgnore(rules []configbutler.IgnoreRule, path *field.Path) field.ErrorList {
+	if n := len(rules); n > maxIgnoreRules {
+		return field.ErrorList{field.TooMany(path, n, maxIgnoreRules)}
+	}
 	var errs field.ErrorList
+	names := 0
 	for i, rule := range rules {
+		if names += len(rule.Fields) + len(rule.Managers); names > maxIgnoreNames {
+			return append(errs, field.Invalid(path.Index(i), field.OmitValueType{},
+				fmt.Sprintf("must not have the rules name more than %d fields and managers in all", maxIgnoreNames)))
+		}
 		path := path.Index(i)
 		errs = append(errs, validateIgnoreTarget(rule.Target, path.Child("target"))...)
 		if len(rule.Fields) == 0 && len(rule.Managers) == 0 {
