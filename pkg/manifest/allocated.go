@@ -109,9 +109,12 @@ func dropFromVolume(spec, metadata map[string]any) {
 	dropKeys(metadata, "annotations", func(key string) bool { return key == "pv.kubernetes.io/bound-by-controller" })
 }
 
-// dropFromClaim removes the volume that a claim was bound to and the record of its binding.
+// dropFromClaim removes the volume that a claim was bound to and the record of its binding. A volume that a user has named stays: then
+// the control plane does not write that it was bound by its controller.
 func dropFromClaim(spec, metadata map[string]any) {
-	delete(spec, "volumeName")
+	if mapAt(metadata, "annotations")["pv.kubernetes.io/bound-by-controller"] != nil {
+		delete(spec, "volumeName")
+	}
 	dropKeys(metadata, "annotations", func(key string) bool {
 		switch key {
 		case "volume.kubernetes.io/storage-provisioner",

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/configbutler/slipstream/pkg/gitname"
 )
 
 // longestBaseFolder is the length in bytes of the longest base folder, which leaves room for the paths below it where
@@ -17,7 +19,7 @@ const longestBaseFolder = 1024
 
 // CleanBaseFolder returns the form of a base folder in which it is compared and joined: slashes between segments, none
 // at the end, empty for the root of the repository. It fails on a folder that is absolute, leads upwards, or has a
-// segment that not every checkout can hold.
+// segment that Git reads as a name of its own or that not every checkout can hold.
 func CleanBaseFolder(folder string) (string, error) {
 	switch {
 	case strings.HasPrefix(folder, "/"):
@@ -30,7 +32,7 @@ func CleanBaseFolder(folder string) (string, error) {
 	segments := folderSegments(folder)
 	for _, segment := range segments {
 		if reason := segmentFault(segment); reason != "" {
-			return "", fmt.Errorf("base folder %q must not have a segment that %s", folder, reason)
+			return "", fmt.Errorf("base folder %q must not have the segment %q, which %s", folder, segment, reason)
 		}
 	}
 	return strings.Join(segments, "/"), nil
@@ -60,9 +62,9 @@ func segmentFault(segment string) string {
 		return `holds one of \<>:"|?*`
 	case strings.Trim(segment, " ") != segment, strings.HasSuffix(segment, "."):
 		return "begins or ends with a blank or ends with a dot"
-	case strings.EqualFold(segment, ".git"), strings.EqualFold(segment, "git~1"):
-		return "belongs to Git"
-	case isDevice(segment):
+	case gitname.Reserved(segment) != "":
+		return "Git can take for its own " + gitname.Reserved(segment)
+	case gitname.IsDevice(segment):
 		return "names a device on Windows"
 	}
 	return ""

@@ -4,6 +4,7 @@
 package manifest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -36,11 +37,27 @@ func TestCleanBaseFolderRefuses(t *testing.T) {
 	folders := []string{
 		"/", "/etc", "..", "../a", "a/..", "a/../b", "a/b/../../..", ".git", "a/.git/hooks", ".GIT", "a/Git~1", ".git.", ".git ", " .git", ".g\u200cit",
 		`a\b`, `..\a`, "C:", "a:b", "a*", "a?", "a|b", `"a"`, "<a>", "a\nb", "a\x00", "a\x7f", "a\u0085", "a\xff", "a/ b", "a /b", "a./b", "a/con", "NUL.txt",
-		strings.Repeat("a", 256), strings.Repeat("a/", 600),
+		strings.Repeat("a", 256), strings.Repeat("a/", 600), "a/con .b", "CONIN$", "a/com¹",
 	}
 	for _, folder := range folders {
 		if got, err := CleanBaseFolder(folder); err == nil {
 			t.Errorf("CleanBaseFolder(%q) = %q, want an error", folder, got)
+		}
+	}
+}
+
+// A folder that Git reads as its own is refused in any segment and by its reason.
+func TestCleanBaseFolderRefusesNamesOfGit(t *testing.T) {
+	for name, own := range map[string]string{
+		".git": ".git", ".GIT": ".git", "git~1": ".git", ".gitmodules": ".gitmodules", ".GitModules": ".gitmodules", "GITMOD~1": ".gitmodules",
+		"gi7eba~1": ".gitmodules", "gi7e~123": ".gitmodules", ".gitattributes": ".gitattributes", "gitatt~4": ".gitattributes", "gi7d29~2": ".gitattributes",
+		".gitignore": ".gitignore", "gitign~1": ".gitignore", ".mailmap": ".mailmap", "maba30~1": ".mailmap",
+	} {
+		for _, folder := range []string{name, name + "/a", "a/" + name, "a/" + name + "/b"} {
+			want := fmt.Sprintf("base folder %q must not have the segment %q, which Git can take for its own %s", folder, name, own)
+			if got, err := CleanBaseFolder(folder); err == nil || err.Error() != want {
+				t.Errorf("CleanBaseFolder(%q) = %q, %v; want the error %q", folder, got, err, want)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package manifest
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -14,12 +15,19 @@ import (
 // serviceAccountToken is the type of Secrets that hold a ServiceAccount's token.
 const serviceAccountToken = "kubernetes.io/service-account-token" //nolint:gosec // the name of a type, no credential
 
-// ownGroup is the API group of this server's kinds.
-const ownGroup = "configbutler.ai"
+const (
+	// ownGroup is the API group of this server's kinds.
+	ownGroup = "configbutler.ai"
+	// helmRelease begins the names of Secrets and ConfigMaps in which Helm keeps what it has installed.
+	helmRelease = "sh.helm.release.v1."
+	// controllerManager is the field manager of what Kubernetes' own controllers make.
+	controllerManager = "kube-controller-manager"
+)
 
 // ClusterMade says whether an object is one that the cluster makes by itself and would make again, and in a few words
 // why. Such objects are left out of a mirror unless they are asked for. The registration of this server is among them:
-// it comes with the installation, and holds the address and the authority of this one.
+// it comes with the installation, and holds the address and the authority of this one. Releases of Helm are among them, too: Helm writes
+// one at each upgrade, with all manifests in it.
 func ClusterMade(resource schema.GroupResource, obj *unstructured.Unstructured) (reason string, made bool) {
 	metadata := mapAt(obj.Object, "metadata")
 	if hasController(metadata) {
@@ -28,11 +36,19 @@ func ClusterMade(resource schema.GroupResource, obj *unstructured.Unstructured) 
 	name, labels := textAt(metadata, "name"), mapAt(metadata, "labels")
 	switch resource.String() {
 	case "configmaps":
+		if strings.HasPrefix(name, helmRelease) {
+			return "release of Helm", true
+		}
 		made, reason = name == "kube-root-ca.crt", "published into every namespace"
 	case "serviceaccounts":
 		made, reason = name == "default", "made in every namespace"
 	case "secrets":
-		made, reason = textAt(obj.Object, "type") == serviceAccountToken, "token of a ServiceAccount"
+		if strings.HasPrefix(name, helmRelease) || textAt(obj.Object, "type") == "helm.sh/release.v1" {
+			return "release of Helm", true
+		}
+		made, reason = isGivenToken(obj), "token of a ServiceAccount"
+	case "services", "endpoints", "endpointslices.discovery.k8s.io":
+		made, reason = name == "kubernetes" && textAt(metadata, "namespace") == "default", "address of the API server"
 	case "priorityclasses.scheduling.k8s.io":
 		made, reason = strings.HasPrefix(name, "system-"), "priority class of the system"
 	case "ipaddresses.networking.k8s.io":
@@ -59,6 +75,20 @@ func registration(obj *unstructured.Unstructured, labels map[string]any) (made b
 	}
 	_, made = labels["kube-aggregator.kubernetes.io/automanaged"]
 	return made, "registered by the API server"
+}
+
+// isGivenToken says whether a Secret holds a token that a control plane has made for a ServiceAccount without being asked, as those before
+// Kubernetes 1.24 did.
+func isGivenToken(secret *unstructured.Unstructured) bool {
+	if textAt(secret.Object, "type") != serviceAccountToken {
+		return false
+	}
+	for _, entry := range secret.GetManagedFields() {
+		if entry.Manager == controllerManager && entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:type":`)) {
+			return true
+		}
+	}
+	return false
 }
 
 func hasController(metadata map[string]any) bool {

@@ -23,6 +23,18 @@ func TestClusterMade(t *testing.T) {
 	allocated := func(by string) fields {
 		return fields{"metadata": fields{"name": "10.0.0.7", "labels": fields{"ipaddress.kubernetes.io/managed-by": by}}}
 	}
+	at := func(namespace, name string) fields {
+		return fields{"metadata": fields{"namespace": namespace, "name": name}}
+	}
+	// token is a Secret that one has created, and for which another has filled in the token.
+	token := func(creator, filler string) fields {
+		entry := func(manager string, owned fields) fields {
+			return fields{"manager": manager, "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": owned}
+		}
+		return fields{"type": "kubernetes.io/service-account-token", "metadata": fields{"name": "robot", "managedFields": []any{
+			entry(creator, fields{"f:type": fields{}}), entry(filler, fields{"f:data": fields{"f:token": fields{}}}),
+		}}}
+	}
 	tests := map[string]struct {
 		group, resource string
 		object          fields
@@ -34,8 +46,19 @@ func TestClusterMade(t *testing.T) {
 		"default ServiceAccount": {"", "serviceaccounts", named("default"), true},
 		"other ServiceAccount":   {"", "serviceaccounts", named("robot"), false},
 		"default ConfigMap":      {"", "configmaps", named("default"), false},
-		"token":                  {"", "secrets", fields{"type": "kubernetes.io/service-account-token"}, true},
-		"Helm release":           {"", "secrets", fields{"type": "helm.sh/release.v1"}, false},
+		"token that was given":   {"", "secrets", token("kube-controller-manager", "kube-apiserver"), true},
+		"token of a user":        {"", "secrets", token("kubectl-create", "kube-controller-manager"), false},
+		"token without managers": {"", "secrets", fields{"type": "kubernetes.io/service-account-token"}, false},
+		"Helm release":           {"", "secrets", fields{"type": "helm.sh/release.v1"}, true},
+		"Helm release by name":   {"", "secrets", named("sh.helm.release.v1.web.v3"), true},
+		"Helm release in a map":  {"", "configmaps", named("sh.helm.release.v1.web.v3"), true},
+		"Secret of Helm's user":  {"", "secrets", named("sh.helm"), false},
+		"API server":             {"", "services", at("default", "kubernetes"), true},
+		"its Endpoints":          {"", "endpoints", at("default", "kubernetes"), true},
+		"its EndpointSlice":      {"discovery.k8s.io", "endpointslices", at("default", "kubernetes"), true},
+		"Service of the name":    {"", "services", at("shop", "kubernetes"), false},
+		"other Service":          {"", "services", at("default", "web"), false},
+		"its ConfigMap":          {"", "configmaps", at("default", "kubernetes"), false},
 		"bootstrap ClusterRole":  {rbac, "clusterroles", labelled("kubernetes.io/bootstrapping"), true},
 		"bootstrap RoleBinding":  {rbac, "rolebindings", labelled("kubernetes.io/bootstrapping"), true},
 		"own ClusterRole":        {rbac, "clusterroles", labelled("app"), false},

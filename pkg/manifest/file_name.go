@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/configbutler/slipstream/pkg/gitname"
 )
 
 // File names consist of ASCII letters, digits and "-._@+=". Every other byte of an object's name becomes a percent sign
@@ -151,18 +153,9 @@ func hasUpper(name string) bool {
 	return strings.ContainsFunc(name, func(char rune) bool { return char >= 'A' && char <= 'Z' })
 }
 
-// needsEscapeAtStart says whether a name would hide its file or, on Windows, name a device.
+// needsEscapeAtStart says whether a name would hide its file or, on Windows, name a device. No device is named by a stem
+// of which something is escaped.
 func needsEscapeAtStart(name string) bool {
-	return strings.HasPrefix(name, ".") || isDevice(name)
-}
-
-// isDevice says whether Windows takes a file of this name for a device, which it does with any extension.
-func isDevice(name string) bool {
-	stem, _, _ := strings.Cut(strings.ToLower(name), ".")
-	switch stem {
-	case "con", "prn", "aux", "nul":
-		return true
-	}
-	const numbered = len("com1")
-	return len(stem) == numbered && (stem[:3] == "com" || stem[:3] == "lpt") && isDigit(stem[3])
+	stem, _, _ := strings.Cut(name, ".")
+	return strings.HasPrefix(name, ".") || gitname.IsDevice(name) && !strings.ContainsFunc(stem, isNotFileChar)
 }

@@ -28,7 +28,7 @@ var nastyTexts = []string{
 	"a #b", "a#b", "#a", "[a]", "{a}", "{{ .Values.a }}", "&a", "*a", "!a", "!!int 1", "|", ">", "'", "''", "it's", `"`, `a "b" c`,
 	`\`, `C:\dir`, "%a", "@a", "`a`", "a,b", ",a", " a", "a ", "\ta", "a\t", "a\tb", "a\t\n", "\t", "\n", "\n\n", "\n\n\n",
 	"a\n", "a\n\n", "a\n\n\n", "a\nb", "a\n b", " a\nb", "  a\nb\n", "\na", "\n a\n", "\n\n  a", "a\n\n\nb\n", "a\n  ", "a\n  \n", "  \n", "  \n  ",
-	"   \na", "\n   \na", "a\n\tb\n", "\ta\n", "\n\ta", "\t\n", "a\n\t", "a\n\t\n", "a \nb \n", "#a\nb\n", "---\na: b\n", "...\n", "- a\n- b\n",
+	"   \na", "\n   \na", "a\n\tb\n", "\ta\n", "\n\ta", "\t\n", " \ta\n", "\n \ta", "\n\n\ta\nb\n", "a\n\t", "a\n\t\n", "a \nb \n", "#a\nb\n", "---\na: b\n", "...\n", "- a\n- b\n",
 	"a\r\nb\r\n", "a\rb", "\r", "a\u0085b", "a\u2028b\nc", "a\u2029b", "\ufeffa", "a\ufeff\nb", "\x00", "a\x1bb", "\x7f", "\u00a0a\nb", "a\u0080",
 	"é", "日本語\nテキスト\n", "🦀", "👩‍👩‍👧\n🦀", "\ufffd", "\ufffe", "\uffff", "\U0001ffff", "e\u0301",
 	"a'b\"c", "key: |\n  text\n", "a: 'b", "0x", "0o", "0b", "0xg", "1e", "e1", "1e5x", "+", "+a", "12e03", "1__0", "0.0.0", "Infinity", "NaN", "undefined",
@@ -143,6 +143,7 @@ func FuzzRender(f *testing.F) {
 		}
 		checkExact(t, object)
 		checkRender(t, object)
+		checkKustomizeValue(t, object)
 	})
 }
 

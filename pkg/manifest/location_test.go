@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/gitname"
 )
 
 func configMap(namespace, name string) Location {
@@ -48,6 +50,12 @@ func TestPath(t *testing.T) {
 		"device":            {role("con"), roles + "%63on.yaml"},
 		"device, extension": {role("com1.a"), roles + "%63om1.a.yaml"},
 		"almost a device":   {role("console"), roles + "console.yaml"},
+		"device, blank":     {role("con .a"), roles + "con%20.a.yaml"},
+		"device, dollar":    {role("conin$"), roles + "conin%24.yaml"},
+		"Git's own":         {role(".gitmodules"), roles + "%2Egitmodules.yaml"},
+		"short name":        {role("gi7eba~1"), roles + "gi7eba%7E1.yaml"},
+		"stream":            {role(".git::$INDEX_ALLOCATION"), roles + "%2Egit%3A%3A%24INDEX_ALLOCATION~" + hashOfName(".git::$INDEX_ALLOCATION") + ".yaml"},
+		"ignored by HFS":    {role(".g\u200cit"), roles + "%2Eg%E2%80%8Cit.yaml"},
 		"device namespace":  {configMap("aux", "a"), "core/v1/configmaps/%61ux/a.yaml"},
 		"beyond ASCII":      {role("é"), roles + "%C3%A9.yaml"},
 		"upper case":        {role("Admin"), roles + "Admin~" + hashOfName("Admin") + ".yaml"},
@@ -74,7 +82,7 @@ func checkPath(t *testing.T, location Location, relative string) {
 		t.Errorf("%q is not clean", relative)
 	}
 	for _, segment := range strings.Split(relative, "/") {
-		if len(segment) > longestSegment || isDevice(segment) || strings.EqualFold(segment, ".git") {
+		if len(segment) > longestSegment || gitname.IsDevice(segment) || gitname.Reserved(segment) != "" {
 			t.Errorf("the segment %q cannot be checked out everywhere", segment)
 		}
 		for _, char := range []byte(segment) {

@@ -23,11 +23,12 @@ const (
 )
 
 // styleOf chooses the way to write a string. Block scalars are for texts of several lines that they can represent
-// exactly: every character is printable, and a line feed is the only line end.
+// exactly: every character is printable, and a line feed is the only line end. Kustomize cannot read those that it makes of texts with
+// a tab first.
 func styleOf(text string) style {
 	content := inspect(text)
 	switch {
-	case content.unprintable, content.tab && !content.lineFeed:
+	case content.unprintable, content.tab && !content.lineFeed, strings.HasPrefix(strings.TrimLeft(text, "\n"), "\t"):
 		return escaped
 	case content.lineFeed:
 		return literal

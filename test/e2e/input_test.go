@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/mirrortest"
@@ -224,8 +223,9 @@ func redirection(t *testing.T, m *mirror, jane devcluster.Kubectl) {
 	refused("the destination again", err)
 }
 
-func TestNamespacesGoWithAndWithoutTheServer(t *testing.T) {
-	s := newStage(t, devcluster.Options{})
+// namespaceDeleted deletes a namespace with a mirror of it. What a server that is stopped means for namespaces is shown in
+// test/integration/apiserver.
+func namespaceDeleted(t *testing.T, s *stage) {
 	m := s.newMirror(t, "leaving")
 	m.Watch(t, "config", "configmaps")
 	m.Settled(t)
@@ -233,26 +233,4 @@ func TestNamespacesGoWithAndWithoutTheServer(t *testing.T) {
 	if err := s.ControllerManagerHealthy(t.Context()); err != nil {
 		t.Error(err)
 	}
-
-	s.Run(t, "create", "namespace", "stuck")
-	if err := s.StopServer(t.Context(), 15); err != nil {
-		t.Fatal(err)
-	}
-	mirrortest.Eventually(t, "the aggregator notices that the server is away", func(ctx context.Context) error {
-		status, err := s.Administrator.Run(ctx, "get", "apiservice", "v1alpha1.configbutler.ai", "-o", `jsonpath={.status.conditions[?(@.type=="Available")].status}`)
-		if err == nil && status != "False" {
-			err = fmt.Errorf("available: %s", status)
-		}
-		return err
-	})
-	if err := s.ControllerManagerHealthy(t.Context()); err != nil {
-		t.Errorf("with the server stopped: %v", err)
-	}
-	// Kubernetes holds a namespace back while an API that might have objects in it does not
-	// answer. The documented way out when the server stays away takes its API away.
-	s.Run(t, "delete", "namespace", "stuck", "--wait=false")
-	s.Run(t, "delete", "apiservice", "v1alpha1.configbutler.ai")
-	start := time.Now()
-	s.Run(t, "wait", "--for=delete", "namespace/stuck", "--timeout=180s")
-	t.Logf("the namespace went %s after the APIService", time.Since(start).Round(time.Second))
 }

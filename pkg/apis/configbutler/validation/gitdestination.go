@@ -13,16 +13,24 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 )
 
+// maxRecipients bounds the work of encrypting a Secret, which is done for each recipient.
+const maxRecipients = 100
+
 // ValidateGitDestination checks a new GitDestination.
 func ValidateGitDestination(destination *configbutler.GitDestination) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&destination.ObjectMeta, true, destinationName, metadataPath)
+	errs = append(errs, validateBaseFolder(destination.Spec.BaseFolder, specPath.Child("baseFolder"))...)
 	return append(errs, validateGitDestinationSpec(&destination.Spec, specPath)...)
 }
 
 // ValidateGitDestinationUpdate checks a changed GitDestination. Every field of the spec may change: a destination that
-// moves leaves its old folder to whoever takes it over.
+// moves leaves its old folder to its next owner. A folder that stays is not checked again, so that an object from
+// before a name was refused can still be changed and deleted.
 func ValidateGitDestinationUpdate(destination, old *configbutler.GitDestination) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&destination.ObjectMeta, &old.ObjectMeta, metadataPath)
+	if destination.Spec.BaseFolder != old.Spec.BaseFolder {
+		errs = append(errs, validateBaseFolder(destination.Spec.BaseFolder, specPath.Child("baseFolder"))...)
+	}
 	return append(errs, validateGitDestinationSpec(&destination.Spec, specPath)...)
 }
 
@@ -48,10 +56,10 @@ func destinationName(name string, prefix bool) []string {
 	return errs
 }
 
+// validateGitDestinationSpec checks all of a spec but the folder.
 func validateGitDestinationSpec(spec *configbutler.GitDestinationSpec, path *field.Path) field.ErrorList {
 	errs := validateObjectReference(spec.RepoRef, path.Child("repoRef"))
 	errs = append(errs, validateBranch(spec.Branch, path.Child("branch"))...)
-	errs = append(errs, validateBaseFolder(spec.BaseFolder, path.Child("baseFolder"))...)
 	errs = append(errs, validateAccessPolicy(spec.AccessPolicy, path.Child("accessPolicy"))...)
 	errs = append(errs, validateOneOf(spec.Granularity, path.Child("granularity"),
 		configbutler.GranularityPerAuthor, configbutler.GranularityPerChange, configbutler.GranularityBatch)...)
@@ -70,6 +78,9 @@ func validateEncryption(spec *configbutler.GitDestinationSpec, path *field.Path)
 		return field.ErrorList{field.Forbidden(path, "must be absent when secrets is AsIs, which writes Secrets plainly")}
 	}
 	recipients, path := spec.Encryption.AgeRecipients, path.Child("ageRecipients")
+	if n := len(recipients); n > maxRecipients {
+		return field.ErrorList{field.TooMany(path, n, maxRecipients)}
+	}
 	errs := validateUnique(recipients, path)
 	for i, recipient := range recipients {
 		errs = append(errs, validateAgeRecipient(recipient, path.Index(i))...)

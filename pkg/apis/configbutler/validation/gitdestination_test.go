@@ -116,6 +116,8 @@ func TestBaseFolder(t *testing.T) {
 		{folder: "/", refused: true}, {folder: "/a", refused: true}, {folder: "a/", refused: true}, {folder: "a//b", refused: true},
 		{folder: ".", refused: true}, {folder: "..", refused: true}, {folder: "../a", refused: true}, {folder: "a/../b", refused: true},
 		{folder: "a/..", refused: true}, {folder: "./a", refused: true}, {folder: "a/./b", refused: true},
+		{folder: "a/.gitmodules/b", refused: true}, {folder: "GITMOD~1", refused: true}, {folder: "a/gi7eba~1", refused: true},
+		{folder: ".GitAttributes", refused: true}, {folder: "a/.gitignore", refused: true}, {folder: ".mailmap/a", refused: true},
 		{folder: ".git", refused: true}, {folder: "a/.GIT/b", refused: true}, {folder: "git~1", refused: true},
 		{folder: ".g\u200cit", refused: true}, {folder: ".git.", refused: true}, {folder: "a/.configbutler", refused: true},
 		{folder: `a\b`, refused: true}, {folder: "c:", refused: true}, {folder: "a*", refused: true}, {folder: "a\x00b", refused: true},
@@ -133,6 +135,10 @@ func TestBaseFolder(t *testing.T) {
 				return
 			}
 			change[struct{}]{path: "spec.baseFolder", says: "must"}.check(t, errs)
+			stored := with(destination(), func(d *configbutler.GitDestination) { d.Spec.BaseFolder = test.folder })
+			moved := validation.ValidateGitDestinationUpdate(stored.DeepCopy(), destination())
+			change[struct{}]{path: "spec.baseFolder", says: "must"}.check(t, moved)
+			change[struct{}]{}.check(t, validation.ValidateGitDestinationUpdate(stored.DeepCopy(), stored))
 		})
 	}
 }
