@@ -153,8 +153,12 @@ func (h *HTTP) post(ctx context.Context, call wire.Call, shown credentials) (ans
 	return answer{response.StatusCode, response.Header, body}, nil
 }
 
-// read reads as much of an answer as anybody looks at. One that is compressed, although nobody asked for that, counts as empty.
+// read reads as much of a response as is used. A compressed one, which was not requested, counts as empty. So does
+// one that makes another protocol of the connection: the time that a call has does not end what is read from that.
 func read(response *http.Response) ([]byte, error) {
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return nil, nil
+	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if coding := response.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		body = nil

@@ -24,16 +24,20 @@ const (
 )
 
 // newClient makes the client of one sink. It follows no redirect, so that neither objects nor credentials get anywhere but
-// to the host that the sink names; it uses no proxy, because what dials must see the receiver's own address; and it
-// decompresses nothing, so that what is read is bounded by what is sent.
+// to the host that the sink names; it uses no proxy, because what dials must see the receiver's own address; it
+// decompresses nothing, so that what is read is bounded by what is sent; and it speaks HTTP/1.1 only. Calls are made one after the other,
+// for which HTTP/2 has no use, and in HTTP/2 a receiver can send frames without end that carry nothing, which are read, answered and
+// logged for as long as the connection lasts.
 func newClient(dial Dial, caBundle []byte) (*http.Client, error) {
 	configuration, err := tlsConfig(caBundle)
 	if err != nil {
 		return nil, err
 	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext: dial, TLSClientConfig: configuration, ForceAttemptHTTP2: true, DisableCompression: true,
+			DialContext: dial, TLSClientConfig: configuration, Protocols: &protocols, DisableCompression: true,
 			MaxIdleConnsPerHost: 1, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxAnswer,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

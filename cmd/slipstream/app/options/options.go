@@ -76,7 +76,7 @@ type Options struct {
 type GitOptions struct {
 	// AllowInsecure permits repositories at http and file URLs.
 	AllowInsecure bool
-	// AllowDestinations lifts the refusal of addresses: loopback, link-local, an address, a CIDR.
+	// AllowDestinations lifts the refusal of addresses: a word of egress, an address, a CIDR.
 	AllowDestinations []string
 }
 
@@ -177,7 +177,7 @@ func (o *GitOptions) addFlags(flags *cliflag.NamedFlagSets) {
 		"Allow repositories at http and file URLs, for tests and trusted networks. Only https and ssh are allowed otherwise.")
 	git.StringSliceVar(&o.AllowDestinations, "allow-destinations", o.AllowDestinations,
 		"Addresses that URLs in objects may lead to although they are refused by default, as they are the server's own surroundings: "+
-			"loopback, link-local, an IP address or a CIDR. Repeat or separate with commas.")
+			strings.Join(egress.Words(), ", ")+", an IP address or a CIDR. The cloud's metadata is link-local. Repeat or separate with commas.")
 }
 
 // Complete fills in what follows from other settings.

@@ -106,8 +106,8 @@ func TestValidate(t *testing.T) {
 			wants: []string{"--leases-lease-sec=10 must be at least twice --leases-renew-sec=6"},
 		},
 		{
-			name: "batches of nothing", arguments: []string{"--git-batch-max-files=0", "--workers-max-global=-1"},
-			wants: []string{"--git-batch-max-files=0 must be at least 1", "--workers-max-global=-1 must be at least 1"},
+			name: "batches of nothing", arguments: []string{"--git-batch-max-files=0", "--workers-max-global=-1", "--git-max-memory-mib=31"},
+			wants: []string{"--git-max-memory-mib=31 must be at least 32", "--git-batch-max-files=0 must be at least 1", "--workers-max-global=-1 must be at least 1"},
 		},
 		{name: "an authority of the server's own", arguments: []string{"--serving-authority-secret=slipstream-ca", "--serving-service=slipstream"}},
 		{
