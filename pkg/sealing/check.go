@@ -12,21 +12,41 @@ import (
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 )
 
-// Check opens the first row of each part, so that a configuration that belongs to other stores is found out before
-// anything else is done with it. It leaves rows alone that take a KMS plugin, which may start later than the server.
+// checkedRows is how many rows of a part are opened, at most, until one opens.
+const checkedRows = pageRows
+
+// Check opens a row of each part, so that a configuration that belongs to other stores is found out before
+// anything else is done with it. Rows that do not open while another one does are damaged, or sealed under a key that
+// is missing, and no reason not to serve the others. It leaves rows alone that take a KMS plugin, which may start later
+// than the server.
 func (s *Sealer) Check(ctx context.Context, parts ...Rows) error {
 	for _, rows := range parts {
-		for row, err := range rows.scan(ctx) {
-			if err != nil {
-				return err
-			}
-			if err := s.check(ctx, rows, row); err != nil {
-				return err
-			}
-			break
+		if err := s.checkPart(ctx, rows); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// checkPart fails with what is wrong with the first row unless one of the first rows opens.
+func (s *Sealer) checkPart(ctx context.Context, rows Rows) error {
+	var first error
+	checked := 0
+	for row, err := range rows.scan(ctx) {
+		if err != nil {
+			return err
+		}
+		if err = s.check(ctx, rows, row); err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+		if checked++; checked == checkedRows {
+			break
+		}
+	}
+	return first
 }
 
 // CheckAll is [Sealer.Check] of every row.
@@ -67,6 +87,7 @@ func Try(ctx context.Context, origin Origin) (*Sealer, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.content.Store(&content)
 	s.transformers = encryptionconfig.StaticTransformers(loaded.Transformers)
 	return s, nil
 }

@@ -14,13 +14,11 @@ var (
 	staleRows = metric.NewGaugeVec("sealing_stale_rows",
 		"Rows that the last walk through the store left sealed under another key than the one for writing. Only the leader walks.",
 		"store")
-	unreadableRows = metric.NewGaugeVec("sealing_unreadable_rows",
-		"Rows that the last walk through the store could not open. Only the leader walks.", "store")
 	rewrittenRows = metric.NewCounterVec("sealing_rewritten_rows_total",
 		"Rows rewritten because they were sealed under another key than the one for writing, or not sealed.", "store")
 	walked = metric.NewGaugeVec("sealing_walk_timestamp_seconds", "When the last whole walk through the store began, in seconds since 1970.", "store")
 )
 
 func init() {
-	legacyregistry.MustRegister(staleRows, unreadableRows, rewrittenRows, walked)
+	legacyregistry.MustRegister(staleRows, rewrittenRows, walked)
 }

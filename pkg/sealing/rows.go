@@ -84,8 +84,70 @@ func Find(ctx context.Context, parts ...Rows) (string, error) {
 	return "", nil
 }
 
+// Each visits the rows of a part with what is in them, or with the error that opening them ends with. Rows that are
+// sealed by a KMS plugin are left out while the plugin does not answer: nothing is known about them then.
+func (s *Sealer) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.KeyValue, plain []byte, err error) error) error {
+	for row, err := range rows.scan(ctx) {
+		if err != nil {
+			return err
+		}
+		plain, _, err := s.open(ctx, rows, row)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if sealedByPlugin(row.Value) && !s.pluginsAnswer(ctx) {
+				continue
+			}
+			err = explain(row.Value, err)
+		}
+		if err := visit(row, plain, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pluginsAnswer reports whether all KMS plugins are known to answer.
+func (s *Sealer) pluginsAnswer(ctx context.Context) bool {
+	for _, checker := range s.checks {
+		if check(ctx, checker) != nil {
+			return false
+		}
+	}
+	return len(s.checks) > 0
+}
+
+// Resource is what the row with a key is sealed as.
+func (r Rows) Resource(key string) schema.GroupResource { return r.resource(key) }
+
+// Get returns the row with a key, or nil.
+func (r Rows) Get(ctx context.Context, key string) (*mvccpb.KeyValue, error) {
+	answer, err := r.kv.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", key, err)
+	}
+	if len(answer.Kvs) == 0 {
+		return nil, nil
+	}
+	return answer.Kvs[0], nil
+}
+
+// Remove deletes a row unless it has changed since it was read, and reports whether it did.
+func (r Rows) Remove(ctx context.Context, row *mvccpb.KeyValue) (bool, error) {
+	key := string(row.Key)
+	answer, err := r.kv.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", row.ModRevision)).Then(clientv3.OpDelete(key)).Commit()
+	if err != nil {
+		return false, fmt.Errorf("deleting %s: %w", key, err)
+	}
+	return answer.Succeeded, nil
+}
+
 // open opens a row, and tells whether it would be sealed otherwise today.
 func (s *Sealer) open(ctx context.Context, rows Rows, row *mvccpb.KeyValue) (plain []byte, stale bool, err error) {
+	if err := checkForm(row.Value); err != nil {
+		return nil, false, err
+	}
 	key := string(row.Key)
 	return s.transformers.TransformerForResource(rows.resource(key)).TransformFromStorage(ctx, row.Value, value.DefaultContext(key))
 }

@@ -65,7 +65,6 @@ func (w walker) walk(ctx context.Context, rows Rows) (outcome, error) {
 		}
 	}
 	staleRows.WithLabelValues(rows.name).Set(float64(found.left))
-	unreadableRows.WithLabelValues(rows.name).Set(float64(found.unreadable))
 	walked.WithLabelValues(rows.name).Set(float64(began.Unix()))
 	if !found.clean() {
 		logger.Info("Sealed stored rows under the key for writing", "seen", found.seen,

@@ -46,7 +46,7 @@ func storeCases() []alertCase {
 		free       = `slipstream_storage_free_bytes{store="api"} `
 		workFree   = `slipstream_storage_free_bytes{store="work"} `
 		failures   = `slipstream_storage_write_failures_total{store="api",reason="disk_full"} `
-		unreadable = `slipstream_sealing_unreadable_rows{store="objects"} `
+		unreadable = `slipstream_store_unreadable_records{resource="gitdestinations"} `
 	)
 	return []alertCase{
 		{name: "the volume is nearly full", alert: "SlipstreamStoreNearlyFull", series: []string{
@@ -60,7 +60,7 @@ func storeCases() []alertCase {
 		}},
 		{name: "the disk is full", alert: "SlipstreamStoreWritesFail", series: []string{failures + steady}, fires: true},
 		{name: "writes succeed", alert: "SlipstreamStoreWritesFail", series: []string{failures + resting}},
-		{name: "a key is missing", alert: "SlipstreamStoreUnreadable", series: []string{unreadable + "1+0x30"}, fires: true},
-		{name: "all keys are there", alert: "SlipstreamStoreUnreadable", series: []string{unreadable + "0+0x30"}},
+		{name: "a record cannot be read", alert: "SlipstreamStoreUnreadable", series: []string{unreadable + "1+0x30"}, fires: true},
+		{name: "all records can be read again", alert: "SlipstreamStoreUnreadable", series: []string{unreadable + "0+0x30"}},
 	}
 }

@@ -84,6 +84,19 @@ func TestDiskIsFull(t *testing.T) {
 		}
 		return err
 	})
+	ready := func(ctx context.Context, path string) (string, error) {
+		return s.Administrator.Run(ctx, "get", "--raw", path, "--server="+s.Env(devcluster.EnvServerURL), "--insecure-skip-tls-verify")
+	}
+	if said, err := ready(t.Context(), "/readyz/store-space"); !strings.Contains(fmt.Sprint(err), "disk of the store is full") {
+		t.Errorf("readyz says %s (%v)", said, err)
+	}
+	if said, err := ready(t.Context(), "/readyz?exclude=store-records&exclude=store-space"); err != nil {
+		t.Errorf("the probe of the chart gets %s (%v)", said, err)
+	}
 	free()
 	m.healed(t, client)
+	mirrortest.Eventually(t, "readyz says that there is space", func(ctx context.Context) error {
+		_, err := ready(ctx, "/readyz")
+		return err
+	})
 }

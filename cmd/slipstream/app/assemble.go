@@ -5,6 +5,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,6 +39,7 @@ func assemble(
 	if err := stores.applyTo(ctx, opts.Storage, &config.Generic.Config); err != nil {
 		return nil, err
 	}
+	monitor := monitorRecords(opts.Storage, keeper, &config.Generic.Config)
 	rules := &mirror.Resolver{Policy: opts.Mirror.Policy()}
 	err = opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
 		references, err := newReferences(generic.LoopbackClientConfig)
@@ -93,7 +95,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	return server, server.AddLoop(running)
+	return server, errors.Join(server.AddLoop(running), server.AddBackground("look-for-unreadable-records", monitor.Run))
 }
 
 // newLease is the Lease of opts in the cluster that config leads to.

@@ -31,6 +31,7 @@ func (s *stores) serveCommands(ctx context.Context, storage *options.StorageOpti
 	}
 	socket.Handle(http.MethodGet+" "+backupPath, s.answerBackup)
 	socket.Handle(http.MethodPost+" "+restorePath, s.answerRestore(storage, restart))
+	socket.Handle(http.MethodPost+" "+setAsidePath, s.answerSetAside(storage))
 	served := make(chan error, 1)
 	go func() { served <- socket.Serve() }()
 	return func() error { return errors.Join(socket.Close(), <-served) }

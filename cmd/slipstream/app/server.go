@@ -57,7 +57,8 @@ Git branches equal to the live objects that rules select.`,
 	addFlags(command, opts)
 	flags := command.Flags()
 	addCommands(command,
-		newStoreCommand(newRotateKeyCommand(ctx, opts, flags), newStoreCheckCommand(ctx, opts, flags), newStoreDefragCommand(ctx, opts, flags)),
+		newStoreCommand(newRotateKeyCommand(ctx, opts, flags), newStoreCheckCommand(ctx, opts, flags), newStoreDefragCommand(ctx, opts, flags),
+			newSetAsideCommand(ctx, opts, flags)),
 		newBackupCommand(ctx, opts, flags), newRestoreCommand(ctx, opts, flags), newMigrateCommand(ctx, opts, flags),
 		newCheckCommand(ctx, opts, flags))
 	return command

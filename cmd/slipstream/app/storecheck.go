@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,9 +21,11 @@ import (
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/control"
+	"github.com/configbutler/slipstream/pkg/sealing"
 	"github.com/configbutler/slipstream/pkg/storage/archive"
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/storage/unreadable"
 )
 
 // errDamaged says that a check found something.
@@ -34,9 +37,20 @@ type storeCheck struct {
 	clock   clock.PassiveClock
 
 	stdout, stderr io.Writer
-	findings       int
-	said           time.Time
+	findings       map[string]*fileFindings
+	// unreadable are those of the findings that are about records which cannot be read.
+	unreadable int
+	said       time.Time
 }
+
+// fileFindings are those about one file.
+type fileFindings struct {
+	count int
+	lines []string
+}
+
+// shownFindings bounds the findings about a file that are printed.
+const shownFindings = 1000
 
 // newStoreCheckCommand checks the files of a data directory, of which the server's flags say where it is.
 func newStoreCheckCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
@@ -46,12 +60,13 @@ func newStoreCheckCommand(ctx context.Context, opts *options.Options, flags *pfl
 		Short: "Check that the stored files are sound, of a running server or of a stopped one",
 		Long: `Checks api.db and work.db: that every page of the files is what it should be, that every record can be read, that the
 log is without a gap and each of its records goes on from the one before, that every key holds what its last change left
-there, and that counts and leases agree with the keys. Nothing is decrypted, so no key is needed.
+there, and that counts and leases agree with the keys. Then every value is opened and decoded, with encryption.yaml in --data-dir or
+--encryption-provider-config; without a key that is left out. Values that are sealed by a KMS plugin are left out as well.
 
 Of a running server a copy is checked, which is made in the data directory and removed: as much space must be free there
 as the files take.
 
-Prints one line for each finding, with file, part and key. Exit codes: 0 sound; 1 damaged; 2 wrong flags, or it could not
+Prints one line for each finding, up to 1000 of a file, with file, part and key. Exit codes: 0 sound; 1 damaged; 2 wrong flags, or it could not
 be checked.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
@@ -61,6 +76,9 @@ be checked.`,
 		},
 	}
 	addStorageFlags(command, flags)
+	for _, name := range []string{"etcd-prefix", "encryption-provider-config"} {
+		command.Flags().AddFlag(flags.Lookup(name))
+	}
 	return withUsageErrors(command)
 }
 
@@ -68,10 +86,19 @@ func (c *storeCheck) run(ctx context.Context) error {
 	if err := c.check(ctx); err != nil {
 		return usageError{err}
 	}
-	if c.findings > 0 {
-		return fmt.Errorf("%d findings: %w", c.findings, errDamaged)
+	count := 0
+	for _, of := range c.findings {
+		count += of.count
 	}
-	return nil
+	switch {
+	case count == 0:
+		return nil
+	case count == c.unreadable:
+		return fmt.Errorf("%d findings: %w: restore a backup, or move them out of the store with %q",
+			count, unreadable.ErrUnreadable, unreadable.Command)
+	default:
+		return fmt.Errorf("%d findings: %w", count, errDamaged)
+	}
 }
 
 // check checks a copy of the files that a running server has open, or the files of a stopped one.
@@ -128,28 +155,101 @@ func writeNew(path string, content io.Reader) error {
 	return errors.Join(err, file.Close())
 }
 
-// checkFolder checks both stores of a folder and prints how they are.
-func (c *storeCheck) checkFolder(ctx context.Context, folder string) error {
-	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
-		before := c.findings
+// checkFolder checks both stores of a folder, then the records in them, and prints how they are. If it fails, it prints
+// what it has found until then, and calls nothing sound.
+func (c *storeCheck) checkFolder(ctx context.Context, folder string) (err error) {
+	names := []string{datadir.APIFile, datadir.WorkFile}
+	defer func() {
+		for _, name := range names {
+			if err == nil || c.findings[name] != nil {
+				err = errors.Join(err, c.print(name))
+			}
+		}
+	}()
+	for _, name := range names {
 		if err := bolt.Verify(ctx, filepath.Join(folder, name), bolt.Verification{Found: c.found, Checking: c.progress(name)}); err != nil {
 			return err
 		}
-		result := "sound"
-		if found := c.findings - before; found > 0 {
-			result = fmt.Sprintf("damaged, %d findings", found)
-		}
-		if _, err := fmt.Fprintf(c.stdout, "%s: %s\n", name, result); err != nil {
-			return err
-		}
 	}
-	return nil
+	return c.checkRecords(ctx, folder)
+}
+
+// checkRecords opens and decodes every record, if there is a key for that and the files open.
+func (c *storeCheck) checkRecords(ctx context.Context, folder string) (err error) {
+	stored, err := openStill(ctx, folder)
+	if errors.Is(err, bolt.ErrDamaged) || err != nil && len(c.findings) > 0 {
+		return nil // That is among the findings.
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stored.close()) }()
+	ctx, cancel := context.WithCancel(ctx) // It ends what is opened here.
+	defer cancel()
+	sealer, err := sealing.Try(ctx, filesOrigin(c.storage))
+	if errors.Is(err, sealing.ErrAbsent) {
+		return c.note("the values were not opened, because there is no key: %v", err)
+	}
+	if err != nil {
+		return err
+	}
+	prefix, err := stored.prefix(ctx, c.storage)
+	if err != nil {
+		return err
+	}
+	c.progress("api.db and work.db")("records", 0)
+	missing, err := recordsOf(c.storage, sealer, stored.sealed(ctx, prefix)).Check(ctx, func(r unreadable.Record) {
+		name := datadir.APIFile
+		if r.Resource == sealing.WorkResource {
+			name = datadir.WorkFile
+		}
+		c.unreadable++
+		c.add(name, fmt.Sprintf("%s: %s: %v", name, r, r.Err))
+	})
+	for _, key := range missing {
+		err = errors.Join(err, c.note("the values that are sealed by %s were not opened: %s lacks that key", key, filesOrigin(c.storage)))
+	}
+	return err
+}
+
+// note says what was not checked.
+func (c *storeCheck) note(format string, arguments ...any) error {
+	_, err := fmt.Fprintf(c.stderr, format+"\n", arguments...)
+	return err
 }
 
 func (c *storeCheck) found(f bolt.Finding) {
-	c.findings++
 	f.File = filepath.Base(f.File)
-	_, _ = fmt.Fprintln(c.stdout, f) // The exit code tells it as well.
+	c.add(f.File, f.String())
+}
+
+// add takes a finding about a file.
+func (c *storeCheck) add(name, line string) {
+	if c.findings == nil {
+		c.findings = map[string]*fileFindings{}
+	}
+	if c.findings[name] == nil {
+		c.findings[name] = &fileFindings{}
+	}
+	of := c.findings[name]
+	of.count++
+	if len(of.lines) < shownFindings {
+		of.lines = append(of.lines, line)
+	}
+}
+
+// print says how a file is.
+func (c *storeCheck) print(name string) error {
+	text := name + ": sound\n"
+	if of := c.findings[name]; of != nil {
+		text = strings.Join(of.lines, "\n") + "\n"
+		if more := of.count - len(of.lines); more > 0 {
+			text += fmt.Sprintf("%s: and %d more\n", name, more)
+		}
+		text += fmt.Sprintf("%s: damaged, %d findings\n", name, of.count)
+	}
+	_, err := io.WriteString(c.stdout, text)
+	return err
 }
 
 // progress says what is being checked: each part once, and how far it is every 2 seconds.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,6 +75,16 @@ func TestStoreCommands(t *testing.T) {
 	want := "api.db: sound\n" + `work.db: counts "/registry/": counts 7 keys, and there are 1` + "\nwork.db: damaged, 1 findings\n"
 	if code != 1 || out != want {
 		t.Errorf("check of a damaged store: %d, %v: %q", code, err, out)
+	}
+
+	work := filepath.Join(folder, datadir.WorkFile)
+	if err := errors.Join(os.Rename(work, filepath.Join(folder, datadir.APIFile)), os.Mkdir(work, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	out, code, err = execute(t, "store", "check", "--data-dir", folder)
+	want = `api.db: counts "/registry/": counts 7 keys, and there are 1` + "\napi.db: damaged, 1 findings\n"
+	if code != 2 || out != want {
+		t.Errorf("check that fails after a damaged store: %d, %v: %q", code, err, out)
 	}
 
 	dir, err := datadir.Open(t.Context(), folder)

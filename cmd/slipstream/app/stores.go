@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -26,6 +27,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/storage/bolt"
 	"github.com/configbutler/slipstream/pkg/storage/datadir"
 	"github.com/configbutler/slipstream/pkg/storage/keyspace"
+	"github.com/configbutler/slipstream/pkg/storage/unreadable"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
@@ -135,14 +137,37 @@ func (s *stores) applyTo(ctx context.Context, opts *options.StorageOptions, conf
 		}
 		return nil
 	}
+	if err := legacyregistry.CustomRegister(bolt.NewCollector(s.api, s.work)); err != nil {
+		return fmt.Errorf("registering the metrics of the stores: %w", err)
+	}
+	return s.applyFilesTo(ctx, opts, config)
+}
+
+// applyFilesTo makes a server keep its objects in the files, and report how these are.
+func (s *stores) applyFilesTo(ctx context.Context, opts *options.StorageOptions, config *genericapiserver.Config) error {
 	if err := bolt.ApplyTo(ctx, s.api, opts.Etcd, config); err != nil {
 		return fmt.Errorf("applying the bbolt store: %w", err)
 	}
 	config.AddHealthChecks(bolt.HealthCheck("bbolt-work", s.work))
-	if err := legacyregistry.CustomRegister(bolt.NewCollector(s.api, s.work)); err != nil {
-		return fmt.Errorf("registering the metrics of the stores: %w", err)
-	}
+	config.ReadyzChecks = append(config.ReadyzChecks, bolt.SpaceCheck(s.api, s.work))
 	return nil
+}
+
+// monitorRecords makes a server say which of the records that keeper looks after cannot be read, once what it returns is
+// run. The server is to have its storage already.
+func monitorRecords(opts *options.StorageOptions, keeper *sealing.Keeper, config *genericapiserver.Config) *unreadable.Monitor {
+	monitor := unreadable.NewMonitor(recordsOf(opts, keeper.Sealer, keeper.Rows), clock.RealClock{})
+	config.RESTOptionsGetter = unreadable.NewRESTOptionsGetter(config.RESTOptionsGetter, monitor)
+	config.ReadyzChecks = append(config.ReadyzChecks, monitor.HealthCheck())
+	return monitor
+}
+
+// recordsOf are what is stored, as the server reads it.
+func recordsOf(opts *options.StorageOptions, sealer *sealing.Sealer, rows []sealing.Rows) *unreadable.Store {
+	return &unreadable.Store{Sealer: sealer, Rows: rows, Decode: func(plain []byte) error {
+		_, _, err := opts.Etcd.StorageConfig.Codec.Decode(plain, nil, nil)
+		return err
+	}}
 }
 
 // workStore is the store of the working state: the second file, or the etcd of the objects. ctx must outlive its use.

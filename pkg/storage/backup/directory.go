@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -82,15 +81,8 @@ func readReplaced(ctx context.Context, dir *datadir.Dir) Replaced {
 	return replaced
 }
 
-// readState opens a store that may be damaged. bbolt panics over some damages, and over pages that a file does not
-// have any more.
+// readState reads what a store says about itself.
 func readState(ctx context.Context, path string) (state bolt.FileState, err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("opening store %s: %v", path, cause)
-		}
-	}()
 	engine, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: -1})
 	if err != nil {
 		return state, err

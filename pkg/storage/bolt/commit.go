@@ -118,10 +118,17 @@ func (e *Engine) commitBatch(batch []*request) {
 	if err != nil {
 		e.metrics.failed(len(batch), err, refused)
 	}
+	size := 0
 	for _, r := range batch {
 		if err != nil {
 			r.err = err
 		}
+		if r.err == nil || err != nil {
+			size += r.size
+		}
+	}
+	e.space.ended(size, err)
+	for _, r := range batch {
 		close(r.done)
 	}
 }

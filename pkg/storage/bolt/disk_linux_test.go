@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -42,8 +43,22 @@ func testFullDisk(t *testing.T, folder string) {
 	if err := e.Check(t.Context()); err != nil {
 		t.Errorf("a full disk must not fail the health check: %v", err)
 	}
+	ready := bolt.SpaceCheck(e)
+	if err := ready.Check(nil); !errors.Is(err, bolt.ErrDiskFull) || !strings.Contains(err.Error(), "a write of 50007 bytes failed") {
+		t.Errorf("with a full disk %s says %v", ready.Name(), err)
+	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
+	}
+	set(t, e, "/small", "x")
+	written++
+	if err := ready.Check(nil); !errors.Is(err, bolt.ErrDiskFull) {
+		t.Errorf("after a small write %s says %v", ready.Name(), err)
+	}
+	set(t, e, "/large", strings.Repeat("x", 60_000))
+	written++
+	if err := ready.Check(nil); err != nil {
+		t.Errorf("after a large write %s says %v", ready.Name(), err)
 	}
 	if got := set(t, e, "/after", "x"); got != int64(2+written) {
 		t.Errorf("revision %d once there is space, want %d", got, 2+written)
@@ -56,6 +71,35 @@ func testFullDisk(t *testing.T, folder string) {
 	if got := countOf(t, e, "/", 0); got != int64(1+written) {
 		t.Errorf("%d keys after reopening, want %d", got, 1+written)
 	}
+}
+
+// TestFullDiskWithoutWrites makes room on a disk to which nothing is written any more.
+func TestFullDiskWithoutWrites(t *testing.T) {
+	smalldisk.Run(t, 48<<20, func(folder string) {
+		e, err := bolt.Open(t.Context(), filepath.Join(folder, "store.db"), bolt.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeEngine(t, e)
+		filler := filepath.Join(folder, "filler")
+		if err := os.WriteFile(filler, make([]byte, 32<<20), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ready := bolt.SpaceCheck(e)
+		if err := ready.Check(nil); err != nil {
+			t.Errorf("before the disk is full %s says %v", ready.Name(), err)
+		}
+		fillDisk(t, e)
+		if err := ready.Check(nil); !errors.Is(err, bolt.ErrDiskFull) {
+			t.Errorf("with a full disk %s says %v", ready.Name(), err)
+		}
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+		if err := ready.Check(nil); err != nil {
+			t.Errorf("with room %s says %v", ready.Name(), err)
+		}
+	})
 }
 
 // fillDisk writes until the disk is full, and a little on.

@@ -133,6 +133,9 @@ type Engine struct {
 	// opening the file anew tells, so every later write answers it.
 	failure atomic.Pointer[error]
 
+	// space remembers that there was no space for a write.
+	space spaceWatch
+
 	feed     *feed
 	leases   *leaseTable
 	progress *progressHub
@@ -145,8 +148,8 @@ type Engine struct {
 
 // Open opens or creates the store file at path, and the folder it is in. It
 // fails with [ErrLocked] while another process has the file open, and refuses a
-// file of a format that it does not know. ctx gives the logger; the engine runs
-// until Close.
+// file of a format that it does not know. ctx gives the logger, and ends the check of
+// the file's pages; the engine runs until Close.
 func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 	e := &Engine{
 		options:   options.withDefaults(),
@@ -160,7 +163,7 @@ func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 		metrics:   newObservers(storeName(path)),
 		remaining: lru.New(rememberedCounts),
 	}
-	if err := e.load(path); err != nil {
+	if err := e.load(ctx, path); err != nil {
 		return nil, fmt.Errorf("opening store %s: %w", path, err)
 	}
 	e.run(e.commitLoop)
@@ -172,18 +175,21 @@ func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 }
 
 // load opens the file and leaves it closed in itself: complete, and without a journal.
-func (e *Engine) load(path string) (err error) {
-	if e.durable.file, e.db, err = openStoreFile(path, e.options); err != nil {
+func (e *Engine) load(ctx context.Context, path string) (err error) {
+	if e.durable.file, e.db, err = openStoreFile(ctx, path, e.options); err != nil {
 		return err
 	}
-	if err := e.loadState(); err != nil {
+	if err := guarded(func() error { return e.loadState(ctx) }); err != nil {
 		return errors.Join(err, e.durable.file.recovered.Close(), e.db.Close())
 	}
 	return nil
 }
 
-func (e *Engine) loadState() (err error) {
+func (e *Engine) loadState(ctx context.Context) (err error) {
 	if err = initialise(e.db); err != nil {
+		return err
+	}
+	if err = checkSchema(ctx, e.db); err != nil {
 		return err
 	}
 	if e.identity, err = readIdentity(e.db); err != nil {

@@ -95,19 +95,18 @@ func (w *writer) replayPut(d *decoder) error {
 	key := d.take(d.varint())
 	lease := d.varint()
 	value := d.take(d.varint())
-	previous, err := w.lookup(key)
-	if err != nil || d.short {
-		return err
+	if d.short {
+		return nil
 	}
-	return w.put(key, value, lease, previous)
+	return w.put(key, value, lease, w.lookup(key))
 }
 
 func (w *writer) replayDelete(d *decoder) error {
 	key := d.take(d.varint())
-	previous, err := w.lookup(key)
-	if err != nil || d.short {
-		return err
+	if d.short {
+		return nil
 	}
+	previous := w.lookup(key)
 	if previous == nil {
 		return fmt.Errorf("a delete of key %q, which is not there, at revision %d: %w", key, w.revision, errCorrupt)
 	}

@@ -34,3 +34,6 @@ func (o Options) WithJournalBytes(n int64) Options {
 
 // DB is the bbolt file below the engine.
 func (e *Engine) DB() *bbolt.DB { return e.db }
+
+// Guarded runs what reads a mapped file.
+func Guarded(read func() error) error { return guarded(read) }

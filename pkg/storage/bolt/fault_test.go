@@ -219,6 +219,9 @@ func TestStoreThatIsFull(t *testing.T) {
 			t.Fatalf("%d written: %v", written, err)
 		}
 	}
+	if err := e.CheckSpace(); !errors.Is(err, bolt.ErrDiskFull) || !strings.Contains(err.Error(), "may have only") {
+		t.Errorf("a file that is as large as it may be: %v", err)
+	}
 	disk.mu.Lock()
 	c := disk.capture()
 	disk.mu.Unlock()

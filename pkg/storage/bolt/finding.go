@@ -18,14 +18,17 @@ type Finding struct {
 }
 
 // String is the finding in one line, with the key quoted.
-func (f Finding) String() string {
+func (f Finding) String() string { return fmt.Sprintf("%s: %s", f.File, f.problem()) }
+
+// problem is the finding without the file.
+func (f Finding) problem() string {
 	switch {
 	case f.Bucket == "":
-		return fmt.Sprintf("%s: %s", f.File, f.Problem)
+		return f.Problem
 	case f.Key == "":
-		return fmt.Sprintf("%s: %s: %s", f.File, f.Bucket, f.Problem)
+		return fmt.Sprintf("%s: %s", f.Bucket, f.Problem)
 	default:
-		return fmt.Sprintf("%s: %s %q: %s", f.File, f.Bucket, f.Key, f.Problem)
+		return fmt.Sprintf("%s %q: %s", f.Bucket, f.Key, f.Problem)
 	}
 }
 

@@ -5,7 +5,6 @@ package bolt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -30,13 +29,9 @@ func Inspect(ctx context.Context, path string) (FileState, error) {
 
 // describe reads what a sound file says about itself.
 func describe(path string) (state FileState, err error) {
-	db, err := openReadOnly(path)
-	if err != nil {
-		return state, fmt.Errorf("opening store %s: %w", path, err)
-	}
-	err = db.View(func(tx *bbolt.Tx) error {
+	err = viewFile(path, func(tx *bbolt.Tx) error {
 		state = stateOf(tx)
 		return nil
 	})
-	return state, errors.Join(err, db.Close())
+	return state, err
 }

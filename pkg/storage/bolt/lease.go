@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -198,12 +197,13 @@ func (l *leaseEnd) check(w *writer) error {
 
 func (l *leaseEnd) write(w *writer) error {
 	for _, key := range w.attachedKeys(l.id) {
-		held, err := w.lookup(key)
-		if err != nil {
-			return err
-		}
-		if held == nil {
-			return fmt.Errorf("key %q of lease %x: %w", key, l.id, errCorrupt)
+		held := w.lookup(key)
+		if held == nil || held.Lease != l.id {
+			// Damage, which must not keep the lease and its other keys for ever.
+			if err := w.moveLease(key, l.id, 0); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := w.remove(held); err != nil {
 			return err

@@ -52,6 +52,7 @@ type metaPage [metaSize]byte
 func (m metaPage) pageSize() int64     { return int64(binary.NativeEndian.Uint32(m[8:])) }
 func (m metaPage) flags() uint32       { return binary.NativeEndian.Uint32(m[12:]) }
 func (m metaPage) root() uint64        { return binary.NativeEndian.Uint64(m[16:]) }
+func (m metaPage) freelist() uint64    { return binary.NativeEndian.Uint64(m[32:]) }
 func (m metaPage) highWater() uint64   { return binary.NativeEndian.Uint64(m[40:]) }
 func (m metaPage) transaction() uint64 { return binary.NativeEndian.Uint64(m[48:]) }
 

@@ -83,10 +83,7 @@ func (s snapshot) collect(q query, past []pastKey) (page, error) {
 			return false, nil
 		}
 		if kv == nil {
-			var err error
-			if kv, err = decodeState(key, record, !q.keysOnly); err != nil {
-				return false, err
-			}
+			kv = readState(key, record, !q.keysOnly)
 		} else if q.keysOnly {
 			kv.Value = nil
 		}
@@ -166,10 +163,25 @@ func (s snapshot) past(sp span, revision int64) ([]pastKey, error) {
 }
 
 // lookup returns what a key holds now, nil if it does not exist.
-func (s snapshot) lookup(key []byte) (*mvccpb.KeyValue, error) {
+func (s snapshot) lookup(key []byte) *mvccpb.KeyValue {
 	record := s.keys.Get(key)
 	if record == nil {
-		return nil, nil
+		return nil
 	}
-	return decodeState(key, record, true)
+	return readState(key, record, true)
+}
+
+// readState reads a state record. One that cannot be read must not be the end of every list
+// that it would be in: it is answered as a key of the first revision, whose value is the whole
+// record. Nothing opens or decodes that, so those who read the values know which key it is, and
+// can remove it.
+func readState(key, record []byte, withValue bool) *mvccpb.KeyValue {
+	kv, err := decodeState(key, record, withValue)
+	if err != nil {
+		kv = &mvccpb.KeyValue{Key: bytes.Clone(key), CreateRevision: firstRevision, ModRevision: firstRevision, Version: 1}
+		if withValue {
+			kv.Value = bytes.Clone(record)
+		}
+	}
+	return kv
 }

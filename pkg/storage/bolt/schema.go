@@ -4,6 +4,7 @@
 package bolt
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -58,9 +59,36 @@ func initialise(db *bbolt.DB) error {
 		return db.Update(func(tx *bbolt.Tx) error {
 			return tx.Bucket(bucketMeta).Put(metaFormat, putInt64(journaledFormat))
 		})
+	case !isNew(db):
+		return damaged(fmt.Sprintf("%s: the bucket is missing", bucketMeta))
 	default:
 		return db.Update(createBuckets)
 	}
+}
+
+// isNew reports whether nothing was ever committed to a file but what bbolt puts into a new one.
+func isNew(db *bbolt.DB) (created bool) {
+	_ = db.View(func(tx *bbolt.Tx) error { // The function returns none, and the file is open.
+		created = tx.ID() <= 1
+		return nil
+	})
+	return created
+}
+
+// checkSchema fails unless everything that the engine takes for granted in a file exists.
+func checkSchema(ctx context.Context, db *bbolt.DB) error {
+	return db.View(func(tx *bbolt.Tx) error {
+		first := ""
+		v := newVerifier(ctx, tx, "", Verification{Found: func(f Finding) {
+			if first == "" {
+				first = f.problem()
+			}
+		}})
+		if !v.verifyBuckets() || !v.verifyMeta() {
+			return damaged(first)
+		}
+		return nil
+	})
 }
 
 // readFormat returns the format of a file, which is one that can be opened, and 0 if it is new.
@@ -137,10 +165,12 @@ func newSnapshot(tx *bbolt.Tx) snapshot {
 // view runs read on the last committed state. What read keeps must be copied:
 // memory of the transaction is gone when it returns.
 func (e *Engine) view(read func(snapshot) error) error {
-	err := e.db.View(func(tx *bbolt.Tx) error {
-		s := newSnapshot(tx)
-		s.remaining = e.remaining
-		return read(s)
+	err := guarded(func() error {
+		return e.db.View(func(tx *bbolt.Tx) error {
+			s := newSnapshot(tx)
+			s.remaining = e.remaining
+			return read(s)
+		})
 	})
 	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return ErrClosed

@@ -4,6 +4,7 @@
 package bolt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,40 +35,53 @@ type storeFile struct {
 }
 
 // openStoreFile opens or creates the bbolt file at a path.
-func openStoreFile(path string, options Options) (*storeFile, *bbolt.DB, error) {
+func openStoreFile(ctx context.Context, path string, options Options) (*storeFile, *bbolt.DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, nil, err
 	}
 	s := &storeFile{path: path, options: options}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
-		Timeout:         options.LockTimeout,
-		NoFreelistSync:  true,
-		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: options.MaxFileBytes + 1, // Mapping it anew would wait for the pin of the last checkpoint.
-		MaxSize:         options.MaxFileBytes,
-		NoGrowSync:      true, // What the file grows by is synced with the rest.
-		OpenFile:        s.open,
+	var db *bbolt.DB
+	err := guarded(func() (err error) {
+		db, err = s.openDatabase(ctx)
+		return err
 	})
 	if err != nil {
+		if s.File != nil {
+			_ = s.File.Close() // bbolt has closed it, unless it has panicked: then it is locked.
+		}
 		return nil, nil, errors.Join(err, s.recovered.Close())
 	}
 	return s, db, nil
 }
 
+func (s *storeFile) openDatabase(ctx context.Context) (*bbolt.DB, error) {
+	return bbolt.Open(s.path, 0o600, &bbolt.Options{
+		Timeout:         s.options.LockTimeout,
+		NoFreelistSync:  true,
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: s.options.MaxFileBytes + 1, // Mapping it anew would wait for the pin of the last checkpoint.
+		MaxSize:         s.options.MaxFileBytes,
+		NoGrowSync:      true, // What the file grows by is synced with the rest.
+		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
+			return s.open(ctx, path, flag, mode)
+		},
+	})
+}
+
 // open is called by bbolt. Its first call is for the store, later ones are for copies of it.
-func (s *storeFile) open(path string, flag int, mode os.FileMode) (*os.File, error) {
+func (s *storeFile) open(ctx context.Context, path string, flag int, mode os.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag, mode)
 	if err != nil || s.opened {
 		return f, err
 	}
-	if err := s.prepare(f); err != nil {
+	if err := s.prepare(ctx, f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	s.opened = true
 	return f, nil
 }
 
-func (s *storeFile) prepare(f *os.File) error {
+func (s *storeFile) prepare(ctx context.Context, f *os.File) error {
 	if err := lock(f, s.options.LockTimeout); err != nil {
 		return err
 	}
@@ -83,10 +97,17 @@ func (s *storeFile) prepare(f *os.File) error {
 	if err != nil {
 		return err
 	}
+	state, found := pages.newest()
+	if !found {
+		return damaged(errNoMeta.Error())
+	}
 	if !pages.needJournal() {
-		return nil // bbolt says what is wrong with it, if anything is.
+		return checkPages(ctx, s.File, state, size)
 	}
 	if s.recovered, err = readJournal(s.options.disk, s.path, pages); err != nil {
+		return err
+	}
+	if err := checkPages(ctx, s.File, metaPage(s.recovered.State), size); err != nil {
 		return err
 	}
 	failpoint.Reach("store-restoring")

@@ -174,10 +174,7 @@ func (w *writer) operate(op *pb.RequestOp) (*pb.ResponseOp, error) {
 }
 
 func (w *writer) operatePut(r *pb.PutRequest) (*pb.ResponseOp, error) {
-	previous, err := w.lookup(r.Key)
-	if err != nil {
-		return nil, err
-	}
+	previous := w.lookup(r.Key)
 	value, lease := r.Value, r.Lease
 	if r.IgnoreValue {
 		value = previous.Value

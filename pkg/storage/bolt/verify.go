@@ -31,11 +31,23 @@ func Verify(ctx context.Context, path string, v Verification) error {
 	if !sound {
 		return nil
 	}
-	db, closeStore, err := openToVerify(ctx, path, v)
+	findings, report := 0, v.Found
+	v.Found = func(f Finding) {
+		findings++
+		report(f)
+	}
+	db, closeStore, opened, err := openToVerify(ctx, path, v)
 	if err != nil {
 		return fmt.Errorf("checking %s: %w", path, err)
 	}
-	return errors.Join(verifyContent(ctx, db, path, v), closeStore())
+	err = guarded(func() error { return verifyContent(ctx, db, path, v) })
+	if errors.Is(err, ErrDamaged) {
+		opened, err = err, nil
+	}
+	if errors.Is(opened, ErrDamaged) && findings == 0 { // Otherwise that is among the findings.
+		v.Found(Finding{File: path, Problem: opened.Error()})
+	}
+	return errors.Join(err, closeStore())
 }
 
 // verifyClosed checks the pages before anything opens the file: bbolt dies of those
@@ -95,24 +107,26 @@ func rootToVerify(file *os.File, path string) (metaPage, error) {
 }
 
 // openToVerify opens the store as a server does, so that what a crash left to be
-// completed is completed, or at least its file if the store does not open.
-func openToVerify(ctx context.Context, path string, v Verification) (db *bbolt.DB, closeStore func() error, err error) {
+// completed is completed, or at least its file if the store does not open. An error of
+// [ErrDamaged] that opening ended with is opened.
+func openToVerify(ctx context.Context, path string, v Verification) (db *bbolt.DB, closeStore func() error, opened, err error) {
 	if err := checkReadable(path); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	e, err := Open(ctx, path, stillOptions())
-	if err == nil {
-		return e.db, e.Close, nil
+	e, opened := Open(ctx, path, stillOptions())
+	switch {
+	case opened == nil:
+		return e.db, e.Close, nil, nil
+	case errors.Is(opened, ErrLocked) || errors.Is(opened, ErrDiskFull): // Neither is damage.
+		return nil, nil, nil, opened
+	case !errors.Is(opened, ErrDamaged):
+		v.Found(Finding{File: path, Problem: fmt.Sprintf("the store does not open: %v", opened)})
 	}
-	if errors.Is(err, ErrLocked) || errors.Is(err, ErrDiskFull) { // Neither is damage.
-		return nil, nil, err
-	}
-	v.Found(Finding{File: path, Problem: fmt.Sprintf("the store does not open: %v", err)})
 	db, err = openReadOnly(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return db, db.Close, nil
+	return db, db.Close, opened, nil
 }
 
 // checkReadable fails if this version cannot judge a file, because it has a newer format. Only opening a file that was
@@ -126,16 +140,21 @@ func checkReadable(path string) error {
 	if err := errors.Join(err, file.Close()); err != nil || pages.needJournal() {
 		return err
 	}
-	db, err := openReadOnly(path)
-	if err != nil {
-		return err
-	}
-	err = db.View(func(tx *bbolt.Tx) error {
+	return viewFile(path, func(tx *bbolt.Tx) error {
 		if meta := tx.Bucket(bucketMeta); meta != nil && getInt64(meta.Get(metaFormat)) > formatVersion {
 			return checkFormat(meta)
 		}
 		return nil
 	})
+}
+
+// viewFile reads a file that no process writes to.
+func viewFile(path string, read func(tx *bbolt.Tx) error) error {
+	db, err := openReadOnly(path)
+	if err != nil {
+		return fmt.Errorf("opening store %s: %w", path, err)
+	}
+	err = guarded(func() error { return db.View(read) })
 	return errors.Join(err, db.Close())
 }
 
@@ -150,10 +169,6 @@ func openReadOnly(path string) (*bbolt.DB, error) {
 // verifyContent checks what is in a file whose pages are sound.
 func verifyContent(ctx context.Context, db *bbolt.DB, path string, v Verification) error {
 	return db.View(func(tx *bbolt.Tx) error {
-		v.Checking("page tree", 0)
-		for problem := range tx.Check() {
-			v.Found(Finding{File: path, Problem: problem.Error()})
-		}
 		return newVerifier(ctx, tx, path, v).run()
 	})
 }

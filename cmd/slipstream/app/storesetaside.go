@@ -1,0 +1,198 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/control"
+	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/storage/unreadable"
+)
+
+const (
+	// setAsidePath is the command that a server is asked for.
+	setAsidePath = "/set-aside"
+	// allParameter and recordParameter are the selection.
+	allParameter, recordParameter = "all", "key"
+)
+
+// setAsideCommand is what the command is asked for.
+type setAsideCommand struct {
+	options *options.Options
+	unreadable.Selection
+	output string
+
+	stdout io.Writer
+}
+
+// newSetAsideCommand moves records that cannot be read out of a store, of which the server's flags say where it is.
+func newSetAsideCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
+	c := &setAsideCommand{options: opts}
+	command := &cobra.Command{
+		Use:   "set-aside [KEY...] [--all]",
+		Short: "Move records that cannot be read out of the store, so that the others can be listed again",
+		Long: `A record that does not open or does not decode fails every list of its kind. This moves such records to a file, and
+removes them from the store once the file is on disk. Without KEY and without --all it lists them and changes nothing.
+
+With files it works on a running server and on a stopped one, and the file is set-aside-TIME.jsonl in --data-dir unless
+--output says otherwise. With --storage-backend=etcd3 the servers may run, and --output must name the file. Each line of it is
+a record, with its key, why it could not be read, and its value as it was stored, base64. Only its owner may read the file.
+
+--all refuses when none of several records that are sealed under some key opens: the key is missing then, and nothing is damaged.
+
+Exit codes: 0 done, or there is no such record; 1 listed some, or failed: no record is lost; 2 wrong flags.`,
+		SilenceUsage: true,
+		RunE: func(command *cobra.Command, keys []string) error {
+			slices.Sort(keys)
+			c.Keys, c.stdout = slices.Compact(keys), command.OutOrStdout()
+			return c.run(ctx)
+		},
+	}
+	command.Flags().BoolVar(&c.All, "all", false, "Move every record that cannot be read.")
+	command.Flags().StringVarP(&c.output, "output", "o", "", "File to write, which must not exist.")
+	addStorageFlags(command, flags)
+	for _, name := range []string{
+		"etcd-servers", "etcd-prefix", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "encryption-provider-config", "namespace", "kubeconfig",
+	} {
+		command.Flags().AddFlag(flags.Lookup(name))
+	}
+	return withUsageErrors(command)
+}
+
+func (c *setAsideCommand) run(ctx context.Context) error {
+	storage := c.options.Storage
+	switch {
+	case c.All && len(c.Keys) > 0:
+		return usageError{errors.New("--all and KEY exclude each other")}
+	case storage.Backend == options.BackendEtcd3:
+		return c.runOnEtcd(ctx)
+	case storage.Backend != options.BackendBolt:
+		return usageError{fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", storage.Backend)}
+	}
+	query := url.Values{recordParameter: c.Keys}
+	if c.All {
+		query.Set(allParameter, "true")
+	}
+	if c.output != "" {
+		path, err := filepath.Abs(c.output)
+		if err != nil {
+			return usageError{fmt.Errorf("--output=%q: %w", c.output, err)}
+		}
+		c.output = path
+		query.Set(outputParameter, path)
+	}
+	answer, err := control.NewClient(storage.DataDir).Do(ctx, http.MethodPost, setAsidePath, query, nil)
+	if err == nil {
+		_, copyErr := io.Copy(c.stdout, answer)
+		return errors.Join(copyErr, answer.Close())
+	}
+	if !errors.Is(err, control.ErrNotRunning) {
+		return err
+	}
+	return c.runStopped(ctx)
+}
+
+// outputParameter is the file to write.
+const outputParameter = "output"
+
+// runStopped works on the files of a stopped server.
+func (c *setAsideCommand) runStopped(ctx context.Context) (err error) {
+	dir, err := datadir.OpenExisting(ctx, c.options.Storage.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	stored, err := openStill(ctx, dir.Path())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stored.close()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return setAside(ctx, c.options.Storage, stored, filesOrigin(c.options.Storage), c.Selection, c.output, c.stdout)
+}
+
+// openStill opens the files in a folder for a command, which leaves their history as it is.
+func openStill(ctx context.Context, folder string) (stored *stores, err error) {
+	stored = &stores{}
+	still := bolt.Options{CompactionInterval: -1}
+	if stored.api, err = bolt.Open(ctx, filepath.Join(folder, datadir.APIFile), still); err == nil {
+		stored.work, err = bolt.Open(ctx, filepath.Join(folder, datadir.WorkFile), still)
+	}
+	if err != nil {
+		return nil, errors.Join(err, stored.close())
+	}
+	return stored, nil
+}
+
+// runOnEtcd works on an etcd, beside the servers.
+func (c *setAsideCommand) runOnEtcd(ctx context.Context) (err error) {
+	storage := c.options.Storage
+	switch {
+	case len(storage.Etcd.StorageConfig.Transport.ServerList) == 0:
+		return usageError{errors.New("--etcd-servers must name the servers of etcd")}
+	case c.output == "" && (c.All || len(c.Keys) > 0):
+		return usageError{errors.New("--output (-o) must name the file to write")}
+	}
+	stored, err := connectStores(ctx, storage, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stored.close()) }()
+	origin, err := newOrigin(c.options)
+	if err != nil {
+		return err
+	}
+	return setAside(ctx, storage, stored, origin, c.Selection, c.output, c.stdout)
+}
+
+// filesOrigin has the configuration under which files are sealed.
+func filesOrigin(storage *options.StorageOptions) sealing.Origin {
+	if file := storage.Etcd.EncryptionProviderConfigFilepath; file != "" {
+		return sealing.File{Path: file}
+	}
+	return sealing.Folder{Path: storage.DataDir}
+}
+
+// setAside moves records out of open stores. What it loads lives as long as ctx.
+func setAside(
+	ctx context.Context, storage *options.StorageOptions, stored *stores, origin sealing.Origin, selection unreadable.Selection, file string, out io.Writer,
+) error {
+	prefix, err := stored.prefix(ctx, storage)
+	if err != nil {
+		return err
+	}
+	sealer, err := sealing.Try(ctx, origin)
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		file = filepath.Join(storage.DataDir, "set-aside-"+time.Now().UTC().Format("20060102T150405.000Z")+".jsonl")
+	}
+	return recordsOf(storage, sealer, stored.sealed(ctx, prefix)).SetAside(ctx, selection, file, out)
+}
+
+// answerSetAside sets records of the open stores aside.
+func (s *stores) answerSetAside(storage *options.StorageOptions) control.Handler {
+	return func(answer io.Writer, request *http.Request) error {
+		query := request.URL.Query()
+		selection := unreadable.Selection{All: query.Get(allParameter) == "true", Keys: query[recordParameter]}
+		return setAside(request.Context(), storage, s, filesOrigin(storage), selection, query.Get(outputParameter), answer)
+	}
+}

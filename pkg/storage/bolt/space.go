@@ -1,0 +1,99 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync/atomic"
+
+	"k8s.io/apiserver/pkg/server/healthz"
+)
+
+const (
+	// spaceBytes is the space beyond the size of a write that failed for want of it, at which
+	// writes are expected to succeed again: bbolt's file grows by that much, and the write copies
+	// the pages above those that it changes.
+	spaceBytes = 16 << 20
+
+	// leastBytes is the space with which a success after such a failure counts. With less it was
+	// the pages that are free within the file, and the next write may fail again.
+	leastBytes = 1 << 20
+)
+
+// spaceWatch remembers that there was no space for a write.
+type spaceWatch struct {
+	// lacking is the size of the last writes that failed for want of space, in bytes. It is 0
+	// while there is space.
+	lacking atomic.Int64
+	// succeeded is set when as much was written since.
+	succeeded atomic.Bool
+}
+
+// ended notes how writes of a size ended. A success of smaller ones than those that failed
+// says nothing.
+func (s *spaceWatch) ended(size int, err error) {
+	switch lacking := s.lacking.Load(); {
+	case errors.Is(err, ErrDiskFull):
+		s.succeeded.Store(false)
+		s.lacking.Store(max(int64(size), 1))
+	case err == nil && lacking > 0 && int64(size) >= lacking:
+		s.succeeded.Store(true)
+	}
+}
+
+// CheckSpace fails with [ErrDiskFull] from when a write has failed for want of space, until one
+// of the same size has succeeded and the volume is no longer full, or until there is clearly
+// enough space for it.
+func (e *Engine) CheckSpace() error {
+	lacking := e.space.lacking.Load()
+	if lacking == 0 {
+		return nil
+	}
+	folder := filepath.Dir(e.Path())
+	free, known := freeIn(folder)
+	if !known && !e.space.succeeded.Load() {
+		return fmt.Errorf("%w: a write of %d bytes failed", ErrDiskFull, lacking)
+	}
+	total, used, err := e.size()
+	if err != nil {
+		return fmt.Errorf("measuring the store: %w", err)
+	}
+	need, most := 2*lacking+spaceBytes, int64(e.options.MaxFileBytes)
+	switch {
+	case e.space.succeeded.Load() && (!known || free >= leastBytes):
+	case total+need > most && total-used < need:
+		return fmt.Errorf("%w: a write of %d bytes failed, and of the %d bytes that %s may have only %d are left",
+			ErrDiskFull, lacking, most, e.Path(), max(0, most-total)+total-used)
+	case free < need:
+		return fmt.Errorf("%w: a write of %d bytes failed, and %d bytes are free in %s: there should be %d",
+			ErrDiskFull, lacking, free, folder, need)
+	}
+	e.space.lacking.CompareAndSwap(lacking, 0)
+	return nil
+}
+
+// freeIn is how many bytes are free in a folder, if that can be found out.
+func freeIn(folder string) (free int64, known bool) {
+	free, _, err := volumeOf(folder)
+	return free, err == nil
+}
+
+// SpaceCheckName names the check that fails while there is no space for writes.
+const SpaceCheckName = "store-space"
+
+// SpaceCheck fails while one of the engines has no space for writes. Reads are answered all the
+// while, so it is no reason to stop serving.
+func SpaceCheck(engines ...*Engine) healthz.HealthChecker {
+	return healthz.NamedCheck(SpaceCheckName, func(*http.Request) error {
+		for _, e := range engines {
+			if err := e.CheckSpace(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
