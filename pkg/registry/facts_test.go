@@ -211,7 +211,7 @@ func explained(t *testing.T, events watch.Interface, facts []attribution.Fact) (
 		var event watch.Event
 		select {
 		case event = <-events.ResultChan():
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("there are facts without events after %v", lines)
 		}
 		object, err := meta.Accessor(event.Object)
@@ -239,7 +239,7 @@ func TestNoFact(t *testing.T) {
 		"status": func(r *recorded, stored *configbutler.GitDestination) error {
 			changed := stored.DeepCopy()
 			changed.Status.ObservedGeneration = 7
-			updated, err := r.change(r.as("joe", "update", "status"), "gitdestinations/status", changed, false)
+			updated, err := r.change(asServer(r.as("joe", "update", "status")), "gitdestinations/status", changed, false)
 			if err == nil && updated.ResourceVersion == stored.ResourceVersion {
 				r.Error("the status was not changed")
 			}

@@ -6,12 +6,14 @@ package registry_test
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -87,6 +89,19 @@ func destination() *configbutler.GitDestination {
 	}
 }
 
+// toward is the context of a request for an endpoint. The status is reached as the server, unless the context has a user.
+func toward(ctx context.Context, endpoint string) context.Context {
+	if _, found := genericapirequest.UserFrom(ctx); found || !strings.HasSuffix(endpoint, "/status") {
+		return ctx
+	}
+	return asServer(ctx)
+}
+
+// asServer is a request that the server sends to itself.
+func asServer(ctx context.Context) context.Context {
+	return genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.AllAuthenticated, user.SystemPrivilegedGroup}})
+}
+
 // creator offers the verb create.
 type creator = rest.Creater //nolint:misspell // The word is upstream's.
 
@@ -102,7 +117,7 @@ func create(t *testing.T, storage *registry.Storage, resource string, obj runtim
 // update sends obj to an endpoint.
 func update(t *testing.T, storage *registry.Storage, endpoint string, obj *configbutler.GitDestination) (*configbutler.GitDestination, error) {
 	t.Helper()
-	updated, _, err := storage.Endpoints[endpoint].(rest.Updater).Update(in(t), obj.Name, rest.DefaultUpdatedObjectInfo(obj),
+	updated, _, err := storage.Endpoints[endpoint].(rest.Updater).Update(toward(in(t), endpoint), obj.Name, rest.DefaultUpdatedObjectInfo(obj),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func editPipeline(ctx context.Context, storage *registry.Storage, endpoint strin
 		change(edited)
 		return edited, nil
 	})
-	_, _, err := storage.Endpoints[endpoint].(rest.Updater).Update(ctx, "knowledge", info,
+	_, _, err := storage.Endpoints[endpoint].(rest.Updater).Update(toward(ctx, endpoint), "knowledge", info,
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	return err
 }
@@ -369,7 +369,7 @@ func TestWhoAnswersForAPipeline(t *testing.T) {
 			t.Errorf("%s: %q answers for it, want %q", step.name, got, step.want)
 		}
 	}
-	err := editPipeline(by(t, "jane"), storage, "syncpipelines/status", func(p *configbutler.SyncPipeline) { p.Status.EditedBy.Username = "admin" })
+	err := editPipeline(in(t), storage, "syncpipelines/status", func(p *configbutler.SyncPipeline) { p.Status.EditedBy.Username = "admin" })
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "status.editedBy") {
 		t.Errorf("forging the editor: %v", err)
 	}

@@ -41,8 +41,8 @@ type kind[O object, S, T any] struct {
 	validate             func(O) field.ErrorList
 	validateUpdate       func(updated, old O) field.ErrorList
 	validateStatusUpdate func(updated, old O) field.ErrorList
-	// validateStatusRequest, if there is one, judges besides what the endpoint of the status is asked for, in which only
-	// the server's own ways to the status may do some things.
+	// validateStatusRequest, if there is one, judges besides what a controller writes at the endpoint of the status: what
+	// the strategies and the requests of users record there, a controller may take out and not add.
 	validateStatusRequest func(updated, old O) field.ErrorList
 	// edits, if there are any, keep who has changed the spec in the status.
 	edits *edits[O]

@@ -5,12 +5,17 @@ package registry
 
 import (
 	"context"
+	"errors"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
 // naming tells discovery how a kind may be called besides its plural and singular.
@@ -83,13 +88,20 @@ func (r *statusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 	return r.store.Get(ctx, name, options)
 }
 
+// errServersStatus is why a user cannot write a status.
+var errServersStatus = errors.New("a status is written by the server only: no right on the kind allows it; what users ask for is in the spec")
+
 // Update changes the status of an object that exists; unlike the main endpoint it never creates one, not even for
-// server-side apply.
+// server-side apply. It is for the server's own controllers, which reach it as the server: by its status an object has rights
+// of the user who edited it, and Secrets of a destination are encrypted or not. No right on the kind is enough to forge that.
 func (r *statusREST) Update(
 	ctx context.Context, name string, info rest.UpdatedObjectInfo,
 	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
 	_ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
+	if sender, found := genericapirequest.UserFrom(ctx); !found || !attribution.IsAPIServer(sender) {
+		return nil, false, apierrors.NewForbidden(r.store.DefaultQualifiedResource, name, errServersStatus)
+	}
 	return r.store.Update(ctx, name, info, createValidation, updateValidation, false, options)
 }
 

@@ -135,10 +135,10 @@ func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	)
 }
 
-// statusEndpointStrategy rules the status subresource, where requests come from outside.
+// statusEndpointStrategy rules the status subresource, where the server's controllers write what they have read a while ago.
 type statusEndpointStrategy struct{ statusStrategy }
 
-// ValidateUpdate judges the status, and what of it is only for the server to write.
+// ValidateUpdate judges the status, and that it takes back nothing of what requests have written meanwhile.
 func (s statusEndpointStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	return append(s.statusStrategy.ValidateUpdate(ctx, obj, old), s.resource.validateStatusRequest(obj, old)...)
 }

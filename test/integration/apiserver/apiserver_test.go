@@ -88,6 +88,7 @@ func TestAPI(t *testing.T) {
 		{"a record goes with its owner", testGarbageCollection},
 		{"a restart keeps objects and revisions", testRestart},
 		{"a crash keeps what was answered", testCrash},
+		{"a namespace is not deleted before the server is back", testNamespaceWaits},
 		{"a namespace is deleted without the server, once the API is unregistered", testBreakGlass},
 	} {
 		t.Run(each.name, func(t *testing.T) {

@@ -22,8 +22,8 @@ func testNamespaceDeletion(t *testing.T, s *stage) {
 	for _, manifest := range []string{repositoryIn(namespace), destinationIn(namespace), ruleIn(namespace), catalogIn(namespace, namespace)} {
 		s.apply(t, manifest)
 	}
-	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=30s")
-	s.kubectl(t, "delete", "namespace", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
+	s.kubectl(t, "delete", "namespace", namespace, "--timeout=180s")
 	// A record that was written in the same moment goes with the garbage collector.
 	eventually(t, "objects go with their namespace", func(context.Context) error {
 		if out := s.kubectl(t, "get", "slipstream", "-A", "-o", "jsonpath={.items[*].metadata.namespace}"); strings.Contains(out, namespace) {
@@ -37,9 +37,9 @@ func testGarbageCollection(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "garbage")
 	s.apply(t, repositoryIn(namespace))
 	s.apply(t, destinationIn(namespace))
-	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=30s")
+	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
 	s.kubectl(t, "delete", "gd", "dest", "-n", namespace)
-	s.kubectl(t, "wait", "--for=delete", "gds/dest", "-n", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=delete", "gds/dest", "-n", namespace, "--timeout=180s")
 }
 
 // revision is the resourceVersion of the whole store.
@@ -81,7 +81,7 @@ func testCrash(t *testing.T, s *stage) {
 	}
 	// The store's lock makes the successor the same leader: it need not wait for its own Lease to run out.
 	s.apply(t, destinationIn(namespace))
-	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=15s")
+	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
 }
 
 // restart stops the server with a signal and starts it on the same data.
@@ -95,12 +95,27 @@ func (s *stage) restart(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-func testBreakGlass(t *testing.T, s *stage) {
-	namespace := s.namespace(t, "stuck")
+// Namespaces are deleted by asking every API for what is in them: one that is registered and does not answer holds the deletion
+// up until it does.
+func testNamespaceWaits(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "held")
 	s.apply(t, repositoryIn(namespace))
-	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
+	s.deleteWithoutServer(t, namespace, syscall.SIGKILL)
+	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	s.kubectl(t, "wait", "--for=delete", "namespace/"+namespace, "--timeout=180s")
+}
+
+// deleteWithoutServer stops the server and deletes a namespace, which waits for the API.
+func (s *stage) deleteWithoutServer(t *testing.T, namespace string, signal syscall.Signal) {
+	t.Helper()
+	if err := s.StopServer(t.Context(), signal); err != nil {
+		t.Fatal(err)
+	}
+	// A change of the APIService makes the aggregator look at once.
+	s.kubectl(t, "annotate", "apiservice", devcluster.APIServiceName, "deleted="+namespace, "--overwrite")
+	s.kubectl(t, "wait", "apiservice/"+devcluster.APIServiceName, "--for=condition=Available=false", "--timeout=180s")
 	s.kubectl(t, "delete", "namespace", namespace, "--wait=false")
 	eventually(t, "the namespace to wait for our API", func(ctx context.Context) error {
 		out, err := s.admin.Run(ctx, "get", "namespace", namespace, "-o", "jsonpath={.status.conditions[?(@.status=='True')].message}")
@@ -112,6 +127,15 @@ func testBreakGlass(t *testing.T, s *stage) {
 		}
 		return nil
 	})
+	if err := s.ControllerManagerHealthy(t.Context()); err != nil {
+		t.Errorf("with the server stopped: %v", err)
+	}
+}
+
+func testBreakGlass(t *testing.T, s *stage) {
+	namespace := s.namespace(t, "stuck")
+	s.apply(t, repositoryIn(namespace))
+	s.deleteWithoutServer(t, namespace, syscall.SIGTERM)
 	s.kubectl(t, "delete", "apiservice", devcluster.APIServiceName)
 	eventually(t, "the namespace to go", func(ctx context.Context) error {
 		out, err := s.admin.Run(ctx, "get", "namespace", namespace, "--ignore-not-found", "-o", "name")

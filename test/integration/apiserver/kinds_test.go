@@ -76,7 +76,7 @@ func testLifeOfEveryKind(t *testing.T, s *stage) {
 			if out := s.kubectl(t, append(selected, "metadata.name=another")...); out != "" {
 				t.Errorf("a selector of another name finds %s", out)
 			}
-			s.kubectl(t, append([]string{"delete", "--timeout=30s"}, at...)...)
+			s.kubectl(t, append([]string{"delete", "--timeout=180s"}, at...)...)
 		})
 	}
 }
@@ -85,7 +85,7 @@ func testRecords(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "records")
 	s.apply(t, repositoryIn(namespace))
 	s.apply(t, destinationIn(namespace))
-	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=30s")
+	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
 	header, _, _ := strings.Cut(s.kubectl(t, "get", "gds", "-n", namespace), "\n")
 	if got, want := strings.Join(strings.Fields(header), " "), "NAME BRANCH FOLDER COMMIT AGE-OF-COMMIT PENDING OBJECTS STATE"; got != want {
 		t.Errorf("columns = %s, want %s", got, want)
@@ -161,12 +161,10 @@ func testDryRun(t *testing.T, s *stage) {
 func testWait(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "waiting")
 	s.apply(t, ruleIn(namespace))
-	condition := `{"status":{"conditions":[{"type":"Shown","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
-	s.kubectl(t, "patch", "wr", "rule", "-n", namespace, "--subresource=status", "--type=strategic", "-p", condition)
-	s.kubectl(t, "wait", "--for=condition=Shown", "wr/rule", "-n", namespace, "--timeout=20s")
+	s.kubectl(t, "wait", "--for=condition=Stalled", "wr/rule", "-n", namespace, "--timeout=180s")
 	deleted := make(chan error, 1)
 	go func() {
-		_, err := s.admin.Run(t.Context(), "wait", "--for=delete", "wr/rule", "-n", namespace, "--timeout=30s")
+		_, err := s.admin.Run(t.Context(), "wait", "--for=delete", "wr/rule", "-n", namespace, "--timeout=180s")
 		deleted <- err
 	}()
 	s.kubectl(t, "delete", "wr", "rule", "-n", namespace)

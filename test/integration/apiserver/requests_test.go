@@ -63,7 +63,7 @@ func testRecordRequests(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "record-requests")
 	s.kubectl(t, "create", "deployment", "web", "-n", namespace, "--image=shop/web:1")
 	s.apply(t, catalogIn(namespace, namespace))
-	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
 	record := "syncstatuses/" + s.jsonpath(t, "{.status.latestSync}", "cat", "shop", "-n", namespace)
 	const nothingFollows = "cannot become Retrying: nothing follows Dismissed; Retrying follows Failed or ManualIntervention"
 	for _, each := range []struct{ subresource, body, query, want string }{
@@ -99,7 +99,7 @@ func synced(t *testing.T, s *stage, namespace string) {
 	if err != nil || !told && !waits {
 		t.Errorf("sync: %v: %s", err, out)
 	}
-	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=2", "cat/shop", "-n", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=2", "cat/shop", "-n", namespace, "--timeout=180s")
 	eventually(t, "the source is as it was", func(ctx context.Context) error {
 		out, err := request(ctx, s.admin, namespace, "appcatalogs/shop", "sync", "", "")
 		if err == nil && !strings.Contains(out, "The namespace "+namespace+" has been read: nothing had changed that is not recorded already") {
@@ -120,7 +120,7 @@ func testRetry(t *testing.T, s *stage) {
 	records := []string{"ss", "-l", "configbutler.ai/catalog=shop", "-n", namespace}
 	becomes := func(state string, attempts int) {
 		for _, want := range []string{fmt.Sprint("attempts}=", attempts), "state}=" + state} {
-			s.kubectl(t, append([]string{"wait", "--for=jsonpath={.status." + want, "--timeout=60s"}, records...)...)
+			s.kubectl(t, append([]string{"wait", "--for=jsonpath={.status." + want, "--timeout=180s"}, records...)...)
 		}
 	}
 	eventually(t, "a record", func(ctx context.Context) error {
@@ -141,7 +141,7 @@ func testRetry(t *testing.T, s *stage) {
 	retry(2)
 	becomes("ManualIntervention", 2)
 	s.kubectl(t, "patch", "cat", "shop", "-n", namespace, "--type=merge", "-p", `{"spec":{"patches":null}}`)
-	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func testRetry(t *testing.T, s *stage) {
 	if !answer.Status.Accepted || !slices.Equal(answer.Status.SyncStatuses, []string{name}) || answer.Namespace != namespace {
 		t.Errorf("answer in %s: %+v", answer.Namespace, answer.Status)
 	}
-	s.kubectl(t, "wait", "--for=jsonpath={.status.state}=Applied", record, "-n", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=jsonpath={.status.state}=Applied", record, "-n", namespace, "--timeout=180s")
 }
 
 // Who may look may not touch, and who may do one thing may not do another.
