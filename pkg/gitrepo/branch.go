@@ -69,7 +69,9 @@ func Load(ctx context.Context, remote *Remote, branch string, options Options) (
 		b.maxPack = DefaultMaxPackBytes
 	}
 	b.pushed.root = emptyDirectory()
-	if err := b.reload(ctx); err != nil {
+	ctx, budget := remote.begin(ctx)
+	defer budget.end()
+	if err := b.reload(ctx, budget); err != nil {
 		return nil, remote.failure(ctx, doing, err)
 	}
 	return b, nil
@@ -86,40 +88,50 @@ func (b *Branch) Snapshot() *Tree { return &Tree{root: b.current().root} }
 func (b *Branch) Refresh(ctx context.Context) error {
 	const doing = "refresh the branch"
 	b.rollback()
+	ctx, budget := b.remote.begin(ctx)
+	defer budget.end()
 	if b.pushed.tip.IsZero() {
-		return b.remote.failure(ctx, doing, b.reload(ctx))
+		return b.remote.failure(ctx, doing, b.reload(ctx, budget))
 	}
-	have := b.pushed.tip
-	tip, fetched, err := b.remote.fetchTip(ctx, string(b.reference), func(tip Hash) (want, bool) {
-		return want{have: have, filter: packp.FilterBlobNone(), limit: maxRefreshBytes}, tip != have
-	})
-	if err == nil && tip != have {
-		err = b.take(tip, fetched)
-	}
+	err := b.catchUp(ctx, budget)
 	if errors.Is(err, errTooLarge) || errors.Is(err, errIncomplete) {
-		err = b.reload(ctx)
+		budget.release(budget.held)
+		err = b.reload(ctx, budget)
 	}
 	return b.remote.failure(ctx, doing, err)
 }
 
-// reload reads the tip alone.
-func (b *Branch) reload(ctx context.Context) error {
-	tip, fetched, err := b.remote.fetchTip(ctx, string(b.reference), func(Hash) (want, bool) {
-		return want{depth: 1, filter: packp.FilterBlobNone(), limit: noLimit}, true
+// catchUp reads what is new since the tip that is known.
+func (b *Branch) catchUp(ctx context.Context, budget *budget) error {
+	have, keeper := b.pushed.tip, newTreeKeeper(false)
+	tip, err := b.remote.fetchTip(ctx, budget, string(b.reference), func(tip Hash) (want, bool) {
+		return want{have: have, filter: packp.FilterBlobNone(), limit: maxRefreshBytes, visitor: keeper}, tip != have
 	})
-	if err == nil {
-		err = b.take(tip, fetched)
+	if err != nil || tip == have {
+		return err
 	}
-	return err
+	return b.adopt(ctx, budget, tip, keeper.found)
 }
 
-// take makes the tip the pushed state.
-func (b *Branch) take(tip Hash, fetched objects) error {
+// reload reads the tip alone.
+func (b *Branch) reload(ctx context.Context, budget *budget) error {
+	keeper := newTreeKeeper(false)
+	tip, err := b.remote.fetchTip(ctx, budget, string(b.reference), func(Hash) (want, bool) {
+		return want{depth: 1, filter: packp.FilterBlobNone(), visitor: keeper}, true
+	})
+	if err != nil {
+		return err
+	}
+	return b.adopt(ctx, budget, tip, keeper.found)
+}
+
+// adopt makes the tip the pushed state.
+func (b *Branch) adopt(ctx context.Context, budget *budget, tip Hash, fetched objects) error {
 	if tip.IsZero() {
 		b.pushed = state{root: emptyDirectory()}
 		return nil
 	}
-	root, err := loadCommit(tip, fetched, b.folders, b.pushed.root)
+	root, err := loadCommit(ctx, budget, tip, fetched, b.folders, b.pushed.root)
 	if err != nil {
 		return err
 	}
@@ -131,8 +143,11 @@ func (b *Branch) take(tip Hash, fetched objects) error {
 // commits are looked at, the tip included. It tells whether a push landed whose answer was lost.
 func (b *Branch) Contains(ctx context.Context, commit Hash, depth int) (bool, error) {
 	const doing = "look for a commit"
-	tip, fetched, err := b.remote.fetchTip(ctx, string(b.reference), func(tip Hash) (want, bool) {
-		return want{depth: max(depth, 1), filter: packp.FilterTreeDepth(0), limit: noLimit}, tip != commit && depth > 1
+	ctx, budget := b.remote.begin(ctx)
+	defer budget.end()
+	keeper := newTreeKeeper(true)
+	tip, err := b.remote.fetchTip(ctx, budget, string(b.reference), func(tip Hash) (want, bool) {
+		return want{depth: max(depth, 1), filter: packp.FilterTreeDepth(0), visitor: keeper}, tip != commit && depth > 1
 	})
 	if err != nil {
 		return false, b.remote.failure(ctx, doing, err)
@@ -141,7 +156,7 @@ func (b *Branch) Contains(ctx context.Context, commit Hash, depth int) (bool, er
 		if at == commit {
 			return true, nil
 		}
-		content, found := fetched.commits[at]
+		content, found := keeper.found.commits[at]
 		if !found {
 			return false, nil
 		}

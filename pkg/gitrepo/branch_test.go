@@ -180,7 +180,7 @@ func TestPathsThatCannotBe(t *testing.T) {
 	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
 	for _, path := range []string{
 		"", "/a", "a/", "a//b", ".", "..", "a/../b", "./a", ".git/config", "a/.GIT/b", "a/.git", "git~1/x", ".git./x", ".git /x",
-		".git::$INDEX_ALLOCATION/x", "a\x00b", `a\b`,
+		".git::$INDEX_ALLOCATION/x", "a\x00b", `a\b`, ".g\u200cit/x", ".gitmodules/x", "a/.GitAttributes/x", "GITMOD~1/x", "gi7eba~1", "a/.gitignore", ".mailmap",
 	} {
 		if _, made, err := branch.Stage(commitOf("x", set(path, "x"))); made || !errors.Is(err, gitrepo.ErrPath) {
 			t.Errorf("%q: made %v, error %v", path, made, err)

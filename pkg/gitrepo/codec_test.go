@@ -9,12 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 )
 
 func encodedEntry(mode, name string, fill byte) string {
@@ -151,14 +154,55 @@ func FuzzReadPack(f *testing.F) {
 	f.Add(p.finish())
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, pack []byte) {
-		found, err := readPack(bytes.NewReader(pack), 1<<20, 0)
-		if err != nil {
+		budget := (&Remote{Limits: Limits{Memory: 4 << 20, Transfer: 64 << 20}}).newBudget()
+		trees := newTreeKeeper(false)
+		if err := readPack(t.Context(), bytes.NewReader(pack), 1<<20, budget, trees); err != nil {
 			return
 		}
-		for hash, content := range found.trees {
-			if objectHash(plumbing.TreeObject, content) != hash {
+		held := int64(0)
+		for hash, content := range trees.found.trees {
+			if held += int64(len(content)); objectHash(plumbing.TreeObject, content) != hash {
 				t.Errorf("tree %s holds %q", hash, content)
 			}
+		}
+		if held > budget.held {
+			t.Errorf("trees of %d bytes are held, of which %d are counted", held, budget.held)
+		}
+	})
+}
+
+// FuzzAnswers: no answer of a server makes a reader fail otherwise than by an error, or hold more than it may.
+func FuzzAnswers(f *testing.F) {
+	p, err := newPack(nil, false)
+	if err != nil {
+		f.Fatal(err)
+	}
+	_ = p.add(plumbing.BlobObject, BlobHash([]byte("x")), []byte("x"))
+	packet := func(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
+	f.Add([]byte(packet("# service=git-upload-pack\n") + "0000" + packet(strings.Repeat("1", 40)+" refs/heads/main\x00shallow\n") + "0000"))
+	f.Add([]byte(packet("shallow "+strings.Repeat("1", 40)) + "0000" + packet("NAK\n") + packet("\x01"+string(p.finish())) + "0000"))
+	f.Add([]byte(packet("\x02a hook") + packet("\x01"+packet("unpack ok\n")+packet("ok refs/heads/main\n")+"0000") + "0000"))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		limits := Limits{Memory: 1 << 20, Transfer: 16 << 20}
+		_, _ = readAdvertisement(bytes.NewReader(answer), "refs/heads/main")
+		asked := packp.NewUploadRequest()
+		asked.Depth = packp.DepthCommits(1)
+		_ = asked.Capabilities.Set(capability.Sideband64k)
+		finder, err := newBlobFinder([]Hash{BlobHash([]byte("x"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, visitor := range []packVisitor{newTreeKeeper(false), newTreeKeeper(true), finder} {
+			budget := (&Remote{Limits: limits}).newBudget()
+			_ = readFetched(t.Context(), bufio.NewReader(bytes.NewReader(answer)), budget, asked, want{visitor: visitor})
+			if budget.held < 0 || budget.held > limits.Memory {
+				t.Errorf("%d bytes are held", budget.held)
+			}
+		}
+		pushing := packp.NewReferenceUpdateRequest()
+		_ = pushing.Capabilities.Set(capability.Sideband64k)
+		if _, talk, err := readReport(bufio.NewReader(bytes.NewReader(answer)), pushing); err == nil && len(talk) > maxMessage {
+			t.Errorf("%d bytes of messages are kept", len(talk))
 		}
 	})
 }
@@ -202,14 +246,17 @@ func TestReadPackGivesUp(t *testing.T) {
 	}
 	_ = p.add(plumbing.BlobObject, BlobHash([]byte("x")), []byte("x"))
 	whole := p.finish()
-	if _, err := readPack(bytes.NewReader(whole), int64(len(whole)-1), 0); !errors.Is(err, errTooLarge) {
+	read := func(pack []byte, limit int64) error {
+		return readPack(t.Context(), bytes.NewReader(pack), limit, (&Remote{}).newBudget(), newTreeKeeper(false))
+	}
+	if err := read(whole, int64(len(whole)-1)); !errors.Is(err, errTooLarge) {
 		t.Errorf("error %v, want %v", err, errTooLarge)
 	}
-	if _, err := readPack(bytes.NewReader(whole[:len(whole)-4]), noLimit, 0); kindOf(err) != Unreachable {
+	if err := read(whole[:len(whole)-4], math.MaxInt64); kindOf(err) != Unreachable {
 		t.Errorf("cut short: %v", err)
 	}
 	whole[len(whole)-1]++
-	if _, err := readPack(bytes.NewReader(whole), noLimit, 0); kindOf(err) != Protocol {
+	if err := read(whole, math.MaxInt64); kindOf(err) != Protocol {
 		t.Errorf("wrong sum: %v", err)
 	}
 }
@@ -232,8 +279,31 @@ func TestTreeBomb(t *testing.T) {
 	trees[root] = encoded
 	commit := fmt.Appendf(nil, "tree %s\n\n", root)
 	tip := objectHash(plumbing.CommitObject, commit)
-	_, err := loadCommit(tip, objects{trees: trees, commits: map[Hash][]byte{tip: commit}}, nil, nil)
-	if kindOf(err) != Protocol {
+	budget := (&Remote{}).newBudget()
+	_, err := loadCommit(t.Context(), budget, tip, objects{trees: trees, commits: map[Hash][]byte{tip: commit}}, nil, nil)
+	if kindOf(err) != TooLarge {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestSharedDirectoriesAreHeld reads a tree again, of which everything is known: it takes as much as the first time.
+func TestSharedDirectoriesAreHeld(t *testing.T) {
+	file := encodeTree(&directory{entries: []entry{{name: "file", mode: filemode.Regular}}})
+	leaf := objectHash(plumbing.TreeObject, file)
+	encoded := encodeTree(&directory{entries: []entry{{name: "a", mode: filemode.Dir, hash: leaf}, {name: "b", mode: filemode.Dir, hash: leaf}}})
+	root := objectHash(plumbing.TreeObject, encoded)
+	commit := fmt.Appendf(nil, "tree %s\n\n", root)
+	tip := objectHash(plumbing.CommitObject, commit)
+	fetched := objects{trees: map[Hash][]byte{leaf: file, root: encoded}, commits: map[Hash][]byte{tip: commit}}
+	first, again := (&Remote{}).newBudget(), (&Remote{}).newBudget()
+	before, err := loadCommit(t.Context(), first, tip, fetched, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadCommit(t.Context(), again, tip, fetched, nil, before); err != nil {
+		t.Fatal(err)
+	}
+	if first.held == 0 || again.held != first.held {
+		t.Errorf("%d bytes are held at first, %d when all is known", first.held, again.held)
 	}
 }

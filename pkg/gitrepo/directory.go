@@ -29,6 +29,8 @@ type directory struct {
 	// irregular says that the bytes behind hash are not those that encodeTree makes of the entries (zero-padded modes of
 	// old tools), so that no delta may be based on them.
 	irregular bool
+	// cost is how much memory the directory and those below it take, in bytes, as far as they were read.
+	cost int64
 }
 
 func (e *entry) isDirectory() bool { return e.mode == filemode.Dir }
@@ -105,7 +107,7 @@ func (d *directory) descend(path string) *directory {
 func (d *directory) clone() *directory {
 	entries := make([]entry, len(d.entries), len(d.entries)+1)
 	copy(entries, d.entries)
-	return &directory{entries: entries}
+	return &directory{entries: entries, cost: d.cost}
 }
 
 func (d *directory) insert(at int, e entry) { d.entries = slices.Insert(d.entries, at, e) }

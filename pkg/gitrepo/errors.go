@@ -26,8 +26,10 @@ const (
 	NotFound Kind = "NotFound"
 	// Rejected says that the remote understood and refused, as hooks and protected branches do. Message says why.
 	Rejected Kind = "Rejected"
-	// Protocol says that the remote's answer is not what Git would say, or is more than this package takes.
+	// Protocol says that the remote's answer is not what Git would say.
 	Protocol Kind = "Protocol"
+	// TooLarge says that the remote's answer is more than Limits allow, or than any server says.
+	TooLarge Kind = "TooLarge"
 	// Invalid says that the URL, the branch or the credentials cannot be used as they are; nothing was sent.
 	Invalid Kind = "Invalid"
 )
@@ -68,6 +70,9 @@ func (r *Remote) failure(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
 	}
+	if errors.Is(context.Cause(ctx), errTooSlow) {
+		return &Error{Kind: Unreachable, Doing: doing, Message: fmt.Sprintf("the remote has not answered within %s", r.Limits.Time), cause: errTooSlow}
+	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, ctx.Err())
 	}
@@ -84,7 +89,10 @@ func kindOf(err error) Kind {
 	if errors.As(err, &refused) {
 		return refused.kind
 	}
-	if errors.Is(err, errIncomplete) || errors.Is(err, errTooLarge) {
+	if errors.Is(err, errTooLarge) {
+		return TooLarge
+	}
+	if errors.Is(err, errIncomplete) {
 		return Protocol
 	}
 	return Unreachable

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -23,44 +24,39 @@ type want struct {
 	depth int
 	// filter leaves objects out, where the server can.
 	filter packp.Filter
-	// limit bounds what is read, in bytes of the pack.
+	// limit bounds the pack, in bytes; zero leaves it to the budget, for packs that are read whole, however many blobs are
+	// in them.
 	limit int64
 	// objects are wanted instead of the tip.
 	objects []Hash
-	// blobs is the size up to which blobs are kept; zero for none.
-	blobs int64
+	// visitor takes what comes.
+	visitor packVisitor
 }
 
-// noLimit is for packs that are read whole, however many blobs are in them.
-const noLimit = int64(1) << 62
-
 // fetchTip reads where the reference is and, unless choose says no, fetches what choose wants of it. A reference that
-// does not exist has the zero tip and no objects.
-func (r *Remote) fetchTip(
-	ctx context.Context, reference string, choose func(tip Hash) (want, bool),
-) (Hash, objects, error) {
-	session, err := r.open(ctx, uploadPack)
+// does not exist has the zero tip, and nothing is fetched.
+func (r *Remote) fetchTip(ctx context.Context, budget *budget, reference string, choose func(tip Hash) (want, bool)) (Hash, error) {
+	session, err := r.open(ctx, uploadPack, budget)
 	if err != nil {
-		return Hash{}, objects{}, err
+		return Hash{}, err
 	}
 	defer session.close()
-	advertised, err := session.advertisement(ctx)
+	advertised, err := session.advertisement(ctx, reference)
 	if err != nil {
-		return Hash{}, objects{}, err
+		return Hash{}, err
 	}
 	tip := advertised.References[reference]
 	if tip.IsZero() {
-		return tip, objects{}, nil
+		return tip, nil
 	}
 	wanted, chosen := choose(tip)
 	if !chosen {
-		return tip, objects{}, nil
+		return tip, nil
 	}
-	found, err := fetch(ctx, session, advertised.Capabilities, tip, wanted)
-	return tip, found, err
+	return tip, fetch(ctx, session, budget, advertised.Capabilities, tip, wanted)
 }
 
-func fetch(ctx context.Context, s session, offered *capability.List, tip Hash, wanted want) (objects, error) {
+func fetch(ctx context.Context, s session, budget *budget, offered *capability.List, tip Hash, wanted want) error {
 	// A thin pack leaves out trees that are known here by their hash only.
 	offered.Delete(capability.ThinPack)
 	asked := packp.NewUploadRequestFromCapabilities(offered)
@@ -81,14 +77,14 @@ func fetch(ctx context.Context, s session, offered *capability.List, tip Hash, w
 	}
 	request, err := encodeFetch(asked, wanted.have)
 	if err != nil {
-		return objects{}, err
+		return err
 	}
 	answer, err := s.request(ctx, request)
 	if err != nil {
-		return objects{}, err
+		return err
 	}
 	defer func() { _ = answer.Close() }()
-	return readFetched(bufio.NewReaderSize(answer, answerBuffer), asked, wanted)
+	return readFetched(ctx, bufio.NewReaderSize(answer, answerBuffer), budget, asked, wanted)
 }
 
 // encodeFetch writes the whole negotiation at once: what is wanted, what is known, done.
@@ -109,21 +105,25 @@ func encodeFetch(asked *packp.UploadRequest, have Hash) ([]byte, error) {
 	return request.Bytes(), nil
 }
 
-func readFetched(answer *bufio.Reader, asked *packp.UploadRequest, wanted want) (objects, error) {
+func readFetched(ctx context.Context, answer *bufio.Reader, budget *budget, asked *packp.UploadRequest, wanted want) error {
 	if !asked.Depth.IsZero() {
 		if err := skipUntilFlush(answer); err != nil {
-			return objects{}, err
+			return err
 		}
 	}
 	if err := skipAcknowledgements(answer); err != nil {
-		return objects{}, err
+		return err
 	}
-	return readPack(newDataReader(answer, asked.Capabilities, io.Discard), wanted.limit, wanted.blobs)
+	limit := wanted.limit
+	if limit == 0 {
+		limit = math.MaxInt64
+	}
+	return readPack(ctx, newDataReader(answer, asked.Capabilities, io.Discard), limit, budget, wanted.visitor)
 }
 
 // skipUntilFlush reads over the list of commits whose parents the server leaves out.
 func skipUntilFlush(answer io.Reader) error {
-	packets := pktline.NewScanner(answer)
+	packets := pktline.NewScanner(limitPart(answer, maxNegotiation, "commits without parents"))
 	for packets.Scan() {
 		if len(packets.Bytes()) == 0 {
 			return nil
@@ -136,7 +136,7 @@ func skipUntilFlush(answer io.Reader) error {
 // ends in a word of its own for every commit but the last; without, some servers say the last one twice.
 func skipAcknowledgements(answer *bufio.Reader) error {
 	const label = 4 + len("ACK")
-	packets := pktline.NewScanner(answer)
+	packets := pktline.NewScanner(limitPart(answer, maxNegotiation, "acknowledgements"))
 	for {
 		head, err := answer.Peek(label)
 		if err == nil && !bytes.HasSuffix(head, []byte("ACK")) && !bytes.HasSuffix(head, []byte("NAK")) &&

@@ -36,6 +36,11 @@ func (r *Remote) newHTTPClient() (*http.Client, error) {
 	}
 	transport = transport.Clone()
 	transport.TLSClientConfig = configuration
+	// What is decompressed is counted by what comes out, which may be nothing however much goes in.
+	transport.MaxResponseHeaderBytes, transport.DisableCompression = maxHeader, true
+	// HTTP/2 has frames that come without end and belong to no response, so that nothing counts them.
+	transport.Protocols = &http.Protocols{}
+	transport.Protocols.SetHTTP1(true)
 	if r.Dial != nil {
 		transport.DialContext, transport.Proxy = r.Dial, nil
 	}
@@ -55,6 +60,9 @@ func (r *Remote) tlsConfig() (*tls.Config, error) {
 		configuration.RootCAs = pool
 	}
 	if len(r.Credentials.ClientCert) > 0 || len(r.Credentials.ClientKey) > 0 {
+		if len(r.Credentials.ClientKey) > maxPrivateKey {
+			return nil, refuse(Invalid, "the key of the client certificate is larger than %s", sizeText(maxPrivateKey))
+		}
 		pair, err := tls.X509KeyPair(r.Credentials.ClientCert, r.Credentials.ClientKey)
 		if err != nil {
 			return nil, refuse(Invalid, "the client certificate cannot be used: %v", err)
@@ -86,21 +94,22 @@ type httpSession struct {
 	remote  *Remote
 	client  *http.Client
 	service service
+	budget  *budget
 	// base is the repository's URL, after redirects.
 	base string
 }
 
-func (r *Remote) openHTTP(service service) (*httpSession, error) {
+func (r *Remote) openHTTP(service service, budget *budget) (*httpSession, error) {
 	client, err := r.httpClient()
 	if err != nil {
 		return nil, err
 	}
-	return &httpSession{remote: r, client: client, service: service, base: strings.TrimSuffix(r.endpoint.String(), "/")}, nil
+	return &httpSession{remote: r, client: client, service: service, budget: budget, base: strings.TrimSuffix(r.endpoint.String(), "/")}, nil
 }
 
 func (s *httpSession) close() {}
 
-func (s *httpSession) advertisement(ctx context.Context) (*packp.AdvRefs, error) {
+func (s *httpSession) advertisement(ctx context.Context, reference string) (*packp.AdvRefs, error) {
 	address := s.base + discoveryPath + "?service=" + url.QueryEscape(string(s.service))
 	response, err := s.do(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -114,9 +123,9 @@ func (s *httpSession) advertisement(ctx context.Context) (*packp.AdvRefs, error)
 	final := *response.Request.URL
 	final.RawQuery, final.User = "", nil
 	s.base = strings.TrimSuffix(final.String(), discoveryPath)
-	advertised, err := readAdvertisement(response.Body)
+	advertised, err := readAdvertisement(response.Body, reference)
 	if err == nil {
-		_, err = io.Copy(io.Discard, response.Body) // Read to the end, or the connection is not used again.
+		drain(response.Body)
 	}
 	return advertised, err
 }
@@ -129,14 +138,23 @@ func (s *httpSession) request(ctx context.Context, parts ...[]byte) (io.ReadClos
 	return drained{response.Body}, nil
 }
 
-// drained is an answer that is read to its end when it is closed, without which the connection is not used again. What
-// is left of an answer that was understood is a few bytes; of another no more than that is waited for.
+// drained is an answer that is drained when it is closed.
 type drained struct{ io.ReadCloser }
 
 // Close ends the answer.
 func (d drained) Close() error {
-	_, _ = io.CopyN(io.Discard, d.ReadCloser, maxMessage)
+	drain(d.ReadCloser)
 	return d.ReadCloser.Close()
+}
+
+// drain reads an answer to its end, without which the connection is not used again. What is left of an answer that was
+// understood is a few bytes; of another no more than that is read.
+func drain(answer io.Reader) { _, _ = io.CopyN(io.Discard, answer, maxMessage) }
+
+// meteredBody is the body of a response, which counts against the budget.
+type meteredBody struct {
+	io.Reader
+	io.Closer
 }
 
 func (s *httpSession) do(ctx context.Context, method, address string, parts [][]byte) (*http.Response, error) {
@@ -155,6 +173,11 @@ func (s *httpSession) do(ctx context.Context, method, address string, parts [][]
 	if err != nil {
 		return nil, withoutURL(err)
 	}
+	if response.StatusCode == http.StatusSwitchingProtocols { // The context does not end what is read of another protocol.
+		_ = response.Body.Close()
+		return nil, refuse(Protocol, "the server switches to another protocol: %s", printable([]byte(response.Status)))
+	}
+	response.Body = meteredBody{s.budget.meter(response.Body), response.Body}
 	if response.StatusCode == http.StatusOK {
 		return response, nil
 	}

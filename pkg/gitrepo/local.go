@@ -16,7 +16,7 @@ import (
 const localGrace = 2 * time.Second
 
 // openLocal runs the service on a repository of this machine.
-func (r *Remote) openLocal(ctx context.Context, service service) (session, error) {
+func (r *Remote) openLocal(ctx context.Context, service service, budget *budget) (session, error) {
 	subcommand := strings.TrimPrefix(string(service), "git-")
 	ctx, kill := context.WithCancel(ctx)
 	//nolint:gosec // The subcommand is one of two constants, and no option can come after the dashes.
@@ -36,7 +36,7 @@ func (r *Remote) openLocal(ctx context.Context, service service) (session, error
 		kill()
 		_ = command.Wait()
 	}
-	return &streamSession{input: input, output: output, complaints: complaints, end: end}, nil
+	return &streamSession{input: input, output: budget.meter(output), budget: budget, complaints: complaints, end: end}, nil
 }
 
 func startLocal(command *exec.Cmd) (io.WriteCloser, io.ReadCloser, error) {

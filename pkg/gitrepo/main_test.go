@@ -21,5 +21,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
+	if task := os.Getenv(clientVariable); task != "" {
+		os.Exit(runClient(task))
+	}
 	goleak.VerifyTestMain(m)
 }

@@ -5,170 +5,146 @@ package gitrepo
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-const (
-	// maxKept bounds the trees and commits that are held at a time while a pack is read, in bytes.
-	maxKept = 1 << 30
-	// maxObject bounds one tree or commit.
-	maxObject = 128 << 20
-)
+// objectOverhead is more than an object takes in memory beside its content, in bytes: its places in maps and the rounding
+// of allocations.
+const objectOverhead = 512
 
-// errTooLarge says that a pack was given up because of its size.
-var errTooLarge = errors.New("the pack is larger than expected")
+// errFound ends the reading of a pack of which nothing more is needed.
+var errFound = errors.New("everything has been found")
 
-// objects are the trees and commits of a pack, and its small blobs where they were asked for.
-type objects struct {
-	trees   map[Hash][]byte
-	commits map[Hash][]byte
-	blobs   map[Hash][]byte
+// packVisitor takes the objects of a pack in their order. It reads each one's content or skips it.
+type packVisitor interface {
+	visit(ctx context.Context, pack *packStream, header *packfile.ObjectHeader) error
 }
 
-type packReader struct {
+// packStream is a pack that is read from a server, once and forwards.
+type packStream struct {
 	scanner *packfile.Scanner
-	found   objects
-	// blobs is the size up to which blobs are kept; zero for none.
-	blobs int64
-	// bases finds what an offset delta is made against. What is missing here is a blob, and so is the delta's result.
-	bases map[int64]keptObject
-	named map[Hash]keptObject
-	kept  int64
+	budget  *budget
 }
 
+// keptObject is an object that later ones may be deltas against.
 type keptObject struct {
 	kind    plumbing.ObjectType
 	content []byte
 }
 
-// readPack reads a pack from a stream, of which at most limit bytes are taken. It keeps blobs of up to so many bytes.
-// Objects need not be checked for damage: callers find them by the hashes that are made here.
-func readPack(stream io.Reader, limit, blobs int64) (objects, error) {
+// readPack reads a pack from a stream, of which at most limit bytes are taken, and has the visitor see each object. Objects
+// need not be checked for damage: callers find them by hashes that are computed from what was read.
+func readPack(ctx context.Context, stream io.Reader, limit int64, budget *budget, visitor packVisitor) error {
 	source := &packSource{stream: stream, left: limit}
-	reader := packReader{
-		scanner: packfile.NewScanner(source),
-		found:   objects{trees: map[Hash][]byte{}, commits: map[Hash][]byte{}, blobs: map[Hash][]byte{}},
-		blobs:   blobs,
-		bases:   map[int64]keptObject{},
-		named:   map[Hash]keptObject{},
-	}
-	err := reader.readAll()
+	err := (&packStream{scanner: packfile.NewScanner(source), budget: budget}).readAll(ctx, visitor)
 	switch {
+	case err == nil, errors.Is(err, errFound):
+		return nil
 	case source.failure != nil:
-		return objects{}, fmt.Errorf("read the pack: %w", source.failure)
+		return fmt.Errorf("read the pack: %w", source.failure)
+	case errors.Is(err, errTooLarge), ctx.Err() != nil:
+		return err
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, packfile.ErrEmptyPackfile):
-		return objects{}, errors.New("read the pack: the connection ended early")
-	case err != nil:
-		return objects{}, refuse(Protocol, "the server sent a broken pack: %v", err)
+		return errors.New("read the pack: the connection ended early")
 	}
-	return reader.found, nil
+	return refuse(Protocol, "the server sent a broken pack: %v", err)
 }
 
-func (r *packReader) readAll() error {
-	_, count, err := r.scanner.Header()
+func (p *packStream) readAll(ctx context.Context, visitor packVisitor) error {
+	_, count, err := p.scanner.Header()
 	if err != nil {
 		return err
 	}
 	for range count {
-		header, err := r.scanner.NextObjectHeader()
+		header, err := p.scanner.NextObjectHeader()
 		if err != nil {
 			return err
 		}
-		if err := r.readObject(header); err != nil {
+		// What an object claims to inflate to counts as read, and objectOverhead for the work that the smallest makes, so that
+		// a little of a pack cannot stand for hours of computing.
+		if err := p.budget.take(objectOverhead); err != nil {
+			return err
+		}
+		if err := p.budget.take(header.Length); err != nil {
+			return err
+		}
+		if err := visitor.visit(ctx, p, header); err != nil {
 			return err
 		}
 	}
-	_, err = r.scanner.Checksum()
+	_, err = p.scanner.Checksum()
 	return err
-}
-
-func (r *packReader) readObject(header *packfile.ObjectHeader) error {
-	switch header.Type {
-	case plumbing.TreeObject, plumbing.CommitObject:
-		content, err := r.inflate(header)
-		if err != nil {
-			return err
-		}
-		return r.keep(header.Offset, keptObject{kind: header.Type, content: content})
-	case plumbing.OFSDeltaObject:
-		return r.readDelta(header, r.bases[header.OffsetReference])
-	case plumbing.REFDeltaObject:
-		return r.readDelta(header, r.named[header.Reference])
-	case plumbing.BlobObject:
-		if header.Length > r.blobs || r.blobs == 0 {
-			return r.skip()
-		}
-		content, err := r.inflate(header)
-		if err != nil {
-			return err
-		}
-		return r.keep(header.Offset, keptObject{kind: header.Type, content: content})
-	default:
-		return r.skip()
-	}
 }
 
 // skip reads over an object.
-func (r *packReader) skip() error {
-	_, _, err := r.scanner.NextObject(io.Discard)
+func (p *packStream) skip(header *packfile.ObjectHeader) error {
+	written, _, err := p.scanner.NextObject(io.Discard)
+	return complete(header, written, err)
+}
+
+// inflate returns an object's content, for which the budget holds its size from then on. The scanner never inflates more
+// than the header claims.
+func (p *packStream) inflate(ctx context.Context, header *packfile.ObjectHeader) ([]byte, error) {
+	if err := p.budget.hold(ctx, header.Length); err != nil {
+		return nil, err
+	}
+	content := bytes.NewBuffer(make([]byte, 0, header.Length))
+	written, _, err := p.scanner.NextObject(content)
+	return content.Bytes(), complete(header, written, err)
+}
+
+func complete(header *packfile.ObjectHeader, written int64, err error) error {
+	if err == nil && written != header.Length {
+		return fmt.Errorf("an object is %d bytes long instead of %d", written, header.Length)
+	}
 	return err
 }
 
-func (r *packReader) readDelta(header *packfile.ObjectHeader, base keptObject) error {
-	if base.content == nil {
-		return r.skip()
-	}
-	delta, err := r.inflate(header)
+// patch reads a delta and returns what it makes of the base, for which the budget holds its size from then on. A delta whose
+// result would be longer than limit is read over; then the content is nil.
+func (p *packStream) patch(ctx context.Context, header *packfile.ObjectHeader, base []byte, limit int64) ([]byte, error) {
+	delta, err := p.inflate(ctx, header)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	content, err := packfile.PatchDelta(base.content, delta)
+	defer p.budget.release(header.Length)
+	size, err := patchedSize(delta)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.keep(header.Offset, keptObject{kind: base.kind, content: content})
+	if size > limit {
+		return nil, nil
+	}
+	if err := p.budget.take(size); err != nil {
+		return nil, err
+	}
+	// The library grows its buffer by doubling it: three times the size exist for a moment.
+	if err := p.budget.hold(ctx, 3*size); err != nil {
+		return nil, err
+	}
+	p.budget.release(2 * size)
+	return packfile.PatchDelta(base, delta)
 }
 
-func (r *packReader) inflate(header *packfile.ObjectHeader) ([]byte, error) {
-	if header.Length > maxObject {
-		return nil, fmt.Errorf("an object of %d bytes is too large", header.Length)
+// patchedSize is the size that a delta claims its result to have.
+func patchedSize(delta []byte) (int64, error) {
+	_, first := binary.Uvarint(delta)
+	if first <= 0 {
+		return 0, packfile.ErrInvalidDelta
 	}
-	var content bytes.Buffer
-	content.Grow(int(min(header.Length, answerBuffer)))
-	written, _, err := r.scanner.NextObject(&content)
-	if err == nil && written != header.Length {
-		err = fmt.Errorf("an object is %d bytes long instead of %d", written, header.Length)
+	size, second := binary.Uvarint(delta[first:])
+	if second <= 0 || size > math.MaxInt64/4 {
+		return 0, packfile.ErrInvalidDelta
 	}
-	return content.Bytes(), err
-}
-
-func (r *packReader) keep(offset int64, object keptObject) error {
-	r.kept += int64(len(object.content))
-	if r.blobs > 0 && r.kept > maxContents {
-		return errTooLarge
-	}
-	if r.kept > maxKept || len(object.content) > maxObject {
-		return errors.New("its trees and commits are too large")
-	}
-	if object.content == nil {
-		object.content = []byte{} // The empty tree; nil would say blob.
-	}
-	hash := objectHash(object.kind, object.content)
-	r.bases[offset], r.named[hash] = object, object
-	switch object.kind {
-	case plumbing.TreeObject:
-		r.found.trees[hash] = object.content
-	case plumbing.BlobObject:
-		r.found.blobs[hash] = object.content
-	default:
-		r.found.commits[hash] = object.content
-	}
-	return nil
+	return int64(size), nil
 }
 
 // packSource remembers what ended a stream early: the pack's parser would call it damage.
@@ -178,6 +154,7 @@ type packSource struct {
 	failure error
 }
 
+// Read reads from the stream while there is something left of the limit.
 func (s *packSource) Read(buffer []byte) (int, error) {
 	if s.left <= 0 {
 		s.failure = errTooLarge

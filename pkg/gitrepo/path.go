@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/configbutler/slipstream/pkg/gitname"
 )
 
 // ErrPath is in the chain of errors about a path that no file of the branch may have.
@@ -17,22 +19,18 @@ func isEntryName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/')
 }
 
-// checkPath refuses paths that a checkout would refuse or that could leave the work tree.
+// checkPath refuses paths that could leave the work tree, and those with an element that a checkout or a server that
+// checks objects would refuse.
 func checkPath(path string) error {
 	for name := range strings.SplitSeq(path, "/") {
-		if !isEntryName(name) || strings.ContainsAny(name, "\x00\\") || isGitDirectory(name) {
+		if !isEntryName(name) || strings.ContainsAny(name, "\x00\\") {
 			return fmt.Errorf("%w: %q", ErrPath, path)
+		}
+		if own := gitname.Reserved(name); own != "" {
+			return fmt.Errorf("%w: %q has the element %q, which Git can take for its own %s", ErrPath, path, name, own)
 		}
 	}
 	return nil
-}
-
-// isGitDirectory tells whether some file system would take the name for ".git": trailing dots and spaces are dropped
-// there, letter case may not count, "git~1" is its short form, and what follows a colon is a stream of the same file.
-func isGitDirectory(name string) bool {
-	name, _, _ = strings.Cut(name, ":")
-	name = strings.TrimRight(name, ". ")
-	return strings.EqualFold(name, ".git") || strings.EqualFold(name, "git~1")
 }
 
 // folders is the set of directories that are held in memory; the empty set is the whole repository.

@@ -40,20 +40,20 @@ type pushed struct {
 // push sends the update. The server makes it only if the reference is still at old; if it is known beforehand that it is
 // not, nothing is sent. Where the server refuses, its own word for the reason is not relied upon: if the reference has
 // moved, that is the reason.
-func (r *Remote) push(ctx context.Context, u update) (pushed, error) {
-	learned, err := r.tryPush(ctx, u)
+func (r *Remote) push(ctx context.Context, budget *budget, u update) (pushed, error) {
+	learned, err := r.tryPush(ctx, budget, u)
 	if err == nil || kindOf(err) != Rejected {
 		return learned, err
 	}
-	tip, _, lookup := r.fetchTip(ctx, string(u.reference), func(Hash) (want, bool) { return want{}, false })
+	tip, lookup := r.fetchTip(ctx, budget, string(u.reference), func(Hash) (want, bool) { return want{}, false })
 	if lookup == nil && tip != u.old {
 		return learned, ErrMoved
 	}
 	return learned, err
 }
 
-func (r *Remote) tryPush(ctx context.Context, u update) (pushed, error) {
-	session, err := r.open(ctx, receivePack)
+func (r *Remote) tryPush(ctx context.Context, budget *budget, u update) (pushed, error) {
+	session, err := r.open(ctx, receivePack, budget)
 	if err != nil {
 		return pushed{}, err
 	}
@@ -74,7 +74,7 @@ func (r *Remote) offered(ctx context.Context, s session, u update) (*capability.
 	if offered, ok := r.follow(s, u); ok {
 		return offered, nil
 	}
-	advertised, err := s.advertisement(ctx)
+	advertised, err := s.advertisement(ctx, string(u.reference))
 	if err != nil {
 		return nil, err
 	}
@@ -129,15 +129,18 @@ func readReport(answer *bufio.Reader, asked *packp.ReferenceUpdateRequest) (*pac
 	talk := &message{}
 	data := newDataReader(answer, asked.Capabilities, talk)
 	report := packp.NewReportStatus()
-	if err := report.Decode(data); err != nil {
-		err = packetError(err)
+	limited := limitPart(data, maxReport, "its report of the push")
+	if err := report.Decode(limited); err != nil {
+		if err = packetError(err); limited.left <= 0 {
+			err = limited.exceeded // The library says only that the report has no end.
+		}
 		if text := talk.text(); text != "" {
 			return nil, "", fmt.Errorf("read the server's report: %w; the server says: %s", err, text)
 		}
 		return nil, "", fmt.Errorf("read the server's report: %w", err)
 	}
-	// Hooks that run after the update talk on; a connection that breaks now changes nothing.
-	_, _ = io.Copy(io.Discard, data)
+	// Hooks that run after the update still print; a connection that breaks now changes nothing.
+	_, _ = io.Copy(io.Discard, limitPart(data, maxReport, "data after its report of the push"))
 	return report, talk.text(), nil
 }
 

@@ -26,6 +26,8 @@ type Remote struct {
 	// Dial, if set, opens every connection to the server, so that it can refuse addresses; proxies named in the
 	// environment are then not used, for Dial would see their address only. Nil dials directly or through those.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Limits bound what is read from the server, and how much memory that takes.
+	Limits Limits
 
 	parse sync.Once
 	// endpoint is the URL without credentials, and credentials are those of the URL and of the field together.
@@ -63,13 +65,15 @@ func (r *Remote) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, 
 // passes; so does a branch that hooks or protections will refuse, since servers judge that only at the push.
 func (r *Remote) Check(ctx context.Context) error {
 	const doing = "check the repository"
+	ctx, budget := r.begin(ctx)
+	defer budget.end()
 	// Writing is asked for first: some servers make a missing repository then.
 	for _, service := range []service{receivePack, uploadPack} {
-		session, err := r.open(ctx, service)
+		session, err := r.open(ctx, service, budget)
 		if err != nil {
 			return r.failure(ctx, doing, err)
 		}
-		advertised, err := session.advertisement(ctx)
+		advertised, err := session.advertisement(ctx, "")
 		session.close()
 		if err != nil {
 			return r.failure(ctx, doing, err)
@@ -111,18 +115,18 @@ func (r *Remote) httpClient() (*http.Client, error) {
 	return r.client, r.clientError
 }
 
-// open starts a session of the service.
-func (r *Remote) open(ctx context.Context, service service) (session, error) {
+// open starts a session of the service, all of which counts against the budget.
+func (r *Remote) open(ctx context.Context, service service, budget *budget) (session, error) {
 	if err := r.parsed(); err != nil {
 		return nil, err
 	}
 	switch r.endpoint.Protocol {
 	case "http", "https":
-		return r.openHTTP(service)
+		return r.openHTTP(service, budget)
 	case "ssh":
-		return r.openSSH(ctx, service)
+		return r.openSSH(ctx, service, budget)
 	case "file":
-		return r.openLocal(ctx, service)
+		return r.openLocal(ctx, service, budget)
 	default:
 		return nil, refuse(Invalid, "repository URLs of scheme %q are not supported", r.endpoint.Protocol)
 	}

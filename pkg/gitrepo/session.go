@@ -5,8 +5,10 @@ package gitrepo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -32,18 +34,21 @@ const (
 
 // session is one conversation with a service: it advertises, then answers at most one request.
 type session interface {
-	// advertisement reads what the service offers. A repository without references gives an empty one.
-	advertisement(ctx context.Context) (*packp.AdvRefs, error)
+	// advertisement reads what the service offers, and where one reference is; the others are read over. A repository
+	// without references gives an empty one.
+	advertisement(ctx context.Context, reference string) (*packp.AdvRefs, error)
 	// request sends the parts one after the other and returns the answer, which the caller closes.
 	request(ctx context.Context, parts ...[]byte) (io.ReadCloser, error)
 	// close ends the conversation; closing twice is allowed.
 	close()
 }
 
-// readAdvertisement decodes an advertisement and judges what came instead of one.
-func readAdvertisement(stream io.Reader) (*packp.AdvRefs, error) {
+// readAdvertisement decodes an advertisement as far as it is of one reference, and returns an error for what is none.
+func readAdvertisement(stream io.Reader, reference string) (*packp.AdvRefs, error) {
 	advertised := packp.NewAdvRefs()
-	err := advertised.Decode(stream)
+	err := advertised.Decode(&advertisementFilter{
+		packets: pktline.NewScanner(limitPart(stream, maxAdvertisement, "references")), reference: []byte(reference),
+	})
 	var unexpected *packp.ErrUnexpectedData
 	var line *pktline.ErrorLine
 	switch {
@@ -60,6 +65,41 @@ func readAdvertisement(stream io.Reader) (*packp.AdvRefs, error) {
 	return nil, err
 }
 
+// leadingPackets are those of an advertisement that are decoded whatever is in them: the service's name and a flush, over
+// HTTP, and the first reference, with the capabilities.
+const leadingPackets = 3
+
+// advertisementFilter leaves references out of an advertisement, because there can be millions that concern no branch of
+// ours, and the library's decoder keeps what it decodes.
+type advertisementFilter struct {
+	packets   *pktline.Scanner
+	reference []byte
+	seen      int
+	pending   bytes.Buffer
+}
+
+// Read reads packets that are to be decoded.
+func (f *advertisementFilter) Read(buffer []byte) (int, error) {
+	for f.pending.Len() == 0 {
+		if !f.packets.Scan() {
+			return 0, cmp.Or(f.packets.Err(), io.EOF)
+		}
+		f.seen++
+		if packet := f.packets.Bytes(); f.seen <= leadingPackets || f.counts(packet) {
+			if err := pktline.NewEncoder(&f.pending).Encode(packet); err != nil {
+				return 0, fmt.Errorf("read the references: %w", err)
+			}
+		}
+	}
+	return f.pending.Read(buffer)
+}
+
+// counts says whether a packet is a flush or names the reference.
+func (f *advertisementFilter) counts(packet []byte) bool {
+	name, found := bytes.CutSuffix(bytes.TrimSuffix(packet, []byte("\n")), f.reference)
+	return len(packet) == 0 || found && len(f.reference) > 0 && bytes.HasSuffix(name, []byte(" "))
+}
+
 // printable is the beginning of what a server said, as text.
 func printable(data []byte) string {
 	data = bytes.TrimSpace(data)
@@ -74,14 +114,14 @@ func printable(data []byte) string {
 	}, data), []byte("?")))
 }
 
-// message keeps the beginning of what is written to it.
-type message struct{ bytes.Buffer }
+// message keeps the beginning of what is written to it. It embeds no buffer: io.Copy would read everything into that by a
+// method of the buffer's own.
+type message struct{ kept []byte }
 
+// Write keeps what there is room for and takes the rest as well.
 func (m *message) Write(data []byte) (int, error) {
-	if room := maxMessage - m.Len(); room > 0 {
-		m.Buffer.Write(data[:min(room, len(data))])
-	}
+	m.kept = append(m.kept, data[:min(maxMessage-len(m.kept), len(data))]...)
 	return len(data), nil
 }
 
-func (m *message) text() string { return printable(m.Bytes()) }
+func (m *message) text() string { return printable(m.kept) }

@@ -13,21 +13,26 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 )
 
-// answerBuffer holds one packet of the largest size.
-const answerBuffer = 64 << 10
+const (
+	// answerBuffer holds one packet of the largest size.
+	answerBuffer = 64 << 10
+	// packetHeader is the length of a packet's length.
+	packetHeader = 4
+)
 
 // sidebandReader takes a service's data out of its answer, beside which the server may talk to people.
 type sidebandReader struct {
 	packets *pktline.Scanner
 	pending []byte
-	// talk receives what is meant for people.
-	talk io.Writer
+	// talk receives what is meant for people, of which the server may send talkLeft more bytes.
+	talk     io.Writer
+	talkLeft int
 }
 
 // newDataReader returns the reader of an answer's data, as the capabilities of the request have it sent.
 func newDataReader(answer *bufio.Reader, requested *capability.List, talk io.Writer) io.Reader {
 	if requested.Supports(capability.Sideband64k) || requested.Supports(capability.Sideband) {
-		return &sidebandReader{packets: pktline.NewScanner(answer), talk: talk}
+		return &sidebandReader{packets: pktline.NewScanner(answer), talk: talk, talkLeft: maxTalk}
 	}
 	return answer
 }
@@ -59,6 +64,9 @@ func (s *sidebandReader) next() error {
 	case sideband.PackData:
 		s.pending = content
 	case sideband.ProgressMessage:
+		if s.talkLeft -= packetHeader + len(packet); s.talkLeft < 0 {
+			return tooLarge("the server sends more than %s of progress and messages", sizeText(maxTalk))
+		}
 		_, _ = s.talk.Write(content)
 	case sideband.ErrorMessage:
 		text := printable(content)

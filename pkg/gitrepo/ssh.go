@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ import (
 const sshPort = 22
 
 // openSSH runs the service behind SSH.
-func (r *Remote) openSSH(ctx context.Context, service service) (session, error) {
+func (r *Remote) openSSH(ctx context.Context, service service, budget *budget) (session, error) {
 	address := r.sshAddress()
 	configuration, err := r.sshConfig(address)
 	if err != nil {
@@ -29,7 +30,7 @@ func (r *Remote) openSSH(ctx context.Context, service service) (session, error) 
 	}
 	// The SSH library knows no contexts; closing what it reads from ends all it does.
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
-	client, err := sshHandshake(connection, address, configuration)
+	client, err := sshHandshake(meteredConn{connection, budget.meter(connection)}, address, configuration)
 	if err != nil {
 		stop()
 		_ = connection.Close()
@@ -39,13 +40,23 @@ func (r *Remote) openSSH(ctx context.Context, service service) (session, error) 
 		stop()
 		_ = client.Close()
 	}
-	stream, err := startSSH(client, sshCommand(service, r.endpoint.Path), end)
+	stream, err := startSSH(client, sshCommand(service, r.endpoint.Path), budget, end)
 	if err != nil {
 		end()
 		return nil, err
 	}
 	return stream, nil
 }
+
+// meteredConn counts all that comes over a connection: also what the SSH library reads by itself and throws away, such as
+// keepalives, and what the command writes to its standard error.
+type meteredConn struct {
+	net.Conn
+	metered io.Reader
+}
+
+// Read reads from the connection while the budget lasts.
+func (c meteredConn) Read(buffer []byte) (int, error) { return c.metered.Read(buffer) }
 
 func (r *Remote) sshAddress() string {
 	port := r.endpoint.Port
@@ -79,6 +90,9 @@ func (r *Remote) sshConfig(address string) (*ssh.ClientConfig, error) {
 
 func (c Credentials) sshMethods() ([]ssh.AuthMethod, error) {
 	var methods []ssh.AuthMethod
+	if len(c.SSHPrivateKey) > maxPrivateKey {
+		return nil, refuse(Invalid, "the SSH private key is larger than %s", sizeText(maxPrivateKey))
+	}
 	if len(c.SSHPrivateKey) > 0 {
 		signer, err := c.sshSigner()
 		if err != nil {
@@ -113,7 +127,7 @@ func sshHandshake(connection net.Conn, address string, configuration *ssh.Client
 }
 
 // startSSH runs the command on the server.
-func startSSH(client *ssh.Client, command string, end func()) (*streamSession, error) {
+func startSSH(client *ssh.Client, command string, budget *budget, end func()) (*streamSession, error) {
 	remote, err := client.NewSession()
 	if err != nil {
 		return nil, fmt.Errorf("open an SSH session: %w", err)
@@ -131,7 +145,7 @@ func startSSH(client *ssh.Client, command string, end func()) (*streamSession, e
 	if err := remote.Start(command); err != nil {
 		return nil, fmt.Errorf("run the command over SSH: %w", err)
 	}
-	stream := &streamSession{input: input, output: output, complaints: complaints}
+	stream := &streamSession{input: input, output: output, budget: budget, complaints: complaints}
 	stream.end = func() {
 		end()
 		_ = remote.Wait()

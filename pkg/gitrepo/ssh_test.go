@@ -4,6 +4,7 @@
 package gitrepo_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -14,8 +15,10 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,7 +34,9 @@ type sshServer struct {
 	listener net.Listener
 	config   *ssh.ServerConfig
 	hostKeys []ssh.Signer
-	serving  sync.WaitGroup
+	// answer, if set, runs instead of the command.
+	answer  atomic.Pointer[func(*ssh.ServerConn, ssh.Channel)]
+	serving sync.WaitGroup
 }
 
 const sshPassword = "s3cret"
@@ -102,7 +107,11 @@ func (s *sshServer) handle(connection net.Conn) {
 		for request := range requests {
 			if request.Type == "exec" {
 				_ = request.Reply(true, nil)
-				s.execute(channel, string(request.Payload[4:]))
+				if answer := s.answer.Load(); answer != nil {
+					(*answer)(server, channel)
+				} else {
+					s.execute(channel, string(request.Payload[4:]))
+				}
 				break
 			}
 		}
@@ -203,6 +212,7 @@ func TestSSHCredentials(t *testing.T) {
 		"password":            {gitrepo.Credentials{Password: sshPassword}, ""},
 		"wrong passphrase":    {gitrepo.Credentials{SSHPrivateKey: locked, SSHPassphrase: []byte("x")}, gitrepo.Invalid},
 		"no passphrase":       {gitrepo.Credentials{SSHPrivateKey: locked}, gitrepo.Invalid},
+		"very large key":      {gitrepo.Credentials{SSHPrivateKey: slices.Concat(other, bytes.Repeat([]byte("\n"), 16<<10))}, gitrepo.Invalid},
 		"other key":           {gitrepo.Credentials{SSHPrivateKey: other}, gitrepo.Unauthorized},
 		"nothing":             {gitrepo.Credentials{}, gitrepo.Unauthorized},
 	} {

@@ -137,9 +137,11 @@ func (b *Branch) batchFor(size int) (*batch, error) {
 // a Refresh if the error is ErrMoved. With nothing staged nothing is sent.
 func (b *Branch) Push(ctx context.Context) ([]Hash, error) {
 	var accepted []Hash
+	ctx, budget := b.remote.begin(ctx)
+	defer budget.end()
 	for len(b.staged) > 0 {
 		next := &b.staged[0]
-		learned, err := b.remote.push(ctx, update{
+		learned, err := b.remote.push(ctx, budget, update{
 			reference: b.reference, old: b.pushed.tip, new: next.after.tip, thin: next.pack.thin, pack: next.pack.finish(),
 		})
 		// Where the branch is elsewhere, the objects that the pack builds on may be gone.

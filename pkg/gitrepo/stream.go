@@ -17,6 +17,7 @@ import (
 type streamSession struct {
 	input  io.WriteCloser
 	output io.Reader
+	budget *budget
 	// complaints is what the command writes to its standard error.
 	complaints *message
 	// end releases the command and waits for it, so that complaints are complete afterwards.
@@ -25,8 +26,8 @@ type streamSession struct {
 	served bool
 }
 
-func (s *streamSession) advertisement(context.Context) (*packp.AdvRefs, error) {
-	advertised, err := readAdvertisement(s.output)
+func (s *streamSession) advertisement(_ context.Context, reference string) (*packp.AdvRefs, error) {
+	advertised, err := readAdvertisement(s.output, reference)
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -50,7 +51,7 @@ func (s *streamSession) request(_ context.Context, parts ...[]byte) (io.ReadClos
 // Read reads the answer.
 func (s *streamSession) Read(buffer []byte) (int, error) {
 	count, err := s.output.Read(buffer)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && (!errors.Is(err, io.EOF) || s.budget.spent()) {
 		err = s.explain(err)
 	}
 	return count, err
@@ -78,6 +79,9 @@ func (s *streamSession) close() {
 func (s *streamSession) explain(err error) error {
 	s.served = true
 	s.close()
+	if s.budget.spent() { // Then the connection was ended here, which the libraries between call the server's doing.
+		return s.budget.refusal()
+	}
 	if text := s.complaints.text(); text != "" {
 		return refuse(kindOfText(text, kindOf(err)), "the server says: %s", text)
 	}

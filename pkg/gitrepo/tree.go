@@ -50,6 +50,22 @@ func (t *Tree) Len(folder string) int {
 	return directory.countFiles()
 }
 
+// Obstacle returns the part of a managed folder's path that is a file, a symbolic link or a submodule on the branch: a file in
+// the folder would replace it. It returns an empty string where nothing is in the way.
+func (t *Tree) Obstacle(folder string) string {
+	at, path := t.root, ""
+	for name := range strings.SplitSeq(strings.Trim(folder, "/"), "/") {
+		path = strings.TrimPrefix(path+"/"+name, "/")
+		if at.file(name) != nil {
+			return path
+		}
+		if at = at.child(name); at == nil {
+			break
+		}
+	}
+	return ""
+}
+
 // FolderHash returns the tree object's hash of a folder and whether the folder exists; "" is the whole tree.
 func (t *Tree) FolderHash(folder string) (Hash, bool) {
 	directory := t.root.descend(strings.Trim(folder, "/"))

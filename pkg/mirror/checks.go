@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/fairshare"
 )
 
 const (
@@ -27,21 +28,23 @@ const (
 	// after checkRetry, doubling up to checkInterval.
 	checkInterval = 5 * time.Minute
 	checkRetry    = 2 * time.Second
-	// checkTimeout bounds one check.
+	// checkTimeout is how long a remote may take for one check.
 	checkTimeout = 30 * time.Second
-	// checkWorkers is how many repositories are asked at once.
-	checkWorkers = 4
+	// checksAtOnce is how many repositories are asked at once.
+	checksAtOnce = 4
 )
 
 // checks keeps the condition Ready of GitRepoConfigs true to what their remotes answer.
 type checks struct {
 	mirror *mirror
 	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	// slots are shared by namespaces, so that one with many slow repositories does not delay the checks of others.
+	slots *fairshare.Slots
 }
 
 func newChecks(m *mirror) *checks {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](checkRetry, checkInterval)
-	return &checks{mirror: m, queue: workqueue.NewTypedRateLimitingQueue(limiter)}
+	return &checks{mirror: m, queue: workqueue.NewTypedRateLimitingQueue(limiter), slots: fairshare.New(checksAtOnce)}
 }
 
 // follow checks a repository when it is new or its spec has changed.
@@ -65,24 +68,26 @@ func (c *checks) follow(informer cache.SharedIndexInformer) error {
 
 // run checks until ctx ends.
 func (c *checks) run(ctx context.Context) {
+	defer context.AfterFunc(ctx, c.queue.ShutDown)()
 	var group wait.Group
-	for range checkWorkers {
-		group.Start(func() {
-			for c.next(ctx) {
-			}
-		})
+	defer group.Wait()
+	for {
+		name, shutdown := c.queue.Get()
+		if shutdown {
+			return
+		}
+		group.Start(func() { c.next(ctx, name) })
 	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	group.Wait()
 }
 
-func (c *checks) next(ctx context.Context) bool {
-	name, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
+// next checks one repository, when it is its namespace's turn.
+func (c *checks) next(ctx context.Context, name types.NamespacedName) {
 	defer c.queue.Done(name)
+	release, err := c.slots.Acquire(ctx, name.Namespace)
+	if err != nil {
+		return
+	}
+	defer release()
 	ready, err := c.check(ctx, name)
 	switch {
 	case ctx.Err() != nil:
@@ -97,7 +102,6 @@ func (c *checks) next(ctx context.Context) bool {
 		c.queue.Forget(name)
 		c.queue.AddAfter(name, checkInterval)
 	}
-	return true
 }
 
 // check asks the remote and writes what it says. An error is one of this server's API;
@@ -136,13 +140,12 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 }
 
 func (c *checks) ask(ctx context.Context, config *v1alpha1.GitRepoConfig) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	remote, err := c.mirror.repositories.remote(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer remote.Close()
+	remote.Limits.Time = checkTimeout
 	if _, err := c.mirror.repositories.signer(ctx, config); err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func (c *comparison) run(ctx context.Context) error {
 		}
 		listed[scope] = resourceVersion
 	}
-	held, err := c.orphans(listed)
+	held, err := c.orphans(ctx, listed)
 	if err != nil {
 		return listError{err}
 	}
@@ -211,13 +211,13 @@ func (c *comparison) looksAt(o Object) bool {
 
 // orphans gathers the files that no listed object maps to and returns those that are kept
 // because the destination does not prune.
-func (c *comparison) orphans(listed map[source.Watch]string) (held []managedFile, err error) {
+func (c *comparison) orphans(ctx context.Context, listed map[source.Watch]string) (held []managedFile, err error) {
 	t := c.seed.resource
 	folder, err := manifest.Folder{Group: t.Group, Version: t.Version, Resource: t.Resource}.Path()
 	if err != nil {
 		return nil, fmt.Errorf("folder of %s: %w", t, err)
 	}
-	c.worker.walk(c.plan, folder, func(file managedFile) {
+	err = c.worker.walk(ctx, c.plan, folder, func(file managedFile) {
 		_, live := c.live[file.path]
 		switch {
 		case live || !c.looksAt(file.object) || !c.plan.selection.removable(t, file.object.Namespace, c.worker.services.namespaces):
@@ -230,7 +230,7 @@ func (c *comparison) orphans(listed map[source.Watch]string) (held []managedFile
 			held = append(held, file)
 		}
 	})
-	return held, nil
+	return held, err
 }
 
 // managedFile is a file that carries the layout of the mirror.
@@ -248,16 +248,16 @@ func parseManaged(below string) (managedFile, bool) {
 	}}, ok
 }
 
-// walk visits the managed files in a folder below the base folder.
-func (w *worker) walk(p *destinationPlan, folder string, visit func(managedFile)) {
+// walk visits the managed files in a folder below the base folder. It ends with ctx: a branch may have a million files.
+func (w *worker) walk(ctx context.Context, p *destinationPlan, folder string, visit func(managedFile)) error {
 	base := p.object.Spec.BaseFolder
-	// The walk has no errors of its own.
-	_ = w.branch.Snapshot().Walk(p.file(folder), func(file string, _ gitrepo.Hash) error {
+	err := w.branch.Snapshot().Walk(p.file(folder), func(file string, _ gitrepo.Hash) error {
 		if managed, ok := parseManaged(strings.TrimPrefix(strings.TrimPrefix(file, base), "/")); ok {
 			visit(managed)
 		}
-		return nil
+		return ctx.Err()
 	})
+	return wrap("look at the files", err)
 }
 
 // removal is the change that takes an orphan away.
@@ -316,7 +316,7 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	lookedAt := func(o Object) bool { return !selected[o.resource()] }
 	var changes []Change
 	var held []managedFile
-	w.walk(p, "", func(file managedFile) {
+	err := w.walk(ctx, p, "", func(file managedFile) {
 		switch {
 		case !lookedAt(file.object):
 		case p.locked(file.object) && !m.plainSecrets.Load():
@@ -329,6 +329,9 @@ func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 			held = append(held, file)
 		}
 	})
+	if err != nil {
+		return err
+	}
 	m.record.holdOnly(lookedAt, held)
 	pushed, err := w.pushSeed(ctx, members, m, changes, nil)
 	if err == nil {

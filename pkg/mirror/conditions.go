@@ -13,10 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/visible"
 )
-
-// messageLimit is what the API allows a condition's message.
-const messageLimit = 32768
 
 // progressing is the verdict of what is on its way.
 func progressing(message string) verdict {
@@ -40,11 +38,8 @@ func (s *conditionSet) set(kind string, status bool, reason, message string) {
 	if status {
 		state = metav1.ConditionTrue
 	}
-	if len(message) > messageLimit {
-		message = strings.ToValidUTF8(message[:messageLimit], "")
-	}
 	meta.SetStatusCondition(s.conditions, metav1.Condition{
-		Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: s.generation,
+		Type: kind, Status: state, Reason: reason, Message: visible.Message(message), ObservedGeneration: s.generation,
 	})
 	s.kept = append(s.kept, kind)
 }

@@ -148,6 +148,9 @@ func (w *worker) pushDeposits(ctx context.Context, members []member) error {
 				return err
 			}
 			m.deposits.settle(request, nil)
+			if err := w.slot.giveWay(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -253,6 +253,7 @@ func TestMaxCommitsOfAPush(t *testing.T) {
 		s.cluster.put(configMap(fmt.Sprint(i)), "1")
 	}
 	s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
+	s.waitPending("main", 10) // One that comes later has a push of its own.
 	before := s.life.times("after push")
 	s.git.guard(nil)
 	s.mirrored()

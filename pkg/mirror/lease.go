@@ -156,13 +156,6 @@ func (l *branchLease) keptUntil(record *resourcelock.LeaderElectionRecord, raw [
 	return earliest(record.RenewTime.Add(duration), l.seenAt.Add(duration))
 }
 
-func earliest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
 // release gives the Lease back, if it is held and has not run out.
 func (l *branchLease) release(ctx context.Context) {
 	if l.renewed.IsZero() || time.Since(l.renewed) > l.times.Duration {

@@ -15,6 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/commitformat"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
 // The committer where a GitRepoConfig names none.
@@ -57,7 +58,7 @@ func newWording(identity Identity, repository *v1alpha1.GitRepoConfig) *wording 
 		return w
 	}
 	if policy.Committer != nil {
-		w.committer = gitrepo.Signature{Name: policy.Committer.Name, Email: policy.Committer.Email}
+		w.committer = gitrepo.Signature{Name: visible.Line(policy.Committer.Name), Email: visible.Line(policy.Committer.Email)}
 	}
 	w.author, _ = commitformat.ParseAuthor(policy.AuthorTemplate)
 	w.message, _ = commitformat.ParseMessage(policy.MessageTemplate)

@@ -24,6 +24,8 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 	one := changesOf("jane:a")
 	one[0].ResourceVersion = "42"
 	several := changesOf("jane:a jane:b")
+	hidden := changesOf("jane:a")
+	hidden[0].ResourceVersion, hidden[0].Object.Name = "42", "a\u202egpj.b"
 	trailers := func(operation, attribution string, more ...string) string {
 		return strings.Join(append([]string{
 			"X-ConfigButler-ClusterUID: uid", "X-ConfigButler-ControllerNS: slipstream-system", "X-ConfigButler-ControllerName: slipstream",
@@ -42,20 +44,20 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 		"by a user": {
 			nil, jane, one, false, "jane <jane@example.com> Slipstream <slipstream@configbutler.ai>",
 			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42",
-				"X-ConfigButler-ImpersonatedBy: adminX-ConfigButler-Attribution: forged"),
+				`X-ConfigButler-ImpersonatedBy: admin\u000aX-ConfigButler-Attribution: forged`),
 		},
 		"by a field manager": {
 			&v1alpha1.CommitPolicy{AuthorTemplate: "{{.Username}}{{.Name}}jane <jane@example.com>", MessageTemplate: "{{.Username}}by {{.Author}}"},
 			attribution.Author{Signal: attribution.ManagedFields, Manager: "jane <jane@example.com>\nX: y"}, several, false,
-			"jane jane@example.comX: y (field manager) <field-manager@slipstream.invalid> Slipstream <slipstream@configbutler.ai>",
-			"by jane jane@example.comX: y (field manager)\n\n" + trailers("UPDATE", "managed-fields"),
+			"jane jane@example.com\\u000aX: y (field manager) <field-manager@slipstream.invalid> Slipstream <slipstream@configbutler.ai>",
+			"by jane jane@example.com\\u000aX: y (field manager)\n\n" + trailers("UPDATE", "managed-fields"),
 		},
 		"by the end of a namespace": {
 			nil, attribution.Author{
 				Actor:  attribution.Actor{Username: "system:serviceaccount:kube-system:namespace-controller"},
 				Signal: attribution.Audit, NamespaceDeletedBy: "ann\nX: y",
 			}, one, false, "kube-system/namespace-controller <kube-system/namespace-controller@uid> Slipstream <slipstream@configbutler.ai>",
-			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42", "X-ConfigButler-NamespaceDeletedBy: annX: y"),
+			"[UPDATE] v1/configmaps shop/a\n\n" + trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42", `X-ConfigButler-NamespaceDeletedBy: ann\u000aX: y`),
 		},
 		"by nobody": {
 			nil, attribution.Author{}, several, false, "Slipstream <slipstream@configbutler.ai> Slipstream <slipstream@configbutler.ai>",
@@ -72,6 +74,13 @@ func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
 				Committer:       &v1alpha1.CommitIdentity{Name: "bot", Email: "bot@example.com"},
 			}, attribution.Author{Actor: attribution.Actor{Username: "jane", ImpersonatedBy: "joe"}, Signal: attribution.Admission}, one, false, "jane of uid <jane@uid> bot <bot@example.com>",
 			"jane of uid (jane, joe): a\n\n" + trailers("UPDATE", "admission", "X-ConfigButler-ResourceVersion: 42", "X-ConfigButler-ImpersonatedBy: joe"),
+		},
+		"of hidden characters": {
+			&v1alpha1.CommitPolicy{MessageTemplate: "{{.Subject}}\u2067\nb\u200by\t{{.Author}}", Committer: &v1alpha1.CommitIdentity{Name: "b\u202eot", Email: "bot\u200b@example.com"}},
+			attribution.Author{Actor: attribution.Actor{Username: "e\u202eve\U000e0041", ImpersonatedBy: "日本 é\u2066"}, Signal: attribution.Audit}, hidden, false,
+			`e\u202eve\U000e0041 <e\u202eve\U000e0041@uid> b\u202eot <bot\u200b@example.com>`,
+			`[UPDATE] v1/configmaps shop/a\u202egpj.b\u2067` + "\n" + `b\u200by` + "\t" + `e\u202eve\U000e0041` + "\n\n" +
+				trailers("UPDATE", "audit", "X-ConfigButler-ResourceVersion: 42", `X-ConfigButler-ImpersonatedBy: 日本 é\u2066`),
 		},
 		"by a template that is not let pass": {
 			&v1alpha1.CommitPolicy{MessageTemplate: "{{.Nothing}}"}, attribution.Author{}, one, false,

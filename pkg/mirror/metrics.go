@@ -74,6 +74,7 @@ const (
 var remoteReasons = map[gitrepo.Kind]string{
 	gitrepo.Unreachable: "unreachable", gitrepo.Unauthorized: "unauthorized", gitrepo.NotFound: "not_found",
 	gitrepo.Rejected: "rejected", gitrepo.Protocol: "protocol", gitrepo.Invalid: "invalid",
+	gitrepo.TooLarge: "too_large",
 }
 
 // countRetry counts that a branch is tried again.

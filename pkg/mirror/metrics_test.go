@@ -75,6 +75,7 @@ func TestRetriesAreCountedByReason(t *testing.T) {
 		"unauthorized": fmt.Errorf("push: %w", &gitrepo.Error{Kind: gitrepo.Unauthorized}),
 		"not_found":    &gitrepo.Error{Kind: gitrepo.NotFound},
 		"rejected":     &gitrepo.Error{Kind: gitrepo.Rejected},
+		"too_large":    &gitrepo.Error{Kind: gitrepo.TooLarge},
 		"protocol":     &gitrepo.Error{Kind: gitrepo.Protocol},
 		"invalid":      &gitrepo.Error{Kind: gitrepo.Invalid},
 		"held":         leaseHeldError{error: errors.New("held")},

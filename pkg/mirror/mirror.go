@@ -24,6 +24,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/announce"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/fairshare"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/keyring"
@@ -117,9 +118,12 @@ func newMirror(config Config) (*mirror, error) {
 	}
 	m := &mirror{
 		config: config, cluster: cluster,
-		informers:    externalversions.NewSharedInformerFactory(config.Slipstream, 0),
-		repositories: &repositories{cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now},
-		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1), adopted: make(chan struct{}),
+		informers: externalversions.NewSharedInformerFactory(config.Slipstream, 0),
+		repositories: &repositories{
+			cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
+			limits: gitrepo.Limits{Memory: config.Limits.RemoteMemory, Time: remotePatience, Large: fairshare.New(largeOperations)},
+		},
+		replan: make(chan struct{}, 1), publish: make(chan struct{}, 1), adopted: make(chan struct{}),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
 		watches: newWatchStates(), recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
 	}
@@ -150,7 +154,7 @@ func newMirror(config Config) (*mirror, error) {
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(leases, config.Identity.Installation, config.Leases, key)
 		},
-		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), patience: remotePatience, retry: retryMin, lookInterval: lookInterval,
+		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), retry: retryMin, lookInterval: lookInterval,
 	}
 	return m, m.listen()
 }

@@ -273,7 +273,7 @@ func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
 // not known, so that the mirror must not go on as if it were not there.
 func unreadable(table *workstore.Table, row workstore.Row, err error) error {
 	return fmt.Errorf("row %s of the working state cannot be read, by which a change could be lost: %w; run the version that wrote it, "+
-		`or remove the working state as "A row that cannot be opened" in operations.md says`, table.FullKey(row.Key), err)
+		`or remove the working state as "A record that cannot be read" in operations.md says`, table.FullKey(row.Key), err)
 }
 
 func rowPrefix(destination types.UID) string { return string(destination) + "/" }

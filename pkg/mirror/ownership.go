@@ -71,15 +71,14 @@ func countConflict(o ownership) {
 const mostNested = 100
 
 // nestedMarkers are the paths of the markers of folders within a destination's.
-func (w *worker) nestedMarkers(p *destinationPlan) (paths []string) {
-	// The walk has no errors of its own.
-	_ = w.branch.Snapshot().Walk(p.object.Spec.BaseFolder, func(file string, _ gitrepo.Hash) error {
+func (w *worker) nestedMarkers(ctx context.Context, p *destinationPlan) (paths []string, err error) {
+	err = w.branch.Snapshot().Walk(p.object.Spec.BaseFolder, func(file string, _ gitrepo.Hash) error {
 		if strings.HasSuffix(file, "/"+markerPath) && file != p.file(markerPath) && len(paths) < mostNested {
 			paths = append(paths, file)
 		}
-		return nil
+		return ctx.Err()
 	})
-	return paths
+	return paths, wrap("look for markers", err)
 }
 
 // readMarkers reads the markers of the members' folders, and within them, that have not been read before.
@@ -104,16 +103,14 @@ func (w *worker) readMarkers(ctx context.Context, members []member) error {
 	if len(unread) == 0 {
 		return nil
 	}
-	return w.patiently(ctx, "read the markers", func(ctx context.Context) error {
-		contents, err := w.branch.Contents(ctx, unread...)
-		if err != nil {
-			return err
-		}
-		for _, hash := range unread {
-			w.markers[hash] = readMarker(contents, hash)
-		}
-		return nil
-	})
+	contents, err := w.branch.Contents(ctx, unread...)
+	if err != nil {
+		return fmt.Errorf("read the markers: %w", err)
+	}
+	for _, hash := range unread {
+		w.markers[hash] = readMarker(contents, hash)
+	}
+	return nil
 }
 
 func readMarker(contents map[gitrepo.Hash][]byte, hash gitrepo.Hash) foundMarker {
@@ -148,8 +145,12 @@ func (w *worker) ownership(m member) ownership {
 // ownFolder decides by the marker of the folder itself. The marker of a destination
 // of this installation that is gone, or writes elsewhere now, binds nobody. That of one that still
 // writes there, under another name of the repository's address, is a conflict in any mode:
-// each would remove the other's files.
+// each would remove the other's files. Nor is a file of others replaced by a folder.
 func (w *worker) ownFolder(m member) ownership {
+	if file := w.branch.Snapshot().Obstacle(m.plan.object.Spec.BaseFolder); file != "" {
+		return ownership{refused: refused(v1alpha1.ReasonFolderInvalid,
+			"spec.baseFolder: %q is not a folder on the branch; choose another folder, or remove what has that name", file)}
+	}
 	path := m.plan.file(markerPath)
 	hash, exists := w.branch.Snapshot().Lookup(path)
 	if !exists {

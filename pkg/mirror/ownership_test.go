@@ -282,3 +282,33 @@ func FuzzMarker(f *testing.F) {
 		}
 	})
 }
+
+// A folder with the name of a file of others would take its place.
+func TestFolderWithTheNameOfAFile(t *testing.T) {
+	for _, folder := range []string{"CODEOWNERS", "CODEOWNERS/a", "docs/link", "docs/link/b"} {
+		t.Run(folder, func(t *testing.T) {
+			s := newStage(t, onBranch("other", "main", "b"), func(s *stage) {
+				claimedBy("")(s)
+				clone := t.TempDir()
+				s.mustRun("clone", "--quiet", ".", clone)
+				if err := errors.Join(writeFile(clone, "CODEOWNERS", "* @ops\n"), writeFile(clone, "docs/a", "a\n"), os.Symlink("a", clone+"/docs/link")); err != nil {
+					t.Fatal(err)
+				}
+				s.mustRun("-C", clone, "add", "--all")
+				s.mustRun("-C", clone, "commit", "--quiet", "--message=theirs")
+				s.mustRun("-C", clone, "push", "--quiet", "origin", "HEAD:main")
+				s.in.destinations[0].Spec.BaseFolder = folder
+			})
+			s.cluster.put(configMap("a"), "1")
+			ready := s.waitReady("main", v1alpha1.ReasonFolderInvalid)
+			name := strings.TrimSuffix(strings.TrimSuffix(folder, "/a"), "/b")
+			if want := fmt.Sprintf("spec.baseFolder: %q is not a folder on the branch", name); !strings.Contains(ready.Message, want) {
+				t.Errorf("it says %q, want %q", ready.Message, want)
+			}
+			s.holds("main", "b", inShop)
+			if got := s.mustRun("ls-tree", "-r", "--format=%(objectmode) %(path)", "main", "--", "CODEOWNERS", "docs"); got != "100644 CODEOWNERS\n100644 docs/a\n120000 docs/link" {
+				t.Errorf("the files of others are\n%s", got)
+			}
+		})
+	}
+}

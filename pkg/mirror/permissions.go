@@ -81,8 +81,9 @@ func (p *permissions) settle(ctx context.Context, in inputs) error {
 		if _, known := p.known(rule); known || len(errs) > 0 {
 			continue
 		}
-		_, err := p.judge(ctx, rule)
-		errs = append(errs, err)
+		if _, err := p.judge(ctx, rule); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,16 +95,21 @@ func (p *permissions) settle(ctx context.Context, in inputs) error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// again finds out whether something has changed. What cannot be found out stays as it was.
+// again finds out whether something has changed. What cannot be found out stays as it was, and keeps nothing about other rules from
+// being found out: an authorizer may fail for one user only.
 func (p *permissions) again(ctx context.Context, in inputs) (changed bool, err error) {
+	var errs []error
 	for _, rule := range p.writtenIn(in) {
-		different, err := p.judge(ctx, rule)
-		if err != nil {
-			return changed, err
+		if ctx.Err() != nil {
+			break
 		}
+		different, err := p.judge(ctx, rule)
 		changed = changed || different
+		if err != nil {
+			errs = append(errs, err)
+		}
 	}
-	return changed, nil
+	return changed, utilerrors.NewAggregate(errs)
 }
 
 // judge asks about a rule.

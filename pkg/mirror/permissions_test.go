@@ -21,6 +21,8 @@ type court struct {
 	// lost is what a user may not do, by how the user is called.
 	lost   map[string]string
 	closed error
+	// failing is the user about whom nothing can be found out.
+	failing string
 	// asked are what was asked for, in words.
 	asked []string
 }
@@ -28,6 +30,9 @@ type court struct {
 func (c *court) Check(_ context.Context, who rights.Holder, takes []rights.Permission) (string, error) {
 	for _, permission := range takes {
 		c.asked = append(c.asked, who.String()+" "+permission.String())
+	}
+	if c.failing != "" && who.String() == c.failing {
+		return "", errors.New("no answer about " + c.failing)
 	}
 	return c.lost[who.String()], c.closed
 }
@@ -198,5 +203,35 @@ func TestAServerThatDoesNotAnswerChangesNothing(t *testing.T) {
 	}
 	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.ok() {
 		t.Errorf("the verdict is %+v", found)
+	}
+}
+
+// TestOneUnknownAuthorHidesNoLoss has nothing be found out about the author of the first rule.
+func TestOneUnknownAuthorHidesNoLoss(t *testing.T) {
+	in := world()
+	p, judge := judged(&in)
+	for len(in.rules) < 2 {
+		another := in.rules[0].DeepCopy()
+		another.Name, another.UID = "another", "another"
+		in.rules = append(in.rules, another)
+	}
+	in.rules[0].Status.EditedBy.Username = "adam"
+	if err := p.settle(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range in.rules[:2] {
+		if found := p.allow(rule, &rule.Status); !found.ok() {
+			t.Errorf("before: the verdict about %s is %+v", rule.Name, found)
+		}
+	}
+	judge.failing, judge.lost = `user "adam"`, evesLoss
+	if changed, err := p.again(t.Context(), in); !changed || err == nil {
+		t.Errorf("changed %v, error %v", changed, err)
+	}
+	if found := p.allow(in.rules[1], &in.rules[1].Status); found.reason != v1alpha1.ReasonPermissionLost {
+		t.Errorf("the verdict is %+v", found)
+	}
+	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.ok() {
+		t.Errorf("the verdict about what is not known is %+v", found)
 	}
 }

@@ -149,6 +149,11 @@ func planDestination(d *v1alpha1.GitDestination, repositories map[types.Namespac
 			"GitRepoConfig %s does not allow branch %q; its spec.allowedBranches has %s", name, d.Spec.Branch, quoted(repository.Spec.AllowedBranches))}
 		return out
 	}
+	// One that the remote refuses would keep all others from the branch.
+	if _, err := manifest.CleanBaseFolder(d.Spec.BaseFolder); err != nil {
+		out.verdict = verdict{v1alpha1.ReasonFolderInvalid, "spec.baseFolder: " + err.Error()}
+		return out
+	}
 	var err error
 	if out.ignore, err = compileIgnore(d.Spec.Ignore); err != nil {
 		out.verdict = verdict{v1alpha1.ReasonIgnoreInvalid, "spec.ignore: " + err.Error()}

@@ -103,6 +103,8 @@ func TestDestinationVerdicts(t *testing.T) {
 			around.CreationTimestamp = metav1.NewTime(time.Unix(2000, 0))
 			in.destinations = append(in.destinations, around)
 		}, "shop/main", "", ""},
+		{"a folder of Git's", func(in *inputs) { in.destinations[0].Spec.BaseFolder = "clusters/.gitmodules" }, "shop/main", v1alpha1.ReasonFolderInvalid,
+			`spec.baseFolder: base folder "clusters/.gitmodules" must not have the segment ".gitmodules"`},
 		{"the same folder on another branch", func(in *inputs) {
 			other := newTestDestination("shop", "other", "clusters/a")
 			other.Spec.Branch = "env/b"

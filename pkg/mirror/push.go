@@ -6,6 +6,7 @@ package mirror
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -36,6 +37,8 @@ type Limits struct {
 	// WorkersPerRepository (--workers-max-per-repo, 5) how many of one repository URL.
 	Workers              int
 	WorkersPerRepository int
+	// RemoteMemory (--git-max-memory-mib, 256 MiB) is how many bytes one operation on a remote may hold.
+	RemoteMemory int64
 }
 
 // batch is what one push carries of one destination.
@@ -86,11 +89,26 @@ func (w *worker) pushWaiting(ctx context.Context, members []member) error {
 }
 
 // pushRows pushes the oldest rows of every member, as many as one push carries, and returns
-// their number.
+// their number. Those that have pushes of their own come last.
 func (w *worker) pushRows(ctx context.Context, members []member) (settled int, err error) {
+	w.first++
+	for _, group := range w.groups(members) {
+		n, err := w.pushTogether(ctx, members, group)
+		settled += n
+		if err != nil {
+			return settled, err
+		}
+		if err := w.slot.giveWay(ctx); err != nil {
+			return settled, err
+		}
+	}
+	return settled, nil
+}
+
+// pushTogether pushes the oldest rows of some of the members in one push.
+func (w *worker) pushTogether(ctx context.Context, all, members []member) (settled int, err error) {
 	room, size, commits := w.services.limits.MaxFiles, w.services.limits.MaxBytes, maxCommits(members[0])
 	var batches []*batch
-	w.first++
 	for i := range members {
 		// Each goes first in turn, so that none waits for as long as another is busy.
 		m := members[(w.first+i)%len(members)]
@@ -118,7 +136,7 @@ func (w *worker) pushRows(ctx context.Context, members []member) (settled int, e
 		settled += len(b.rows)
 		batches = append(batches, b)
 	}
-	return settled, w.push(ctx, members, batches)
+	return settled, w.push(ctx, all, batches)
 }
 
 // maxCommits is the most commits that one push carries. It is the same for all members: a
@@ -230,8 +248,10 @@ func (w *worker) stageFiles(m member, commit *gitrepo.Commit, files []gitrepo.Ch
 		files = append(files, marker)
 	}
 	commit.Changes, commit.Sign = files, w.sign
-	hash, staged, err = w.branch.Stage(*commit)
-	return hash, staged, wrap("make a commit", err)
+	if hash, staged, err = w.branch.Stage(*commit); err != nil {
+		return hash, false, &rejectedError{fmt.Errorf("make a commit: %w", err), []member{m}}
+	}
+	return hash, staged, nil
 }
 
 // effective leaves out the changes that the branch holds already, and says of the others
@@ -302,7 +322,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 			m.record.leased(w.lease.holder)
 		}
 		if err != nil {
-			return err
+			return rejectedPush(err, batches)
 		}
 		w.compared = append(w.compared, note.Compares...)
 		w.remember(members)
@@ -344,10 +364,7 @@ func (w *worker) send(ctx context.Context, note *pushNote, landings []landing.La
 	}
 	failpoint.Reach("push-noted")
 	w.doubts = noted
-	err := w.patiently(ctx, "push", func(ctx context.Context) error {
-		_, err := w.branch.Push(ctx)
-		return err
-	})
+	_, err := w.branch.Push(ctx)
 	if errors.Is(err, gitrepo.ErrMoved) {
 		w.doubts = before // the remote has refused this one
 	}

@@ -5,7 +5,6 @@ package mirror
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -42,8 +41,15 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	if err := w.recoverPushes(ctx); err != nil {
 		return err
 	}
-	w.inspect(members)
+	if err := w.inspect(ctx, members); err != nil {
+		return err
+	}
 	w.stale = false
+	for _, m := range members {
+		if r := w.refusals[m.destination]; r != nil && len(asked[m.seeds]) > 0 {
+			r.until = time.Time{} // The user who requested the sync may have removed the cause.
+		}
+	}
 	for seeds, runs := range asked {
 		seeds.seen(runs)
 	}
@@ -80,7 +86,7 @@ func (w *worker) refresh(ctx context.Context, members []member) error {
 			return w.load(ctx, members)
 		}
 	}
-	if err := w.patiently(ctx, "refresh the branch", w.branch.Refresh); err != nil {
+	if err := w.branch.Refresh(ctx); err != nil {
 		return err
 	}
 	if look {
@@ -112,48 +118,43 @@ func (w *worker) load(ctx context.Context, members []member) error {
 		folders[i] = m.plan.object.Spec.BaseFolder
 	}
 	// Check comes first, because some servers make a repository for the first who may write it.
-	if err := w.patiently(ctx, "check the repository", remote.Check); err != nil {
+	if err := remote.Check(ctx); err != nil {
 		return err
 	}
 	w.lookAt = time.Now().Add(w.services.lookInterval)
-	return w.patiently(ctx, "read the branch", func(ctx context.Context) error {
-		w.branch, err = gitrepo.Load(ctx, remote, w.key.branch, gitrepo.Options{ManagedFolders: folders})
-		w.folders = folders
-		return err
-	})
-}
-
-// patiently bounds what the remote may take for a request.
-func (w *worker) patiently(ctx context.Context, doing string, request func(context.Context) error) error {
-	bounded, cancel := context.WithTimeout(ctx, w.services.patience)
-	defer cancel()
-	err := request(bounded)
-	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
-		return &gitrepo.Error{Kind: gitrepo.Unreachable, Doing: doing, Message: fmt.Sprintf("the remote has not answered within %s", w.services.patience)}
-	}
+	w.folders = folders
+	w.branch, err = gitrepo.Load(ctx, remote, w.key.branch, gitrepo.Options{ManagedFolders: folders})
 	return err
 }
 
 // inspect asks for a comparison of every folder that is not as the worker left it: it is
 // new here, or other people have changed it, which is to be undone.
-func (w *worker) inspect(members []member) {
+func (w *worker) inspect(ctx context.Context, members []member) error {
 	for _, m := range members {
 		if before, ok := w.places[m.destination]; ok && before == w.placeOf(m) {
 			continue
 		}
 		m.seeds.invalidateAll()
 		files := map[schema.GroupVersionResource]int64{}
-		w.walk(m.plan, "", func(file managedFile) { files[file.object.resource()]++ })
+		if err := w.walk(ctx, m.plan, "", func(file managedFile) { files[file.object.resource()]++ }); err != nil {
+			return err
+		}
+		nested, err := w.nestedMarkers(ctx, m.plan)
+		if err != nil {
+			return err
+		}
 		m.record.counted(files)
-		w.nested[m.destination] = w.nestedMarkers(m.plan)
+		w.nested[m.destination] = nested
 	}
 	w.remember(members)
+	return nil
 }
 
 // remember notes the members' folders as they are now.
 func (w *worker) remember(members []member) {
 	all := w.all()
 	maps.DeleteFunc(w.places, func(d *destination, _ place) bool { return !slices.Contains(all, d) })
+	w.forgetRefusals()
 	maps.DeleteFunc(w.nested, func(d *destination, _ []string) bool { return !slices.Contains(all, d) })
 	for _, m := range members {
 		w.places[m.destination] = w.placeOf(m)
@@ -204,11 +205,7 @@ func (w *worker) recoverPushes(ctx context.Context) error {
 
 // recoverPush tells of a push if it landed, and removes its rows.
 func (w *worker) recoverPush(ctx context.Context, note pushNote) error {
-	landed := false
-	err := w.patiently(ctx, "look for a push", func(ctx context.Context) (err error) {
-		landed, err = w.branch.Contains(ctx, note.Tip, containsDepth)
-		return err
-	})
+	landed, err := w.branch.Contains(ctx, note.Tip, containsDepth)
 	if err != nil || !landed {
 		return err
 	}

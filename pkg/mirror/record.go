@@ -89,6 +89,11 @@ func (r *record) failed(err error) {
 	})
 }
 
+// refuses notes why the destination is held meanwhile, whatever has happened to its branch since.
+func (r *record) refuses(err error) {
+	r.update(func(f *facts) { f.failure = err })
+}
+
 // succeeded notes that nothing keeps the destination back. It returns whether that is new.
 func (r *record) succeeded() (changed bool) {
 	r.update(func(f *facts) {

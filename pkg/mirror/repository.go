@@ -24,6 +24,8 @@ import (
 type repositories struct {
 	cluster kubernetes.Interface
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	// limits are those of every remote; all share the slots of large operations.
+	limits gitrepo.Limits
 	// allowInsecure lets http and file URLs in (--git-allow-insecure).
 	allowInsecure bool
 	// now tells the time by which keys expire.
@@ -45,7 +47,8 @@ func (r *repositories) remote(ctx context.Context, config *v1alpha1.GitRepoConfi
 	if insecure := strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "file://"); insecure && !r.allowInsecure {
 		return nil, refused(v1alpha1.ReasonURLRefused, "spec.repoUrl: http and file URLs need the server to run with --git-allow-insecure")
 	}
-	remote := &gitrepo.Remote{URL: address, Dial: r.dial}
+	remote := &gitrepo.Remote{URL: address, Dial: r.dial, Limits: r.limits}
+	remote.Limits.Owner = config.Namespace
 	if config.Spec.SecretRef == nil {
 		return remote, nil
 	}
@@ -157,6 +160,8 @@ func reasonOfKind(kind gitrepo.Kind) string {
 		return v1alpha1.ReasonPushRejected
 	case gitrepo.Invalid:
 		return v1alpha1.ReasonSecretInvalid
+	case gitrepo.TooLarge:
+		return v1alpha1.ReasonRepositoryTooLarge
 	default:
 		return v1alpha1.ReasonRepositoryUnreachable
 	}

@@ -6,11 +6,13 @@ package mirror
 import (
 	"context"
 	"sync"
+
+	"github.com/configbutler/slipstream/pkg/fairshare"
 )
 
-// slots bound the branches that are written at once, in all and of one repository.
+// slots bound the branches that are written at once, in all and of one repository. Namespaces take turns at them.
 type slots struct {
-	all           chan struct{}
+	all           *fairshare.Slots
 	perRepository int
 
 	mu sync.Mutex
@@ -19,43 +21,71 @@ type slots struct {
 }
 
 type repositorySlots struct {
-	taken chan struct{}
+	*fairshare.Slots
+
 	users int
 }
 
 func newSlots(all, perRepository int) *slots {
-	return &slots{all: make(chan struct{}, all), perRepository: perRepository, of: map[string]*repositorySlots{}}
+	return &slots{all: fairshare.New(all), perRepository: perRepository, of: map[string]*repositorySlots{}}
+}
+
+// branchSlot is the place of a branch that is being written.
+type branchSlot struct {
+	slots      *slots
+	repository *repositorySlots
+	branch     branchKey
+	// giveBack ends what acquire began; nil while the slot is not held.
+	giveBack func()
 }
 
 // acquire waits for a slot, first of the repository, so that those who wait for it keep
-// nobody else from one. release gives it back.
-func (s *slots) acquire(ctx context.Context, url string) (release func(), err error) {
-	repository := s.use(url)
-	if err := take(ctx, repository.taken); err != nil {
-		s.leave(url)
+// nobody else from one.
+func (s *slots) acquire(ctx context.Context, branch branchKey) (*branchSlot, error) {
+	slot := &branchSlot{slots: s, repository: s.use(branch.url), branch: branch}
+	if err := slot.acquire(ctx); err != nil {
+		s.leave(branch.url)
 		return nil, err
 	}
-	if err := take(ctx, s.all); err != nil {
-		<-repository.taken
-		s.leave(url)
-		return nil, err
-	}
-	activeWorkers.Inc()
-	return func() {
-		activeWorkers.Dec()
-		<-s.all
-		<-repository.taken
-		s.leave(url)
-	}, nil
+	return slot, nil
 }
 
-func take(ctx context.Context, slots chan<- struct{}) error {
-	select {
-	case slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+func (b *branchSlot) acquire(ctx context.Context) error {
+	owner := b.branch.repository.Namespace
+	one, err := b.repository.Acquire(ctx, owner)
+	if err != nil {
+		return err
 	}
+	other, err := b.slots.all.Acquire(ctx, owner)
+	if err != nil {
+		one()
+		return err
+	}
+	activeWorkers.Inc()
+	b.giveBack = func() {
+		activeWorkers.Dec()
+		other()
+		one()
+		b.giveBack = nil
+	}
+	return nil
+}
+
+// giveWay lets those go first who wait for the slot.
+func (b *branchSlot) giveWay(ctx context.Context) error {
+	if !b.slots.all.Contended() && !b.repository.Contended() {
+		return nil
+	}
+	b.giveBack()
+	return b.acquire(ctx)
+}
+
+// release gives the slot back for good.
+func (b *branchSlot) release() {
+	if b.giveBack != nil {
+		b.giveBack()
+	}
+	b.slots.leave(b.branch.url)
 }
 
 func (s *slots) use(url string) *repositorySlots {
@@ -63,7 +93,7 @@ func (s *slots) use(url string) *repositorySlots {
 	defer s.mu.Unlock()
 	repository, ok := s.of[url]
 	if !ok {
-		repository = &repositorySlots{taken: make(chan struct{}, s.perRepository)}
+		repository = &repositorySlots{Slots: fairshare.New(s.perRepository)}
 		s.of[url] = repository
 	}
 	repository.users++

@@ -6,8 +6,56 @@ package mirror
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
+
+// A branch with much to do gives its slot to one that waits, after each push.
+func TestBusyBranchGivesWay(t *testing.T) {
+	const changes = 6
+	s := newStage(t, perChange, onBranch("other", "other", "b"), func(s *stage) {
+		one := int32(1)
+		s.limits.Workers = 1
+		s.in.repositories[0].Spec.Push = &v1alpha1.PushPolicy{MaxCommits: &one}
+		s.in.destinations[1].Spec.Granularity = v1alpha1.GranularityPerChange
+	})
+	s.idle()
+	s.git.guard(down)
+	for i := range changes {
+		s.cluster.put(configMap(fmt.Sprint(i)), "1")
+	}
+	for _, name := range []string{"main", "other"} {
+		s.waitReady(name, v1alpha1.ReasonRepositoryUnreachable)
+		s.waitPending(name, changes)
+	}
+	// The first waits for the other to wait for the slot. Then they are looked at whenever one of them pushes.
+	contended := func() bool { return s.services.slots.all.Contended() }
+	var once sync.Once
+	var both atomic.Bool
+	s.git.guard(func(http.ResponseWriter, *http.Request) bool {
+		once.Do(func() {
+			for !contended() && s.ctx.Err() == nil {
+				<-time.After(time.Millisecond)
+			}
+		})
+		partly := func(name string) bool { n := s.record(name).PendingChanges; return n > 0 && n < changes }
+		if partly("main") && partly("other") {
+			both.Store(true)
+		}
+		return true
+	})
+	s.mirrored()
+	s.holds("other", "b", inShop)
+	if !both.Load() {
+		t.Error("one branch was written to its end before the other was begun")
+	}
+}
 
 func TestSlots(t *testing.T) {
 	s := newSlots(3, 2)
@@ -16,9 +64,9 @@ func TestSlots(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 100 { // with both ready, select takes either
-			release, err := s.acquire(ctx, url)
+			slot, err := s.acquire(ctx, branchKey{url: url})
 			if err == nil {
-				return release
+				return slot.release
 			}
 			if !errors.Is(err, context.Canceled) {
 				t.Fatal(err)

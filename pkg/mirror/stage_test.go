@@ -137,7 +137,7 @@ func (s *stage) start() {
 	store := workstore.New(s.kv, "/test")
 	m := &mirror{
 		config: Config{Store: store, Deposits: s.deposits}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait})},
-		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now},
+		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.patience}},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1), adopted: make(chan struct{}),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
 		recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
@@ -146,7 +146,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
-		remote:   s.remote, signer: m.repositories.signer, patience: s.patience, retry: s.retry, lookInterval: s.lookInterval, running: m.running, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
+		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, lookInterval: s.lookInterval, running: m.running, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
 		writes: m.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)

@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
 // newRecord makes the GitDestinationStatus of a destination as it is now. failure is what
@@ -23,14 +24,14 @@ func newRecord(
 ) *v1alpha1.GitDestinationStatus {
 	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.backlog()
 	status := v1alpha1.GitDestinationRecord{
-		State: sentence(d, failure), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
+		State: visible.Text(sentence(d, failure)), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
 		PendingChanges: int64(waiting.rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(waiting.oldest),
 		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld, PushRetries: f.retries,
 		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
 		Attribution: f.authors, LeaseHolder: f.leaseHolder,
 	}
 	if failure != nil {
-		status.LastError = failure.Error()
+		status.LastError = visible.Text(failure.Error())
 	}
 	if !f.lastCommit.IsZero() {
 		status.LastCommit = &v1alpha1.CommitSummary{

@@ -36,6 +36,9 @@ const (
 	// unreachable: one that accepts a connection and then says nothing would hold the
 	// branch, and its place among those that are written at once, for good.
 	remotePatience = 2 * time.Minute
+	// largeOperations is how many operations on remotes may need more than a little memory at the same time: users name
+	// the remotes, and each may take as much as --git-max-memory-mib.
+	largeOperations = 2
 	// lookInterval is how often a remote is looked at without cause.
 	lookInterval = time.Minute
 )
@@ -53,8 +56,6 @@ type branchServices struct {
 	remote func(context.Context, branchKey) (*gitrepo.Remote, error)
 	// signer returns what signs commits, by the key as it is now; nil when they are not signed.
 	signer func(context.Context, *v1alpha1.GitRepoConfig) (signature.Signer, error)
-	// patience is how long the remote may take for one request.
-	patience time.Duration
 	// retry is the wait after a first error.
 	retry time.Duration
 	// lookInterval is how often the remote is looked at without cause.
@@ -98,6 +99,7 @@ type worker struct {
 
 	// The rest belongs to run.
 	lease  *branchLease
+	slot   *branchSlot
 	remote *gitrepo.Remote
 	branch *gitrepo.Branch
 	// wording is the same for as long as the worker is, for it belongs to one generation of the configuration.
@@ -124,6 +126,9 @@ type worker struct {
 	nested  map[*destination][]string
 	// gatherUntil holds rows back for company; zero when the next row is pushed at once.
 	gatherUntil time.Time
+	// writing are the members that may write, as of the last cycle; refusals are those that were in refused pushes.
+	writing  []member
+	refusals map[*destination]*refusal
 	// first is the place among the destinations of the one whose rows go first next time.
 	first int
 }
@@ -144,7 +149,7 @@ type place struct {
 func newWorker(key branchKey, services *branchServices) *worker {
 	return &worker{
 		key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1),
-		lease: services.leases(key), places: map[*destination]place{}, nested: map[*destination][]string{},
+		lease: services.leases(key), places: map[*destination]place{}, nested: map[*destination][]string{}, refusals: map[*destination]*refusal{},
 	}
 }
 
@@ -165,16 +170,18 @@ func (w *worker) run(ctx context.Context) {
 	defer w.lease.release(ctx)
 	backoff, race := newBackoff(w.services.retry), newRace()
 	var held leaseHeldError
+	var rejected *rejectedError
 	for ctx.Err() == nil {
 		again, err := w.cycle(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			w.accepted(nil)
-			w.fails(false)
+			w.judge()
 			backoff, race = newBackoff(w.services.retry), newRace()
-			w.sleep(ctx, again, w.wake)
+			if w.sleep(ctx, again, w.wake) {
+				w.tryRefused()
+			}
 		case errors.Is(err, gitrepo.ErrMoved):
 			w.stale = true
 			w.report(err)
@@ -183,6 +190,10 @@ func (w *worker) run(ctx context.Context) {
 			w.stale = true
 			w.report(err)
 			w.sleep(ctx, held.until, nil)
+		case errors.As(err, &rejected):
+			w.distrust(err)
+			w.isolate(ctx, rejected) // the others are served at once
+			w.judge()
 		default:
 			w.distrust(err)
 			w.accepted(err)
@@ -192,6 +203,7 @@ func (w *worker) run(ctx context.Context) {
 			w.fails(true)
 			if w.sleep(ctx, time.Now().Add(delay), nil) {
 				backoff = newBackoff(w.services.retry)
+				w.tryRefused()
 			}
 		}
 	}
@@ -214,7 +226,7 @@ func (w *worker) distrust(err error) {
 		return
 	}
 	switch git.Kind {
-	case gitrepo.Unauthorized, gitrepo.NotFound, gitrepo.Invalid, gitrepo.Protocol:
+	case gitrepo.Unauthorized, gitrepo.NotFound, gitrepo.Invalid, gitrepo.Protocol, gitrepo.TooLarge:
 		w.branch = nil
 	case gitrepo.Unreachable, gitrepo.Rejected:
 	}
@@ -241,6 +253,13 @@ func (w *worker) fails(failing bool) {
 	if w.failing.Swap(failing) != failing {
 		w.services.recheck(w.key.repository)
 	}
+}
+
+// judge notes whether the branch is served: it is not while the remote refuses what every destination has.
+func (w *worker) judge() {
+	refused := w.refusedBranch()
+	w.accepted(refused)
+	w.fails(refused != nil)
 }
 
 func newBackoff(first time.Duration) wait.Backoff {
@@ -274,18 +293,23 @@ func (w *worker) sleep(ctx context.Context, until time.Time, wake <-chan struct{
 func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	members := w.members()
 	if len(members) == 0 {
+		w.writing = nil
 		return time.Time{}, nil
 	}
-	release, err := w.services.slots.acquire(ctx, w.key.url)
-	if err != nil {
+	var err error
+	if w.slot, err = w.services.slots.acquire(ctx, w.key); err != nil {
 		return time.Time{}, err
 	}
-	defer release()
+	defer w.slot.release()
 	if err := w.open(ctx, members); err != nil {
 		return time.Time{}, err
 	}
-	if members, err = w.claim(ctx, members); err != nil || len(members) == 0 {
-		return w.lookAt, err
+	if w.writing, err = w.claim(ctx, members); err != nil {
+		return time.Time{}, err
+	}
+	members, next := w.able(w.writing)
+	if len(members) == 0 {
+		return earliest(w.lookAt, next), nil
 	}
 	// Rows come before a comparison, which would take their authors away; those that come
 	// meanwhile come after it, so that a comparison has its turn however many there are.
@@ -299,9 +323,20 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 		if more, err = w.compareNext(ctx, members); err != nil {
 			return time.Time{}, err
 		}
+		if err := w.slot.giveWay(ctx); err != nil {
+			return time.Time{}, err
+		}
 	}
 	w.settled(members)
-	return w.due(members), nil
+	return earliest(w.due(members), next), nil
+}
+
+// earliest returns the earlier of two times, of which zero is none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // all returns the destinations on the branch, also those that are not written now.
@@ -339,18 +374,12 @@ func (w *worker) due(members []member) time.Time {
 	if w.backlog(members).rows > 0 && w.gatherUntil.IsZero() {
 		return time.Now()
 	}
-	due := w.gatherUntil
-	earlier := func(at time.Time) {
-		if !at.IsZero() && (due.IsZero() || at.Before(due)) {
-			due = at
-		}
-	}
-	earlier(w.lookAt)
+	due := earliest(w.gatherUntil, w.lookAt)
 	for _, m := range members {
 		at, sweep := m.seeds.next()
-		earlier(at)
+		due = earliest(due, at)
 		if sweep && !m.plan.held && time.Now().Before(m.sweepableAt(m.plan)) {
-			earlier(m.sweepableAt(m.plan))
+			due = earliest(due, m.sweepableAt(m.plan))
 		}
 	}
 	return due
@@ -369,6 +398,7 @@ func (w *worker) report(err error) {
 // settled shows that nothing keeps the destinations back.
 func (w *worker) settled(members []member) {
 	for _, m := range members {
+		w.released(m.destination)
 		if m.record.succeeded() {
 			w.services.changed()
 		}

@@ -6,7 +6,6 @@ package signature
 import (
 	"bytes"
 	"crypto"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,9 +18,12 @@ import (
 // several the first that can sign does. The passphrase opens it if it is locked. A key that has expired, or expires
 // later, signs no more; now tells the time.
 func OpenPGP(key, passphrase []byte, now func() time.Time) (Signer, error) {
+	if err := checkSize(key); err != nil {
+		return nil, err
+	}
 	entities, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(key))
 	if err != nil || len(entities) == 0 {
-		return nil, errors.New("it is not an armored OpenPGP private key")
+		return nil, errArmor
 	}
 	entity, chosen, err := choose(entities, now())
 	if err != nil {
@@ -30,6 +32,9 @@ func OpenPGP(key, passphrase []byte, now func() time.Time) (Signer, error) {
 	if chosen.PrivateKey.Encrypted {
 		if len(passphrase) == 0 {
 			return nil, errLocked
+		}
+		if err := checkDerivation(chosen.PrivateKey); err != nil {
+			return nil, err
 		}
 		if err := chosen.PrivateKey.Decrypt(passphrase); err != nil {
 			return nil, errPassphrase

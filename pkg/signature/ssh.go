@@ -45,7 +45,13 @@ func SSH(key, passphrase []byte) (Signer, error) {
 	return func(commit []byte) (string, error) { return signSSH(by, algorithm, commit) }, nil
 }
 
+// maxSSHKey bounds a private key, in bytes: that of RSA with 16384 bits takes 12 KiB, and a second for a signature.
+const maxSSHKey = 16 << 10
+
 func sshKey(key, passphrase []byte) (ssh.Signer, error) {
+	if len(key) > maxSSHKey {
+		return nil, fmt.Errorf("it is larger than %d bytes", maxSSHKey)
+	}
 	signer, err := ssh.ParsePrivateKey(key)
 	var locked *ssh.PassphraseMissingError
 	switch {

@@ -27,6 +27,8 @@ var targets = []target{
 	atMost("pack bytes a commit in that folder", "^FlatFolder/", "packB/commit", 10<<10),
 	atMost("build time, 50 000 files / 1000 files", "^Size$", "50k/1k", 1.3),
 	atMost("start on 50 000 files / blobless git fetch", "^Start$", "start/native", 1.2),
+	atMost("start on 100 000 files, plain server / git fetch", "^PlainServer$", "start/native", 1),
+	atMost("find one of these files there / git fetch", "^PlainServer$", "file/native", 1),
 	atMost("memory of a branch of 50 000 files, MiB", "^Start$", "heapMiB", 40),
 	atMost("resident with a branch of 50 000 files, MiB", "^Memory$", "rss-MiB", 40),
 	atLeast("go-git work tree / 1000 changes of 10 000 files", "^WorkTree$", "gogit/ours", 500),

@@ -34,6 +34,7 @@ func TestMirror(t *testing.T) {
 		"QuotaOfTheRemoteFull":                 fullQuota,
 		"RemoteDownInMidBurst":                 remoteDown,
 		"OthersPushAllTheTime":                 busyBranch,
+		"NamespaceDeleted":                     namespaceDeleted,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}

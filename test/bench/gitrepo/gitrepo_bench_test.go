@@ -247,3 +247,37 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(ours.seconds()/theirs.seconds(), "start/native")
 	b.ReportMetric((float64(after.HeapAlloc)-float64(before.HeapAlloc))/(1<<20), "heapMiB")
 }
+
+// BenchmarkPlainServer reads a branch of 100 000 files, and one of the files, on a server that neither leaves blobs out nor gives
+// single objects, beside a fetch that has to take them all, too.
+func BenchmarkPlainServer(b *testing.B) {
+	paths := manifests(100_000)
+	served := newOrigin(b, paths, 0).copy()
+	served.git("config", "uploadpack.allowFilter", "false")
+	url := served.serve().url
+	var reading, finding, theirs best
+	for b.Loop() {
+		remote := &gitrepo.Remote{URL: url}
+		var branch *gitrepo.Branch
+		reading.add(timed(func() {
+			var err error
+			if branch, err = gitrepo.Load(b.Context(), remote, branchName, gitrepo.Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}))
+		hash, _ := branch.Snapshot().Lookup(paths[len(paths)/2])
+		finding.add(timed(func() {
+			if contents, err := branch.Contents(b.Context(), hash); err != nil || contents[hash] == nil {
+				b.Fatalf("the file is read as %q, %v", contents[hash], err)
+			}
+		}))
+		remote.Close()
+
+		target := native{b: b, path: b.TempDir()}
+		target.git("init", "--quiet", "--bare")
+		theirs.add(timed(func() { target.git("fetch", "--quiet", "--depth=1", url, branchName) }))
+	}
+	b.ReportMetric(reading.seconds()*1e9, "ns/op")
+	b.ReportMetric(reading.seconds()/theirs.seconds(), "start/native")
+	b.ReportMetric(finding.seconds()/theirs.seconds(), "file/native")
+}

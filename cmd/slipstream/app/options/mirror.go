@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/source"
 )
@@ -22,6 +23,8 @@ type MirrorOptions struct {
 	BatchMaxFiles       int
 	BatchMaxBytesMiB    int
 	BatchMaxWaitSeconds int
+	// GitMaxMemoryMiB is how much memory one operation on a remote may hold.
+	GitMaxMemoryMiB int
 	// WorkersMaxGlobal is how many branches are written at once, WorkersMaxPerRepo how many of one repository.
 	WorkersMaxGlobal  int
 	WorkersMaxPerRepo int
@@ -40,7 +43,7 @@ type MirrorOptions struct {
 
 func newMirrorOptions() *MirrorOptions {
 	return &MirrorOptions{
-		BatchMaxFiles: 200, BatchMaxBytesMiB: 1, BatchMaxWaitSeconds: 20,
+		BatchMaxFiles: 200, BatchMaxBytesMiB: 1, BatchMaxWaitSeconds: 20, GitMaxMemoryMiB: gitrepo.DefaultMaxMemory >> 20,
 		WorkersMaxGlobal: 24, WorkersMaxPerRepo: 5, LeaseSeconds: 24, RenewSeconds: 8, DiscoveryRefresh: 5 * time.Minute,
 	}
 }
@@ -50,6 +53,9 @@ func (o *MirrorOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.BatchMaxBytesMiB, "git-batch-max-bytes-mib", o.BatchMaxBytesMiB, "Size of changes, in MiB, that are pushed without waiting for more.")
 	flags.IntVar(&o.BatchMaxWaitSeconds, "git-batch-max-wait-sec", o.BatchMaxWaitSeconds,
 		"Longest time, in seconds, that a change waits for others while changes keep coming. After a quiet spell changes are pushed at once.")
+	flags.IntVar(&o.GitMaxMemoryMiB, "git-max-memory-mib", o.GitMaxMemoryMiB,
+		"Most memory, in MiB, that reading or writing one Git repository may hold of what its server sends. A branch takes about a MiB for every 4000 files. "+
+			"Two repositories that need more than 8 MiB are read at the same time at most.")
 	flags.IntVar(&o.WorkersMaxGlobal, "workers-max-global", o.WorkersMaxGlobal, "Most branches that are written at once.")
 	flags.IntVar(&o.WorkersMaxPerRepo, "workers-max-per-repo", o.WorkersMaxPerRepo, "Most branches of one repository that are written at once.")
 	flags.IntVar(&o.LeaseSeconds, "leases-lease-sec", o.LeaseSeconds,
@@ -82,6 +88,9 @@ func (o *MirrorOptions) validate() []error {
 	if o.BatchMaxBytesMiB > maxBatchMiB {
 		errs = append(errs, fmt.Errorf("--git-batch-max-bytes-mib=%d must be at most %d", o.BatchMaxBytesMiB, maxBatchMiB))
 	}
+	if o.GitMaxMemoryMiB < minGitMemoryMiB {
+		errs = append(errs, fmt.Errorf("--git-max-memory-mib=%d must be at least %d", o.GitMaxMemoryMiB, minGitMemoryMiB))
+	}
 	if o.LeaseSeconds < 2*o.RenewSeconds {
 		errs = append(errs, fmt.Errorf("--leases-lease-sec=%d must be at least twice --leases-renew-sec=%d", o.LeaseSeconds, o.RenewSeconds))
 	}
@@ -91,10 +100,13 @@ func (o *MirrorOptions) validate() []error {
 	return errs
 }
 
-// Upper bounds of a batch.
 const (
+	// Upper bounds of a batch.
 	maxBatchFiles = 1000
 	maxBatchMiB   = 4
+	// minGitMemoryMiB is the least that the memory for a remote can be bounded to: looking for a file among all of a
+	// branch takes half of it.
+	minGitMemoryMiB = 32
 )
 
 // Limits are the limits of batches and branches.
@@ -102,7 +114,7 @@ func (o *MirrorOptions) Limits() mirror.Limits {
 	return mirror.Limits{
 		MaxFiles: o.BatchMaxFiles, MaxBytes: o.BatchMaxBytesMiB << 20,
 		MaxWait: time.Duration(o.BatchMaxWaitSeconds) * time.Second, Workers: o.WorkersMaxGlobal,
-		WorkersPerRepository: o.WorkersMaxPerRepo,
+		WorkersPerRepository: o.WorkersMaxPerRepo, RemoteMemory: int64(o.GitMaxMemoryMiB) << 20,
 	}
 }
 

@@ -68,6 +68,8 @@ const (
 	ReasonURLRefused = "URLRefused"
 	// ReasonRepositoryUnreachable says that the remote does not answer.
 	ReasonRepositoryUnreachable = "RepositoryUnreachable"
+	// ReasonRepositoryTooLarge says that the remote sends more than the server reads or holds in memory.
+	ReasonRepositoryTooLarge = "RepositoryTooLarge"
 	// ReasonRepositoryNotFound says that the remote knows no such repository, or a reference names no GitRepoConfig.
 	ReasonRepositoryNotFound = "RepositoryNotFound"
 	// ReasonAuthenticationFailed says that the remote refuses the credentials.
@@ -84,6 +86,9 @@ const (
 	ReasonBranchNotAllowed = "BranchNotAllowed"
 	// ReasonFolderOverlaps says that the folder lies inside or around that of another destination.
 	ReasonFolderOverlaps = "FolderOverlaps"
+	// ReasonFolderInvalid says that a part of the folder's path is no folder on the branch, or has a name that Git refuses or
+	// reads as its own. Such a name is refused when it is set; one that was stored before is not written.
+	ReasonFolderInvalid = "FolderInvalid"
 	// ReasonIgnoreInvalid says that the spec's ignore rules cannot be read.
 	ReasonIgnoreInvalid = "IgnoreInvalid"
 	// ReasonPushRejected says that the remote received changes and refused them.

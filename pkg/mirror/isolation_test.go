@@ -1,0 +1,294 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+)
+
+// refuseFolder has the remote refuse pushes with a commit that changes a folder, in words with a mark that hides what follows.
+func (s *stage) refuseFolder(folder string) {
+	s.t.Helper()
+	s.git.hook(s.t, "shop.git", "pre-receive", fmt.Sprintf(`while read old new ref; do
+  if git log --format= --name-only "$new" --not --all | grep -q '^%s/'; then
+    printf 'folder %s is over its \342\200\256quota\n' >&2
+    exit 1
+  fi
+done`, folder, folder))
+}
+
+// shared are three destinations on main, in the folders clusters/a, b and c, in which every change has its own commit.
+func shared(s *stage) {
+	onBranch("other", "main", "b")(s)
+	onBranch("third", "main", "c")(s)
+	for _, d := range s.in.destinations {
+		d.Spec.Granularity = v1alpha1.GranularityPerChange
+	}
+}
+
+// history returns the contents that the file of a ConfigMap has had in a folder, the oldest first.
+func (s *stage) history(folder, name string) []string {
+	s.t.Helper()
+	var contents []string
+	path := folder + "/core/v1/configmaps/shop/" + name + ".yaml"
+	for commit := range strings.FieldsSeq(s.mustRun("log", "--reverse", "--format=%H", "main", "--", path)) {
+		contents = append(contents, s.mustRun("show", commit+":"+path))
+	}
+	return contents
+}
+
+// eachInOrder expects the file of a ConfigMap to have had all its values, each once and in order.
+func (s *stage) eachInOrder(folder, name string, values []string) {
+	s.t.Helper()
+	history := s.history(folder, name)
+	if len(history) != len(values) {
+		s.t.Errorf("%s in %s came to %d contents, want %d", name, folder, len(history), len(values))
+		return
+	}
+	for i, content := range history {
+		if !strings.Contains(content, values[i]) {
+			s.t.Errorf("content %d of %s in %s is %q, want %q in it", i, name, folder, content, values[i])
+		}
+	}
+}
+
+// A folder is refused: the other destinations of the branch land all the same, and that one once it is let in.
+func TestFolderThatIsRefused(t *testing.T) {
+	for name, between := range map[string]func(*stage){
+		"and let in":    func(*stage) {},
+		"and a restart": func(s *stage) { s.stop(); s.start() },
+		"and the remote fails": func(s *stage) {
+			s.git.guard(down)
+			s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
+			s.git.guard(nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, shared)
+			s.cluster.put(configMap("a"), "value-first")
+			s.mirrored()
+			s.holds("main", "b", inShop)
+			s.holds("main", "c", inShop)
+			s.idle()
+			s.refuseFolder("b")
+			values := []string{"value-first"}
+			for i := range 5 {
+				values = append(values, fmt.Sprintf("value-%d.", i))
+				s.cluster.put(configMap("a"), values[i+1])
+				s.cluster.put(configMap(fmt.Sprint("new-", i)), "1")
+				s.mirrored()
+				s.holds("main", "c", inShop)
+			}
+			ready := s.waitReady("other", v1alpha1.ReasonPushRejected)
+			record := s.record("other")
+			for _, text := range []string{ready.Message, record.State, record.LastError} {
+				if !strings.Contains(text, `folder b is over its \u202equota`) {
+					t.Errorf("it says %q, want the words of the remote, with all that is in them", text)
+				}
+			}
+			s.waitPending("other", 10)
+			s.waitReady("main", v1alpha1.ReasonSucceeded)
+			s.waitReady("third", v1alpha1.ReasonSucceeded)
+			if v := s.rejection(nameOf(s.in.repositories[0])); !v.ok() {
+				t.Errorf("the repository is %+v, although the branch is written", v)
+			}
+			between(s)
+			s.cluster.put(configMap("a"), "value-last")
+			values = append(values, "value-last")
+			s.mirrored()
+			s.git.hook(t, "shop.git", "pre-receive", "")
+			for _, folder := range []string{"clusters/a", "b", "c"} {
+				s.holds("main", folder, inShop)
+			}
+			s.idle()
+			s.waitReady("other", v1alpha1.ReasonSucceeded)
+			for _, folder := range []string{"clusters/a", "b", "c"} {
+				s.eachInOrder(folder, "a", values)
+			}
+			if got, want := len(s.commits("main")), 3*(1+5+5+1); got != want {
+				t.Errorf("%d commits, want %d", got, want)
+			}
+		})
+	}
+}
+
+// The process dies while a folder is refused and others land.
+func TestDeathWhileAFolderIsRefused(t *testing.T) {
+	for _, moment := range []string{"before push", "after push", "after put pushes", "before delete outbox", "after delete outbox"} {
+		t.Run(moment, func(t *testing.T) {
+			s := newStage(t, shared)
+			s.cluster.put(configMap("a"), "value-first")
+			for _, folder := range []string{"clusters/a", "b", "c"} {
+				s.holds("main", folder, inShop)
+			}
+			s.idle()
+			s.refuseFolder("b")
+			died := s.life.arm(moment, 3)
+			values := []string{"value-first"}
+			for i := range 6 {
+				values = append(values, fmt.Sprintf("value-%d.", i))
+				s.cluster.put(configMap("a"), values[i+1])
+				s.cluster.put(configMap(fmt.Sprint(i)), "1")
+				s.mirroredOrDead(configMap(fmt.Sprint(i)), died)
+			}
+			<-died
+			s.stop()
+			s.start()
+			s.mirrored()
+			s.holds("main", "c", inShop)
+			s.git.hook(t, "shop.git", "pre-receive", "")
+			s.holds("main", "b", inShop)
+			s.idle()
+			for _, folder := range []string{"clusters/a", "b", "c"} {
+				history := s.history(folder, "a")
+				if last := len(history) - 1; last < 1 || !strings.Contains(history[last], values[len(values)-1]) {
+					t.Errorf("%s ends with %v", folder, history)
+				}
+				if slices.Sort(history); len(slices.Compact(history)) != len(history) {
+					t.Errorf("a content came to %s twice", folder)
+				}
+			}
+		})
+	}
+}
+
+// A branch that takes no file of any destination is the trouble of the repository, too.
+func TestBranchThatTakesNothing(t *testing.T) {
+	s := newStage(t, shared)
+	s.cluster.put(configMap("a"), "value-first")
+	for _, folder := range []string{"clusters/a", "b", "c"} {
+		s.holds("main", folder, inShop)
+	}
+	s.idle()
+	s.git.hook(t, "shop.git", "update", `echo "main is frozen" >&2; exit 1`)
+	s.cluster.put(configMap("a"), "value-second")
+	for _, name := range []string{"main", "other", "third"} {
+		s.waitReady(name, v1alpha1.ReasonPushRejected)
+	}
+	repository := nameOf(s.in.repositories[0])
+	eventually(t, "the repository says so", func() error {
+		if v := s.rejection(repository); !strings.Contains(v.message, "branch main: push: ") || !strings.Contains(v.message, "main is frozen") {
+			return fmt.Errorf("it says %q", v.message)
+		}
+		return nil
+	})
+	s.git.hook(t, "shop.git", "update", "")
+	for _, folder := range []string{"clusters/a", "b", "c"} {
+		s.holds("main", folder, inShop)
+		s.eachInOrder(folder, "a", []string{"value-first", "value-second"})
+	}
+	s.idle()
+	if v := s.rejection(repository); !v.ok() {
+		t.Errorf("the repository is %+v", v)
+	}
+}
+
+// A destination that is held is tried at once when it writes another folder.
+func TestRefusedDestinationMoves(t *testing.T) {
+	s := newStage(t, shared, func(s *stage) { s.retry = patience })
+	s.cluster.put(configMap("a"), "1")
+	s.mirrored()
+	s.holds("main", "b", inShop)
+	s.holds("main", "c", inShop)
+	s.idle()
+	s.refuseFolder("b")
+	s.cluster.put(configMap("a"), "2")
+	s.waitReady("other", v1alpha1.ReasonPushRejected)
+	s.in.destinations[1] = s.in.destinations[1].DeepCopy()
+	s.in.destinations[1].Generation++
+	s.in.destinations[1].Spec.BaseFolder = "elsewhere"
+	s.plan()
+	s.holds("main", "elsewhere", inShop)
+	s.mirrored()
+}
+
+// A destination that is held is tried at once when somebody asks for it to be compared.
+func TestRefusedDestinationIsTriedWhenAsked(t *testing.T) {
+	s := newStage(t, shared, func(s *stage) { s.retry = patience })
+	s.cluster.put(configMap("a"), "value-first")
+	s.mirrored()
+	s.holds("main", "b", inShop)
+	s.idle()
+	s.refuseFolder("clusters/a")
+	s.cluster.put(configMap("a"), "value-second")
+	s.waitReady("main", v1alpha1.ReasonPushRejected)
+	s.git.hook(t, "shop.git", "pre-receive", "")
+	s.ask("now", false)
+	s.mirrored()
+	s.answered("now")
+	s.eachInOrder("clusters/a", "a", []string{"value-first", "value-second"})
+}
+
+// One whose files are refused now and then has pushes of its own, so that the others are not refused with it.
+func TestRefusedDestinationStaysApart(t *testing.T) {
+	in := world()
+	var members []member
+	for _, name := range []string{"main", "b", "c"} {
+		object := newTestDestination("shop", name, name)
+		d := newDestination(object)
+		d.plan.Store(&destinationPlan{object: object, repository: in.repositories[0]})
+		members = append(members, member{destination: d, plan: d.plan.Load()})
+	}
+	w := &worker{services: &branchServices{retry: patience, changed: func() {}}, refusals: map[*destination]*refusal{}, writing: members}
+	refuse := func(of ...member) {
+		var batches []*batch
+		for _, m := range of {
+			batches = append(batches, &batch{member: m, pushed: pushed{commits: 1}})
+		}
+		var rejected *rejectedError
+		if !errors.As(rejectedPush(&gitrepo.Error{Kind: gitrepo.Rejected, Doing: "push", Message: "no"}, batches), &rejected) {
+			t.Fatal("the push is not known to be refused")
+		}
+		w.isolate(t.Context(), rejected)
+	}
+	grouped := func() (sizes []int) {
+		able, _ := w.able(members)
+		for _, group := range w.groups(able) {
+			sizes = append(sizes, len(group))
+		}
+		return sizes
+	}
+	for _, step := range []struct {
+		name  string
+		do    func()
+		want  []int
+		whole bool
+	}{
+		{"at first", func() {}, []int{3}, false},
+		{"two refused together", func() { refuse(members[0], members[1]) }, []int{1, 1, 1}, false},
+		{"one refused alone", func() { refuse(members[1]) }, []int{1, 1}, false},
+		{"all refused alone", func() {
+			refuse(members[0])
+			refuse(members[2])
+		}, nil, true},
+		{"something has changed", w.tryRefused, []int{1, 1, 1}, true},
+		{"accepted", func() { w.released(members[0].destination) }, []int{1, 1, 1}, false},
+		{"accepted a while ago", func() {
+			w.refusals[members[0].destination].apartUntil = members[0].plan.object.CreationTimestamp.Time
+			w.released(members[0].destination)
+		}, []int{1, 1, 1}, false},
+		{"and another", func() {
+			w.refusals[members[2].destination].apartUntil = members[0].plan.object.CreationTimestamp.Time
+			w.released(members[2].destination)
+		}, []int{2, 1}, false},
+	} {
+		step.do()
+		if got := grouped(); !slices.Equal(got, step.want) {
+			t.Errorf("%s: pushes of %v destinations, want %v", step.name, got, step.want)
+		}
+		if whole := w.refusedBranch() != nil; whole != step.whole {
+			t.Errorf("%s: the branch is refused: %v", step.name, whole)
+		}
+	}
+	if err := rejectedPush(gitrepo.ErrMoved, nil); err != gitrepo.ErrMoved { //nolint:errorlint // it is not wrapped
+		t.Errorf("another writer was faster: %v", err)
+	}
+}

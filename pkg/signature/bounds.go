@@ -1,0 +1,110 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package signature
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/ProtonMail/go-crypto/openpgp/s2k"
+)
+
+// What an OpenPGP key may cost. Its owner decides how large its numbers are, how many signatures it carries, all of which are
+// verified, and how much memory the derivation of a key from the passphrase takes: Argon2 can name 2 TiB.
+const (
+	maxArmored = 64 << 10
+	maxPackets = 100
+	// maxKeyPacket holds the private part of an RSA key of 8192 bits, 3.6 KB.
+	maxKeyPacket = 4 << 10
+	// maxMemoryExponent is that of 64 MiB in KiB, which RFC 9580 recommends where memory is short, with three passes.
+	maxMemoryExponent = 16
+	maxPasses         = 16
+)
+
+var errArmor = errors.New("it is not an armored OpenPGP private key")
+
+// checkSize refuses what would take long to read. It looks at the sizes of packets only.
+func checkSize(key []byte) error {
+	if len(key) > maxArmored {
+		return fmt.Errorf("it has more than %d KiB; export the key with --export-options export-minimal", maxArmored>>10)
+	}
+	block, err := armor.Decode(bytes.NewReader(key))
+	if err != nil {
+		return errArmor
+	}
+	packets := packet.NewOpaqueReader(block.Body)
+	for range maxPackets {
+		next, err := packets.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return errArmor
+		case isKey(next.Tag) && len(next.Contents) > maxKeyPacket:
+			return errors.New("its numbers are too large; use ed25519, or RSA with 8192 bits at most")
+		}
+	}
+	return fmt.Errorf("it has more than %d packets; export the key with --export-options export-minimal", maxPackets)
+}
+
+// isKey says whether packets of a tag hold a key (RFC 9580, section 5).
+func isKey(tag uint8) bool {
+	switch tag {
+	case 5, 6, 7, 14: // Secret key, public key, secret subkey, public subkey.
+		return true
+	}
+	return false
+}
+
+// checkDerivation refuses Argon2 with more memory or time than a server has for one key. Every other derivation hashes 62 MiB at most.
+func checkDerivation(key *packet.PrivateKey) error {
+	whole, err := contents(key.Serialize)
+	if err != nil {
+		return err
+	}
+	public, err := contents(key.PublicKey.Serialize)
+	if err != nil {
+		return err
+	}
+	// Section 5.5.3: how the key is locked, the cipher, its mode, and how the passphrase makes a key for it. Version 6 has lengths before
+	// the second and the last.
+	const modes, lengths = 3, 2
+	rest, found := bytes.CutPrefix(whole, public)
+	if !found || len(rest) == 0 {
+		return errArmor
+	}
+	at := modes
+	if key.Version == 6 {
+		at += lengths
+	}
+	if packet.S2KType(rest[0]) != packet.S2KAEAD {
+		return nil // Argon2 is taken with AEAD only.
+	}
+	// The mode, the salt, passes, parallelism and the exponent of the memory.
+	const size = 1 + s2k.Argon2SaltSize + 3
+	if len(rest) < at+size || s2k.Mode(rest[at]) != s2k.Argon2S2K {
+		return nil
+	}
+	if parameters := rest[at+1+s2k.Argon2SaltSize:]; parameters[0] > maxPasses || parameters[2] > maxMemoryExponent {
+		return fmt.Errorf("it is locked by Argon2 with more than %d MiB or %d passes; lock it with less", 1<<maxMemoryExponent>>10, maxPasses)
+	}
+	return nil
+}
+
+// contents are those of a packet, without its header.
+func contents(serialize func(io.Writer) error) ([]byte, error) {
+	var written bytes.Buffer
+	if err := serialize(&written); err != nil {
+		return nil, fmt.Errorf("read the OpenPGP key: %w", err)
+	}
+	read, err := packet.NewOpaqueReader(&written).Next()
+	if err != nil {
+		return nil, fmt.Errorf("read the OpenPGP key: %w", err)
+	}
+	return read.Contents, nil
+}
