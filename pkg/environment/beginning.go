@@ -11,6 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/gather"
 	"github.com/configbutler/slipstream/pkg/environment/job"
 	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
@@ -28,7 +29,7 @@ func (t *turning) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1
 	}
 	records := make([]*v1alpha1.SyncStatus, len(names))
 	for i, name := range names {
-		if err := t.retry(ctx, t.called(name), chosen.Status.Actor); err != nil {
+		if err := t.retry(ctx, t.called(name), chosen); err != nil {
 			return nil, err
 		}
 		records[i] = t.called(name)
@@ -36,15 +37,23 @@ func (t *turning) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1
 	return records, nil
 }
 
-// retry has a record that has failed be tried again, with a run that a user has asked for unless that is empty.
-func (t *turning) retry(ctx context.Context, record *v1alpha1.SyncStatus, by string) error {
-	switch {
-	case record.Status.State == v1alpha1.SyncStateFailed:
-		return t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying}, "")
-	case record.Status.State == v1alpha1.SyncStateManualIntervention && by != "":
-		return t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: by}, "")
+// retry has a record that has failed be tried again, with the run of the chosen one.
+func (t *turning) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus) error {
+	step := syncrecord.Step{To: v1alpha1.SyncStateRetrying}
+	switch record.Status.State {
+	case v1alpha1.SyncStateFailed:
+	case v1alpha1.SyncStateManualIntervention:
+		if step.By = chosen.Status.Actor; step.By == "" {
+			return nil
+		}
+	default:
+		return nil
 	}
-	return nil
+	if by := chosen.Status.RequestedBy; by != nil && record.Name != chosen.Name {
+		record = record.DeepCopy()
+		record.Status.RequestedBy = by.DeepCopy()
+	}
+	return t.move(ctx, record, step, "")
 }
 
 // overtaken are the records of earlier runs whose place a run takes, of those that wait for another attempt or for somebody.
@@ -67,7 +76,7 @@ func (s *situation) job(records []*v1alpha1.SyncStatus) job.Job {
 	record := records[0]
 	request := run.Request{Request: gather.Request{
 		Environment: s.environment, Action: actionOf(record), Force: record.Status.Force, Resolution: s.resolution(),
-		Revision: s.revisionOf(record),
+		Revision: s.revisionOf(record), Requester: s.requester(record),
 	}}
 	if asked := s.request(record); asked != nil {
 		request.Only = asked.Sync.Workloads
@@ -76,6 +85,15 @@ func (s *situation) job(records []*v1alpha1.SyncStatus) job.Job {
 		request.Mode = run.Check
 	}
 	return job.Job{Environment: s.environment, Records: records, Request: request}
+}
+
+// requester is by whose permissions a record's run copies Secrets: the user's who has asked for the run, or has turned automatic
+// syncs on. If neither is known, nobody's.
+func (s *situation) requester(record *v1alpha1.SyncStatus) *rights.Holder {
+	if record.Status.AutoTriggered && record.Status.RequestedBy == nil {
+		return new(rights.Automating(s.environment))
+	}
+	return new(rights.Requesting(record.Status.RequestedBy))
 }
 
 // revisionOf is the one that a record's run brings, 0 for the newest. That of an edit stays the one that it has asked for.

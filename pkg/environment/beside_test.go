@@ -12,32 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/rights"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
 )
 
 // beside is what works beside the controller. It is told what to say by a test, and has tests of their own.
 type beside struct {
 	mu sync.Mutex
-	// lost is which permission is not there any more, and left is what cannot be removed.
-	lost string
+	// left is what cannot be removed.
 	left []string
 	// removed are the environments whose content has been removed.
 	removed  []string
 	ready    *ready
 	detector *detector
-}
-
-// Check says what is lost.
-func (b *beside) Check(context.Context, rights.Holder, []rights.Permission) (string, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.lost, nil
-}
-
-func (b *beside) lose(what string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.lost = what
+	rights   *environmenttest.Rights
 }
 
 // Remove removes everything but what is left.

@@ -25,7 +25,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/environment/teardown"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -83,13 +82,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	standing, err := rights.Connect(config.Cluster, config.Clock)
-	if err != nil {
-		return err
-	}
 	recorder := announce.NewRecorder(ctx, cluster)
 	return tend(ctx, config, edge{
-		metadata: clients.Metadata, events: recorder, rights: standing,
+		metadata: clients.Metadata, events: recorder,
 		remover: &teardown.Remover{
 			Client: clients.Metadata, Mapper: config.Runner.Applier.Mapper, Types: clients.Discovery,
 			Limiter: config.Runner.Applier.Limiter, Concurrency: concurrency,
@@ -120,7 +115,6 @@ type edge struct {
 	metadata metadata.Interface
 	// events make Events there.
 	events  announce.Recorder
-	rights  Rights
 	remover Remover
 	// watch returns what says whether workloads came up, and tells changed when they do.
 	watch func(changed func(types.NamespacedName)) (Readiness, error)

@@ -22,11 +22,11 @@ import (
 
 func TestPermissionLost(t *testing.T) {
 	s := newStage(t, automatic)
-	s.lose("jane may not write")
+	s.rights.Lose("create deployments " + environmenttest.Target)
 	s.start(0)
 	s.held(v1alpha1.ReasonPermissionLost)
 	s.tells()
-	s.lose("")
+	s.rights.Lose()
 	s.applied(1)
 }
 

@@ -20,7 +20,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
-func automatic(e *v1alpha1.Environment) { e.Spec.AutoSync = true }
+// automatic has eve turn automatic syncs on.
+func automatic(e *v1alpha1.Environment) {
+	e.Spec.AutoSync, e.Status.AutomatedBy = true, &v1alpha1.AutomatedBy{Username: "eve"}
+}
 
 // held waits until alice says why syncs wait; without a reason, that they do not.
 func (s *stage) held(reason string) {

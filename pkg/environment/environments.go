@@ -14,6 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/environment/gather"
 	"github.com/configbutler/slipstream/pkg/environment/job"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
@@ -42,7 +43,7 @@ type environments struct {
 	// offers are what catalogs would bring.
 	offers    *offers
 	events    *events
-	rights    Rights
+	rights    gather.Rights
 	remover   Remover
 	readiness Readiness
 	detector  Detector
@@ -96,7 +97,7 @@ func newEnvironments(config Config, edge edge) (*environments, error) {
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Clock: config.Clock}),
 	}
-	c.events, c.rights, c.remover = newEvents(edge.events), edge.rights, edge.remover
+	c.events, c.rights, c.remover = newEvents(edge.events), config.Runner.Gatherer.Rights, edge.remover
 	policy := func() v1alpha1.SyncPolicySpec { return *c.settings() }
 	c.detector = edge.detect(policy)
 	c.line = newLine(config.Clock)

@@ -167,7 +167,10 @@ func TestWishes(t *testing.T) {
 			}
 			var got []string
 			for _, w := range s.wishes() {
-				line := []string{w.batch, string(w.action), "r" + string(rune('0'+w.revision)), w.actor}
+				line := []string{w.batch, string(w.action), "r" + string(rune('0'+w.revision))}
+				if w.by != nil {
+					line = append(line, w.by.Username)
+				}
 				got = append(got, strings.TrimSpace(strings.Join(line, " ")))
 			}
 			if strings.Join(got, ", ") != tt.want {

@@ -43,6 +43,8 @@ type basis struct {
 	// offered again.
 	target bool
 	there  int32
+	// withheld are the types that are not copied from the source.
+	withheld string
 }
 
 // Planner makes plans, as run.Runner does in the mode Plan.
@@ -158,6 +160,7 @@ func (s *situation) question(runs int, target bool) question {
 	q := question{
 		basis: basis{
 			catalog: s.catalog.UID, revision: s.offered(), generation: e.Generation, applied: e.Status.AppliedRevision, runs: runs, target: target,
+			withheld: s.notCopied.String(),
 		},
 		request: run.Request{Mode: run.Plan, Request: gather.Request{
 			Environment: e.DeepCopy(), Action: v1alpha1.SyncActionCatalog, Resolution: s.resolution(),

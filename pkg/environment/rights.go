@@ -9,22 +9,39 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/condition"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/rights"
 )
 
-// Rights tell whether those still may do something for whom it is done.
-type Rights interface {
-	Check(ctx context.Context, who rights.Holder, permissions []rights.Permission) (lost string, err error)
+const (
+	// askAgain is how soon it is found out whether a permission that was lost has come back.
+	askAgain = rights.LossKept
+	// askStanding is how often it is found out whether the catalog's editor may still read what is copied.
+	askStanding = rights.GrantKept
+)
+
+// checkConsent finds out what may not be copied from the source because the catalog's editor may not read it any more, and when to look
+// again.
+func (t *turning) checkConsent(ctx context.Context) (again time.Time, err error) {
+	if t.catalog == nil || !t.obstacle.ok() {
+		return again, nil
+	}
+	t.notCopied, err = t.config.Runner.Gatherer.Withheld(ctx, t.catalog)
+	if len(t.notCopied) > 0 {
+		return t.now.Add(askAgain), err
+	}
+	return t.now.Add(askStanding), err
 }
 
-var _ Rights = &rights.Standing{}
-
-// askAgain is how soon it is found out whether a permission that was lost has come back.
-const askAgain = rights.LossKept
-
-// checkRights finds out whether what the environment would do by itself may still be done, and when to look again if it may not.
+// checkRights finds out whether what the environment would do by itself may still be done, and when to look again if it may not. By
+// itself nothing is done while a part of it would be withheld: all of it is done when that may be copied again.
 func (t *turning) checkRights(ctx context.Context) (again time.Time) {
 	if !t.environment.Spec.AutoSync || t.catalog == nil || !t.isBehind() && !t.waitsByItself() {
+		return again
+	}
+	if len(t.notCopied) > 0 {
+		t.lost = verdict{t.notCopied.Reason(), t.notCopied.Sentence(t.catalog.Spec.SourceNamespace)}
 		return again
 	}
 	lost, err := t.rights.Check(ctx, rights.Automating(t.environment), rights.OfEnvironment(t.environment, t.catalog))
@@ -47,4 +64,19 @@ func (s *situation) waitsByItself() bool {
 		}
 	}
 	return false
+}
+
+// consent is what is withheld of what the environment has, or may come to have if it has never been synced.
+func (t *turning) consent() condition.Why {
+	has := t.config.Runner.Index.Types(nameOf(t.environment))
+	withheld := plan.Withheld{}
+	for of, why := range t.notCopied {
+		if has.Has(of) || t.environment.Status.AppliedRevision == 0 {
+			withheld[of] = why
+		}
+	}
+	if len(withheld) == 0 {
+		return condition.Why{}
+	}
+	return condition.Why{Reason: withheld.Reason(), Message: withheld.Sentence(t.catalog.Spec.SourceNamespace)}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/fielddiff"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/source"
 	"github.com/configbutler/slipstream/pkg/transplant"
 	"github.com/configbutler/slipstream/pkg/workstore"
@@ -73,6 +74,10 @@ func NewRunner(config RunnerConfig) (*run.Runner, error) {
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(clients.Discovery))
 	limiter := flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, requestBurst)
+	standing, err := rights.Connect(config.Cluster, config.Clock)
+	if err != nil {
+		return nil, err
+	}
 	kept := copies.New(config.Store, keptRevisions)
 	schemas := fielddiff.NewSchemas(openapi.ToClientWithContext(clients.Discovery.OpenAPIV3()), config.Clock)
 	return &run.Runner{
@@ -80,7 +85,7 @@ func NewRunner(config RunnerConfig) (*run.Runner, error) {
 			Slipstream: config.Slipstream.ConfigbutlerV1alpha1(), Client: clients.Dynamic, Metadata: clients.Metadata, Mapper: mapper,
 			Limiter: limiter, Concurrency: concurrency,
 			Planner: plan.Planner{Schemas: schemas, Hasher: config.Hasher, Marks: config.Marks},
-			Copies:  kept, Revisions: catalog.NewRevisions(config.Store), Clock: config.Clock,
+			Copies:  kept, Revisions: catalog.NewRevisions(config.Store), Rights: standing, Clock: config.Clock,
 		},
 		Applier: &apply.Applier{
 			Client: clients.Dynamic, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: concurrency,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
@@ -30,9 +31,11 @@ type situation struct {
 	// obstacle is why nothing can be synced.
 	obstacle verdict
 	// lost is why nothing is synced by itself: whoever wanted it may not do it any more.
-	lost   verdict
-	policy *v1alpha1.SyncPolicySpec
-	now    time.Time
+	lost verdict
+	// notCopied is what of the source is not copied, because the catalog's editor may not read it.
+	notCopied plan.Withheld
+	policy    *v1alpha1.SyncPolicySpec
+	now       time.Time
 	// offer is what the catalog would bring, nil while that is not known.
 	offer *offer
 	// busy says that a run goes on.

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is more than anything in these tests takes on a busy machine.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 var (
 	noon       = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -110,7 +110,7 @@ func newStage(t testing.TB, edit ...func(*v1alpha1.Environment)) *stage {
 	s := &stage{
 		TB: t, cluster: environmenttest.NewCluster(t), meta: metadatafake.NewSimpleMetadataClient(metaScheme),
 		clock: clocktesting.NewFakeClock(noon), stop: func() {}, events: &eventLog{}, catalog: environmenttest.Catalog(),
-		offered: offered{}, beside: beside{ready: &ready{}, detector: &detector{}},
+		offered: offered{}, beside: beside{ready: &ready{}, detector: &detector{}, rights: &environmenttest.Rights{}},
 	}
 	s.api = newAPI(t, s.clock)
 	s.kv = mortalKV{bolttest.NewKV(t), s.life}
@@ -206,7 +206,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 // edge is the cluster beside the one that syncs write to.
 func (s *stage) edge() edge {
 	return edge{
-		metadata: s.meta, events: s.events, rights: s, remover: s,
+		metadata: s.meta, events: s.events, remover: s,
 		watch:  func(func(types.NamespacedName)) (Readiness, error) { return s.ready, nil },
 		detect: func(func() v1alpha1.SyncPolicySpec) Detector { return s.detector },
 	}
@@ -221,7 +221,7 @@ func (s *stage) runner() *run.Runner {
 	return &run.Runner{
 		Gatherer: &gather.Gatherer{
 			Slipstream: s.client.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
-			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: s.offered,
+			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: s.offered, Rights: s.rights,
 			Clock: s.clock,
 		},
 		Applier: &apply.Applier{Client: client, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 4},
@@ -323,6 +323,13 @@ func (l *life) write() error {
 		return errDead
 	}
 	return nil
+}
+
+// kill ends the process before its next write.
+func (l *life) kill() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead = true
 }
 
 func (l *life) begin(last int, end func()) {

@@ -82,7 +82,7 @@ func (t *turning) refresh(ctx context.Context) error {
 	}
 	if open == nil || len(request.Sync.Workloads) > 0 {
 		return t.ensure(ctx, wish{
-			of: v1alpha1.SyncTypeDependency, batch: request.ID, actor: request.Actor, detected: request.Time.Time,
+			of: v1alpha1.SyncTypeDependency, batch: request.ID, by: askedBy(request), detected: request.Time.Time,
 			action: v1alpha1.SyncActionCluster, force: request.Sync.Force,
 		})
 	}
@@ -92,15 +92,19 @@ func (t *turning) refresh(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if open.Status.AutoTriggered {
+			claimed.Status.RequestedBy = askedBy(request)
+		}
 		claimed.Status.Force = claimed.Status.Force || request.Sync.Force
 		return t.put(ctx, annotated(claimed, request.ID))
 	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention:
 		forced := open.DeepCopy()
-		forced.Status.Force = request.Sync.Force // Whoever asks now says what is taken over, and not whoever asked before.
+		// Who asks now says what is taken over, and not who asked before; it is their Secrets that are copied.
+		forced.Status.Force, forced.Status.RequestedBy = request.Sync.Force, askedBy(request)
 		return t.move(ctx, forced, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: request.Actor}, request.ID)
 	case v1alpha1.SyncStateRetrying:
 		forced := open.DeepCopy()
-		forced.Status.Force = open.Status.Force || request.Sync.Force
+		forced.Status.Force, forced.Status.RequestedBy = open.Status.Force || request.Sync.Force, askedBy(request)
 		return t.put(ctx, annotated(forced, request.ID))
 	}
 	return nil // It is being done, and may have read the source before the request was made.
@@ -126,7 +130,9 @@ func (t *turning) resolve(ctx context.Context) error {
 		if record.Status.State != v1alpha1.SyncStateConflicted || decision == nil {
 			continue
 		}
-		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: decision.Actor}, decision.ID); err != nil {
+		decided := record.DeepCopy()
+		decided.Status.RequestedBy = askedBy(decision)
+		if err := t.move(ctx, decided, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: decision.Actor}, decision.ID); err != nil {
 			return err
 		}
 	}
@@ -216,14 +222,19 @@ func (t *turning) ensure(ctx context.Context, w wish) error {
 		t.situation.take(found)
 		return nil
 	}
+	actor := ""
+	if w.by != nil {
+		actor = w.by.Username
+	}
 	record, err := syncrecord.New(syncrecord.Beginning{
 		Namespace: t.environment.Namespace, Spec: spec, DetectedAt: w.detected,
-		First: syncrecord.Step{To: v1alpha1.SyncStatePending, By: w.actor, At: t.now},
+		First: syncrecord.Step{To: v1alpha1.SyncStatePending, By: actor, At: t.now},
 	})
 	if err != nil {
 		return err
 	}
-	record.Name, record.Status.Action, record.Status.Force, record.Status.Revision = name, w.action, w.force, w.revision
+	record.Name, record.Status.RequestedBy = name, w.by.DeepCopy()
+	record.Status.Action, record.Status.Force, record.Status.Revision = w.action, w.force, w.revision
 	if w.of == v1alpha1.SyncTypeEnvironment {
 		record.Status.FromRevision = t.environment.Status.AppliedRevision
 	}

@@ -75,8 +75,12 @@ func (t *turning) proceed(ctx context.Context) (again time.Time, err error) {
 	}
 	before := t.environment.DeepCopy()
 	ended := t.fold()
+	consent, err := t.checkConsent(ctx)
+	if err != nil {
+		return again, err
+	}
 	t.offer = t.question()
-	again = earliest(t.checkRights(ctx), expiryOf(t.environment))
+	again = earliest(earliest(consent, t.checkRights(ctx)), expiryOf(t.environment))
 	if err := t.takeUp(ctx); err != nil {
 		return again, err
 	}

@@ -14,9 +14,10 @@ import (
 
 // wish is a run that somebody, or the environment's spec, wants.
 type wish struct {
-	of       v1alpha1.SyncType
-	batch    string
-	actor    string
+	of    v1alpha1.SyncType
+	batch string
+	// by is the user who wants it, nil if the environment's spec does.
+	by       *v1alpha1.AutomatedBy
 	detected time.Time
 	action   v1alpha1.SyncAction
 	revision int64
@@ -61,10 +62,15 @@ func isRefresh(request *v1alpha1.PendingEnvironmentRequest) bool {
 	return request.Sync != nil && request.Sync.Action == v1alpha1.SyncActionCluster
 }
 
+// askedBy is the user who has made a request.
+func askedBy(request *v1alpha1.PendingEnvironmentRequest) *v1alpha1.AutomatedBy {
+	return &v1alpha1.AutomatedBy{Username: request.Actor, UID: request.UID, Groups: request.Groups, Time: request.Time}
+}
+
 // requested is the run that a user asks for.
 func (s *situation) requested(request *v1alpha1.PendingEnvironmentRequest) wish {
 	w := wish{
-		of: v1alpha1.SyncTypeEnvironment, batch: request.ID, actor: request.Actor, detected: request.Time.Time,
+		of: v1alpha1.SyncTypeEnvironment, batch: request.ID, by: askedBy(request), detected: request.Time.Time,
 		action: v1alpha1.SyncActionAll, revision: s.wanted(),
 	}
 	if request.Sync != nil {
@@ -86,8 +92,9 @@ func (s *situation) rollback() (wish, bool) {
 	}
 	for _, edit := range slices.Backward(s.environment.Status.PendingEdits) {
 		if slices.Contains(edit.Fields, pinField) {
+			by := &v1alpha1.AutomatedBy{Username: edit.Actor, UID: edit.UID, Groups: edit.Groups, Time: edit.Time}
 			return wish{
-				of: v1alpha1.SyncTypeEnvironment, batch: syncrecord.EditBatch(edit.Generation), actor: edit.Actor, detected: edit.Time.Time,
+				of: v1alpha1.SyncTypeEnvironment, batch: syncrecord.EditBatch(edit.Generation), by: by, detected: edit.Time.Time,
 				action: v1alpha1.SyncActionCatalog, revision: s.pinned(),
 			}, true
 		}

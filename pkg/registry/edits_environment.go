@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -26,7 +27,8 @@ func environmentEdits() *edits[*configbutler.Environment] {
 			obj.Status.AutomatedBy = automatedBy(obj, old, e)
 			if e.user != nil {
 				obj.Status.PendingEdits = withEdit(obj.Status.PendingEdits, configbutler.EnvironmentEdit{
-					Generation: e.generation, Actor: e.user.GetName(), Time: e.time, Fields: changedFields(obj, old),
+					Generation: e.generation, Actor: e.user.GetName(), UID: types.UID(e.user.GetUID()), Groups: slices.Clone(e.user.GetGroups()),
+					Time: e.time, Fields: changedFields(obj, old),
 				})
 			}
 		},

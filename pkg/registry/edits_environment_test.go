@@ -46,7 +46,7 @@ func editEnvironment(ctx context.Context, storage *registry.Storage, endpoint st
 		change(edited)
 		return edited, nil
 	})
-	_, _, err := storage.Endpoints[endpoint].(rest.Updater).Update(ctx, "alice", info,
+	_, _, err := storage.Endpoints[endpoint].(rest.Updater).Update(toward(ctx, endpoint), "alice", info,
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	return err
 }
@@ -217,7 +217,30 @@ func TestWhoTurnsAutomaticSyncsOnIsKept(t *testing.T) {
 	}
 }
 
-func TestNobodyForgesTheStatusOfAnEnvironment(t *testing.T) {
+// TestWhoPinsAnEnvironmentIsKept shows by whose permissions the revision is brought to which somebody pins an environment.
+func TestWhoPinsAnEnvironmentIsKept(t *testing.T) {
+	storage := newStorage(t)
+	newEnvironment(t, storage, asIs)
+	jane := genericapirequest.WithUser(in(t), &user.DefaultInfo{Name: "jane", UID: "42", Groups: []string{"team", user.AllAuthenticated}})
+	if err := editEnvironment(jane, storage, "environments", func(o envt) { o.Spec.PinnedRevision = new(int64(3)) }); err != nil {
+		t.Fatal(err)
+	}
+	edits := storedEnvironment(t, storage).Status.PendingEdits
+	want := configbutler.EnvironmentEdit{
+		Generation: 2, Actor: "jane", UID: "42", Groups: []string{"team", user.AllAuthenticated}, Time: metav1.NewTime(noon),
+		Fields: []string{"pinnedRevision"},
+	}
+	if diff := cmp.Diff(want, edits[len(edits)-1]); diff != "" {
+		t.Errorf("the last edit (-want +got):\n%s", diff)
+	}
+	forge := func(o envt) { o.Status.PendingEdits[0].Groups = []string{user.SystemPrivilegedGroup} }
+	if err := editEnvironment(in(t), storage, "environments/status", forge); !apierrors.IsInvalid(err) {
+		t.Errorf("other groups in the status: %v", err)
+	}
+}
+
+// A controller that writes a status by what it read a while ago brings nothing back, and adds nothing.
+func TestNoControllerForgesTheStatusOfAnEnvironment(t *testing.T) {
 	storage := newStorage(t)
 	obj := environment()
 	obj.Spec.AutoSync = true
@@ -239,13 +262,13 @@ func TestNobodyForgesTheStatusOfAnEnvironment(t *testing.T) {
 		"more groups":  {func(s status) { s.AutomatedBy.Groups = []string{user.SystemPrivilegedGroup} }, "status.automatedBy: Forbidden"},
 		"nobody":       {func(s status) { s.AutomatedBy = nil }, "status.automatedBy: Forbidden"},
 	} {
-		err := editEnvironment(as(t, "mallory"), storage, "environments/status", func(o envt) { forgery.do(&o.Status) })
+		err := editEnvironment(in(t), storage, "environments/status", func(o envt) { forgery.do(&o.Status) })
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), forgery.want) {
 			t.Errorf("%s: %v, want %s", name, err, forgery.want)
 		}
 	}
 	taken := func(o envt) { o.Status.ObservedGeneration, o.Status.PendingEdits = 1, nil }
-	if err := editEnvironment(as(t, "server"), storage, "environments/status", taken); err != nil {
+	if err := editEnvironment(in(t), storage, "environments/status", taken); err != nil {
 		t.Fatal(err)
 	}
 	got := storedEnvironment(t, storage).Status

@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -135,6 +137,30 @@ func TestRetryOfAnEnvironmentsRecord(t *testing.T) {
 				t.Errorf("%v: %+v, want %s", err, answer, tt.says)
 			}
 		})
+	}
+}
+
+// TestRetryIsOfWhoAsksForIt shows by whose permissions Secrets are copied after a retry: by those of its user, as authenticated.
+func TestRetryIsOfWhoAsksForIt(t *testing.T) {
+	groups := []string{"shop-team", "system:authenticated"}
+	ctx := genericapirequest.WithUser(in(t), &user.DefaultInfo{Name: "joe", UID: "7", Groups: groups})
+	storage := newStorage(t)
+	record := mustRecord(t, storage, newEnvironment(t, storage, asIs), v1alpha1.SyncTypeEnvironment, inProgress, failed, manualIntervention)
+	requestedBy := func() *v1alpha1.AutomatedBy {
+		return storedRecord(t, storage, record.Name).Status.RequestedBy
+	}
+	if _, err := retryOf(ctx, storage, record.Name, metav1.DryRunAll); err != nil || requestedBy() != nil {
+		t.Errorf("after a dry run (%v) it is the request of %+v", err, requestedBy())
+	}
+	if _, err := retryOf(ctx, storage, record.Name); err != nil {
+		t.Fatal(err)
+	}
+	want := &v1alpha1.AutomatedBy{Username: "joe", UID: "7", Groups: groups, Time: metav1.NewTime(noon)}
+	if diff := cmp.Diff(want, requestedBy()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, err := retryOf(as(t, "jane"), storage, record.Name); err != nil || requestedBy().Username != "joe" {
+		t.Errorf("after a second retry (%v) the attempt that is under way is that of %+v", err, requestedBy())
 	}
 }
 

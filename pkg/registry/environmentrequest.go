@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -43,9 +44,13 @@ func (r *environmentRequests) newRequest(
 	ctx context.Context, of configbutler.EnvironmentRequestType,
 ) (configbutler.PendingEnvironmentRequest, error) {
 	actor, err := requester(ctx)
-	return configbutler.PendingEnvironmentRequest{
+	request := configbutler.PendingEnvironmentRequest{
 		ID: string(uuid.NewUUID()), Actor: actor, Time: metav1.NewTime(r.clock.Now().Truncate(time.Second)), Type: of,
-	}, err
+	}
+	if who, known := userOf(ctx); known {
+		request.UID, request.Groups = types.UID(who.GetUID()), slices.Clone(who.GetGroups())
+	}
+	return request, err
 }
 
 // note adds a request to those that wait for an environment, unless check refuses it for what is stored.

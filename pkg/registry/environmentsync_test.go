@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -121,7 +123,8 @@ func TestSyncOfAnEnvironmentIsDurable(t *testing.T) {
 	request.Status = configbutler.SyncRequestStatus{
 		RequestOutcome: configbutler.RequestOutcome{Message: "by joe", SyncStatuses: []string{"other"}}, Plan: &configbutler.SyncPlan{},
 	}
-	answer, err := ask(as(t, "jane"), storage, "environments/sync", "alice", request)
+	jane := genericapirequest.WithUser(in(t), &user.DefaultInfo{Name: "jane", UID: "42", Groups: []string{"team", user.AllAuthenticated}})
+	answer, err := ask(jane, storage, "environments/sync", "alice", request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +133,7 @@ func TestSyncOfAnEnvironmentIsDurable(t *testing.T) {
 		t.Fatalf("recorded %+v", pending)
 	}
 	want := configbutler.PendingEnvironmentRequest{
-		ID: pending[0].ID, Actor: "jane", Time: metav1.NewTime(noon), Type: configbutler.EnvironmentRequestSync, Sync: &request.Spec,
+		ID: pending[0].ID, Actor: "jane", UID: "42", Groups: []string{"team", user.AllAuthenticated}, Time: metav1.NewTime(noon), Type: configbutler.EnvironmentRequestSync, Sync: &request.Spec,
 	}
 	if diff := cmp.Diff(want, pending[0]); diff != "" || want.ID == "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)

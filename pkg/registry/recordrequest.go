@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -203,6 +204,9 @@ func (r *recordRequests) move(
 		if err != nil {
 			return unmoved(record, err)
 		}
+		if to == v1alpha1.SyncStateRetrying && record.Spec.Subject.Kind == v1alpha1.SubjectEnvironment {
+			moved.Status.RequestedBy = r.retriedBy(ctx)
+		}
 		return v1alpha1.Convert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(moved, stored, nil)
 	})
 	if err != nil {
@@ -210,6 +214,18 @@ func (r *recordRequests) move(
 	}
 	moved, err = versioned(stored)
 	return moved, already, err
+}
+
+// retriedBy is the user of ctx, by whose permissions an environment's run copies Secrets from now on.
+func (r *recordRequests) retriedBy(ctx context.Context) *v1alpha1.AutomatedBy {
+	who, known := userOf(ctx)
+	if !known {
+		return nil
+	}
+	return &v1alpha1.AutomatedBy{
+		Username: who.GetName(), UID: types.UID(who.GetUID()), Groups: slices.Clone(who.GetGroups()),
+		Time: metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
+	}
 }
 
 // unmoved says from which states a record can go where it could not.

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -21,23 +20,45 @@ const remedyOfCatalog = "or leave the catalog to somebody who may read the sourc
 // writes the catalog consents to that.
 func OfCatalog(catalog *v1alpha1.AppCatalog) []Permission {
 	spec := &catalog.Spec
-	may := func(verb string, resource schema.GroupResource, remedy string) Permission {
-		return Permission{
-			Verbs: []string{verb}, Namespace: spec.SourceNamespace, Group: resource.Group, Resources: []string{resource.Resource},
-			Cause: onBehalf, Remedy: remedy,
-		}
-	}
 	var permissions []Permission
 	resources := v1alpha1.WorkloadResources()
 	for _, kind := range slices.Sorted(maps.Keys(resources)) {
 		if remedy, shown := remedyWithout(kind, spec); shown {
-			permissions = append(permissions, may("list", resources[kind], remedy))
+			permissions = append(permissions, Permission{
+				Verbs: []string{"list"}, Namespace: spec.SourceNamespace, Group: resources[kind].Group, Resources: []string{resources[kind].Resource},
+				Cause: onBehalf, Remedy: remedy,
+			})
 		}
 	}
-	return append(permissions,
-		may("list", schema.GroupResource{Resource: "configmaps"}, remedyOfCatalog),
-		may("list", schema.GroupResource{Resource: "services"}, remedyOfCatalog),
-		may("get", schema.GroupResource{Resource: "secrets"}, remedyOfCatalog))
+	return append(permissions, readsReferred(spec, v1alpha1.DependencyConfigMap),
+		readsReferred(spec, v1alpha1.DependencyService), readsReferred(spec, v1alpha1.DependencySecret))
+}
+
+// referred is how objects are read that workloads refer to, by their type. Those of other types come with what refers to them.
+var referred = map[v1alpha1.DependencyType]struct{ verb, resource string }{
+	v1alpha1.DependencyConfigMap: {"list", "configmaps"},
+	v1alpha1.DependencyService:   {"list", "services"},
+	v1alpha1.DependencySecret:    {"get", "secrets"},
+}
+
+// readsReferred is to read the objects of a type in the source of a catalog.
+func readsReferred(spec *v1alpha1.AppCatalogSpec, of v1alpha1.DependencyType) Permission {
+	read := referred[of]
+	return Permission{
+		Verbs: []string{read.verb}, Namespace: spec.SourceNamespace, Resources: []string{read.resource}, Cause: onBehalf, Remedy: remedyOfCatalog,
+	}
+}
+
+// OfCopies is to read what environments of a catalog copy because its editor consents to that, by type. Secrets are among it if they
+// are shared; otherwise the requester of a sync must be allowed to read them.
+func OfCopies(catalog *v1alpha1.AppCatalog) map[v1alpha1.DependencyType]Permission {
+	permissions := map[v1alpha1.DependencyType]Permission{}
+	for of := range referred {
+		if of != v1alpha1.DependencySecret || catalog.Spec.Secrets == v1alpha1.CatalogSecretsShared {
+			permissions[of] = readsReferred(&catalog.Spec, of)
+		}
+	}
+	return permissions
 }
 
 // remedyWithout says whether a catalog can show workloads of a kind, and how it would show none. A selector is about

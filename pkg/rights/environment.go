@@ -61,6 +61,18 @@ func usesCatalog(e *v1alpha1.Environment) Permission {
 	}
 }
 
+// OfCopying is what the requester of a sync must be allowed to read, so that it is copied, by type.
+func OfCopying(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) map[v1alpha1.DependencyType]Permission {
+	permissions := map[v1alpha1.DependencyType]Permission{}
+	for _, p := range copiesSecrets(e, catalog) {
+		permissions[v1alpha1.DependencySecret] = p
+	}
+	for _, p := range copiesConfigMaps(e, catalog) {
+		permissions[v1alpha1.DependencyConfigMap] = p
+	}
+	return permissions
+}
+
 // copiesSecrets is to read the Secrets of the source, unless the catalog's editor shares them. What is shared is what the
 // catalog's own workloads refer to: the environment's patches could have any Secret copied.
 func copiesSecrets(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {

@@ -38,6 +38,17 @@ func Automating(e *v1alpha1.Environment) Holder {
 	}
 }
 
+// Requesting is by whose permissions a sync is done that a user has asked for; nil: it is not known who has.
+func Requesting(by *v1alpha1.AutomatedBy) Holder {
+	if by == nil {
+		return Holder{takenOver: "to have asked for the sync: ask for it again"}
+	}
+	return Holder{
+		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
+		takenOver: "grant that again, or let a user who has that right ask for the sync",
+	}
+}
+
 // Editing is by whose permissions a catalog takes changes of its source over, if that is known.
 func Editing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
 	by := catalog.Status.EditedBy
@@ -47,6 +58,19 @@ func Editing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
 	return Holder{
 		user:      user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
 		takenOver: "nothing is taken over from the source until they may, or until somebody who may sets spec.previewOnly to true and back",
+	}, true
+}
+
+// Sharing is by whose permissions environments copy what the workloads of a catalog refer to, if that is known.
+func Sharing(catalog *v1alpha1.AppCatalog) (who Holder, known bool) {
+	by := catalog.Status.EditedBy
+	if by == nil {
+		return Holder{}, false
+	}
+	return Holder{
+		user: user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups},
+		takenOver: fmt.Sprintf("grant that again, or let a user who has that right set spec.previewOnly of AppCatalog %s/%s to true and back",
+			catalog.Namespace, catalog.Name),
 	}, true
 }
 
@@ -80,6 +104,14 @@ func accountHolder(namespace, name, takenOver string) Holder {
 		user:    user.DefaultInfo{Name: info.GetName(), Groups: append(info.GetGroups(), user.AllAuthenticated)},
 		account: namespace + "/" + name, takenOver: takenOver,
 	}
+}
+
+// Unknown says in a sentence that it is not known who the holder is, and what to do; it is empty if that is known.
+func (h Holder) Unknown() string {
+	if h.user.Name != "" {
+		return ""
+	}
+	return "nobody is known " + h.takenOver
 }
 
 // String reads like `user "jane"`.

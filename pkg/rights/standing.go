@@ -57,8 +57,8 @@ func NewStanding(client authorizationclient.SubjectAccessReviewInterface, clock 
 // Check says in a sentence what of permissions who does not have, and what to do about it; it is empty when nothing is missing.
 // An API server that cannot tell is an error: then nothing is known to be lost, and nothing to be there.
 func (s *Standing) Check(ctx context.Context, who Holder, permissions []Permission) (lost string, err error) {
-	if who.user.Name == "" {
-		return "nobody is known " + who.takenOver, nil
+	if unknown := who.Unknown(); unknown != "" {
+		return unknown, nil
 	}
 	missing, err := Missing(ctx, authorizer.AuthorizerFunc(s.reviews.authorize), &who.user, permissions, mostLost)
 	if err != nil || len(missing) == 0 {

@@ -175,7 +175,7 @@ func enter(record *v1alpha1.SyncStatus, step Step) {
 		status.Error = &v1alpha1.SyncError{Reason: failure.Reason, Message: failure.Message, At: at}
 	}
 	if Ended(record) {
-		status.ResolvedAt, status.ResolvedBy = &at, step.By
+		status.ResolvedAt, status.ResolvedBy, status.RequestedBy = &at, step.By, nil
 	}
 }
 

@@ -37,6 +37,27 @@ func walk(t *testing.T, of v1alpha1.SyncType, steps ...syncrecord.Step) v1alpha1
 	return record.Status
 }
 
+// TestWhoAskedIsForgottenAtTheEnd shows that the groups of a user are kept no longer than the permissions are asked for.
+func TestWhoAskedIsForgottenAtTheEnd(t *testing.T) {
+	record, err := begin(environment, stepTo(pending, "jane", began))
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.Status.RequestedBy = &v1alpha1.AutomatedBy{Username: "jane", Groups: []string{"shop-team"}}
+	for _, step := range []syncrecord.Step{
+		stepTo(inProgress, "", later), stepTo(failed, "", later), stepTo(retrying, "", later), stepTo(inProgress, "", later), stepTo(completed, "", later),
+	} {
+		moved, err := syncrecord.Move(record, step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept := moved.Status.RequestedBy != nil; kept == syncrecord.Ended(moved) {
+			t.Errorf("%s: requested by %+v", step.To, moved.Status.RequestedBy)
+		}
+		record = moved
+	}
+}
+
 func TestWhatComesWithAState(t *testing.T) {
 	problem := func(at time.Time) *v1alpha1.SyncError {
 		return &v1alpha1.SyncError{Reason: "SourceNotFound", Message: "the namespace production does not exist", At: *stamp(at)}

@@ -6,6 +6,7 @@ package environments
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,4 +86,51 @@ func (s *stage) withdrawn(t *testing.T) {
 	s.restart(t, syscall.SIGTERM)
 	c.applied(t, "alice", 2)
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
+	c.unshared(t)
+}
+
+// unshared has the catalog's editor lose the right to read the Secrets that the catalog shares, and get it back, while a Secret is
+// rotated: for an environment that follows production by itself, and for one that is new.
+func (c *scene) unshared(t *testing.T) {
+	t.Helper()
+	const bob = "withdrawn-bob"
+	lost := fmt.Sprintf("Secrets of %s are not copied: user \"eve\" may not get secrets in the namespace %s", c.source, c.source)
+	c.newTarget(t, bob)
+	before := text(c.of(t, c.target, "Secret setup"), "data", "TOKEN")
+	c.Run(t, "delete", "rolebinding", "eve-secret-readers", "-n", c.source)
+	c.restart(t, syscall.SIGTERM)
+	c.produce(t, fmt.Sprintf(needs, 2))
+	c.says(t, "alice", "Stalled: "+lost)
+	c.environmentIn(t, "bob", bob)
+	record := c.rests(t, c.sync(t, "bob", all), v1alpha1.SyncStateManualIntervention)
+	if problem := fmt.Sprintf("Failed to sync Secret 'setup' from %s - user \"eve\" may not get secrets", c.source); !strings.Contains(problems(record), problem) {
+		t.Errorf("the record says %s, want %s in it", problems(record), problem)
+	}
+	if by := record.Status.RequestedBy; by == nil || by.Username != c.dave.Name || !slices.Contains(by.Groups, "system:authenticated") {
+		t.Errorf("the record says that %+v has asked for it, want %s with the groups", by, c.dave.Name)
+	}
+	c.becomes(t, "bob", "says what is not copied", func(e *v1alpha1.Environment) error {
+		found := apimeta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionDependenciesUpToDate)
+		if found == nil || found.Reason != v1alpha1.ReasonPermissionLost || !strings.HasPrefix(found.Message, lost) {
+			return fmt.Errorf("the condition is %+v", found)
+		}
+		return nil
+	})
+	objects := c.in(t, bob)
+	if objects["Deployment api"] == nil || objects["ConfigMap pages"] == nil || objects["Secret setup"] != nil || objects["Secret pull"] != nil {
+		t.Errorf("the new environment has %q", objects.names())
+	}
+	if token := text(c.of(t, c.target, "Secret setup"), "data", "TOKEN"); token != before {
+		t.Error("the rotated Secret has been copied")
+	}
+
+	c.Apply(t, people.In(c.source, "secret-readers", c.eve.Name))
+	c.restart(t, syscall.SIGTERM)
+	c.says(t, "alice", "Synced")
+	c.synced(t, "bob", all)
+	for _, target := range []string{c.target, bob} {
+		if token := text(c.of(t, target, "Secret setup"), "data", "TOKEN"); token == before || token == "" {
+			t.Errorf("the Secret in %s is not the rotated one", target)
+		}
+	}
 }

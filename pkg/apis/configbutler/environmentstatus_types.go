@@ -80,6 +80,8 @@ type AutomatedBy struct {
 type EnvironmentEdit struct {
 	Generation int64
 	Actor      string
+	UID        types.UID
+	Groups     []string
 	Time       metav1.Time
 	Fields     []string
 }
@@ -88,6 +90,8 @@ type EnvironmentEdit struct {
 type PendingEnvironmentRequest struct {
 	ID      string
 	Actor   string
+	UID     types.UID
+	Groups  []string
 	Time    metav1.Time
 	Type    EnvironmentRequestType
 	Sync    *SyncRequestSpec

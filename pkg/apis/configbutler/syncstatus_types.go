@@ -70,6 +70,7 @@ type SyncRecord struct {
 	State             SyncState
 	Preview           bool
 	Actor             string
+	RequestedBy       *AutomatedBy
 	AutoTriggered     bool
 	Action            SyncAction
 	Revision          int64

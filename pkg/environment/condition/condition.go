@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
 // Facts are what the status does not tell.
@@ -32,6 +33,8 @@ type Facts struct {
 	Unplanned bool
 	// Missing is what workloads refer to and the source lacks, such as ConfigMap app-config.
 	Missing []string
+	// Withheld is what of the source is not copied although it may be there.
+	Withheld Why
 	// Left are sentences about what an environment that is being deleted has written and that is still there.
 	Left []string
 	// NotReady are sentences about workloads that do not run as they should.
@@ -78,7 +81,7 @@ type set struct {
 
 func (s set) put(kind string, state metav1.ConditionStatus, why Why) {
 	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
-		Type: kind, Status: state, Reason: why.Reason, Message: why.Message,
+		Type: kind, Status: state, Reason: why.Reason, Message: visible.Message(why.Message),
 		ObservedGeneration: s.status.ObservedGeneration, LastTransitionTime: metav1.NewTime(s.now).Rfc3339Copy(),
 	})
 }

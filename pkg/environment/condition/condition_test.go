@@ -106,6 +106,15 @@ func TestSet(t *testing.T) {
 		"a missing one": {
 			facts: condition.Facts{Missing: []string{"ConfigMap app-config"}}, want: conditions{dependencies: "False DependenciesMissing"}, state: "Synced",
 		},
+		"withheld": {
+			facts: condition.Facts{Withheld: why("PermissionLost"), Missing: []string{"ConfigMap app-config"}},
+			want:  conditions{dependencies: "False PermissionLost"}, state: "Synced",
+		},
+		"withheld, and new": {
+			do: never, facts: condition.Facts{Withheld: why("PermissionLost")},
+			want:  conditions{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False PermissionLost"},
+			state: "Not synced yet",
+		},
 		"new": {
 			do: never, want: conditions{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False NeverSynced"},
 			state: "Not synced yet",
@@ -273,6 +282,10 @@ func TestMessages(t *testing.T) {
 		{
 			do: func(e *v1alpha1.Environment) { e.Status.Conflicts = nil }, kind: v1alpha1.ConditionCatalogUpToDate,
 			want: "Revision 42 of the catalog changes 2 workloads: CronJob report, Deployment web",
+		},
+		{
+			do: func(e *v1alpha1.Environment) { e.Status.ChangedWorkloads[0].Name = "we\u202eb" }, kind: v1alpha1.ConditionCatalogUpToDate,
+			want: `Revision 42 of the catalog changes 2 workloads: CronJob report, Deployment we\u202eb`,
 		},
 		{kind: v1alpha1.ConditionReady, want: "2 of 3 workloads not ready: Deployment web: 0 of 1 Pods ready"},
 	} {

@@ -50,6 +50,8 @@ func (f *findings) isPinned() bool { return f.Spec.PinnedRevision != nil }
 // dependencies is why what workloads refer to is not as in the source.
 func (f *findings) dependencies() Why {
 	switch {
+	case !f.Withheld.ok():
+		return f.Withheld
 	case f.Status.AppliedRevision == 0:
 		return neverSynced
 	case len(f.Missing) > 0:

@@ -21,6 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // Gatherer reads situations. It may be used concurrently.
@@ -39,7 +40,9 @@ type Gatherer struct {
 	Planner   plan.Planner
 	Copies    Copies
 	Revisions Revisions
-	Clock     clock.PassiveClock
+	// Rights are those of the editors of catalogs, who consent to what is copied.
+	Rights Rights
+	Clock  clock.PassiveClock
 }
 
 // Copies are what was applied last in environments, as copies.Copies has it.
@@ -68,11 +71,14 @@ type Request struct {
 	Only       []v1alpha1.WorkloadReference
 	Force      bool
 	Resolution v1alpha1.ConflictResolutionSpec
+	// Requester is by whose permissions is copied what the catalog's editor does not let environments have; nil: nobody is
+	// asked, as nothing is copied.
+	Requester *rights.Holder
 }
 
 // Gather reads the situation that a request meets.
 func (g *Gatherer) Gather(ctx context.Context, request Request) (plan.Situation, error) {
-	r := &reading{Gatherer: g, Situation: &plan.Situation{
+	r := &reading{Gatherer: g, requester: request.Requester, Situation: &plan.Situation{
 		Environment: request.Environment, Action: request.Action, Only: request.Only, Force: request.Force, Resolution: request.Resolution,
 		Now: metav1.NewTime(g.Clock.Now()),
 	}}
@@ -87,6 +93,7 @@ func (g *Gatherer) Gather(ctx context.Context, request Request) (plan.Situation,
 type reading struct {
 	*Gatherer
 	*plan.Situation
+	requester *rights.Holder
 	// versions are those of what is read in the target as it is wanted: workloads, and what was applied.
 	versions map[plan.Key]string
 }
@@ -97,6 +104,12 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 		return err
 	}
 	r.SourceNamespace, r.Revision = catalog.Spec.SourceNamespace, cmp.Or(revision, catalog.Status.Revision)
+	if r.Situation.Withheld, err = r.Gatherer.Withheld(ctx, catalog); err != nil {
+		return err
+	}
+	if err := r.askRequester(ctx, catalog); err != nil {
+		return err
+	}
 	if err := r.wanted(ctx, catalog, revision); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (r *reading) objects(ctx context.Context) error {
 		}
 		fromSource := needs.Clone()
 		maps.DeleteFunc(fromSource, func(key plan.Key, _ sets.Empty) bool {
-			return !slices.Contains(named, key.GroupKind) || source.has(key)
+			return !slices.Contains(named, key.GroupKind) || r.Situation.Withheld.Has(key.GroupKind) || source.has(key)
 		})
 		fromTarget := needs.Union(written)
 		maps.DeleteFunc(fromTarget, func(key plan.Key, _ sets.Empty) bool { return target.has(key) })
@@ -120,6 +120,9 @@ func (r *reading) byName(
 func (r *reading) lists(ctx context.Context, source, target *found) (sets.Set[plan.Key], error) {
 	group, ctx := r.group(ctx)
 	for _, kind := range listed {
+		if r.Situation.Withheld.Has(kind) {
+			continue
+		}
 		group.Go(func() error {
 			return r.list(ctx, r.SourceNamespace, kind, "", func(object *unstructured.Unstructured) { source.add(plan.KeyOf(object), object) })
 		})

@@ -38,6 +38,7 @@ type stage struct {
 	api       *fake.Clientset
 	copies    *copies.Copies
 	revisions revisions
+	rights    environmenttest.Rights
 }
 
 type revisions map[int64]map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord
@@ -93,7 +94,7 @@ func (s *stage) gather(request gather.Request) (plan.Situation, error) {
 		Slipstream: s.api.ConfigbutlerV1alpha1(), Client: s.Client(), Metadata: s.Metadata(), Mapper: s.Mapper(),
 		Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4,
 		Planner: environmenttest.Planner(), Copies: s.copies, Revisions: s.revisions,
-		Clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time),
+		Clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time), Rights: &s.rights,
 	}
 	return g.Gather(s.T.Context(), request)
 }

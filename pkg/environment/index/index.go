@@ -111,6 +111,17 @@ func (x *Index) Missing(environment types.NamespacedName) []Object {
 	return missing
 }
 
+// Types are the types of what an environment has copies of.
+func (x *Index) Types(environment types.NamespacedName) sets.Set[v1alpha1.DependencyType] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	found := sets.New[v1alpha1.DependencyType]()
+	for of := range x.objects[environment] {
+		found.Insert(of.Type)
+	}
+	return found
+}
+
 // Len is the number of copies.
 func (x *Index) Len() int {
 	x.mu.RLock()

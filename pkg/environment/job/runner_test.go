@@ -95,6 +95,7 @@ func (s *stage) runsFor(objects ...string) *environmenttest.Cluster {
 		Gatherer: &gather.Gatherer{
 			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: cluster.Client(), Metadata: cluster.Metadata(), Mapper: cluster.Mapper(),
 			Limiter: limiter, Concurrency: 1, Planner: environmenttest.Planner(), Copies: kept, Clock: s.clock,
+			Rights: &environmenttest.Rights{},
 		},
 		Applier: &apply.Applier{
 			Client: cluster.Client(), Mapper: cluster.Mapper(), Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 1,

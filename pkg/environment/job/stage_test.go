@@ -30,6 +30,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
@@ -204,7 +205,8 @@ func (s *stage) Run(ctx context.Context, request run.Request) (run.Result, error
 // job is one of the records.
 func (s *stage) job(mode run.Mode, records ...*v1alpha1.SyncStatus) job.Job {
 	request := run.Request{Mode: mode}
-	request.Action = v1alpha1.SyncActionAll
+	jane := rights.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
+	request.Action, request.Requester = v1alpha1.SyncActionAll, &jane
 	return job.Job{Environment: s.environment, Records: records, Request: request}
 }
 

@@ -6,6 +6,7 @@ package plan
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,12 +16,12 @@ import (
 // isAsApplied says whether the environment is to have what it had.
 func (s *Situation) isAsApplied() bool { return s.Applied != nil }
 
-// origin is what wanted objects are made of: the source, or what was applied.
+// origin is what wanted objects are made of: the source, or what was applied, as is all of what is withheld in the source.
 func (s *Situation) origin() []*unstructured.Unstructured {
 	if s.isAsApplied() {
 		return s.Applied
 	}
-	return s.Source
+	return slices.Concat(s.Source, s.lastApplied())
 }
 
 // offered are the workloads that the catalog offers, or those that were applied.
@@ -50,7 +51,7 @@ func (s *Situation) whyApplied() string {
 
 // copyOf returns what is wanted of an object, nil if it has no copy, and why.
 func (d *draft) copyOf(object *unstructured.Unstructured) (*wanted, string, error) {
-	if !d.isAsApplied() {
+	if !d.isAsApplied() && !d.Withheld.Has(KeyOf(object).GroupKind) {
 		return d.copies.copy(object)
 	}
 	as := d.copies.labelled(object.DeepCopy())

@@ -6,12 +6,14 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/configbutler/slipstream/pkg/annotation"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/ingresshost"
 	"github.com/configbutler/slipstream/pkg/patch"
@@ -44,7 +46,7 @@ func (s *Situation) newCopier(marks transplant.Marks) (*copier, error) {
 	c.target = transplant.Target{
 		Namespace:       spec.TargetNamespace,
 		Marks:           marks,
-		Selected:        transplant.SelectorKeys(slices.Concat(s.Workloads, s.Source, s.Applied)...),
+		Selected:        transplant.SelectorKeys(slices.Concat(s.Workloads, s.Source, s.Applied, s.lastApplied())...),
 		OneReplica:      spec.Adapt.Replicas != v1alpha1.ReplicasAsSource,
 		SuspendCronJobs: spec.Adapt.CronJobs != v1alpha1.CronJobsAsSource,
 		NoLoadBalancers: spec.Adapt.LoadBalancers != v1alpha1.LoadBalancersAsSource,
@@ -117,7 +119,27 @@ func (c *copier) copy(object *unstructured.Unstructured) (*wanted, string, error
 	if err != nil {
 		return nil, "", err
 	}
-	return &wanted{desired: c.labelled(stored(patched)), undeclared: stored(copied)}, "", nil
+	w := &wanted{desired: stored(patched), undeclared: stored(copied)}
+	w.dropOldValues()
+	c.labelled(w.desired)
+	return w, "", nil
+}
+
+// dropOldValues removes annotations from a Secret to which patches give other values than the source has. Tools copy a Secret into its
+// annotations, and who may read the target need not be who may read the source. What the patches set themselves stays.
+func (w *wanted) dropOldValues() {
+	if KeyOf(w.desired).GroupKind != secrets || reflect.DeepEqual(w.desired.Object["data"], w.undeclared.Object["data"]) {
+		return
+	}
+	source, kept := w.undeclared.GetAnnotations(), w.desired.GetAnnotations()
+	maps.DeleteFunc(kept, func(key, value string) bool {
+		old, found := source[key]
+		return found && value == old && !annotation.IsHarmless(key)
+	})
+	if len(kept) == 0 {
+		kept = nil
+	}
+	w.desired.SetAnnotations(kept)
 }
 
 // labelled sets the environment's labels on an object.

@@ -125,12 +125,20 @@ func (d *draft) record(
 }
 
 // described adds what is known of the content. Of what the source does not have it is what was known last. Nothing newer has been
-// told of than what the plan brings.
+// told of than what the plan brings, unless that is withheld.
 func (d *draft) described(record, before v1alpha1.EnvironmentDependencyRecord) (v1alpha1.EnvironmentDependencyRecord, error) {
 	object, ok := d.source[recordKey(&record)]
+	withheld := d.Withheld.Has(recordKey(&record).GroupKind)
 	record.Missing, record.SeenHash = !ok, ""
+	if withheld {
+		record.Missing = before.Missing // Nothing is known of the source.
+	}
 	if d.isAsApplied() {
 		return d.describedAsApplied(record, object)
+	}
+	if withheld {
+		record.Hash, record.SeenHash, record.Keys = before.Hash, before.SeenHash, before.Keys
+		return record, nil
 	}
 	if !ok {
 		record.Hash, record.Keys = before.Hash, before.Keys

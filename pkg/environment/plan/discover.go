@@ -142,14 +142,20 @@ func (d *draft) takeStock() {
 			continue
 		}
 		d.absent.Insert(key)
-		if !ref.Optional() {
-			d.missing(key)
-		}
+		d.missing(key, ref.Optional())
 	}
+	d.withholdServices()
 }
 
-// missing takes down what the source should have.
-func (d *draft) missing(key Key) {
+// missing takes down what the source should have, unless workloads can do without.
+func (d *draft) missing(key Key, optional bool) {
+	switch {
+	case d.Withheld.Has(key.GroupKind):
+		d.withhold(key, optional)
+		return
+	case optional:
+		return
+	}
 	d.plan.Missing = append(d.plan.Missing, v1alpha1.ObjectFailure{
 		Type: key.Kind, Namespace: d.SourceNamespace, Name: key.Name, Reason: v1alpha1.ReasonSourceMissing,
 		Message: fmt.Sprintf("Failed to sync %s '%s' from %s - does not exist", key.Kind, key.Name, d.SourceNamespace),

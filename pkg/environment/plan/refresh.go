@@ -23,9 +23,7 @@ func (d *draft) refresh() error {
 		if !ok {
 			d.absent.Insert(key)
 			d.rebuild(key)
-			if !record.Optional {
-				d.missing(key)
-			}
+			d.missing(key, record.Optional)
 			continue
 		}
 		if _, err := d.want(object, "the environment's workloads need it"); err != nil {

@@ -16,6 +16,10 @@ func (d *draft) removals() {
 			Live: live, Reason: "nothing needs it any more",
 		}
 		switch {
+		case d.Withheld.Has(services) && !key.isWorkload():
+			s.Verb, s.Reason = Leave, "what needs it is not known while Services of the source are not read"
+		case d.absent.Has(key) && d.Withheld.Has(key.GroupKind):
+			s.Verb, s.Reason = Leave, "it is not read in the source, and something refers to it"
 		case d.absent.Has(key):
 			s.Verb, s.Reason = Leave, "the source does not have it, and something refers to it"
 		case live.GetDeletionTimestamp() != nil:

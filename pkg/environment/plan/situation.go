@@ -4,6 +4,11 @@
 package plan
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,6 +33,9 @@ type Situation struct {
 	// not among them does not exist.
 	SourceNamespace string
 	Source          []*unstructured.Unstructured
+	// Withheld are types of which Source has nothing because they may not be copied now. What the environment has of them stays as it
+	// is, and what it needs of them is said to be withheld.
+	Withheld Withheld
 	// Applied are all objects that were applied when the environment had the revision, if that is known: then they are wanted as
 	// they were, and nothing is taken from the catalog or the source. If it is nil, what the catalog offers is wanted.
 	Applied []*unstructured.Unstructured
@@ -49,6 +57,47 @@ type Situation struct {
 	// Now is when dependencies are discovered.
 	Now metav1.Time
 }
+
+// Withheld are types of objects that are not copied from the source, with why.
+type Withheld map[v1alpha1.DependencyType]Withholding
+
+// Withholding is why objects of a type are not copied.
+type Withholding struct {
+	// Reason is one of the reasons of failures.
+	Reason string
+	// Message says in a clause who lost which right, and what restores it.
+	Message string
+}
+
+// Has says whether objects of a kind are not copied.
+func (w Withheld) Has(kind schema.GroupKind) bool {
+	_, ok := w[v1alpha1.DependencyType(kind.Kind)]
+	return ok && kind.Group == ""
+}
+
+// Reason is that of conditions: a right that is lost is worse than one that is not known.
+func (w Withheld) Reason() string {
+	for _, why := range w {
+		if why.Reason == v1alpha1.ReasonPermissionLost {
+			return why.Reason
+		}
+	}
+	return v1alpha1.ReasonUnreachable
+}
+
+// Sentence says what of a source is not copied, and why.
+func (w Withheld) Sentence(source string) string {
+	var sentences []string
+	for _, of := range w.types() {
+		sentences = append(sentences, fmt.Sprintf("%ss of %s are not copied: %s", of, source, w[of].Message))
+	}
+	return strings.Join(sentences, "; ")
+}
+
+// String names the types, and nothing of why.
+func (w Withheld) String() string { return fmt.Sprint(w.types()) }
+
+func (w Withheld) types() []v1alpha1.DependencyType { return slices.Sorted(maps.Keys(w)) }
 
 // Key tells the objects of a namespace apart.
 type Key struct {

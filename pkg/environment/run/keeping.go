@@ -54,10 +54,13 @@ func addTo(change *copies.Change, step plan.Step) {
 func (r *running) isWhole() bool { return r.Action != v1alpha1.SyncActionCluster && len(r.Only) == 0 }
 
 // heldRevision is the one that the environment has as a whole, 0 if it has none: what an attempt has written that did not come to
-// its end, or what was brought of some workloads, is no state to go back to.
+// its end or left something out, or what was brought of some workloads, is no state to go back to.
 func (r *running) heldRevision(ctx context.Context, s plan.Situation, done bool) (int64, error) {
 	switch {
 	case done && r.isWhole():
+		if len(r.result.Plan.Failures()) > 0 {
+			return 0, nil
+		}
 		return s.Revision, nil
 	case done && len(r.Only) == 0:
 		return r.Copies.Revision(ctx, r.Environment.UID)

@@ -260,6 +260,35 @@ func TestMissingInTheSource(t *testing.T) {
 	}
 }
 
+// TestRevisionBroughtInPart has the source lack something when an environment goes to a revision. The next run to the same
+// revision finds that out again, and brings it once it is there.
+func TestRevisionBroughtInPart(t *testing.T) {
+	s := newStage(t)
+	s.cluster.Drop("configmaps", environmenttest.Production, "settings")
+	request := s.request()
+	request.Revision = 1
+	for attempt := range 2 {
+		result, err := s.runner().Run(t.Context(), request)
+		if err != nil || len(result.Failures) != 1 || result.Failures[0].Name != "settings" {
+			t.Errorf("attempt %d: %v: failures %v", attempt+1, err, result.Failures)
+		}
+	}
+	s.put(settings)
+	result, err := s.runner().Run(t.Context(), request)
+	if err != nil || len(result.Failures) > 0 || s.cluster.Live("configmaps", environmenttest.Target, "settings") == nil {
+		t.Errorf("%v: failures %v, written %v", err, result.Failures, lines(result))
+	}
+}
+
+func TestSyncOfNobody(t *testing.T) {
+	s := newStage(t)
+	request := s.request()
+	request.Requester = nil
+	if result, err := s.runner().Run(t.Context(), request); err == nil || len(result.Written) > 0 {
+		t.Errorf("%v: written %v", err, lines(result))
+	}
+}
+
 func TestTargetThatIsNotThere(t *testing.T) {
 	s := newStage(t)
 	s.cluster.Drop("namespaces", "", environmenttest.Target)

@@ -102,6 +102,9 @@ func (r *Runner) Run(ctx context.Context, request Request) (Result, error) {
 	return of.result, nil
 }
 
+// errNobody says that whoever calls forgot to say by whose permissions is copied.
+var errNobody = errors.New("it is not said who asks for it")
+
 // running is a run that goes on.
 type running struct {
 	*Runner
@@ -110,6 +113,9 @@ type running struct {
 }
 
 func (r *running) run(ctx context.Context) error {
+	if r.Mode == Sync && r.Requester == nil {
+		return errNobody
+	}
 	var changed []apply.Conflict
 	for range plans {
 		var err error

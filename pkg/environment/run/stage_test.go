@@ -32,6 +32,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	versionedscheme "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -157,6 +158,7 @@ type stage struct {
 	catalog     *v1alpha1.AppCatalog
 	index       *index.Index
 	clock       *clocktesting.FakePassiveClock
+	rights      environmenttest.Rights
 }
 
 // newStage has the target, and in production two workloads that the catalog offers.
@@ -243,7 +245,7 @@ func (s *stage) runner() *run.Runner {
 		Gatherer: &gather.Gatherer{
 			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
 			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept,
-			Clock: s.clock,
+			Clock: s.clock, Rights: &s.rights,
 		},
 		Applier: &apply.Applier{Client: client, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 4},
 		Copies:  kept, Records: s, Dependencies: s.api.ConfigbutlerV1alpha1(), Index: s.index,
@@ -251,7 +253,8 @@ func (s *stage) runner() *run.Runner {
 }
 
 func (s *stage) request() run.Request {
-	return run.Request{Request: gather.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll}}
+	jane := rights.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
+	return run.Request{Request: gather.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll, Requester: &jane}}
 }
 
 // sync is a run without trouble.

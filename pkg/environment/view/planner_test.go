@@ -119,9 +119,14 @@ func TestSecretsAreHidden(t *testing.T) {
 			}
 		}
 	}
+	annotated := func(value string) {
+		s.put(strings.Replace(database, "name: database", `name: database, annotations: {example.com/note: "`+value+`", kapp.k14s.io/original: "`+value+`"}`, 1))
+	}
+	annotated("hunter2")
 	show()
 	s.sync()
 	s.next()
+	annotated("cXVpZXQ")
 	show()
 }
 
@@ -242,6 +247,36 @@ func TestPlansAreMadeAFewAtATime(t *testing.T) {
 	for range most {
 		if err := <-answers; err == nil || err.Error() != "enough" {
 			t.Error(err)
+		}
+	}
+}
+
+// TestSecretsThatMayNotBeCopiedAreNotShown has the catalog's editor lose the right to read them: what is shown with the editor's
+// consent is as old as that.
+func TestSecretsThatMayNotBeCopiedAreNotShown(t *testing.T) {
+	s := newStage(t)
+	environmenttest.Share(s.catalog)
+	s.offer(web)
+	s.sync()
+	s.next()
+	s.rights.Lose("get secrets production")
+	for name, show := range map[string]func() (*v1alpha1.SyncPlan, error){
+		"diff":       func() (*v1alpha1.SyncPlan, error) { return s.planner.Diff(s.Context(), s.environment) },
+		"secretdiff": func() (*v1alpha1.SyncPlan, error) { return s.planner.SecretDiff(s.Context(), s.environment) },
+		"a request":  func() (*v1alpha1.SyncPlan, error) { return s.planner.Rehearse(s.Context(), s.environment, all) },
+	} {
+		shown, err := show()
+		if err != nil {
+			t.Fatal(err)
+		}
+		const warning = `Failed to sync Secret 'database' from production - user "eve" may not get secrets in the namespace production`
+		if len(shown.Warnings) != 1 || !strings.HasPrefix(shown.Warnings[0], warning) {
+			t.Errorf("%s warns of %q", name, shown.Warnings)
+		}
+		for _, line := range lines(shown) {
+			if strings.Contains(line, "Secret") {
+				t.Errorf("%s shows %s", name, line)
+			}
 		}
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/view"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	versionedscheme "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
@@ -59,6 +60,7 @@ type stage struct {
 	catalog     *v1alpha1.AppCatalog
 	runner      *run.Runner
 	planner     *view.Planner
+	rights      environmenttest.Rights
 }
 
 func newStage(t *testing.T) *stage {
@@ -74,7 +76,7 @@ func newStage(t *testing.T) *stage {
 		Gatherer: &gather.Gatherer{
 			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
 			Limiter: limiter, Concurrency: 2, Planner: environmenttest.Planner(), Copies: kept, Revisions: noRevisions{},
-			Clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time),
+			Clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time), Rights: &s.rights,
 		},
 		Applier: &apply.Applier{Client: client, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 2},
 		Copies:  kept, Records: s, Dependencies: s.api.ConfigbutlerV1alpha1(), Index: index.New(),
@@ -133,7 +135,10 @@ func (s *stage) Write(_ context.Context, record runtime.Object) error {
 // sync has the environment be what the catalog offers.
 func (s *stage) sync() {
 	s.Helper()
-	result, err := s.runner.Run(s.Context(), run.Request{Request: gather.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll}})
+	jane := rights.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
+	result, err := s.runner.Run(s.Context(), run.Request{Request: gather.Request{
+		Environment: s.environment, Action: v1alpha1.SyncActionAll, Requester: &jane,
+	}})
 	if err != nil || !result.Complete {
 		s.Fatalf("%v: %+v", err, result)
 	}

@@ -499,7 +499,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 					},
 					"secrets": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secrets says whose permission to read Secrets counts when they are copied from the source to an environment. Requester: that of whoever asks for the environment's sync, or has turned on its automatic one. Shared: the permission of the catalog's editor, who with it lets every environment of the catalog have them. Defaults to Requester.\n\nPossible enum values:\n - `\"Requester\"` asks for the permission of whoever wants an environment to be synced.\n - `\"Shared\"` lets the permission of the catalog's editor do for all environments.",
+							Description: "secrets says whose permission to read Secrets counts when they are copied from the source to an environment. Requester: that of whoever asks for the environment's sync, or has turned on its automatic one. Shared: the permission of the catalog's editor, who with it lets every environment of the catalog have them while having it. Defaults to Requester.\n\nPossible enum values:\n - `\"Requester\"` asks for the permission of whoever wants an environment to be synced.\n - `\"Shared\"` lets the permission of the catalog's editor do for all environments, as long as the editor has it.",
 							Default:     v1alpha1.CatalogSecretsRequester,
 							Type:        []string{"string"},
 							Format:      "",
@@ -623,7 +623,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogStatus(ref common.Reference
 					},
 					"editedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "editedBy is the user who last had the catalog show more, as whoever creates it does. Nothing is taken over from the source any more when that user may no longer read what the catalog shows; whoever has it show more takes their place. Absent when nobody is known to have: then nobody's permissions are asked for.",
+							Description: "editedBy is the user who last had the catalog show more, as whoever creates it does. Nothing is taken over from the source any more when that user may no longer read what the catalog shows; whoever has it show more takes their place. The same user consents to what environments copy: they copy no Secret that the catalog shares, no ConfigMap and no Service any more that this user may no longer read. Absent when the user is not known: then no permissions are asked for, and no Secrets are shared.",
 							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
 						},
 					},
@@ -2264,6 +2264,32 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentEdit(ref common.ReferenceC
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of the user, where the identity provider gives one.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"groups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "groups of the user.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
 						},
 					},
 					"time": {
@@ -4671,6 +4697,32 @@ func schema_pkg_apis_configbutler_v1alpha1_PendingEnvironmentRequest(ref common.
 							Format:      "",
 						},
 					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of the user, where the identity provider gives one.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"groups": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "groups of the user. Secrets are copied for the request only while the user may read them, unless the catalog shares them.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
 					"time": {
 						SchemaProps: spec.SchemaProps{
 							Description: "time is when it was made.",
@@ -6936,6 +6988,12 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 							Format:      "",
 						},
 					},
+					"requestedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "requestedBy is the user who asked last for an environment's run to begin or be tried again, as authenticated then. The run copies Secrets only while that user may read them, unless the catalog shares them. Absent when nobody asked, and once the record has come to its end.",
+							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
+						},
+					},
 					"autoTriggered": {
 						SchemaProps: spec.SchemaProps{
 							Description: "autoTriggered says that the server did it by itself.",
@@ -7148,7 +7206,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.MirroredCommit{}.OpenAPIModelName(), v1alpha1.ObjectFailure{}.OpenAPIModelName(), v1alpha1.Progress{}.OpenAPIModelName(), v1alpha1.ResourceSummary{}.OpenAPIModelName(), v1alpha1.SourceAuthor{}.OpenAPIModelName(), v1alpha1.SyncError{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			v1alpha1.AutomatedBy{}.OpenAPIModelName(), v1alpha1.MirroredCommit{}.OpenAPIModelName(), v1alpha1.ObjectFailure{}.OpenAPIModelName(), v1alpha1.Progress{}.OpenAPIModelName(), v1alpha1.ResourceSummary{}.OpenAPIModelName(), v1alpha1.SourceAuthor{}.OpenAPIModelName(), v1alpha1.SyncError{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 

@@ -50,7 +50,7 @@ func testEnvironmentRequests(t *testing.T, s *stage) {
 	target := namespace + "-alice"
 	s.apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))
 	s.apply(t, catalogIn(namespace, namespace))
-	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
 	s.apply(t, environmentIn(namespace))
 	ask := func(subresource, body, query string) string {
 		out, err := request(t.Context(), s.admin, namespace, "environments/alice", subresource, body, query)
@@ -93,7 +93,7 @@ func testEnvironmentSync(t *testing.T, s *stage, namespace string, ask func(subr
 	t.Helper()
 	synced := func(revision int) {
 		contains(t, ask("sync", "", ""), `"accepted":true`)
-		s.kubectl(t, "wait", fmt.Sprint("--for=jsonpath={.status.appliedRevision}=", revision), "envt/alice", "-n", namespace, "--timeout=60s")
+		s.kubectl(t, "wait", fmt.Sprint("--for=jsonpath={.status.appliedRevision}=", revision), "envt/alice", "-n", namespace, "--timeout=180s")
 	}
 	synced(1)
 	s.apply(t, shopIn(namespace, "shop/web:2", "debug", "correct-horse"))
@@ -101,7 +101,7 @@ func testEnvironmentSync(t *testing.T, s *stage, namespace string, ask func(subr
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.kubectl(t, "wait", "--for=jsonpath={.status.latestRevision}=2", "envt/alice", "-n", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=jsonpath={.status.latestRevision}=2", "envt/alice", "-n", namespace, "--timeout=180s")
 	diff, err := shown(t.Context(), s.admin, namespace, "diff")
 	if err != nil {
 		t.Fatal(err)
@@ -135,9 +135,9 @@ func testEnvironmentSync(t *testing.T, s *stage, namespace string, ask func(subr
 	contains(t, ask("undismiss", "", ""), "What the catalog offers is shown again")
 	synced(2)
 	contains(t, ask("rollback", `{"spec":{"revision":1}}`, ""), "Environment alice goes from revision 2 to revision 1 of its catalog")
-	s.kubectl(t, "wait", "--for=jsonpath={.status.appliedRevision}=1", "envt/alice", "-n", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=jsonpath={.status.appliedRevision}=1", "envt/alice", "-n", namespace, "--timeout=180s")
 	s.kubectl(t, "wait", "--for=jsonpath={.spec.template.spec.containers[0].image}=shop/web:1",
-		"deployment/web", "-n", namespace+"-alice", "--timeout=60s")
+		"deployment/web", "-n", namespace+"-alice", "--timeout=180s")
 }
 
 // Who may look may not touch, who may do one thing may not do another, and no right on an environment is one on Secrets.
@@ -147,7 +147,7 @@ func testEnvironmentRequestRights(t *testing.T, s *stage) {
 	s.apply(t, shopIn(namespace, "shop/web:1", "info", "hunter2"))
 	s.apply(t, catalogIn(namespace, namespace))
 	s.apply(t, environmentIn(namespace))
-	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=60s")
+	s.kubectl(t, "wait", "--for=jsonpath={.status.revision}=1", "cat/shop", "-n", namespace, "--timeout=180s")
 	rosa := s.ordinary(t, "rosa")
 	s.grant(t, "rosa", namespace, "looks", "get,list,watch", "environments.configbutler.ai,syncstatuses.configbutler.ai")
 	const onBehalf = "which the server would do on their behalf"

@@ -81,8 +81,8 @@ type AppCatalogSpec struct {
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 	// secrets says whose permission to read Secrets counts when they are copied from the source to an environment.
 	// Requester: that of whoever asks for the environment's sync, or has turned on its automatic one. Shared: the
-	// permission of the catalog's editor, who with it lets every environment of the catalog have them. Defaults to
-	// Requester.
+	// permission of the catalog's editor, who with it lets every environment of the catalog have them while having it. Defaults
+	// to Requester.
 	// +optional
 	// +default=ref(CatalogSecretsRequester)
 	Secrets CatalogSecretsPolicy `json:"secrets,omitempty"`
@@ -127,7 +127,7 @@ type CatalogSecretsPolicy string
 const (
 	// CatalogSecretsRequester asks for the permission of whoever wants an environment to be synced.
 	CatalogSecretsRequester CatalogSecretsPolicy = "Requester"
-	// CatalogSecretsShared lets the permission of the catalog's editor do for all environments.
+	// CatalogSecretsShared lets the permission of the catalog's editor do for all environments, as long as the editor has it.
 	CatalogSecretsShared CatalogSecretsPolicy = "Shared"
 )
 
@@ -167,7 +167,9 @@ type AppCatalogStatus struct {
 	History []CatalogRevision `json:"history,omitempty"`
 	// editedBy is the user who last had the catalog show more, as whoever creates it does. Nothing is taken over from the
 	// source any more when that user may no longer read what the catalog shows; whoever has it show more takes their place.
-	// Absent when nobody is known to have: then nobody's permissions are asked for.
+	// The same user consents to what environments copy: they copy no Secret that the catalog shares, no ConfigMap and no Service any
+	// more that this user may no longer read. Absent when the user is not known: then no permissions are asked for, and no Secrets
+	// are shared.
 	// +optional
 	EditedBy *AutomatedBy `json:"editedBy,omitempty"`
 	// pendingEdits are changes of the spec that the catalog does not show yet, and who made them.

@@ -182,6 +182,13 @@ type EnvironmentEdit struct {
 	Generation int64 `json:"generation"`
 	// actor is the user who made the change, as authenticated.
 	Actor string `json:"actor"`
+	// uid of the user, where the identity provider gives one.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+	// groups of the user.
+	// +optional
+	// +listType=atomic
+	Groups []string `json:"groups,omitempty"`
 	// time is when it was made.
 	Time metav1.Time `json:"time"`
 	// fields are those of the spec that were changed, such as autoSync. Empty for the creation of the environment.
@@ -196,6 +203,13 @@ type PendingEnvironmentRequest struct {
 	ID string `json:"id"`
 	// actor is the user who made it, as authenticated.
 	Actor string `json:"actor"`
+	// uid of the user, where the identity provider gives one.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+	// groups of the user. Secrets are copied for the request only while the user may read them, unless the catalog shares them.
+	// +optional
+	// +listType=atomic
+	Groups []string `json:"groups,omitempty"`
 	// time is when it was made.
 	Time metav1.Time `json:"time"`
 	// type is the subresource it was made at: Sync, Resolve or Rediscover.

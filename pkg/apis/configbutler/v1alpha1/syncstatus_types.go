@@ -103,6 +103,11 @@ type SyncRecord struct {
 	// actor is the user whose request this is, as authenticated. Empty when the server did it by itself.
 	// +optional
 	Actor string `json:"actor,omitempty"`
+	// requestedBy is the user who asked last for an environment's run to begin or be tried again, as authenticated then. The
+	// run copies Secrets only while that user may read them, unless the catalog shares them. Absent when nobody asked, and
+	// once the record has come to its end.
+	// +optional
+	RequestedBy *AutomatedBy `json:"requestedBy,omitempty"`
 	// autoTriggered says that the server did it by itself.
 	// +optional
 	AutoTriggered bool `json:"autoTriggered,omitempty"`

@@ -489,9 +489,18 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 0
+    - name: groups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: time
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: uid
+      type:
+        scalar: string
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentReference
   map:
     fields:
@@ -1033,6 +1042,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: groups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: id
       type:
         scalar: string
@@ -1050,6 +1065,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: uid
+      type:
+        scalar: string
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PendingPipelineRequest
   map:
     fields:

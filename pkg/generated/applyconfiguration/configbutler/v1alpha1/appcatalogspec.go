@@ -44,8 +44,8 @@ type AppCatalogSpecApplyConfiguration struct {
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
 	// secrets says whose permission to read Secrets counts when they are copied from the source to an environment.
 	// Requester: that of whoever asks for the environment's sync, or has turned on its automatic one. Shared: the
-	// permission of the catalog's editor, who with it lets every environment of the catalog have them. Defaults to
-	// Requester.
+	// permission of the catalog's editor, who with it lets every environment of the catalog have them while having it. Defaults
+	// to Requester.
 	Secrets *configbutlerv1alpha1.CatalogSecretsPolicy `json:"secrets,omitempty"`
 	// accessPolicy says which namespaces' environments may use the catalog. Defaults to those of this namespace.
 	AccessPolicy *AccessPolicyApplyConfiguration `json:"accessPolicy,omitempty"`

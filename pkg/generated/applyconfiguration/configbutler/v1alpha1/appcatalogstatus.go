@@ -33,7 +33,9 @@ type AppCatalogStatusApplyConfiguration struct {
 	History []CatalogRevisionApplyConfiguration `json:"history,omitempty"`
 	// editedBy is the user who last had the catalog show more, as whoever creates it does. Nothing is taken over from the
 	// source any more when that user may no longer read what the catalog shows; whoever has it show more takes their place.
-	// Absent when nobody is known to have: then nobody's permissions are asked for.
+	// The same user consents to what environments copy: they copy no Secret that the catalog shares, no ConfigMap and no Service any
+	// more that this user may no longer read. Absent when the user is not known: then no permissions are asked for, and no Secrets
+	// are shared.
 	EditedBy *AutomatedByApplyConfiguration `json:"editedBy,omitempty"`
 	// pendingEdits are changes of the spec that the catalog does not show yet, and who made them.
 	PendingEdits []CatalogEditApplyConfiguration `json:"pendingEdits,omitempty"`

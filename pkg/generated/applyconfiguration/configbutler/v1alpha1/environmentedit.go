@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	types "k8s.io/apimachinery/pkg/types"
 )
 
 // EnvironmentEditApplyConfiguration represents a declarative configuration of the EnvironmentEdit type for use
@@ -18,6 +19,10 @@ type EnvironmentEditApplyConfiguration struct {
 	Generation *int64 `json:"generation,omitempty"`
 	// actor is the user who made the change, as authenticated.
 	Actor *string `json:"actor,omitempty"`
+	// uid of the user, where the identity provider gives one.
+	UID *types.UID `json:"uid,omitempty"`
+	// groups of the user.
+	Groups []string `json:"groups,omitempty"`
 	// time is when it was made.
 	Time *v1.Time `json:"time,omitempty"`
 	// fields are those of the spec that were changed, such as autoSync. Empty for the creation of the environment.
@@ -43,6 +48,24 @@ func (b *EnvironmentEditApplyConfiguration) WithGeneration(value int64) *Environ
 // If called multiple times, the Actor field is set to the value of the last call.
 func (b *EnvironmentEditApplyConfiguration) WithActor(value string) *EnvironmentEditApplyConfiguration {
 	b.Actor = &value
+	return b
+}
+
+// WithUID sets the UID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UID field is set to the value of the last call.
+func (b *EnvironmentEditApplyConfiguration) WithUID(value types.UID) *EnvironmentEditApplyConfiguration {
+	b.UID = &value
+	return b
+}
+
+// WithGroups adds the given value to the Groups field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Groups field.
+func (b *EnvironmentEditApplyConfiguration) WithGroups(values ...string) *EnvironmentEditApplyConfiguration {
+	for i := range values {
+		b.Groups = append(b.Groups, values[i])
+	}
 	return b
 }
 

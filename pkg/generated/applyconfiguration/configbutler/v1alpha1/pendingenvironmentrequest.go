@@ -8,6 +8,7 @@ package v1alpha1
 import (
 	configbutlerv1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	types "k8s.io/apimachinery/pkg/types"
 )
 
 // PendingEnvironmentRequestApplyConfiguration represents a declarative configuration of the PendingEnvironmentRequest type for use
@@ -19,6 +20,10 @@ type PendingEnvironmentRequestApplyConfiguration struct {
 	ID *string `json:"id,omitempty"`
 	// actor is the user who made it, as authenticated.
 	Actor *string `json:"actor,omitempty"`
+	// uid of the user, where the identity provider gives one.
+	UID *types.UID `json:"uid,omitempty"`
+	// groups of the user. Secrets are copied for the request only while the user may read them, unless the catalog shares them.
+	Groups []string `json:"groups,omitempty"`
 	// time is when it was made.
 	Time *v1.Time `json:"time,omitempty"`
 	// type is the subresource it was made at: Sync, Resolve or Rediscover.
@@ -48,6 +53,24 @@ func (b *PendingEnvironmentRequestApplyConfiguration) WithID(value string) *Pend
 // If called multiple times, the Actor field is set to the value of the last call.
 func (b *PendingEnvironmentRequestApplyConfiguration) WithActor(value string) *PendingEnvironmentRequestApplyConfiguration {
 	b.Actor = &value
+	return b
+}
+
+// WithUID sets the UID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UID field is set to the value of the last call.
+func (b *PendingEnvironmentRequestApplyConfiguration) WithUID(value types.UID) *PendingEnvironmentRequestApplyConfiguration {
+	b.UID = &value
+	return b
+}
+
+// WithGroups adds the given value to the Groups field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Groups field.
+func (b *PendingEnvironmentRequestApplyConfiguration) WithGroups(values ...string) *PendingEnvironmentRequestApplyConfiguration {
+	for i := range values {
+		b.Groups = append(b.Groups, values[i])
+	}
 	return b
 }
 

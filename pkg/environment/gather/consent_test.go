@@ -1,0 +1,128 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/rights"
+)
+
+// TestWhatTheEditorMayNotReadIsNotRead has the catalog's editor lose rights, or be unknown.
+func TestWhatTheEditorMayNotReadIsNotRead(t *testing.T) {
+	const (
+		lost    = `user "eve" may not %s in the namespace production: grant that again`
+		unknown = "it is not known who shares them: let a user who may get secrets in the namespace production " +
+			"set spec.previewOnly of AppCatalog teams/shop to true and back"
+		unsure = `it is not known whether user "eve" may still %s in the namespace production: no answer`
+	)
+	requester := func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester }
+	noEditor := func(catalog *v1alpha1.AppCatalog) { catalog.Status.EditedBy = nil }
+	because := func(reason, format, right string) plan.Withholding {
+		return plan.Withholding{Reason: reason, Message: strings.Replace(format, "%s", right, 1)}
+	}
+	const permissionLost, unreachable = v1alpha1.ReasonPermissionLost, v1alpha1.ReasonUnreachable
+	for name, tt := range map[string]struct {
+		edit []func(*v1alpha1.AppCatalog)
+		lost []string
+		fail error
+		want plan.Withheld
+	}{
+		"nothing is lost": {want: plan.Withheld{}},
+		"Secrets": {lost: []string{"get secrets production"}, want: plan.Withheld{
+			v1alpha1.DependencySecret: because(permissionLost, lost, "get secrets"),
+		}},
+		"ConfigMaps and Services": {lost: []string{"list configmaps production", "list services production"}, want: plan.Withheld{
+			v1alpha1.DependencyConfigMap: because(permissionLost, lost, "list configmaps"),
+			v1alpha1.DependencyService:   because(permissionLost, lost, "list services"),
+		}},
+		"Secrets that are not shared": {edit: []func(*v1alpha1.AppCatalog){requester}, lost: []string{"get secrets production"}, want: plan.Withheld{}},
+		"an unknown editor": {edit: []func(*v1alpha1.AppCatalog){noEditor}, want: plan.Withheld{
+			v1alpha1.DependencySecret: because(permissionLost, unknown, ""),
+		}},
+		"an unknown editor of what is not shared": {edit: []func(*v1alpha1.AppCatalog){noEditor, requester}, want: plan.Withheld{}},
+		"no answer": {fail: errors.New("no answer"), want: plan.Withheld{
+			v1alpha1.DependencyConfigMap: because(unreachable, unsure, "list configmaps"),
+			v1alpha1.DependencySecret:    because(unreachable, unsure, "get secrets"),
+			v1alpha1.DependencyService:   because(unreachable, unsure, "list services"),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := shop(t)
+			environmenttest.Share(s.catalog)
+			for _, edit := range tt.edit {
+				edit(s.catalog)
+			}
+			s.rights.Lose(tt.lost...)
+			s.rights.Fail(tt.fail)
+			situation := s.situation(s.request())
+			if diff := cmp.Diff(tt.want, situation.Withheld); diff != "" {
+				t.Errorf("withheld (-want +got):\n%s", diff)
+			}
+			told := s.Told()
+			for of, resource := range map[v1alpha1.DependencyType]string{
+				v1alpha1.DependencyConfigMap: "configmaps", v1alpha1.DependencySecret: "secrets", v1alpha1.DependencyService: "services",
+			} {
+				read := slices.ContainsFunc(told, func(request string) bool {
+					return strings.HasPrefix(request, "GET "+environmenttest.Production+"/"+resource)
+				})
+				if _, withheld := tt.want[of]; read == withheld {
+					t.Errorf("%s of the source have been read: %v", resource, read)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatTheRequesterMayNotReadIsNotRead has the user who asked for a sync lose rights that it takes, or that it takes by now.
+func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
+	jane := rights.Requesting(&v1alpha1.AutomatedBy{Username: "jane", Groups: []string{"shop-team"}})
+	requester := func(s *stage) { s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester }
+	patched := func(words string) func(*stage) {
+		return func(s *stage) {
+			s.environment.Spec.Patches = []v1alpha1.Patch{{
+				Target: v1alpha1.PatchTarget{Kind: "Deployment"}, Type: v1alpha1.PatchStrategicMerge,
+				Patch: "{spec: {template: {spec: {containers: [{name: web, envFrom: [{" + words + ": {name: settings, optional: true}}]}]}}}}",
+			}}
+		}
+	}
+	for name, tt := range map[string]struct {
+		do        func(*stage)
+		requester *rights.Holder
+		want      []v1alpha1.DependencyType
+	}{
+		"shared Secrets":                  {do: func(*stage) {}, requester: &jane},
+		"Secrets that are shared no more": {do: requester, requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret}},
+		"Secrets that patches name":       {do: patched("secretRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret}},
+		"ConfigMaps that patches name":    {do: patched("configMapRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap}},
+		"a plan, which copies nothing":    {do: requester},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := shop(t)
+			environmenttest.Share(s.catalog)
+			tt.do(s)
+			s.rights.Lose(`user "jane": get secrets production`, `user "jane": get configmaps production`)
+			request := s.request()
+			request.Requester = tt.requester
+			situation := s.situation(request)
+			if got := slices.Sorted(maps.Keys(situation.Withheld)); !slices.Equal(got, tt.want) {
+				t.Errorf("withheld are %q, want %q", got, tt.want)
+			}
+			for _, why := range situation.Withheld {
+				if why.Reason != v1alpha1.ReasonPermissionLost || !strings.HasPrefix(why.Message, `user "jane" may not get `) {
+					t.Errorf("%+v", why)
+				}
+			}
+		})
+	}
+}

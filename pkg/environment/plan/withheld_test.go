@@ -1,0 +1,223 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+// withhold takes the objects of types out of what is read of the source.
+func (s *stage) withhold(types ...v1alpha1.DependencyType) {
+	s.Withheld = plan.Withheld{}
+	for _, of := range types {
+		s.Withheld[of] = plan.Withholding{Reason: v1alpha1.ReasonPermissionLost, Message: "eve may not"}
+		s.Source = slices.DeleteFunc(s.Source, func(o *unstructured.Unstructured) bool { return o.GetKind() == string(of) })
+	}
+}
+
+// TestWithheld withholds what the environment had copied before, while production changes.
+func TestWithheld(t *testing.T) {
+	const (
+		revision     = " /metadata/labels/configbutler.ai~1revision"
+		noConfigMap  = "Failed to sync ConfigMap 'app-config' from production - eve may not"
+		noOther      = "Failed to sync ConfigMap 'report-config' from production - eve may not"
+		noSecret     = "Failed to sync Secret 'database' from production - eve may not"
+		noService    = "Failed to sync Service 'web' from production - eve may not"
+		imageChanges = "update Deployment web: the catalog offers it" + revision + " /spec/template/spec/containers[name=web]/image"
+	)
+	types := []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap, v1alpha1.DependencySecret, v1alpha1.DependencyService}
+	for name, tt := range map[string]struct {
+		withheld []v1alpha1.DependencyType
+		do       func(*stage)
+		want     []string
+		fails    []string
+	}{
+		"Secrets stay, and the rest changes": {
+			withheld: types[1:2],
+			do: func(s *stage) {
+				s.put(replaced(t, web, "web:1", "web:2"))
+				s.put(replaced(t, appConfig, "info", "debug"))
+			},
+			want: []string{
+				"update ConfigMap app-config: Deployment web refers to it /data/level" + revision,
+				"leave Secret database: it is not read in the source, and something refers to it", imageChanges,
+			},
+			fails: []string{noSecret},
+		},
+		"everything stays": {
+			withheld: types, do: func(s *stage) { s.put(replaced(t, web, "web:1", "web:2")) },
+			want: []string{
+				"leave ConfigMap app-config: what needs it is not known while Services of the source are not read",
+				"leave ConfigMap report-config: what needs it is not known while Services of the source are not read",
+				"leave Secret database: what needs it is not known while Services of the source are not read", imageChanges,
+			},
+			fails: []string{noConfigMap, noOther, noSecret, noService},
+		},
+		"by the index": {
+			withheld: types, do: func(s *stage) { s.Action = v1alpha1.SyncActionCluster },
+			fails: []string{noConfigMap, noOther, noSecret, noService},
+		},
+		"a Secret that is new": {
+			withheld: types[1:2], do: func(s *stage) { s.put(replaced(t, web, "name: database", "name: vault")) },
+			want: []string{
+				"update Deployment web: the catalog offers it" + revision + " /spec/template/spec/initContainers[name=wait]/envFrom",
+				"delete Secret database: nothing needs it any more",
+			},
+			fails: []string{"Failed to sync Secret 'vault' from production - eve may not"},
+		},
+		"a Service that nothing needs any more": {
+			withheld: types[2:], do: func(s *stage) { s.drop("Deployment", "web") },
+			want: []string{
+				"leave ConfigMap app-config: what needs it is not known while Services of the source are not read",
+				"leave Secret database: what needs it is not known while Services of the source are not read",
+				"leave Service web: what needs it is not known while Services of the source are not read",
+				"leave Ingress web: what needs it is not known while Services of the source are not read",
+				"delete Deployment web: the catalog does not offer it",
+			},
+			fails: []string{"Failed to sync the Services of production - eve may not"},
+		},
+		"the target is gone": {
+			withheld: types[1:2], do: func(s *stage) { clear(s.target.objects) },
+			want: []string{
+				"create ConfigMap app-config: Deployment web refers to it", "create ConfigMap report-config: CronJob report refers to it",
+				"create Secret database: it is not read in the source, and it is made again as it was",
+				"create Service web: Deployment web refers to it",
+				"create CronJob report: the catalog offers it", "create Deployment web: the catalog offers it",
+				"create Ingress web: it leads to Service web",
+			},
+			fails: []string{noSecret},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := shop(t)
+			before := s.Index
+			tt.do(s)
+			s.withhold(tt.withheld...)
+			p := s.sync()
+			if diff := cmp.Diff(tt.want, lines(p)); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+			fails := []string{}
+			for _, failure := range p.Failures() {
+				fails = append(fails, failure.Message)
+				if failure.Reason != v1alpha1.ReasonPermissionLost {
+					t.Errorf("the reason is %s", failure.Reason)
+				}
+			}
+			slices.Sort(fails)
+			if diff := cmp.Diff(tt.fails, fails); diff != "" {
+				t.Errorf("failures (-want +got):\n%s", diff)
+			}
+			s.expectCopiesOf(before)
+		})
+	}
+}
+
+// expectCopiesOf expects the records of what is withheld to say what they did before, and of what is new that nothing was copied.
+func (s *stage) expectCopiesOf(before []v1alpha1.EnvironmentDependencyRecord) {
+	s.t.Helper()
+	had := map[string]v1alpha1.EnvironmentDependencyRecord{}
+	for _, record := range before {
+		had[string(record.Type)+record.Source.Name] = record
+	}
+	for _, record := range s.Index {
+		was := had[string(record.Type)+record.Source.Name]
+		if s.Withheld[record.Type].Reason == "" {
+			continue
+		}
+		if record.Hash != was.Hash || record.Missing != was.Missing || !slices.Equal(record.Keys, was.Keys) || record.SeenHash != was.SeenHash {
+			s.t.Errorf("recorded as %+v, was %+v", record, was)
+		}
+	}
+}
+
+// TestNewEnvironmentGetsNothingThatIsWithheld syncs for the first time, and once more when nothing is withheld any more.
+func TestNewEnvironmentGetsNothingThatIsWithheld(t *testing.T) {
+	s := newStage(t, object(t, web), object(t, appConfig))
+	s.withhold(v1alpha1.DependencySecret)
+	p := s.sync()
+	if len(p.Missing) != 1 || p.Missing[0].Name != "database" || len(s.target.objects) != 2 {
+		t.Errorf("missing %v, there are %q", p.Missing, slices.Collect(maps.Keys(s.target.objects)))
+	}
+	for _, record := range s.Index {
+		if record.Type == v1alpha1.DependencySecret && (record.Hash != "" || record.Missing || len(record.Keys) > 0) {
+			t.Errorf("recorded as %+v", record)
+		}
+	}
+	s.Withheld = nil
+	s.add(object(t, database))
+	want := []string{"create Secret database: Deployment web refers to it"}
+	if diff := cmp.Diff(want, lines(s.sync())); diff != "" {
+		t.Errorf("then (-want +got):\n%s", diff)
+	}
+}
+
+// TestWithheldVersionsThatWereSeen keeps what is known of newer versions, so that they are offered when they may be copied.
+func TestWithheldVersionsThatWereSeen(t *testing.T) {
+	for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionAll, v1alpha1.SyncActionCluster} {
+		s := shop(t)
+		for i := range s.Index {
+			s.Index[i].SeenHash = "newer"
+		}
+		s.Action = action
+		s.withhold(v1alpha1.DependencySecret)
+		for _, record := range s.sync().Index {
+			if kept := record.SeenHash == "newer"; kept != (record.Type == v1alpha1.DependencySecret) {
+				t.Errorf("%s: %s %s has the version %q as seen", action, record.Type, record.Source.Name, record.SeenHash)
+			}
+		}
+	}
+}
+
+// TestWhatWasAppliedIsNotWithheld goes back to what the environment had.
+func TestWhatWasAppliedIsNotWithheld(t *testing.T) {
+	s := shop(t)
+	s.Applied = slices.Collect(maps.Values(s.Base))
+	s.put(replaced(t, database, "aHVudGVyMg==", "aHVudGVyMw=="))
+	s.sync()
+	clear(s.target.objects)
+	s.withhold(v1alpha1.DependencyConfigMap, v1alpha1.DependencySecret, v1alpha1.DependencyService)
+	p := s.sync()
+	if len(p.Failures()) > 0 || len(s.target.objects) != len(s.Applied) {
+		t.Errorf("failures %v, there are %d of %d", p.Failures(), len(s.target.objects), len(s.Applied))
+	}
+	if password, _, _ := unstructured.NestedString(s.target.objects[plan.KeyOf(object(t, database))].Object, "data", "password"); password != "aHVudGVyMg==" {
+		t.Errorf("the password is %s", password)
+	}
+}
+
+func TestOptionalAndWithheld(t *testing.T) {
+	s := newStage(t, replaced(t, web, "name: database", "name: database, optional: true"), object(t, appConfig))
+	s.withhold(v1alpha1.DependencySecret)
+	p := s.sync()
+	want := []string{"Secret database is not copied from production, if it is there: eve may not"}
+	if diff := cmp.Diff(want, p.Reported); diff != "" || len(p.Failures()) > 0 {
+		t.Errorf("failures %v, reported (-want +got):\n%s", p.Failures(), diff)
+	}
+}
+
+// TestServicesThatWereApplied stay as they were made, and still say which labels they select by.
+func TestServicesThatWereApplied(t *testing.T) {
+	const mark = "argocd.argoproj.io/instance"
+	s := newStage(t, replaced(t, web, "labels: {app: web}", "labels: {app: web, "+mark+": shop}"),
+		object(t, appConfig), object(t, database), replaced(t, service, "selector: {app: web}", "selector: {"+mark+": shop}"))
+	s.Environment.Spec.Patches = []v1alpha1.Patch{{
+		Target: v1alpha1.PatchTarget{Kind: "Service"}, Type: v1alpha1.PatchJSON6902,
+		Patch: `[{"op": "add", "path": "/spec/ports/-", "value": {"name": "admin", "port": 81, "targetPort": 81, "protocol": "TCP"}},
+			{"op": "add", "path": "/spec/ports/0/name", "value": "web"}]`,
+	}}
+	s.sync()
+	s.withhold(v1alpha1.DependencyService)
+	if p := s.sync(); len(lines(p)) > 0 || len(p.Failures()) != 1 {
+		t.Errorf("steps %q, failures %v", lines(p), p.Failures())
+	}
+}
