@@ -299,3 +299,17 @@ func (s *stage) waits(number int64) func() error {
 		return err
 	}
 }
+
+// TestStatefulSetWithoutItsService has a catalog offer what Kubernetes runs as well: a StatefulSet whose Service does not exist.
+func TestStatefulSetWithoutItsService(t *testing.T) {
+	s := newStage(t, automatic)
+	s.offer(1, "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {serviceName: peers, selector: {matchLabels: {app: db}}, "+
+		"template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: 'db:1'}]}}}}")
+	s.start(0)
+	s.applied(1)
+	s.depends(v1alpha1.ReasonSucceeded, "")
+	record := s.syncStatuses()[0]
+	if want := []string{"Service peers is not in production: StatefulSet db refers to it"}; !slices.Equal(record.Status.Warnings, want) {
+		t.Errorf("it warns of %q, want %q", record.Status.Warnings, want)
+	}
+}

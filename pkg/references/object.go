@@ -9,10 +9,11 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// statefulSet takes down the Service that gives pods their names, and what the templates of claims begin with.
+// statefulSet takes down the Service that gives pods their names, without which they start all the same, and what the templates of
+// claims begin with.
 func (f *finder) statefulSet(spec *appsv1.StatefulSetSpec) {
 	at := place{}.field("spec")
-	f.add(Service, spec.ServiceName, at.field("serviceName"), use{})
+	f.add(Service, spec.ServiceName, at.field("serviceName"), use{optional: new(true)})
 	for i := range spec.VolumeClaimTemplates {
 		f.claim(&spec.VolumeClaimTemplates[i].Spec, at.index("volumeClaimTemplates", i).field("spec"))
 	}

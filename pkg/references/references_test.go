@@ -149,7 +149,7 @@ func TestOf(t *testing.T) {
 		"a StatefulSet": {`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {serviceName: db, template: {spec: {serviceAccountName: a}},
   volumeClaimTemplates: [{metadata: {name: data}, spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: golden}}}, {metadata: {name: other}, spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: far, namespace: away}}}]}}`,
 			[]string{"PersistentVolumeClaim golden: StatefulSet db /spec/volumeClaimTemplates/0/spec/dataSourceRef",
-				"Service db: StatefulSet db /spec/serviceName", "ServiceAccount a: StatefulSet db " + pod + "/serviceAccountName"}},
+				"Service db: StatefulSet db /spec/serviceName optional", "ServiceAccount a: StatefulSet db " + pod + "/serviceAccountName"}},
 		"a CronJob": {`{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {jobTemplate: {spec: {template: {spec: {serviceAccountName: a, volumes: [{name: v, secret: {secretName: s}}]}}}}}}`,
 			[]string{"Secret s: CronJob c /spec/jobTemplate/spec/template/spec/volumes[name=v]/secret",
 				"ServiceAccount a: CronJob c /spec/jobTemplate/spec/template/spec/serviceAccountName"}},

@@ -33,7 +33,8 @@ func (f *findings) catalog() Why {
 	return Why{v1alpha1.ReasonWorkloadsChanged, f.changed()}
 }
 
-var neverSynced = Why{v1alpha1.ReasonNeverSynced, "Nothing has been applied yet"}
+// neverSynced is true also after a sync that has applied a part.
+var neverSynced = Why{v1alpha1.ReasonNeverSynced, "No sync of everything has completed yet"}
 
 // changed says which workloads the catalog would change.
 func (f *findings) changed() string {

@@ -39,11 +39,11 @@ func (c Copy) Known() string { return row{hash: c.Hash, missing: c.Missing, seen
 // row is a Copy without what it is found by.
 type row struct {
 	target, hash, seen string
-	missing            bool
+	missing, optional  bool
 }
 
 func rowOf(record *v1alpha1.EnvironmentDependencyRecord) row {
-	return row{record.Target.Name, record.Hash, record.SeenHash, record.Missing}
+	return row{record.Target.Name, record.Hash, record.SeenHash, record.Missing, record.Optional}
 }
 
 func (r row) copyOf(of Object, environment types.NamespacedName) Copy {

@@ -97,13 +97,14 @@ func (x *Index) Objects(in Collection) []Object {
 	return objects
 }
 
-// Missing returns what an environment refers to and its source does not have, in order.
+// Missing returns what an environment refers to and its source does not have, in order. What is optional counts only if there is a
+// copy of it, which the source had before.
 func (x *Index) Missing(environment types.NamespacedName) []Object {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var missing []Object
 	for of, r := range x.objects[environment] {
-		if r.missing {
+		if r.missing && !(r.optional && r.hash == "") {
 			missing = append(missing, of)
 		}
 	}

@@ -39,6 +39,21 @@ func stored(environment types.NamespacedName, r v1alpha1.EnvironmentDependencyRe
 	return v1alpha1.EnvironmentDependency{ObjectMeta: metav1.ObjectMeta{Namespace: environment.Namespace}, Status: r}
 }
 
+// TestMissing has optional objects: one that was never copied is missed by nobody.
+func TestMissing(t *testing.T) {
+	optional := func(r v1alpha1.EnvironmentDependencyRecord) v1alpha1.EnvironmentDependencyRecord {
+		r.Optional, r.Missing = true, true
+		return r
+	}
+	x := index.New()
+	x.Set(alice, []v1alpha1.EnvironmentDependencyRecord{
+		record(config("copied"), "1"), record(config("needed"), ""), optional(record(config("never"), "")), optional(record(config("removed"), "1")),
+	})
+	if diff := cmp.Diff([]index.Object{config("needed"), config("removed")}, x.Missing(alice)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestLookup(t *testing.T) {
 	x := index.New()
 	x.Set(bob, []v1alpha1.EnvironmentDependencyRecord{record(config("a"), "1"), record(config("b"), "")})

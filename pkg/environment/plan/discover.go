@@ -143,6 +143,9 @@ func (d *draft) takeStock() {
 		}
 		d.absent.Insert(key)
 		d.missing(key, ref.Optional())
+		if ref.Type == references.Service && !d.Withheld.Has(key.GroupKind) && d.live[key] == nil {
+			d.report(fmt.Sprintf("%s is not in %s: %s", key, d.SourceNamespace, refersTo(ref)))
+		}
 	}
 	d.withholdServices()
 }

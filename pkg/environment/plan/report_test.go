@@ -36,6 +36,30 @@ func TestReported(t *testing.T) {
 	}
 }
 
+// TestServiceThatIsMissing has a StatefulSet name a Service that the source does not have. Its pods run without, and so the
+// environment is synced; the Service is copied once it exists.
+func TestServiceThatIsMissing(t *testing.T) {
+	s := newStage(t, object(t, `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: peers
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: "db:1"}]}}
+`))
+	p := s.sync()
+	want := []string{"Service peers is not in production: StatefulSet db refers to it"}
+	if diff := cmp.Diff(want, p.Reported); diff != "" || len(p.Missing) > 0 {
+		t.Errorf("missing %v, reported (-want +got):\n%s", p.Missing, diff)
+	}
+	s.add(replaced(t, service, "name: web}", "name: peers}"))
+	p = s.sync()
+	if diff := cmp.Diff([]string{"create Service peers: StatefulSet db refers to it"}, lines(p)); diff != "" || len(p.Reported) > 0 {
+		t.Errorf("reported %q, planned (-want +got):\n%s", p.Reported, diff)
+	}
+}
+
 func TestScaling(t *testing.T) {
 	s := newStage(t, object(t, web), object(t, appConfig), object(t, database), object(t, autoscaler))
 	s.Environment.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource

@@ -186,7 +186,7 @@ const (
 	ReasonTargetIsSource = "TargetIsSource"
 	// ReasonTargetTaken says that the target namespace is that of another environment, or of this server.
 	ReasonTargetTaken = "TargetTaken"
-	// ReasonNeverSynced says that nothing has been applied yet.
+	// ReasonNeverSynced says that no sync of everything has completed yet.
 	ReasonNeverSynced = "NeverSynced"
 	// ReasonWorkloadsChanged says that the catalog offers workloads that are not as in the environment.
 	ReasonWorkloadsChanged = "WorkloadsChanged"
