@@ -87,8 +87,8 @@ func (s *situation) job(records []*v1alpha1.SyncStatus) job.Job {
 	return job.Job{Environment: s.environment, Records: records, Request: request}
 }
 
-// requester is by whose permissions a record's run copies Secrets: the user's who has asked for the run, or has turned automatic
-// syncs on. If neither is known, nobody's.
+// requester returns the user who must have the permission to read the Secrets that a record's run copies: the one who asked for the
+// run last, or who turned automatic syncs on. If that user is not known, the holder has no permissions.
 func (s *situation) requester(record *v1alpha1.SyncStatus) *rights.Holder {
 	if record.Status.AutoTriggered && record.Status.RequestedBy == nil {
 		return new(rights.Automating(s.environment))

@@ -211,7 +211,7 @@ func TestInterruptedSyncWithoutRights(t *testing.T) {
 	s.copied("b25l")
 }
 
-// TestPinWithoutRights has a user pin an environment who may not read the Secrets, and somebody else who may try it again.
+// TestPinWithoutRights has a user without the right to read the Secrets pin an environment, and another with it retry.
 func TestPinWithoutRights(t *testing.T) {
 	s := newSharingStage(t)
 	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
@@ -289,7 +289,7 @@ func TestRefreshWithoutRights(t *testing.T) {
 	s.copied("dHdv")
 }
 
-// tryAgain has a user retry the record that needs somebody.
+// tryAgain has a user retry the record that is in ManualIntervention.
 func (s *stage) tryAgain(who string) {
 	s.Helper()
 	for _, record := range s.syncStatuses() {
@@ -304,5 +304,5 @@ func (s *stage) tryAgain(who string) {
 		s.keep("syncstatuses", moved)
 		return
 	}
-	s.Fatal("no record needs somebody")
+	s.Fatal("no record is in ManualIntervention")
 }

@@ -26,7 +26,7 @@
 // # Who waits for whom
 //
 // What the catalog offers goes before what workloads refer to. Of several records of the one, the newest is begun; it takes the place
-// of the others. Runs that nobody has asked for wait for windows, pins and kill switches, for whoever turned them on to be
+// of the others. Runs that nobody has asked for wait for windows, pins and kill switches, for the user who turned them on to be
 // permitted what they do, and for the catalog's editor to be permitted to read what they copy. Those that a user asks for wait for windows, unless they are forced. All stand in line for how many may
 // begin in a minute, and go on at once.
 //

@@ -14,7 +14,7 @@ import (
 type Slots struct {
 	mu   sync.Mutex
 	free int
-	// queue are the owners for whom somebody waits, the next first. If there are any, no slot is free.
+	// queue has the owners with waiting callers, the next first. It is empty while a slot is free.
 	queue []*owner
 }
 
@@ -90,7 +90,7 @@ func (s *Slots) withdraw(name string, given chan struct{}) bool {
 	return true
 }
 
-// release gives a slot to the next owner, who goes to the end of the queue if somebody waits for it still.
+// release gives a slot to the next owner, which moves to the end of the queue if it has more waiting callers.
 func (s *Slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

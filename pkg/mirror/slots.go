@@ -40,7 +40,7 @@ type branchSlot struct {
 }
 
 // acquire waits for a slot, first of the repository, so that those who wait for it keep
-// nobody else from one.
+// no other repository from one.
 func (s *slots) acquire(ctx context.Context, branch branchKey) (*branchSlot, error) {
 	slot := &branchSlot{slots: s, repository: s.use(branch.url), branch: branch}
 	if err := slot.acquire(ctx); err != nil {

@@ -217,7 +217,7 @@ func TestWhoTurnsAutomaticSyncsOnIsKept(t *testing.T) {
 	}
 }
 
-// TestWhoPinsAnEnvironmentIsKept shows by whose permissions the revision is brought to which somebody pins an environment.
+// TestWhoPinsAnEnvironmentIsKept shows whose permissions count for a revision that an environment is pinned to.
 func TestWhoPinsAnEnvironmentIsKept(t *testing.T) {
 	storage := newStorage(t)
 	newEnvironment(t, storage, asIs)

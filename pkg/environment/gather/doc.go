@@ -25,5 +25,5 @@
 // What workloads refer to is read with the rights of the server, because the catalog's editor consents to that. So it is found out for
 // each situation whether the editor may read it still; the cluster is asked, unless it has answered within rights.GrantKept or
 // rights.LossKept. Of a type that the editor may not read, nothing is read. What the editor does not consent to, as Secrets that are not
-// shared, is read for a run only if the user who asked for it may read it; if nobody is known to have asked, it is not.
+// shared, is read for a run only if the user who asked for it may read it; if that user is not known, it is not.
 package gather

@@ -71,8 +71,8 @@ type Request struct {
 	Only       []v1alpha1.WorkloadReference
 	Force      bool
 	Resolution v1alpha1.ConflictResolutionSpec
-	// Requester is by whose permissions is copied what the catalog's editor does not let environments have; nil: nobody is
-	// asked, as nothing is copied.
+	// Requester is the user who must have the permission to read what the catalog's editor does not share. Requests that copy
+	// nothing leave it nil.
 	Requester *rights.Holder
 }
 

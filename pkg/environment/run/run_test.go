@@ -280,7 +280,7 @@ func TestRevisionBroughtInPart(t *testing.T) {
 	}
 }
 
-func TestSyncOfNobody(t *testing.T) {
+func TestSyncWithoutARequester(t *testing.T) {
 	s := newStage(t)
 	request := s.request()
 	request.Requester = nil

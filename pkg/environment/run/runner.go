@@ -102,8 +102,8 @@ func (r *Runner) Run(ctx context.Context, request Request) (Result, error) {
 	return of.result, nil
 }
 
-// errNobody says that whoever calls forgot to say by whose permissions is copied.
-var errNobody = errors.New("it is not said who asks for it")
+// errNoRequester is returned for a Sync without a Requester.
+var errNoRequester = errors.New("the requester is missing")
 
 // running is a run that goes on.
 type running struct {
@@ -114,7 +114,7 @@ type running struct {
 
 func (r *running) run(ctx context.Context) error {
 	if r.Mode == Sync && r.Requester == nil {
-		return errNobody
+		return errNoRequester
 	}
 	var changed []apply.Conflict
 	for range plans {

@@ -6990,7 +6990,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRecord(ref common.ReferenceCallba
 					},
 					"requestedBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestedBy is the user who asked last for an environment's run to begin or be tried again, as authenticated then. The run copies Secrets only while that user may read them, unless the catalog shares them. Absent when nobody asked, and once the record has come to its end.",
+							Description: "requestedBy is the user who asked last for an environment's run to begin or be tried again, as authenticated then. The run copies Secrets only while that user may read them, unless the catalog shares them. Absent when no user asked, and once the record has come to its end.",
 							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
 						},
 					},

@@ -122,7 +122,7 @@ func (m *Monitor) look(ctx context.Context) (least, more time.Duration) {
 }
 
 // report logs each record once, and counts them. The working state has a number even if all of it
-// can be read, so that somebody who asks for the metric sees that records are looked at.
+// can be read, so that the metric shows that records are checked.
 func report(ctx context.Context, before, found findings) {
 	logger := klog.FromContext(ctx)
 	if found[sealing.WorkResource] == nil {

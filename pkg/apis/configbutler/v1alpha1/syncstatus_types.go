@@ -104,7 +104,7 @@ type SyncRecord struct {
 	// +optional
 	Actor string `json:"actor,omitempty"`
 	// requestedBy is the user who asked last for an environment's run to begin or be tried again, as authenticated then. The
-	// run copies Secrets only while that user may read them, unless the catalog shares them. Absent when nobody asked, and
+	// run copies Secrets only while that user may read them, unless the catalog shares them. Absent when no user asked, and
 	// once the record has come to its end.
 	// +optional
 	RequestedBy *AutomatedBy `json:"requestedBy,omitempty"`
