@@ -23,6 +23,9 @@ type verdict struct{ reason, message string }
 
 func (v verdict) ok() bool { return v.reason == "" }
 
+// notPaused is said of a catalog whose changes do not wait.
+var notPaused = verdict{v1alpha1.ReasonNotPaused, "The spec neither pauses nor pins the catalog"}
+
 // waits says why changes of the source wait; the zero value says that they do not.
 func waits(spec *v1alpha1.AppCatalogSpec, now time.Time) verdict {
 	switch {
@@ -48,13 +51,14 @@ func setConditions(catalog *v1alpha1.AppCatalog, source, trouble verdict, now ti
 	// Whether the catalog was pinned says how an edit is taken over, so that stays until it has been.
 	switch {
 	case unpinned(catalog) && !edited(catalog) && paused.reason == v1alpha1.ReasonPauseUntil:
-		set.flag(v1alpha1.ConditionPaused, verdict{v1alpha1.ReasonPinned, paused.message})
+		set.flag(v1alpha1.ConditionPaused, verdict{v1alpha1.ReasonPinned, paused.message}, notPaused)
 	case unpinned(catalog):
 	case !edited(catalog), meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionPaused) == nil:
-		set.flag(v1alpha1.ConditionPaused, paused)
+		set.flag(v1alpha1.ConditionPaused, paused, notPaused)
 	}
-	set.flag(v1alpha1.ConditionWorkloadsMissing, missingIn(catalog))
-	set.good(v1alpha1.ConditionSourceReachable, source, "The source is followed")
+	set.flag(v1alpha1.ConditionWorkloadsMissing, missingIn(catalog),
+		verdict{v1alpha1.ReasonNothingMissing, "The source has the workloads of the catalog"})
+	set.good(v1alpha1.ConditionSourceReachable, source, verdict{v1alpha1.ReasonSourceFollowed, "The source is followed"})
 	set.ready(readiness(catalog, source, trouble))
 }
 
@@ -124,19 +128,19 @@ func (s conditionSet) set(kind string, status bool, v verdict) {
 	})
 }
 
-// flag sets a condition that is true while something is the matter.
-func (s conditionSet) flag(kind string, v verdict) {
+// flag sets a condition that is true while something is the matter, and false with otherwise.
+func (s conditionSet) flag(kind string, v, otherwise verdict) {
 	if v.ok() {
-		s.set(kind, false, verdict{reason: v1alpha1.ReasonSucceeded})
+		s.set(kind, false, otherwise)
 		return
 	}
 	s.set(kind, true, v)
 }
 
-// good sets a condition that is true while nothing is the matter.
-func (s conditionSet) good(kind string, v verdict, message string) {
+// good sets a condition that is true with fine while nothing is the matter.
+func (s conditionSet) good(kind string, v, fine verdict) {
 	if v.ok() {
-		s.set(kind, true, verdict{v1alpha1.ReasonSucceeded, message})
+		s.set(kind, true, fine)
 		return
 	}
 	s.set(kind, false, v)
@@ -144,7 +148,7 @@ func (s conditionSet) good(kind string, v verdict, message string) {
 
 // ready sets Ready and, in the way of kstatus, Reconciling or Stalled while they are true.
 func (s conditionSet) ready(v verdict) {
-	s.good(v1alpha1.ConditionReady, v, "The catalog offers what its spec says")
+	s.good(v1alpha1.ConditionReady, v, verdict{v1alpha1.ReasonSucceeded, "The catalog offers what its spec says"})
 	s.only(v1alpha1.ConditionReconciling, v, v.reason == v1alpha1.ReasonProgressing)
 	s.only(v1alpha1.ConditionStalled, v, stalls(v.reason))
 }

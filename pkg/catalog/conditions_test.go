@@ -17,8 +17,8 @@ import (
 // TestConditions has what is said of the conditions that are not as usual, by type.
 func TestConditions(t *testing.T) {
 	usual := map[string]string{
-		v1alpha1.ConditionReady: "True Succeeded", v1alpha1.ConditionSourceReachable: "True Succeeded",
-		v1alpha1.ConditionPaused: "False Succeeded", v1alpha1.ConditionWorkloadsMissing: "False Succeeded",
+		v1alpha1.ConditionReady: "True Succeeded", v1alpha1.ConditionSourceReachable: "True SourceFollowed",
+		v1alpha1.ConditionPaused: "False NotPaused", v1alpha1.ConditionWorkloadsMissing: "False NothingMissing",
 	}
 	later := metav1.NewTime(noon.Add(time.Hour))
 	for name, test := range map[string]struct {

@@ -42,7 +42,7 @@ func TestSourcesThatDoNotExist(t *testing.T) {
 	if err := s.meta.Tracker().Create(namespaces, namespace("staging"), ""); err != nil {
 		t.Fatal(err)
 	}
-	s.reason(v1alpha1.ReasonSucceeded)
+	s.reason(v1alpha1.ReasonSourceFollowed)
 	s.putIn("staging")
 	s.reaches("shop", 1)
 	s.tells("shop 1 AutoApplied Added api (1)")
@@ -98,7 +98,7 @@ func TestWhatAnEnvironmentBuildsIsNoSource(t *testing.T) {
 	if err := s.api.Tracker().Delete(environments, "teams", "alice"); err != nil {
 		t.Fatal(err)
 	}
-	s.reason(v1alpha1.ReasonSucceeded)
+	s.reason(v1alpha1.ReasonSourceFollowed)
 	s.reaches("shop", 1)
 }
 

@@ -107,7 +107,7 @@ func TestNothingIsCopiedByItselfWithoutTheEditorsRights(t *testing.T) {
 			s.tells("Environment auto.shop-r1.1 Completed r1", "Dependency batch Completed")
 			s.copied("dHdv")
 			s.held("")
-			s.depends(v1alpha1.ReasonSucceeded, "")
+			s.depends(v1alpha1.ReasonUpToDate, "")
 		})
 	}
 }
@@ -153,7 +153,7 @@ func TestSyncWithoutTheEditorsRights(t *testing.T) {
 			s.ask("three", "jane", v1alpha1.SyncRequestSpec{})
 			s.applied(1)
 			s.copied("dHdv")
-			s.depends(v1alpha1.ReasonSucceeded, "")
+			s.depends(v1alpha1.ReasonUpToDate, "")
 			s.eventually("no error", func() error {
 				e := s.environment("alice")
 				if ready := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionReady); ready.Status != metav1.ConditionTrue {

@@ -307,7 +307,7 @@ func TestStatefulSetWithoutItsService(t *testing.T) {
 		"template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: 'db:1'}]}}}}")
 	s.start(0)
 	s.applied(1)
-	s.depends(v1alpha1.ReasonSucceeded, "")
+	s.depends(v1alpha1.ReasonUpToDate, "")
 	record := s.syncStatuses()[0]
 	if want := []string{"Service peers is not in production: StatefulSet db refers to it"}; !slices.Equal(record.Status.Warnings, want) {
 		t.Errorf("it warns of %q, want %q", record.Status.Warnings, want)

@@ -50,13 +50,16 @@ func (w Why) ok() bool { return w.Reason == "" }
 func Set(e *v1alpha1.Environment, facts Facts, now time.Time) {
 	f := &findings{Environment: e, Facts: facts, now: now}
 	s := set{&e.Status, now}
-	s.good(v1alpha1.ConditionCatalogUpToDate, f.catalog(), f.holding())
-	s.good(v1alpha1.ConditionDependenciesUpToDate, f.dependencies(), "What workloads refer to is as in the source")
-	s.flag(v1alpha1.ConditionSyncing, f.syncing())
-	s.flag(v1alpha1.ConditionConflicted, f.conflicted())
-	s.flag(v1alpha1.ConditionHeld, facts.Held)
+	s.good(v1alpha1.ConditionCatalogUpToDate, f.catalog(), Why{v1alpha1.ReasonUpToDate, f.holding()})
+	s.good(v1alpha1.ConditionDependenciesUpToDate, f.dependencies(),
+		Why{v1alpha1.ReasonUpToDate, "What workloads refer to is as in the source"})
+	s.flag(v1alpha1.ConditionSyncing, f.syncing(), Why{v1alpha1.ReasonNotSyncing, "No sync is being done"})
+	s.flag(v1alpha1.ConditionConflicted, f.conflicted(),
+		Why{v1alpha1.ReasonNoConflicts, "No field was changed in the environment and in the catalog"})
+	s.flag(v1alpha1.ConditionHeld, facts.Held, Why{v1alpha1.ReasonNotHeld, "No automatic sync is held back"})
 	ready := f.ready()
-	s.good(v1alpha1.ConditionReady, ready, "The environment is what its spec asks for, and its workloads run")
+	s.good(v1alpha1.ConditionReady, ready,
+		Why{v1alpha1.ReasonSucceeded, "The environment is what its spec asks for, and its workloads run"})
 	s.only(v1alpha1.ConditionReconciling, ready, f.goesOn(ready))
 	s.only(v1alpha1.ConditionStalled, ready, f.stalls(ready))
 }
@@ -86,20 +89,20 @@ func (s set) put(kind string, state metav1.ConditionStatus, why Why) {
 	})
 }
 
-// flag sets a condition that is true while something is the matter.
-func (s set) flag(kind string, why Why) {
+// flag sets a condition that is true while something is the matter, and false with otherwise.
+func (s set) flag(kind string, why, otherwise Why) {
 	if why.ok() {
-		s.put(kind, metav1.ConditionFalse, Why{Reason: v1alpha1.ReasonSucceeded})
+		s.put(kind, metav1.ConditionFalse, otherwise)
 		return
 	}
 	s.put(kind, metav1.ConditionTrue, why)
 }
 
-// good sets a condition that is true while nothing is the matter, and unknown while that is being found out.
-func (s set) good(kind string, why Why, message string) {
+// good sets a condition that is true with fine while nothing is the matter, and unknown while that is being found out.
+func (s set) good(kind string, why, fine Why) {
 	switch {
 	case why.ok():
-		s.put(kind, metav1.ConditionTrue, Why{v1alpha1.ReasonSucceeded, message})
+		s.put(kind, metav1.ConditionTrue, fine)
 	case kind == v1alpha1.ConditionCatalogUpToDate && isUnknown(why.Reason):
 		s.put(kind, metav1.ConditionUnknown, why)
 	default:

@@ -43,10 +43,29 @@ func Set(p *v1alpha1.SyncPipeline, facts Facts, now time.Time) {
 		delivering = sinks(p, facts.Resting)
 	}
 	ready := facts.ready(delivering)
-	s.good(v1alpha1.ConditionSinksDelivering, delivering, taking(len(p.Spec.Sinks)))
-	s.good(v1alpha1.ConditionReady, ready, "Everything that the pipeline selects is seen, and every sink is told")
+	fine := Why{v1alpha1.ReasonSucceeded, "Everything that the pipeline selects is seen, and every sink takes what it is sent"}
+	switch unsent := unsentTo(p); {
+	case delivering.ok() && len(unsent) > 0:
+		nothing := Why{v1alpha1.ReasonNothingSent, "Nothing has been sent yet to " + strings.Join(unsent, ", ")}
+		s.put(v1alpha1.ConditionSinksDelivering, metav1.ConditionUnknown, nothing)
+		fine.Message = "Everything that the pipeline selects is seen. " + nothing.Message
+	default:
+		s.good(v1alpha1.ConditionSinksDelivering, delivering, Why{v1alpha1.ReasonDelivering, taking(len(p.Spec.Sinks))})
+	}
+	s.good(v1alpha1.ConditionReady, ready, fine)
 	s.only(v1alpha1.ConditionReconciling, ready, ready.Reason == v1alpha1.ReasonProgressing)
 	s.only(v1alpha1.ConditionStalled, ready, stalls(ready.Reason))
+}
+
+// unsentTo returns the sinks to which nothing has been sent.
+func unsentTo(p *v1alpha1.SyncPipeline) []string {
+	var unsent []string
+	for _, sink := range p.Status.Sinks {
+		if sink.LastAnswer == "" && sink.Delivered == 0 {
+			unsent = append(unsent, sink.Name)
+		}
+	}
+	return unsent
 }
 
 // taking says that all sinks do.
@@ -96,10 +115,10 @@ func (s set) put(kind string, state metav1.ConditionStatus, why Why) {
 	})
 }
 
-// good sets a condition that is true while nothing is the matter.
-func (s set) good(kind string, why Why, message string) {
+// good sets a condition that is true with fine while nothing is the matter.
+func (s set) good(kind string, why, fine Why) {
 	if why.ok() {
-		s.put(kind, metav1.ConditionTrue, Why{v1alpha1.ReasonSucceeded, message})
+		s.put(kind, metav1.ConditionTrue, fine)
 		return
 	}
 	s.put(kind, metav1.ConditionFalse, why)

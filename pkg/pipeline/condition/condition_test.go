@@ -25,7 +25,7 @@ const (
 )
 
 // usual are the conditions of a pipeline whose sinks are told.
-var usual = map[string]string{ready: "True Succeeded", delivering: "True Succeeded"}
+var usual = map[string]string{ready: "True Succeeded", delivering: "True Delivering"}
 
 // pipeline has the sinks given.
 func pipeline(sinks ...v1alpha1.PipelineSinkStatus) *v1alpha1.SyncPipeline {
@@ -67,6 +67,11 @@ func TestSet(t *testing.T) {
 		"as usual": {of: pipeline(well("search")), facts: condition.Facts{Listed: true}, says: "The sink takes what it is sent"},
 		"two sinks": {
 			of: pipeline(well("search"), well("audit")), facts: condition.Facts{Listed: true}, says: "All 2 sinks take what they are sent",
+		},
+		"nothing sent yet": {
+			of:    pipeline(well("search"), v1alpha1.PipelineSinkStatus{Name: "audit"}),
+			facts: condition.Facts{Listed: true},
+			want:  conditions{delivering: "Unknown NothingSent"}, says: "Nothing has been sent yet to audit",
 		},
 		"new": {
 			of:   pipeline(well("search")),

@@ -170,6 +170,12 @@ const (
 	ReasonPinned = "Pinned"
 	// ReasonPreviewOnly says that the spec asks for changes to be recorded only.
 	ReasonPreviewOnly = "PreviewOnly"
+	// ReasonNotPaused says that the spec neither pauses nor pins the catalog.
+	ReasonNotPaused = "NotPaused"
+	// ReasonNothingMissing says that the source has the workloads of the catalog.
+	ReasonNothingMissing = "NothingMissing"
+	// ReasonSourceFollowed says that the source is read and watched.
+	ReasonSourceFollowed = "SourceFollowed"
 )
 
 // Reasons of an Environment. Pinned, Suspended and PermissionLost come, too.
@@ -186,6 +192,14 @@ const (
 	ReasonTargetIsSource = "TargetIsSource"
 	// ReasonTargetTaken says that the target namespace is that of another environment, or of this server.
 	ReasonTargetTaken = "TargetTaken"
+	// ReasonUpToDate says that the environment holds what the catalog offers, or what the source has.
+	ReasonUpToDate = "UpToDate"
+	// ReasonNotSyncing says that no sync is being done.
+	ReasonNotSyncing = "NotSyncing"
+	// ReasonNoConflicts says that no field was changed in the environment and in the catalog.
+	ReasonNoConflicts = "NoConflicts"
+	// ReasonNotHeld says that no automatic sync waits that would otherwise begin.
+	ReasonNotHeld = "NotHeld"
 	// ReasonNeverSynced says that no sync of everything has completed yet.
 	ReasonNeverSynced = "NeverSynced"
 	// ReasonWorkloadsChanged says that the catalog offers workloads that are not as in the environment.
@@ -244,6 +258,10 @@ const (
 const (
 	// ReasonPipelinesSuspended says that the SyncPolicy stops all pipelines.
 	ReasonPipelinesSuspended = "PipelinesSuspended"
+	// ReasonDelivering says that every sink takes what it is sent.
+	ReasonDelivering = "Delivering"
+	// ReasonNothingSent says that nothing has been sent to a sink yet; the message says which.
+	ReasonNothingSent = "NothingSent"
 	// ReasonDeliveryRetrying says that a sink could not be told and is tried again; the message says which and why.
 	ReasonDeliveryRetrying = "DeliveryRetrying"
 	// ReasonDeliveryFailed says that a sink could not be told several times in a row and is tried again.
