@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -263,6 +264,8 @@ func (k *keeper) end(ctx context.Context, t *task, trouble verdict, changed *v1a
 	}
 	if t.told != nil && changed.Status.Revision > t.catalog.Status.Revision {
 		k.events.advanced(changed, t.told)
+		klog.FromContext(ctx).Info("Catalog has a new revision", "catalog", klog.KObj(changed), "revision", changed.Status.Revision,
+			"workloads", t.told.Status.WorkloadCount, "authors", len(t.told.Status.ChangedBy), "actor", t.told.Status.Actor, "syncStatus", t.told.Name)
 	}
 	if err := k.sweep(ctx, t, changed); err != nil {
 		return err

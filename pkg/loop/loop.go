@@ -226,7 +226,9 @@ func (l *Loop) lead(ctx, leading context.Context) error {
 	defer stop()
 	defer context.AfterFunc(leading, stop)()
 
-	klog.FromContext(ctx).Info("Leading: starting the controllers", "controllers", len(l.runners))
+	logger := klog.FromContext(ctx)
+	logger.Info("Leading: starting the controllers", "controllers", len(l.runners))
+	defer logger.Info("Leading no longer: the controllers have stopped")
 	group, running := errgroup.WithContext(ctx)
 	for _, runner := range l.runners {
 		group.Go(func() error { return run(running, runner) })

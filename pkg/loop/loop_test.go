@@ -6,6 +6,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -294,6 +295,12 @@ func TestRunnersLogNothingThatTheyRead(t *testing.T) {
 	}
 	cancel()
 	await(t, over, "the end of the loop")
+	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	for _, line := range []string{"Leading: starting the controllers", "Leading no longer: the controllers have stopped"} {
+		if strings.Count(log, line) != 1 {
+			t.Errorf("the log does not have %q once:\n%s", line, log)
+		}
+	}
 }
 
 func TestNewRefusesTimesThatDoNotFit(t *testing.T) {

@@ -100,6 +100,7 @@ type comparison struct {
 }
 
 func (c *comparison) run(ctx context.Context) error {
+	began := time.Now()
 	c.live = map[string]struct{}{}
 	listed := map[source.Watch]string{}
 	for _, scope := range c.scopes() {
@@ -123,6 +124,9 @@ func (c *comparison) run(ctx context.Context) error {
 	c.record.holdOnly(c.looksAt, held)
 	c.record.compared()
 	c.worker.services.changed()
+	klog.FromContext(ctx).Info("Compared with the cluster", "destination", c.key, "type", c.seed.resource.GroupResource().String(),
+		"objects", len(c.live), "written", c.found.written, "removed", c.found.removed, "orphansHeld", c.found.held,
+		"took", time.Since(began).Round(time.Millisecond).String())
 	return nil
 }
 

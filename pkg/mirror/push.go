@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/failpoint"
@@ -302,6 +303,7 @@ func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
 // push sends what is staged, after noting it, and removes the rows once the remote has
 // accepted it. After an error the rows are still there.
 func (w *worker) push(ctx context.Context, members []member, batches []*batch) error {
+	began := time.Now()
 	note := &pushNote{Through: map[types.UID]uint64{}}
 	var landings []landing.Landing
 	for _, b := range batches {
@@ -331,6 +333,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 			b.record.pushed(b.pushed)
 			b.record.owned(w.ownership(b.member))
 			count(b.pushed)
+			b.log(ctx, time.Since(began))
 		}
 		if err := w.landed(ctx, *note); err != nil {
 			return err // the push is found again, and told of then
@@ -373,6 +376,17 @@ func (w *worker) send(ctx context.Context, note *pushNote, landings []landing.La
 		commitBatches.Inc()
 	}
 	return w.refused(ctx, *note, err)
+}
+
+// log writes one line about what a push brought to a destination.
+func (b *batch) log(ctx context.Context, took time.Duration) {
+	if b.pushed.commits == 0 {
+		return
+	}
+	authors := &b.pushed.authors
+	klog.FromContext(ctx).Info("Pushed", "destination", b.key, "commits", b.pushed.commits, "written", b.pushed.written,
+		"removed", b.pushed.removed, "last", b.pushed.last.String(), "audit", authors.Audit, "admission", authors.Admission,
+		"managedFields", authors.ManagedFields, "unknownAuthor", authors.Unknown, "took", took.Round(time.Millisecond).String())
 }
 
 // count adds what a remote has accepted to the metrics.

@@ -88,9 +88,14 @@ func (w *worker) tellNext(ctx context.Context) pause {
 		last = verdict
 		return w.take(ctx, batch.ID, keys, verdict)
 	})
-	w.numbers.took(w.clock.Since(begun))
+	took := w.clock.Since(begun)
+	w.numbers.took(took)
 	if err != nil {
 		return w.troubled(ctx, err)
+	}
+	if last.Outcome != wire.Waiting {
+		klog.FromContext(ctx).Info("Sent a batch", "pipeline", w.numbers.pipeline, "sink", w.numbers.sink, "upserts", len(batch.Upserts),
+			"deletes", len(batch.Deletes), "outcome", last.Outcome, "answer", last.Text, "took", took.Round(time.Millisecond).String())
 	}
 	w.troubles = 0
 	w.changed()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +45,7 @@ func TestDemoAndTour(t *testing.T) {
 	r.follow(t, shellBlocks(t, moduleRoot(t), tourPage))
 
 	r.wantMetrics(t)
+	r.wantLog(t)
 	address := r.serverAddress(t)
 	r.demo(t, "down")
 	if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
@@ -54,6 +56,35 @@ func TestDemoAndTour(t *testing.T) {
 		t.Errorf("the demo's folder is still there: %v", err)
 	}
 	r.demo(t, "down")
+}
+
+// wantLog expects the lines that operations.md promises of what has been done meanwhile.
+func (r *reader) wantLog(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(r.folder, ".dev", "demo", "logs", "slipstream*.log"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the logs of the server: %q, %v", files, err)
+	}
+	var log strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Write(text)
+	}
+	for _, line := range []string{
+		`"Leading: starting the controllers" .*controllers=`,
+		`"Compared with the cluster" logger="mirror".* destination="shop/shop" type="`,
+		`"Pushed" logger="mirror".* destination="shop/shop" commits=`,
+		`"Catalog has a new revision" logger="catalog".* catalog="teams/shop" revision=`,
+		`"Synced an environment" logger="environment".* environment="`,
+		`"Sent a batch" logger="pipeline".* pipeline="`,
+	} {
+		if !regexp.MustCompile(line).MatchString(log.String()) {
+			t.Errorf("the log has no line with %s", line)
+		}
+	}
 }
 
 // build builds the programs that hack/demo.sh and the pages need, as `make demo` does.

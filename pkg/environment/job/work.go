@@ -7,6 +7,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/environment/run"
@@ -34,6 +36,7 @@ func (w *work) do(ctx context.Context) (run.Result, error) {
 			return run.Result{}, nil
 		}
 	}
+	began := w.Clock.Now()
 	result, failed := w.run(ctx)
 	if failed != nil && ctx.Err() != nil {
 		return run.Result{}, failed
@@ -43,7 +46,17 @@ func (w *work) do(ctx context.Context) (run.Result, error) {
 			return run.Result{}, err
 		}
 	}
+	w.log(ctx, result, w.Clock.Since(began))
 	return result, nil
+}
+
+// log writes one line about what came of the run.
+func (w *work) log(ctx context.Context, result run.Result, took time.Duration) {
+	first := w.entries[0].record
+	klog.FromContext(ctx).Info("Synced an environment", "environment", klog.KObj(w.Environment), "syncStatus", first.Name,
+		"state", first.Status.State, "action", w.Request.Action, "revision", result.Revision, "actor", first.Status.Actor,
+		"written", len(result.Written), "failures", len(result.Failures), "preview", w.Request.Mode == run.Check,
+		"took", took.Round(time.Millisecond).String())
 }
 
 // begin adds to a record what is known as the run begins.
