@@ -122,12 +122,31 @@ func (w *world) list(how ledger.Urgency) {
 	w.Retain(item.CustomResourceDefinition, "", "", present)
 }
 
+// next returns the next batch. Time passes while it waits: what is due may turn out to be nothing, and the rest not be due yet.
+func (w *world) next() (ledger.Batch, error) {
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(10 * time.Millisecond):
+				if w.clock.HasWaiters() {
+					w.clock.Step(time.Second)
+				}
+			}
+		}
+	}()
+	return w.Next(w.Context())
+}
+
 // tell tells the receiver of the next batch, if there is one, part by part.
 func (w *world) tell(rejects bool) error {
 	if w.Counts().OldestDue.IsZero() {
 		return nil
 	}
-	batch, err := w.Next(w.Context())
+	batch, err := w.next()
 	if err != nil {
 		return err
 	}
