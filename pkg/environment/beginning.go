@@ -39,6 +39,11 @@ func (t *turning) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1
 
 // retry has a record that has failed be tried again, with the run of the chosen one.
 func (t *turning) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus) error {
+	joins := record.Name != chosen.Name && chosen.Status.RequestedBy != nil
+	if joins {
+		record = record.DeepCopy()
+		record.Status.RequestedBy = chosen.Status.RequestedBy.DeepCopy()
+	}
 	step := syncrecord.Step{To: v1alpha1.SyncStateRetrying}
 	switch record.Status.State {
 	case v1alpha1.SyncStateFailed:
@@ -47,11 +52,10 @@ func (t *turning) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus
 			return nil
 		}
 	default:
+		if joins { // Should the process die, the record is continued by whose permissions it began.
+			return t.put(ctx, record)
+		}
 		return nil
-	}
-	if by := chosen.Status.RequestedBy; by != nil && record.Name != chosen.Name {
-		record = record.DeepCopy()
-		record.Status.RequestedBy = by.DeepCopy()
 	}
 	return t.move(ctx, record, step, "")
 }
@@ -81,7 +85,7 @@ func (s *situation) job(records []*v1alpha1.SyncStatus) job.Job {
 	if asked := s.request(record); asked != nil {
 		request.Only = asked.Sync.Workloads
 	}
-	if s.environment.Spec.Shadow && record.Status.AutoTriggered {
+	if s.environment.Spec.Shadow && isAutomatic(record) {
 		request.Mode = run.Check
 	}
 	return job.Job{Environment: s.environment, Records: records, Request: request}
@@ -90,10 +94,15 @@ func (s *situation) job(records []*v1alpha1.SyncStatus) job.Job {
 // requester returns the user who must have the permission to read the Secrets that a record's run copies: the one who asked for the
 // run last, or who turned automatic syncs on. If that user is not known, the holder has no permissions.
 func (s *situation) requester(record *v1alpha1.SyncStatus) *rights.Holder {
-	if record.Status.AutoTriggered && record.Status.RequestedBy == nil {
+	if isAutomatic(record) && s.environment.Spec.AutoSync {
 		return new(rights.Automating(s.environment))
 	}
 	return new(rights.Requesting(record.Status.RequestedBy))
+}
+
+// isAutomatic says whether a record's run is the server's own, and no user has asked for it since.
+func isAutomatic(record *v1alpha1.SyncStatus) bool {
+	return record.Status.AutoTriggered && record.Status.RequestedBy == nil
 }
 
 // revisionOf is the one that a record's run brings, 0 for the newest. That of an edit stays the one that it has asked for.

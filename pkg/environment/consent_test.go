@@ -289,6 +289,63 @@ func TestRefreshWithoutRights(t *testing.T) {
 	s.copied("dHdv")
 }
 
+// TestRefreshOfWhatPatchesNamed has a patch bring a Secret that the catalog's workloads do not refer to, and a user without the
+// right to read it take the patch away and ask for a refresh, which would bring its new version.
+func TestRefreshOfWhatPatchesNamed(t *testing.T) {
+	s := newSharingStage(t, func(e *v1alpha1.Environment) {
+		e.Spec.Patches = []v1alpha1.Patch{{
+			Target: v1alpha1.PatchTarget{Kind: "Deployment", Name: "worker"}, Type: v1alpha1.PatchStrategicMerge,
+			Patch: "{spec: {template: {spec: {containers: [{name: worker, envFrom: [{secretRef: {name: root}}]}]}}}}",
+		}}
+	})
+	version := func(want string) {
+		t.Helper()
+		got := ""
+		if live := s.cluster.Live("secrets", environmenttest.Target, "root"); live != nil {
+			got, _, _ = unstructured.NestedString(live.Object, "data", "key")
+		}
+		if got != want {
+			t.Errorf("root is %q, want %q", got, want)
+		}
+	}
+	s.produce("{apiVersion: v1, kind: Secret, metadata: {name: root}, data: {key: b25l}}")
+	s.start(0)
+	s.ask("one", "joe", v1alpha1.SyncRequestSpec{})
+	s.applied(1)
+	version("b25l")
+
+	s.rights.Lose(`user "jane": ` + readSecrets)
+	s.edit("jane", func(spec *v1alpha1.EnvironmentSpec) { spec.Patches = nil }, "patches")
+	s.produce("{apiVersion: v1, kind: Secret, metadata: {name: root}, data: {key: dHdv}}")
+	s.ask("two", "jane", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
+	s.tells("Environment one Completed by joe r1", "Dependency two ManualIntervention by jane")
+	version("b25l")
+
+	s.ask("three", "jane", v1alpha1.SyncRequestSpec{})
+	s.tells("Environment one Completed by joe r1", "Dependency two Completed by jane", "Environment three Completed by jane r1")
+	version("")
+}
+
+// TestRefreshOfWhatFailedByItself has a user ask for what failed while it was synced by itself, and whose user has lost the right: it
+// is that user's own sync from then on, which waits for no other right, and writes also where automatic ones only show.
+func TestRefreshOfWhatFailedByItself(t *testing.T) {
+	s := newSharingStage(t, automatic)
+	s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester
+	s.keep("appcatalogs", s.catalog)
+	s.start(0)
+	s.applied(1)
+	s.refuse("dry PATCH shop-alice/secrets/login")
+	s.rotate("dHdv")
+	s.prompt("batch")
+	s.tells("Environment auto.shop-r1.1 Completed r1", "Dependency batch ManualIntervention")
+	s.rights.Lose(`user "eve": ` + readSecrets)
+	s.refuse("")
+	s.edit("joe", func(spec *v1alpha1.EnvironmentSpec) { spec.Shadow = true }, "shadow")
+	s.ask("two", "joe", v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
+	s.tells("Environment auto.shop-r1.1 Completed r1", "Dependency batch Completed")
+	s.copied("dHdv")
+}
+
 // tryAgain has a user retry the record that is in ManualIntervention.
 func (s *stage) tryAgain(who string) {
 	s.Helper()

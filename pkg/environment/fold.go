@@ -134,7 +134,8 @@ func (s *situation) isConflicted() bool {
 	})
 }
 
-// describeDependencies says what of what workloads refer to has changed in the source.
+// describeDependencies says what of what workloads refer to has changed in the source. While a run brings workloads, too, the record
+// names these as well.
 func (s *situation) describeDependencies() {
 	status := &s.environment.Status
 	status.LatestDependencySync, status.ChangedDependencies = "", nil
@@ -145,7 +146,9 @@ func (s *situation) describeDependencies() {
 	status.LatestDependencySync = open.Name
 	counts := map[v1alpha1.DependencyType]int32{}
 	for _, changed := range open.Status.ResourceSummaries {
-		counts[v1alpha1.DependencyType(changed.Type)]++
+		if of := v1alpha1.DependencyType(changed.Type); of.Valid() {
+			counts[of]++
+		}
 	}
 	for of, count := range counts {
 		status.ChangedDependencies = append(status.ChangedDependencies, v1alpha1.DependencyCount{Type: of, Count: count})

@@ -95,7 +95,7 @@ func (s *situation) hold(record *v1alpha1.SyncStatus) (verdict, time.Time) {
 			return verdict{}, at
 		}
 	}
-	if record.Status.AutoTriggered {
+	if isAutomatic(record) {
 		if held := s.stopped(record.Spec.Type); !held.ok() {
 			return held, time.Time{}
 		}

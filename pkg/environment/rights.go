@@ -59,7 +59,7 @@ func (t *turning) checkRights(ctx context.Context) (again time.Time) {
 // waitsByItself says whether a record is to be worked on that nobody has asked for.
 func (s *situation) waitsByItself() bool {
 	for _, record := range s.records {
-		if record.Status.AutoTriggered && s.isActive(record) {
+		if isAutomatic(record) && s.isActive(record) {
 			return true
 		}
 	}

@@ -159,8 +159,8 @@ func TestRetryIsOfWhoAsksForIt(t *testing.T) {
 	if diff := cmp.Diff(want, requestedBy()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if _, err := retryOf(as(t, "jane"), storage, record.Name); err != nil || requestedBy().Username != "joe" {
-		t.Errorf("after a second retry (%v) the attempt that is under way is that of %+v", err, requestedBy())
+	if _, err := retryOf(as(t, "jane"), storage, record.Name); err != nil || requestedBy().Username != "jane" {
+		t.Errorf("after a second retry (%v) it is the request of %+v", err, requestedBy())
 	}
 }
 

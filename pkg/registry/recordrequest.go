@@ -197,12 +197,11 @@ func (r *recordRequests) move(
 				return err
 			}
 		}
-		if already = record.Status.State == to; already {
-			return nil
-		}
-		moved, err := syncrecord.Move(record, syncrecord.Step{To: to, By: by, At: r.clock.Now()})
-		if err != nil {
-			return unmoved(record, err)
+		moved := record
+		if already = record.Status.State == to; !already {
+			if moved, err = syncrecord.Move(record, syncrecord.Step{To: to, By: by, At: r.clock.Now()}); err != nil {
+				return unmoved(record, err)
+			}
 		}
 		if to == v1alpha1.SyncStateRetrying && record.Spec.Subject.Kind == v1alpha1.SubjectEnvironment {
 			moved.Status.RequestedBy = r.retriedBy(ctx)

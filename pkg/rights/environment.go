@@ -73,6 +73,19 @@ func OfCopying(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) map[v1alph
 	return permissions
 }
 
+// OfPatched is what the requester of a refresh must be allowed to read, so that an object of a type is copied to which only patches
+// of the environment refer, or referred when it was last synced; false for types that take no right.
+func OfPatched(catalog *v1alpha1.AppCatalog, of v1alpha1.DependencyType) (Permission, bool) {
+	resources := map[v1alpha1.DependencyType]string{v1alpha1.DependencySecret: "secrets", v1alpha1.DependencyConfigMap: "configmaps"}
+	if resources[of] == "" {
+		return Permission{}, false
+	}
+	return Permission{
+		Verbs: []string{"get"}, Namespace: catalog.Spec.SourceNamespace, Resources: []string{resources[of]},
+		Cause: copied, Remedy: "or have the whole environment synced without patches that refer to them",
+	}, true
+}
+
 // copiesSecrets is to read the Secrets of the source, unless the catalog's editor shares them. What is shared is what the
 // catalog's own workloads refer to: the environment's patches could have any Secret copied.
 func copiesSecrets(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {

@@ -21,6 +21,11 @@ var (
 	wordsOfConfigMaps = []string{"configmap"}
 )
 
+// PatchesNameObjects says whether an environment's patches may make a workload refer to objects that take a right to be read.
+func PatchesNameObjects(e *v1alpha1.Environment) bool {
+	return mayRefer(e.Spec.Patches, wordsOfSecrets) || mayRefer(e.Spec.Patches, wordsOfConfigMaps)
+}
+
 // mayRefer says whether patches may make a workload refer to what has one of the words. A field of another name that has one, too,
 // counts; a patch that cannot be read is refused elsewhere.
 func mayRefer(patches []v1alpha1.Patch, words []string) bool {

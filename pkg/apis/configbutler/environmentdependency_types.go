@@ -36,6 +36,7 @@ type EnvironmentDependencyRecord struct {
 	Keys             []string
 	ReferredBy       []DependencyReference
 	Optional         bool
+	ByPatches        bool
 	Missing          bool
 	LastDiscoveredAt *metav1.Time
 }

@@ -43,12 +43,21 @@ func (g *Gatherer) Withheld(ctx context.Context, catalog *v1alpha1.AppCatalog) (
 }
 
 // askRequester withholds what is copied by the permissions of who has the environment synced, and who may not read it any more. Much
-// may have changed since the request was made: it may have waited for a window.
+// may have changed since the request was made: it may have waited for a window. A refresh copies what patches referred to when the
+// environment was last synced, also if they do not any more.
 func (r *reading) askRequester(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
 	if r.requester == nil {
 		return nil
 	}
-	for of, permission := range rights.OfCopying(r.Environment, catalog) {
+	permissions := rights.OfCopying(r.Environment, catalog)
+	if r.Action == v1alpha1.SyncActionCluster {
+		for _, record := range r.Index {
+			if permission, ok := rights.OfPatched(catalog, record.Type); ok && record.ByPatches {
+				permissions[record.Type] = permission
+			}
+		}
+	}
+	for of, permission := range permissions {
 		if err := r.ask(ctx, r.Situation.Withheld, of, *r.requester, permission); err != nil {
 			return err
 		}

@@ -107,6 +107,9 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 	if r.Situation.Withheld, err = r.Gatherer.Withheld(ctx, catalog); err != nil {
 		return err
 	}
+	if err := r.records(ctx); err != nil {
+		return err
+	}
 	if err := r.askRequester(ctx, catalog); err != nil {
 		return err
 	}
@@ -114,9 +117,6 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 		return err
 	}
 	if err := r.before(ctx, catalog); err != nil {
-		return err
-	}
-	if err := r.records(ctx); err != nil {
 		return err
 	}
 	if err := r.base(ctx); err != nil {

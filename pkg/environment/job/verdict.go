@@ -53,15 +53,7 @@ func (w *work) concerning(of v1alpha1.SyncType, result run.Result) []v1alpha1.Ob
 	if of != v1alpha1.SyncTypeDependency || !result.Complete {
 		return result.Failures
 	}
-	return slices.DeleteFunc(slices.Clone(result.Failures), func(f v1alpha1.ObjectFailure) bool { return !isDependency(f.Type) })
-}
-
-func isDependency(kind string) bool {
-	switch v1alpha1.DependencyType(kind) {
-	case v1alpha1.DependencyConfigMap, v1alpha1.DependencySecret, v1alpha1.DependencyService, v1alpha1.DependencyServiceAccount:
-		return true
-	}
-	return false
+	return slices.DeleteFunc(slices.Clone(result.Failures), func(f v1alpha1.ObjectFailure) bool { return !v1alpha1.DependencyType(f.Type).Valid() })
 }
 
 // failuresOf are failures as a record takes them: each object once, those first that keep everything from being written.

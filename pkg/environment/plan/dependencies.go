@@ -65,6 +65,7 @@ func (d *draft) index() ([]v1alpha1.EnvironmentDependencyRecord, error) {
 		if other, ok := after[key]; ok {
 			record.ReferredBy = mergedReferrers(other.ReferredBy, record.ReferredBy)
 			record.Optional = record.Optional && other.Optional
+			record.ByPatches = record.ByPatches && other.ByPatches
 		}
 		after[key] = record
 	}
@@ -95,10 +96,13 @@ func (d *draft) others(before map[Key]v1alpha1.EnvironmentDependencyRecord) map[
 		planned.Insert(string(workload.Kind) + " " + workload.Name)
 	}
 	for key, record := range before {
+		all := len(record.ReferredBy)
 		record.ReferredBy = slices.DeleteFunc(slices.Clone(record.ReferredBy), func(r v1alpha1.DependencyReference) bool {
 			return planned.Has(r.Kind + " " + r.Name)
 		})
 		if len(record.ReferredBy) > 0 {
+			// Which of the references come from patches is not kept.
+			record.ByPatches = record.ByPatches || len(record.ReferredBy) < all
 			kept[key] = record
 		}
 	}
@@ -121,7 +125,16 @@ func (d *draft) record(
 		})
 	}
 	record.ReferredBy = mergedReferrers(nil, record.ReferredBy)
+	record.ByPatches = d.isByPatches(ref.Target, before)
 	return d.described(record, before)
+}
+
+// isByPatches says whether only patches refer to a target. What was applied does not tell, and stays as it was recorded.
+func (d *draft) isByPatches(target references.Target, before v1alpha1.EnvironmentDependencyRecord) bool {
+	if d.isAsApplied() {
+		return before.Environment == "" || before.ByPatches
+	}
+	return !d.required.Has(target)
 }
 
 // described adds what is known of the content. Of what the source does not have it is what was known last. Nothing newer has been

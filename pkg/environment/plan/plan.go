@@ -95,9 +95,5 @@ func (k Key) workload() v1alpha1.WorkloadReference {
 
 // isDependency says whether the index names objects of this kind.
 func (k Key) isDependency() bool {
-	switch v1alpha1.DependencyType(k.Kind) {
-	case v1alpha1.DependencyConfigMap, v1alpha1.DependencySecret, v1alpha1.DependencyService, v1alpha1.DependencyServiceAccount:
-		return k.Group == ""
-	}
-	return false
+	return k.Group == "" && v1alpha1.DependencyType(k.Kind).Valid()
 }

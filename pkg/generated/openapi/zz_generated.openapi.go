@@ -2178,6 +2178,13 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependencyRecord(ref commo
 							Format:      "",
 						},
 					},
+					"byPatches": {
+						SchemaProps: spec.SchemaProps{
+							Description: "byPatches says that only patches of the environment refer to it, as far as is known. The user who asks for a refresh must be allowed to read it in the source.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 					"missing": {
 						SchemaProps: spec.SchemaProps{
 							Description: "missing says that the source does not have it. The copy stays as it was.",

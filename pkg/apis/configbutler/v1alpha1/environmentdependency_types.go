@@ -66,6 +66,10 @@ type EnvironmentDependencyRecord struct {
 	// optional says that workloads also run without it.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
+	// byPatches says that only patches of the environment refer to it, as far as is known. The user who asks for a refresh
+	// must be allowed to read it in the source.
+	// +optional
+	ByPatches bool `json:"byPatches,omitempty"`
 	// missing says that the source does not have it. The copy stays as it was.
 	// +optional
 	Missing bool `json:"missing,omitempty"`
@@ -92,6 +96,15 @@ const (
 	// DependencyServiceAccount is a ServiceAccount that a workload's Pods run as.
 	DependencyServiceAccount DependencyType = "ServiceAccount"
 )
+
+// Valid reports whether t is one of the types above.
+func (t DependencyType) Valid() bool {
+	switch t {
+	case DependencyConfigMap, DependencySecret, DependencyService, DependencyServiceAccount:
+		return true
+	}
+	return false
+}
 
 // DependencyReference says which object refers to a dependency, and where.
 type DependencyReference struct {

@@ -19,11 +19,20 @@ import (
 
 // wantedByEnvironment is what syncs of an environment do, which whoever writes its spec asks for.
 func (p *Plugin) wantedByEnvironment(ctx context.Context, e *v1alpha1.Environment, old runtime.Object) (wanted, error) {
-	if before, ok := old.(*v1alpha1.Environment); ok && asksForNoMore(&e.Spec, &before.Spec) {
+	before, updated := old.(*v1alpha1.Environment)
+	if updated && asksForNoMore(&e.Spec, &before.Spec) {
 		return wanted{}, nil
 	}
-	done, err := p.doneFor(ctx, e)
-	return wanted{permissions: append(rights.OfAccount(e), done.permissions...)}, err
+	catalog, err := p.catalogOf(ctx, e)
+	if err != nil {
+		return wanted{}, err
+	}
+	// Requests of others may wait, which were made for the patches of before.
+	if catalog == nil && updated && !equality.Semantic.DeepEqual(e.Spec.Patches, before.Spec.Patches) && rights.PatchesNameObjects(e) {
+		return wanted{refusal: fmt.Errorf("spec.patches: they may name Secrets or ConfigMaps, and of which namespace is not known "+
+			"while AppCatalog %s does not exist: create the catalog first", e.Spec.CatalogRef.Name)}, nil
+	}
+	return wanted{permissions: append(rights.OfAccount(e), rights.OfEnvironment(e, catalog)...)}, nil
 }
 
 // asksForNoMore says whether an environment has nothing written that it had not before. Everything counts but what is left out
@@ -49,13 +58,23 @@ func asksForNoMore(spec, before *v1alpha1.EnvironmentSpec) bool {
 
 // doneFor is what a sync of an environment does.
 func (p *Plugin) doneFor(ctx context.Context, e *v1alpha1.Environment) (wanted, error) {
-	catalog, err := p.references.AppCatalog(ctx, cmp.Or(e.Spec.CatalogRef.Namespace, e.Namespace), e.Spec.CatalogRef.Name)
-	if apierrors.IsNotFound(err) {
-		catalog = nil
-	} else if err != nil {
-		return wanted{}, fmt.Errorf("reading the catalog: %w", err)
+	catalog, err := p.catalogOf(ctx, e)
+	if err != nil {
+		return wanted{}, err
 	}
 	return wanted{permissions: rights.OfEnvironment(e, catalog)}, nil
+}
+
+// catalogOf returns the catalog of an environment, nil if there is none.
+func (p *Plugin) catalogOf(ctx context.Context, e *v1alpha1.Environment) (*v1alpha1.AppCatalog, error) {
+	catalog, err := p.references.AppCatalog(ctx, cmp.Or(e.Spec.CatalogRef.Namespace, e.Namespace), e.Spec.CatalogRef.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the catalog: %w", err)
+	}
+	return catalog, nil
 }
 
 // wantedByRequest is what a request at a subresource makes the server do. Nothing is asked when there is nothing that it could

@@ -274,6 +274,27 @@ func TestWhatAChangeOfAnEnvironmentTakes(t *testing.T) {
 	}
 }
 
+// TestPatchesWithoutACatalog has the catalog be away, so that it is not known which Secrets patches name. Requests of others may wait.
+func TestPatchesWithoutACatalog(t *testing.T) {
+	for text, refused := range map[string]bool{
+		"{metadata: {labels: {a: b}}}": false,
+		"{spec: {template: {spec: {volumes: [{name: a, secret: {secretName: root}}]}}}}": true,
+		"{spec: {template: {spec: {volumes: [{name: a, configMap: {name: root}}]}}}}":    true,
+		"{spec: {template: {spec: {serviceAccountName: root}}}}":                         true,
+	} {
+		all := &rbac{allowed: slices.Concat(buildsShop, builds(everyKind...))}
+		changed := request(environment(patched(text)), environment(), admission.Update, "")
+		err := pluginAmong(t, all, cluster(), existing{}).Validate(t.Context(), changed, nil)
+		if apierrors.IsForbidden(err) != refused || refused && !strings.Contains(err.Error(), "create the catalog first") {
+			t.Errorf("%s: %v", text, err)
+		}
+		other := request(environment(patched(text), func(s environmentSpec) { s.AutoSync = true }), environment(patched(text)), admission.Update, "")
+		if err := pluginAmong(t, all, cluster(), existing{}).Validate(t.Context(), other, nil); err != nil {
+			t.Errorf("%s, another field: %v", text, err)
+		}
+	}
+}
+
 // requestAt is jane's, at a subresource.
 func requestAt(resource, subresource, name string, body runtime.Object) admission.Attributes {
 	return admission.NewAttributesRecord(body, nil, configbutler.SchemeGroupVersion.WithKind("Any"),

@@ -118,6 +118,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
+	if wanted.refusal != nil {
+		refusals = append(refusals, wanted.refusal)
+	}
 	if len(refusals) > 0 {
 		return admission.NewForbidden(a, errors.Join(refusals...))
 	}

@@ -19,6 +19,8 @@ import (
 type wanted struct {
 	permissions []rights.Permission
 	warnings    []string
+	// refusal is why nobody may have it done now, nil if it depends on permissions alone.
+	refusal error
 }
 
 // change is an object that is written, and what it was before, or nil.
