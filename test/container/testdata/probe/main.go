@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -17,7 +18,7 @@ func main() {
 		os.Exit(1)
 	}
 	if len(os.Args) > 1 {
-		select {} // until it is killed
+		<-time.After(time.Hour) // It is killed before. Without a timer, the runtime ends a program whose goroutines all wait.
 	}
 }
 
