@@ -243,11 +243,11 @@ func conditionType(condition any) string {
 }
 
 // unchanged waits until all objects are as they were.
-func (s *stage) unchanged(t *testing.T, before map[string]object) {
+func (s *stage) unchanged(t *testing.T, before map[string]object, except ...cmp.Option) {
 	t.Helper()
 	mirrortest.Eventually(t, "all objects are as they were", func(ctx context.Context) error {
 		now, err := s.objects(ctx)
-		if difference := cmp.Diff(before, now); err == nil && difference != "" {
+		if difference := cmp.Diff(before, now, except...); err == nil && difference != "" {
 			err = fmt.Errorf("they differ (- before, + now):\n%s", difference)
 		}
 		return err
