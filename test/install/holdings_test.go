@@ -145,6 +145,11 @@ func (s *stage) settled(t *testing.T) map[string]object {
 		if same < 5 {
 			return fmt.Errorf("unchanged %d times", same)
 		}
+		for key, held := range now {
+			if status, ok := held.Status.(map[string]any); ok && strings.HasPrefix(key, "SyncPipeline ") && status["pending"] != nil {
+				return fmt.Errorf("%s has not sent everything", key)
+			}
+		}
 		return nil
 	})
 	kinds := map[string]bool{}
