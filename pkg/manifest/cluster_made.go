@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -22,6 +23,11 @@ const (
 	helmRelease = "sh.helm.release.v1."
 	// controllerManager is the field manager of what Kubernetes' own controllers make.
 	controllerManager = "kube-controller-manager"
+	// endpointsManagedBy is the label by which Kubernetes' controller knows its Endpoints, with endpointsController for a value.
+	endpointsManagedBy  = "endpoints.kubernetes.io/managed-by"
+	endpointsController = "endpoint-controller"
+	// sliceManagedBy is the label that names who keeps an EndpointSlice.
+	sliceManagedBy = "endpointslice.kubernetes.io/managed-by"
 )
 
 // ClusterMade says whether an object is one that the cluster makes by itself and would make again, and in a few words
@@ -48,6 +54,9 @@ func ClusterMade(resource schema.GroupResource, obj *unstructured.Unstructured) 
 		}
 		made, reason = isGivenToken(obj), "token of a ServiceAccount"
 	case "services", "endpoints", "endpointslices.discovery.k8s.io":
+		if isFollowed(resource.Resource, obj, metadata) {
+			return "endpoints that a controller keeps", true
+		}
 		made, reason = name == "kubernetes" && textAt(metadata, "namespace") == "default", "address of the API server"
 	case "priorityclasses.scheduling.k8s.io":
 		made, reason = strings.HasPrefix(name, "system-"), "priority class of the system"
@@ -83,12 +92,58 @@ func isGivenToken(secret *unstructured.Unstructured) bool {
 	if textAt(secret.Object, "type") != serviceAccountToken {
 		return false
 	}
-	for _, entry := range secret.GetManagedFields() {
-		if entry.Manager == controllerManager && entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:type":`)) {
+	return ownsField(secret, controllerManager, "type")
+}
+
+// NotClusterMade returns a label selector that leaves out objects of a type of which labels alone tell that ClusterMade holds for them, so
+// that nobody has to read them; empty if there are none. Clusters have more EndpointSlices than most else, and they change with every Pod.
+func NotClusterMade(resource schema.GroupResource) string {
+	switch resource.String() {
+	case "endpoints":
+		return endpointsManagedBy + "!=" + endpointsController
+	case "endpointslices.discovery.k8s.io":
+		return sliceManagedBy + " notin (endpointslice-controller.k8s.io,endpointslicemirroring-controller.k8s.io)"
+	}
+	return ""
+}
+
+// isFollowed says whether a controller keeps Endpoints or an EndpointSlice equal to something else in the cluster. What people make for a
+// Service without a selector is desired state.
+func isFollowed(resource string, obj *unstructured.Unstructured, metadata map[string]any) bool {
+	labels, annotations := mapAt(metadata, "labels"), mapAt(metadata, "annotations")
+	switch resource {
+	case "endpointslices":
+		// Kubernetes' conventions for the value: controllers have a name with a domain, tools and people one without a dot.
+		return strings.Contains(textAt(labels, sliceManagedBy), ".")
+	case "endpoints":
+		if isLockOfPatroni(annotations) {
 			return true
 		}
+		for _, mark := range []string{"endpoints.kubernetes.io/last-change-trigger-time", "control-plane.alpha.kubernetes.io/leader"} {
+			if _, marked := annotations[mark]; marked {
+				return true
+			}
+		}
+		// Before Kubernetes 1.33 the label is missing, and the time where it is not known.
+		return textAt(labels, endpointsManagedBy) == endpointsController || ownsField(obj, controllerManager, "subsets")
 	}
 	return false
+}
+
+// isLockOfPatroni says whether annotations are those by which Patroni elects the leader of a PostgreSQL cluster. It writes them every
+// few seconds. EndpointSlices that mirror such Endpoints have the label of Kubernetes' controller.
+func isLockOfPatroni(annotations map[string]any) bool {
+	_, renewed := annotations["renewTime"]
+	_, acquired := annotations["acquireTime"]
+	_, written := annotations["optime"]
+	return renewed && (acquired || written)
+}
+
+// ownsField says whether a field manager has set a field of the object.
+func ownsField(obj *unstructured.Unstructured, manager, field string) bool {
+	return slices.ContainsFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == manager && entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:`+field+`":`))
+	})
 }
 
 func hasController(metadata map[string]any) bool {

@@ -4,9 +4,12 @@
 package manifest
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -35,6 +38,18 @@ func TestClusterMade(t *testing.T) {
 			entry(creator, fields{"f:type": fields{}}), entry(filler, fields{"f:data": fields{"f:token": fields{}}}),
 		}}}
 	}
+	const discovery = "discovery.k8s.io"
+	// written are addresses, by a field manager, with more metadata.
+	written := func(manager string, more fields) fields {
+		metadata := fields{"namespace": "shop", "name": "db", "managedFields": []any{fields{
+			"manager": manager, "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": fields{"f:subsets": fields{}},
+		}}}
+		maps.Copy(metadata, more)
+		return fields{"metadata": metadata}
+	}
+	managedBy := func(name string) fields {
+		return written("any", fields{"labels": fields{"endpointslice.kubernetes.io/managed-by": name}})
+	}
 	tests := map[string]struct {
 		group, resource string
 		object          fields
@@ -56,6 +71,25 @@ func TestClusterMade(t *testing.T) {
 		"API server":             {"", "services", at("default", "kubernetes"), true},
 		"its Endpoints":          {"", "endpoints", at("default", "kubernetes"), true},
 		"its EndpointSlice":      {"discovery.k8s.io", "endpointslices", at("default", "kubernetes"), true},
+		"handmade Endpoints":     {"", "endpoints", written("kubectl-create", fields{}), false},
+		"labelled Endpoints":     {"", "endpoints", written("", fields{"labels": fields{"endpoints.kubernetes.io/managed-by": "endpoint-controller"}}), true},
+		"old Endpoints":          {"", "endpoints", written("kube-controller-manager", fields{}), true},
+		"Endpoints of Pods":      {"", "endpoints", written("", fields{"annotations": fields{"endpoints.kubernetes.io/last-change-trigger-time": "x"}}), true},
+		"elected leader":         {"", "endpoints", written("", fields{"annotations": fields{"control-plane.alpha.kubernetes.io/leader": "{}"}}), true},
+		"lock of Patroni":        {"", "endpoints", written("Patroni", fields{"annotations": fields{"renewTime": "x", "acquireTime": "x", "leader": "db-0"}}), true},
+		"lock with a position":   {"", "endpoints", written("Patroni", fields{"annotations": fields{"renewTime": "x", "optime": "67108864"}}), true},
+		"other notes of Patroni": {"", "endpoints", written("Patroni", fields{"annotations": fields{"history": "[]", "optime": "67108864"}}), false},
+		"Endpoints with a time":  {"", "endpoints", written("kubectl-create", fields{"annotations": fields{"renewTime": "x"}}), false},
+		"EndpointSlice of a lock": {discovery, "endpointslices", written("any", fields{
+			"labels":      fields{"endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io"},
+			"annotations": fields{"renewTime": "x", "acquireTime": "x"},
+		}), true},
+		"handmade EndpointSlice": {discovery, "endpointslices", written("kubectl-create", fields{}), false},
+		"EndpointSlice of staff": {discovery, "endpointslices", managedBy("cluster-admins"), false},
+		"EndpointSlice of Pods":  {discovery, "endpointslices", managedBy("endpointslice-controller.k8s.io"), true},
+		"mirrored Endpoints":     {discovery, "endpointslices", managedBy("endpointslicemirroring-controller.k8s.io"), true},
+		"another controller's":   {discovery, "endpointslices", managedBy("lighthouse-agent.submariner.io"), true},
+		"Service with the label": {"", "services", managedBy("endpointslice-controller.k8s.io"), false},
 		"Service of the name":    {"", "services", at("shop", "kubernetes"), false},
 		"other Service":          {"", "services", at("default", "web"), false},
 		"its ConfigMap":          {"", "configmaps", at("default", "kubernetes"), false},
@@ -85,5 +119,41 @@ func TestClusterMade(t *testing.T) {
 				t.Errorf("ClusterMade() = %q, %v; want %v", reason, made, test.want)
 			}
 		})
+	}
+}
+
+// What the selectors leave out is left out by ClusterMade, too, and what people make is not.
+func TestNotClusterMade(t *testing.T) {
+	for _, test := range []struct {
+		group, resource, label string
+		made, kept             []string
+	}{
+		{"", "endpoints", "endpoints.kubernetes.io/managed-by", []string{"endpoint-controller"}, []string{"", "staff"}},
+		{
+			"discovery.k8s.io", "endpointslices", "endpointslice.kubernetes.io/managed-by",
+			[]string{"endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"}, []string{"", "staff"},
+		},
+	} {
+		resource := schema.GroupResource{Group: test.group, Resource: test.resource}
+		selector, err := labels.Parse(NotClusterMade(resource))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range slices.Concat(test.made, test.kept) {
+			object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "db"}}}
+			if value != "" {
+				object.SetLabels(map[string]string{test.label: value})
+			}
+			want := slices.Contains(test.kept, value)
+			if selected := selector.Matches(labels.Set(object.GetLabels())); selected != want {
+				t.Errorf("%s with the label %q: selected: %v, want %v", resource, value, selected, want)
+			}
+			if _, made := ClusterMade(resource, object); made == want {
+				t.Errorf("%s with the label %q: made by the cluster: %v, want %v", resource, value, made, !want)
+			}
+		}
+	}
+	if selector := NotClusterMade(schema.GroupResource{Resource: "configmaps"}); selector != "" {
+		t.Errorf("ConfigMaps are selected by %q", selector)
 	}
 }

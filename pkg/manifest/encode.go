@@ -4,6 +4,7 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -17,7 +18,23 @@ func encode(object map[string]any) ([]byte, error) {
 	if err := e.mapping(object, 0, rootOrder); err != nil {
 		return nil, err
 	}
+	if e.unappliable {
+		return append([]byte(unappliable), e.out...), nil
+	}
 	return e.out, nil
+}
+
+// unappliable is the first line of a file with characters that no way to write them brings through server-side apply: kubectl sends what
+// it has read as JSON in which they stand unescaped, and the API server reads that as YAML. It refuses all of them but U+0085, which
+// it takes for a line end and makes a blank.
+const unappliable = "# Apply this file without --server-side, which refuses or changes some of its characters (U+007F to U+009F, U+FFFE, U+FFFF).\n"
+
+// IsAppliable says whether server-side apply brings back a file that Render has written. If not, the file says so in its first line.
+func IsAppliable(file []byte) bool { return !bytes.HasPrefix(file, []byte(unappliable)) }
+
+// isAppliable says whether the API server reads a character in a server-side apply as it is.
+func isAppliable(char rune) bool {
+	return (char < 0x7f || char > 0x9f) && char != 0xfffe && char != 0xffff
 }
 
 const (
@@ -41,6 +58,8 @@ type encoder struct {
 	out []byte
 	// keys is a stack: each mapping under way pushes its keys, sorts them, and pops them when it is done.
 	keys []string
+	// unappliable says that a character was written that server-side apply does not bring back.
+	unappliable bool
 }
 
 // mapping writes fields at a column, first those named, then the others in order.

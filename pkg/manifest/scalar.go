@@ -144,6 +144,7 @@ func (e *encoder) line(text string, chosen style) error {
 func (e *encoder) escaped(text string) {
 	e.out = append(e.out, '"')
 	for _, char := range text {
+		e.unappliable = e.unappliable || !isAppliable(char)
 		switch {
 		case char == '"' || char == '\\':
 			e.out = append(e.out, '\\', byte(char))
