@@ -16,8 +16,10 @@ const groupName = "configbutler.ai"
 func preset() []schema.GroupResource {
 	return slices.Concat(
 		inGroup("apps", "deployments", "statefulsets", "daemonsets"),
-		inGroup("", "services", "configmaps", "secrets", "serviceaccounts", "resourcequotas", "limitranges"),
+		inGroup("", "services", "configmaps", "secrets", "serviceaccounts", "resourcequotas", "limitranges", "endpoints"),
+		inGroup("discovery.k8s.io", "endpointslices"),
 		inGroup("networking.k8s.io", "ingresses", "networkpolicies"),
+		inGroup("gateway.networking.k8s.io", "gateways", "httproutes", "grpcroutes", "referencegrants"),
 		inGroup("rbac.authorization.k8s.io", "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
 		inGroup("policy", "poddisruptionbudgets"),
 		inGroup("apiextensions.k8s.io", "customresourcedefinitions"),
@@ -31,9 +33,8 @@ func preset() []schema.GroupResource {
 // many times a minute, and the records of this server.
 func defaultExclusions() []schema.GroupResource {
 	return slices.Concat(
-		inGroup("", "pods", "events", "endpoints"),
+		inGroup("", "pods", "events"),
 		inGroup("events.k8s.io", "events"),
-		inGroup("discovery.k8s.io", "endpointslices"),
 		inGroup("coordination.k8s.io", "leases"),
 		inGroup("apps", "controllerrevisions"),
 		inGroup("flowcontrol.apiserver.k8s.io", "flowschemas", "prioritylevelconfigurations"),

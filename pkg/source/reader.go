@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -33,6 +34,27 @@ func Objects(client dynamic.Interface) Reader {
 // The apiVersion of an object is that of its Watch. Its kind is empty, which a resource does not say.
 func Metadata(client metadata.Interface) Reader {
 	return metadataReader{client}
+}
+
+// Labelled reads what the reader reads, of each type those objects alone that a label selector matches; an empty selector matches all.
+// The API server leaves out the others, lists and watches alike: an object that stops matching is deleted, as a watch has it.
+func Labelled(reader Reader, selector func(schema.GroupResource) string) Reader {
+	return labelledReader{reader, selector}
+}
+
+type labelledReader struct {
+	reader   Reader
+	selector func(schema.GroupResource) string
+}
+
+func (r labelledReader) list(ctx context.Context, watch Watch, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	options.LabelSelector = r.selector(watch.Resource.GroupResource())
+	return r.reader.list(ctx, watch, options)
+}
+
+func (r labelledReader) watch(ctx context.Context, watch Watch, options metav1.ListOptions) (watch.Interface, error) {
+	options.LabelSelector = r.selector(watch.Resource.GroupResource())
+	return r.reader.watch(ctx, watch, options)
 }
 
 type wholeReader struct {

@@ -5,12 +5,14 @@ package source_test
 
 import (
 	"context"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/source"
 )
@@ -99,5 +101,32 @@ func TestObjectsAreRead(t *testing.T) {
 	server.happen("ADDED", "a")
 	if diff := cmp.Diff(widget("a", 101), handler.kept(t, 1)[0]); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}
+
+// The API server is asked for no object that the selector does not match, by lists and watches.
+func TestLabelledIsSelectedByTheServer(t *testing.T) {
+	server, config := newAPIServer(t)
+	selector := map[schema.GroupResource]string{{Group: "example.com", Resource: "widgets"}: "made-by notin (a,b)"}
+	reader := source.Labelled(objects(t, config), func(resource schema.GroupResource) string { return selector[resource] })
+	if _, err := source.NewLister(reader).List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	set(t, runStreams(t, reader, &keeper{}), shopWidgets)
+	server.expectWatching(t, 1)
+	requests := server.seen()
+	watched := false
+	for _, request := range requests {
+		address, err := url.Parse(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := address.Query().Get("labelSelector"); got != "made-by notin (a,b)" {
+			t.Errorf("%s selects %q", request, got)
+		}
+		watched = watched || address.Query().Get("watch") == "true"
+	}
+	if !watched {
+		t.Errorf("nothing is watched: %q", requests)
 	}
 }

@@ -203,7 +203,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestResolveDefaults(t *testing.T) {
-	snapshot := realSnapshot(t)
+	snapshot := realSnapshot(t, withGroup("gateway.networking.k8s.io", "v1", gatewayTypes...))
 
 	preset, unmatched := snapshot.Resolve(source.Selection{}, source.DefaultPolicy())
 	if len(unmatched) > 0 || len(preset) != len(source.DefaultPolicy().Default) {
@@ -233,6 +233,29 @@ func TestResolveDefaults(t *testing.T) {
 			t.Errorf("all: %v cannot be watched or is there twice", each)
 		}
 		seen[each.Resource.GroupResource()] = true
+	}
+}
+
+// gatewayTypes are those of the Gateway API that the preset has.
+var gatewayTypes = []string{"gateways", "grpcroutes", "httproutes", "referencegrants"}
+
+// The Gateway API is in the preset of the clusters that have it, and nothing is missing in others.
+func TestResolvePresetWithGatewayAPI(t *testing.T) {
+	isGateway := func(name string) bool { return strings.Contains(name, ".gateway.networking.k8s.io/") }
+	selection := source.Selection{Scope: source.NamespacedScope}
+	without, unmatched := realSnapshot(t).Resolve(selection, source.DefaultPolicy())
+	if len(without) == 0 || slices.ContainsFunc(describe(without), isGateway) || len(unmatched) > 0 {
+		t.Errorf("without the Gateway API: got %v, unmatched %v", describe(without), unmatched)
+	}
+	snapshot := realSnapshot(t, withGroup("gateway.networking.k8s.io", "v1", append(gatewayTypes, "backendtlspolicies")...))
+	with, _ := snapshot.Resolve(selection, source.DefaultPolicy())
+	got := slices.DeleteFunc(describe(with), func(name string) bool { return !isGateway(name) })
+	want := make([]string, 0, len(gatewayTypes))
+	for _, resource := range gatewayTypes {
+		want = append(want, resource+".gateway.networking.k8s.io/v1")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("with the Gateway API (-want +got):\n%s", diff)
 	}
 }
 

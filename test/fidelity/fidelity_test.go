@@ -42,6 +42,7 @@ func TestMirrorMakesTheSameCluster(t *testing.T) {
 	got := files(t, filepath.Join(copied.clone(t), plain))
 
 	t.Run("EveryTypeOfThePreset", func(t *testing.T) { everyType(t, want) })
+	t.Run("Endpoints", func(t *testing.T) { endpoints(t, want) })
 	t.Run("Mirror", func(t *testing.T) { sameFiles(t, want, got) })
 	t.Run("Live", func(t *testing.T) { sameObjects(t, original.objects(t, tree), copied.objects(t, tree)) })
 	t.Run("AppliedAgainToTheOriginal", func(t *testing.T) { original.appliedAgain(t, tree) })
@@ -112,6 +113,7 @@ func everyType(t *testing.T, mirror map[string]string) {
 	for _, folder := range []string{
 		"apps/v1/deployments", "apps/v1/statefulsets", "apps/v1/daemonsets",
 		"core/v1/services", "core/v1/configmaps", "core/v1/secrets", "core/v1/serviceaccounts", "core/v1/resourcequotas", "core/v1/limitranges",
+		"core/v1/endpoints", "discovery.k8s.io/v1/endpointslices",
 		"networking.k8s.io/v1/ingresses", "networking.k8s.io/v1/networkpolicies",
 		"rbac.authorization.k8s.io/v1/roles", "rbac.authorization.k8s.io/v1/rolebindings",
 		"rbac.authorization.k8s.io/v1/clusterroles", "rbac.authorization.k8s.io/v1/clusterrolebindings",
@@ -121,6 +123,23 @@ func everyType(t *testing.T, mirror map[string]string) {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(mirror)), func(path string) bool { return strings.HasPrefix(path, folder+"/") }) {
 			t.Errorf("no file in %s", folder)
 		}
+	}
+}
+
+// endpoints looks for the files of what people made, and for none of what the cluster's controllers make for Services with a selector.
+func endpoints(t *testing.T, mirror map[string]string) {
+	want := []string{
+		"core/v1/endpoints/fidelity/outside.yaml",
+		"discovery.k8s.io/v1/endpointslices/fidelity/outside-1.yaml", "discovery.k8s.io/v1/endpointslices/fidelity/outside-2.yaml",
+	}
+	var got []string
+	for _, path := range slices.Sorted(maps.Keys(mirror)) {
+		if strings.Contains(path, "/endpoints") {
+			got = append(got, path)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files of addresses (-want +got):\n%s", diff)
 	}
 }
 
