@@ -46,6 +46,13 @@ func TestAdmits(t *testing.T) {
 			if got := accesspolicy.Admits(test.policy, "platform", test.from, labelsOf); got != test.want {
 				t.Errorf("got %v", got)
 			}
+			var catalogs *v1alpha1.CatalogAccessPolicy
+			if test.policy != nil {
+				catalogs = &v1alpha1.CatalogAccessPolicy{NamespacedRules: test.policy.NamespacedRules}
+			}
+			if got := accesspolicy.AdmitsToCatalog(catalogs, "platform", test.from, labelsOf); got != test.want {
+				t.Errorf("to a catalog: got %v", got)
+			}
 		})
 	}
 }

@@ -20,7 +20,7 @@ func TestNamespaceThatIsAdmittedLater(t *testing.T) {
 	s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.CatalogRef.Namespace = "platform" })
 	s.addNamespace(environmenttest.Teams)
 	s.catalog.Namespace = "platform"
-	s.catalog.Spec.AccessPolicy = &v1alpha1.AccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{
+	s.catalog.Spec.AccessPolicy = &v1alpha1.CatalogAccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{
 		Mode: v1alpha1.AccessModeFromSelector, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"shop": "yes"}},
 	}}
 	s.offer(1, web, worker)

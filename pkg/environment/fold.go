@@ -151,7 +151,7 @@ func (s *situation) describeDependencies() {
 		}
 	}
 	for of, count := range counts {
-		status.ChangedDependencies = append(status.ChangedDependencies, v1alpha1.DependencyCount{Type: of, Count: count})
+		status.ChangedDependencies = append(status.ChangedDependencies, v1alpha1.DependencyCount{Type: v1alpha1.CountedType(of), Count: count})
 	}
 	slices.SortFunc(status.ChangedDependencies, func(a, b v1alpha1.DependencyCount) int { return cmp.Compare(a.Type, b.Type) })
 }

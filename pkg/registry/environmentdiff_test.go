@@ -284,7 +284,7 @@ func TestEnvironmentsOfCatalogsElsewhere(t *testing.T) {
 				c.Authorizer = getting("jane", "shop-alice", "production")
 			})
 			elsewhere := catalog()
-			elsewhere.Namespace, elsewhere.Spec.AccessPolicy = "platform", &configbutler.AccessPolicy{NamespacedRules: tt.rules}
+			elsewhere.Namespace, elsewhere.Spec.AccessPolicy = "platform", &configbutler.CatalogAccessPolicy{NamespacedRules: tt.rules}
 			platform := genericapirequest.WithNamespace(as(t, "eve"), "platform")
 			if err := createCatalog(platform, storage, elsewhere); err != nil {
 				t.Fatal(err)

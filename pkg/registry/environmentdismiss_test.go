@@ -112,7 +112,7 @@ func TestPromptsOfAnEnvironmentAreDismissed(t *testing.T) {
 			}
 			if tt.dependency {
 				says = fmt.Sprintf(says, record.Name)
-				want.Status.LatestDependencySync, want.Status.ChangedDependencies = "", nil
+				want.Status.LatestDependencySync, want.Status.DismissedDependencySync = "", record.Name
 				if after := storedRecord(t, storage, record.Name).Status; after.State != dismissed || after.ResolvedBy != "jane" {
 					t.Errorf("record %+v", after)
 				}
@@ -123,7 +123,7 @@ func TestPromptsOfAnEnvironmentAreDismissed(t *testing.T) {
 				want.Status.Dismissals++
 			}
 			after := storedEnvironment(t, storage)
-			want.ResourceVersion = after.ResourceVersion
+			want.ResourceVersion, want.Status.State = after.ResourceVersion, after.Status.State
 			if diff := cmp.Diff(want, after); diff != "" {
 				t.Errorf("stored (-want +got):\n%s", diff)
 			}
@@ -149,7 +149,6 @@ func capped(t *testing.T, storage *registry.Storage, most int32) {
 				MaxAttempts: new(int32(5)), Backoff: &metav1.Duration{Duration: 10e9}, MaxBackoff: &metav1.Duration{Duration: 600e9},
 			},
 			Retention: configbutler.Retention{Days: new(int32(90)), KeepPerSubject: new(int32(10)), MaxPerSubject: new(int32(1000))},
-			Reminders: configbutler.Reminders{Intervals: []metav1.Duration{{Duration: 3600e9}}},
 		},
 	})
 }
@@ -207,7 +206,7 @@ func TestDismissalsAreCounted(t *testing.T) {
 			if after := storedRecord(t, storage, second.Name); after.ResourceVersion != second.ResourceVersion {
 				t.Errorf("the record has changed: %+v", after)
 			}
-			undismissed(t, storage, "What the catalog offers is shown again, and dismissals are counted anew: Synced")
+			undismissed(t, storage, "What was dismissed is offered again, and dismissals are counted anew: 1 ConfigMap changed")
 			if err := dismiss(as(t, "jane"), storage, second.Name); err != nil {
 				t.Errorf("after that: %v", err)
 			}
@@ -218,7 +217,7 @@ func TestDismissalsAreCounted(t *testing.T) {
 // dismissals is what the metric counts.
 func dismissals(t *testing.T) float64 {
 	t.Helper()
-	return metrictest.Values(t)["dismissals_total"]
+	return metrictest.Values(t)["dismissals_total dependencies"]
 }
 
 // undismissed asks for what was dismissed.
@@ -244,8 +243,41 @@ func undismissed(t *testing.T, storage *registry.Storage, want string) {
 func TestUndismissal(t *testing.T) {
 	storage := newStorage(t)
 	newEnvironment(t, storage, func(e envt) { e.Status.DismissedCatalogSync, e.Status.Dismissals = "shop-newer", 3 })
-	undismissed(t, storage, "What the catalog offers is shown again, and dismissals are counted anew: 2 workloads changed")
+	undismissed(t, storage, "What was dismissed is offered again, and dismissals are counted anew: 2 workloads changed")
 	undismissed(t, storage, "Nothing was dismissed: 2 workloads changed")
+}
+
+// What is put aside of what workloads refer to is said to be so, and can be offered again.
+func TestUndismissalOfDependencies(t *testing.T) {
+	storage := newStorage(t)
+	newEnvironment(t, storage, upToDate)
+	record := prompts(t, storage)
+	if _, err := putAside(as(t, "jane"), storage); err != nil {
+		t.Fatal(err)
+	}
+	if after := storedEnvironment(t, storage).Status; after.State != "Dismissed: 1 ConfigMap changed" || after.DismissedDependencySync != record.Name {
+		t.Errorf("stored %+v", after)
+	}
+	undismissed(t, storage, "What was dismissed is offered again, and dismissals are counted anew: 1 ConfigMap changed")
+	if after := storedEnvironment(t, storage).Status; after.DismissedDependencySync != "" || after.Dismissals != 0 {
+		t.Errorf("stored %+v", after)
+	}
+}
+
+// What is about workloads is put aside with what the catalog offers: no record tells of it.
+func TestCompanionsAreDismissedWithTheCatalog(t *testing.T) {
+	storage := newStorage(t)
+	newEnvironment(t, storage, func(e envt) {
+		upToDate(e)
+		e.Status.ChangedDependencies = []configbutler.DependencyCount{{Type: configbutler.CountedAutoscaler, Count: 1}}
+	})
+	if _, err := putAside(as(t, "jane"), storage); err != nil {
+		t.Fatal(err)
+	}
+	if after := storedEnvironment(t, storage).Status; after.State != "Dismissed: 1 HorizontalPodAutoscaler changed" || after.Dismissals != 1 {
+		t.Errorf("stored %+v", after)
+	}
+	undismissed(t, storage, "What was dismissed is offered again, and dismissals are counted anew: 1 HorizontalPodAutoscaler changed")
 }
 
 // Who has died between the record and the environment has left a prompt for nothing.

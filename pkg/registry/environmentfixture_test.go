@@ -167,7 +167,7 @@ func prompts(t *testing.T, storage *registry.Storage, states ...v1alpha1.SyncSta
 	record := mustRecord(t, storage, storedEnvironment(t, storage), v1alpha1.SyncTypeDependency, states...)
 	if err := editEnvironment(in(t), storage, "environments/status", func(e envt) {
 		e.Status.LatestDependencySync = record.Name
-		e.Status.ChangedDependencies = []configbutler.DependencyCount{{Type: configbutler.DependencyConfigMap, Count: 1}}
+		e.Status.ChangedDependencies = []configbutler.DependencyCount{{Type: configbutler.CountedConfigMap, Count: 1}}
 	}); err != nil {
 		t.Fatal(err)
 	}

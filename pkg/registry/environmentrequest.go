@@ -107,7 +107,7 @@ func (r *environmentRequests) catalogOf(ctx context.Context, environment *config
 	if err != nil {
 		return nil, err
 	}
-	if !accesspolicy.Admits(shown.Spec.AccessPolicy, namespace, environment.Namespace, r.labels) {
+	if !accesspolicy.AdmitsToCatalog(shown.Spec.AccessPolicy, namespace, environment.Namespace, r.labels) {
 		return nil, refused("environments", environment.Name, fmt.Sprintf(
 			"AppCatalog %s/%s does not admit Environments of the namespace %s; its spec.accessPolicy can", namespace, ref.Name, environment.Namespace))
 	}

@@ -277,7 +277,7 @@ func (r refusal) arrange(t *testing.T, storage *registry.Storage) *configbutler.
 		}
 	})
 	if r.policy != nil {
-		create(t, storage, "syncpolicies", &configbutler.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: withReminders(*r.policy)})
+		create(t, storage, "syncpolicies", &configbutler.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: *r.policy})
 	}
 	for range r.waiting {
 		if _, err := ask(by(t, "joe"), storage, "syncpipelines/sync", "knowledge", sending(configbutler.PipelineScopeAll)); err != nil {
@@ -291,12 +291,6 @@ func (r refusal) arrange(t *testing.T, storage *registry.Storage) *configbutler.
 		}
 	}
 	return storedPipeline(t, storage)
-}
-
-// withReminders is a spec that may be stored.
-func withReminders(spec configbutler.SyncPolicySpec) configbutler.SyncPolicySpec {
-	spec.Reminders.Intervals = []metav1.Duration{{Duration: 24 * time.Hour}}
-	return spec
 }
 
 func TestPipelineSyncIsJudgedFirst(t *testing.T) {

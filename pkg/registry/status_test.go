@@ -45,13 +45,13 @@ func written() map[string]runtime.Object {
 		"environments": environment(),
 		"syncpolicies": &configbutler.SyncPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: "default"},
-			Spec: withReminders(configbutler.SyncPolicySpec{
+			Spec: configbutler.SyncPolicySpec{
 				MaxDismissals: new(int32(1)), BatchWindow: &metav1.Duration{Duration: 30 * time.Second}, MaxSyncsPerMinute: new(int32(60)),
 				Retry: configbutler.RetryPolicy{
 					MaxAttempts: new(int32(5)), Backoff: &metav1.Duration{Duration: 10 * time.Second}, MaxBackoff: &metav1.Duration{Duration: time.Minute},
 				},
 				Retention: configbutler.Retention{Days: new(int32(90)), KeepPerSubject: new(int32(10)), MaxPerSubject: new(int32(1000))},
-			}),
+			},
 		},
 		"syncpipelines": pipeline(),
 	}

@@ -5,6 +5,7 @@ package sentence
 
 import (
 	"fmt"
+	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
@@ -39,6 +40,14 @@ func takingOver(edits []v1alpha1.EnvironmentEdit) string {
 	return "Taking over a change by " + edits[len(edits)-1].Actor
 }
 
+// failed says that something has failed. A message that says so itself is not told so twice.
+func failed(message string) string {
+	if strings.HasPrefix(message, "Failed to ") {
+		return Line(message)
+	}
+	return With("Failed", message)
+}
+
 // trouble says what keeps an environment from being up to date, the worst first. Empty when nothing does.
 func trouble(status *v1alpha1.EnvironmentStatus) string {
 	switch {
@@ -47,11 +56,20 @@ func trouble(status *v1alpha1.EnvironmentStatus) string {
 	case holds(status, v1alpha1.ConditionStalled) && !hasFailed(status):
 		return With("Stalled", messageOf(status, v1alpha1.ConditionStalled))
 	case status.LastError != nil:
-		return With("Failed", status.LastError.Message)
+		return failed(status.LastError.Message)
 	case holds(status, v1alpha1.ConditionHeld) && !isPin(status):
 		return With("Held", messageOf(status, v1alpha1.ConditionHeld))
+	case isWithheld(status):
+		return Line(messageOf(status, v1alpha1.ConditionDependenciesUpToDate))
 	}
 	return ""
+}
+
+// isWithheld says whether some of what workloads refer to is not copied any more: the catalog's editor may not read it, or that is
+// not known.
+func isWithheld(status *v1alpha1.EnvironmentStatus) bool {
+	found := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDependenciesUpToDate)
+	return found != nil && (found.Reason == v1alpha1.ReasonPermissionLost || found.Reason == v1alpha1.ReasonUnreachable)
 }
 
 // hasFailed says whether it is because of a sync that failed that an environment is stalled.
@@ -71,23 +89,43 @@ func conflictingFields(conflicts []v1alpha1.WorkloadConflict) int {
 // offer says what has changed in the source and can be taken.
 func offer(e *v1alpha1.Environment) string {
 	status := &e.Status
-	workloads, dependencies := changedWorkloads(status), Dependencies(status.ChangedDependencies)
-	dismissed := status.DismissedCatalogSync != "" && status.DismissedCatalogSync == status.LatestCatalogSync
-	switch {
-	case status.AppliedRevision == 0:
+	if status.AppliedRevision == 0 {
 		return "Not synced yet"
-	case dismissed && workloads != "" && dependencies == "":
-		return "Dismissed: " + workloads + " changed"
-	case dismissed:
+	}
+	workloads, others := changedWorkloads(status), Dependencies(status.ChangedDependencies)
+	all := both(workloads, others)
+	if IsCatalogDismissed(status) {
 		workloads = ""
 	}
-	switch {
-	case workloads != "" && dependencies != "":
-		return workloads + ", " + dependencies + " changed"
-	case workloads+dependencies != "":
-		return workloads + dependencies + " changed"
+	if AreDependenciesDismissed(status) {
+		others = ""
+	}
+	switch shown := both(workloads, others); {
+	case shown != "":
+		return shown + " changed"
+	case all != "":
+		return "Dismissed: " + all + " changed"
 	}
 	return synced(status.WorkloadsReady)
+}
+
+// both are two counts, of which each can be empty.
+func both(workloads, others string) string {
+	if workloads != "" && others != "" {
+		return workloads + ", " + others
+	}
+	return workloads + others
+}
+
+// IsCatalogDismissed reports whether somebody has put aside what the catalog offers.
+func IsCatalogDismissed(status *v1alpha1.EnvironmentStatus) bool {
+	return status.DismissedCatalogSync != "" && status.DismissedCatalogSync == status.LatestCatalogSync
+}
+
+// AreDependenciesDismissed reports whether somebody has put aside what changes beside workloads: with the record that tells of it or,
+// if none does, with what the catalog offers.
+func AreDependenciesDismissed(status *v1alpha1.EnvironmentStatus) bool {
+	return status.LatestDependencySync == "" && (status.DismissedDependencySync != "" || IsCatalogDismissed(status))
 }
 
 func changedWorkloads(status *v1alpha1.EnvironmentStatus) string {

@@ -33,7 +33,7 @@ func workloads(count int32) func(envt) {
 func dependencies(e envt) {
 	e.Status.LatestDependencySync = "alice-bcdfg"
 	e.Status.ChangedDependencies = []v1alpha1.DependencyCount{
-		{Type: v1alpha1.DependencySecret, Count: 1}, {Type: v1alpha1.DependencyConfigMap, Count: 2},
+		{Type: v1alpha1.CountedSecret, Count: 1}, {Type: v1alpha1.CountedConfigMap, Count: 2},
 	}
 }
 
@@ -91,6 +91,7 @@ func TestEnvironment(t *testing.T) {
 		}}},
 		{"Failed: ConfigMap 'app-config' does not exist", []func(envt){workloads(3), held, failed("ConfigMap 'app-config'\ndoes  not exist")}},
 		{"Stalled: the catalog shop does not exist", []func(envt){failed("x"), condition(v1alpha1.ConditionStalled, "the catalog shop does not exist")}},
+		{"Failed to sync Secret 'login' from production - does not exist", []func(envt){failed("Failed to sync Secret 'login' from\nproduction - does not exist")}},
 		{"Failed: no quota", []func(envt){failed("no quota"), func(e envt) {
 			e.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSyncFailed}}
 		}}},

@@ -37,7 +37,7 @@ type AppCatalogSpec struct {
 	PinnedRevision   *int64
 	HistoryLimit     *int32
 	Secrets          CatalogSecretsPolicy
-	AccessPolicy     *AccessPolicy
+	AccessPolicy     *CatalogAccessPolicy
 }
 
 // WorkloadReference names a workload in the source of a catalog.

@@ -37,6 +37,7 @@ type EnvironmentSpec struct {
 	AutoSync           bool
 	Shadow             bool
 	Patches            []Patch
+	Include            []IncludedObject
 	Adapt              Adaptation
 	PinnedRevision     *int64
 	HistoryLimit       *int32
@@ -44,6 +45,13 @@ type EnvironmentSpec struct {
 	TTL                *metav1.Duration
 	DeletionPolicy     DeletionPolicy
 	ServiceAccountName string
+}
+
+// IncludedObject names an object of the source that is copied.
+type IncludedObject struct {
+	APIVersion string
+	Kind       string
+	Name       string
 }
 
 // EnvironmentReference names an Environment in the namespace of the object that refers to it.

@@ -10,29 +10,32 @@ import (
 
 // EnvironmentStatus is what the server found out about an environment.
 type EnvironmentStatus struct {
-	ObservedGeneration     int64
-	Conditions             []metav1.Condition
-	LatestCatalogSync      string
-	LatestRevision         int64
-	AppliedCatalogSync     string
-	AppliedRevision        int64
-	LastCatalogSyncedAt    *metav1.Time
-	ChangedWorkloadCount   int32
-	ChangedWorkloads       []WorkloadChange
-	LatestDependencySync   string
-	LastDependencySyncedAt *metav1.Time
-	ChangedDependencies    []DependencyCount
-	DismissedCatalogSync   string
-	Dismissals             int32
-	ActiveSyncs            []string
-	Conflicts              []WorkloadConflict
-	WorkloadsReady         *WorkloadsReady
-	LastError              *SyncError
-	AutomatedBy            *AutomatedBy
-	ExpiresAt              *metav1.Time
-	History                []CatalogRevision
-	PendingEdits           []EnvironmentEdit
-	PendingRequests        []PendingEnvironmentRequest
+	State                   string
+	ObservedGeneration      int64
+	Conditions              []metav1.Condition
+	LatestCatalogSync       string
+	LatestRevision          int64
+	AppliedCatalogSync      string
+	AppliedRevision         int64
+	LastCatalogSyncedAt     *metav1.Time
+	ChangedWorkloadCount    int32
+	ChangedWorkloads        []WorkloadChange
+	LatestDependencySync    string
+	LastDependencySyncedAt  *metav1.Time
+	ChangedDependencies     []DependencyCount
+	DismissedCatalogSync    string
+	DismissedDependencySync string
+	Dismissals              int32
+	ActiveSyncs             []string
+	Conflicts               []WorkloadConflict
+	NotCopied               []NotCopiedObject
+	WorkloadsReady          *WorkloadsReady
+	LastError               *SyncError
+	AutomatedBy             *AutomatedBy
+	ExpiresAt               *metav1.Time
+	History                 []CatalogRevision
+	PendingEdits            []EnvironmentEdit
+	PendingRequests         []PendingEnvironmentRequest
 }
 
 // WorkloadChange is a workload in which an environment differs from what its catalog offers.
@@ -42,11 +45,43 @@ type WorkloadChange struct {
 	ChangeType ChangeType
 }
 
-// DependencyCount counts dependencies of a type that have changed in the source.
+// DependencyCount counts objects of a type that are no workloads, and that a sync would change.
 type DependencyCount struct {
-	Type  DependencyType
+	Type  CountedType
 	Count int32
 }
+
+// CountedType is the kind of objects beside workloads that a sync would change, or CustomResource for custom resources of every kind.
+type CountedType string
+
+const (
+	// CountedConfigMap is a ConfigMap.
+	CountedConfigMap CountedType = "ConfigMap"
+	// CountedSecret is a Secret.
+	CountedSecret CountedType = "Secret"
+	// CountedService is a Service.
+	CountedService CountedType = "Service"
+	// CountedServiceAccount is a ServiceAccount.
+	CountedServiceAccount CountedType = "ServiceAccount"
+	// CountedAutoscaler is a HorizontalPodAutoscaler.
+	CountedAutoscaler CountedType = "HorizontalPodAutoscaler"
+	// CountedDisruptionBudget is a PodDisruptionBudget.
+	CountedDisruptionBudget CountedType = "PodDisruptionBudget"
+	// CountedGateway is a Gateway of the Gateway API.
+	CountedGateway CountedType = "Gateway"
+	// CountedGRPCRoute is a GRPCRoute of the Gateway API.
+	CountedGRPCRoute CountedType = "GRPCRoute"
+	// CountedHTTPRoute is an HTTPRoute of the Gateway API.
+	CountedHTTPRoute CountedType = "HTTPRoute"
+	// CountedReferenceGrant is a ReferenceGrant of the Gateway API.
+	CountedReferenceGrant CountedType = "ReferenceGrant"
+	// CountedIngress is an Ingress.
+	CountedIngress CountedType = "Ingress"
+	// CountedNetworkPolicy is a NetworkPolicy.
+	CountedNetworkPolicy CountedType = "NetworkPolicy"
+	// CountedCustomResource is a custom resource of any kind that spec.include names.
+	CountedCustomResource CountedType = "CustomResource"
+)
 
 // WorkloadConflict is a workload that was changed in the environment and in the catalog, in the same fields.
 type WorkloadConflict struct {
@@ -60,6 +95,26 @@ type FieldConflict struct {
 	Field    string
 	Managers []string
 }
+
+// NotCopiedObject is an object of the source that workloads use and that the server does not copy.
+type NotCopiedObject struct {
+	Kind            string
+	Name            string
+	Reason          NotCopiedReason
+	ServiceAccounts []string
+}
+
+// NotCopiedReason is why an object is not copied.
+type NotCopiedReason string
+
+const (
+	// NotCopiedGrantsRights is an object of RBAC: the server has no right to grant rights.
+	NotCopiedGrantsRights NotCopiedReason = "GrantsRights"
+	// NotCopiedHoldsData is a claim of a volume.
+	NotCopiedHoldsData NotCopiedReason = "HoldsData"
+	// NotCopiedUnreadable is a kind that the server may not list.
+	NotCopiedUnreadable NotCopiedReason = "Unreadable"
+)
 
 // WorkloadsReady counts the workloads that an environment holds.
 type WorkloadsReady struct {

@@ -42,6 +42,7 @@ type GitDestinationRecord struct {
 	OrphansHeld       int64
 	PushRetries       int64
 	LastError         string
+	NextAttemptTime   *metav1.Time
 	Attribution       AttributionCounts
 	LeaseHolder       string
 	Owner             *OwnerMarker

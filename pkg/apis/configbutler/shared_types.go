@@ -28,6 +28,11 @@ type AccessPolicy struct {
 	AllowClusterRules bool
 }
 
+// CatalogAccessPolicy says which environments may refer to the AppCatalog that carries it.
+type CatalogAccessPolicy struct {
+	NamespacedRules NamespacedRules
+}
+
 // NamespacedRules says from which namespaces an object may be referred to.
 type NamespacedRules struct {
 	Mode              AccessMode

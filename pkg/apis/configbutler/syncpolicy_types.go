@@ -36,7 +36,7 @@ type SyncPolicySpec struct {
 	Retry             RetryPolicy
 	Retention         Retention
 	MaxDismissals     *int32
-	Reminders         Reminders
+	TrackingMarks     []string
 }
 
 // SuspendedWork stops work of whole kinds at once.
@@ -77,12 +77,6 @@ const (
 	// ArchiveGitDestination is the folder of a GitDestination.
 	ArchiveGitDestination ArchiveType = "GitDestination"
 )
-
-// Reminders say when notifications about a prompt are sent again.
-type Reminders struct {
-	Suspend   bool
-	Intervals []metav1.Duration
-}
 
 // SyncPolicyStatus is what the server found out about all catalogs and environments.
 type SyncPolicyStatus struct {

@@ -65,7 +65,7 @@ type WatchRuleStatus struct {
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, that are mirrored to a
-// GitDestination. The destination's accessPolicy must allow cluster rules.
+// GitDestination. The accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.
 type ClusterWatchRule struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

@@ -99,7 +99,7 @@ func TestSet(t *testing.T) {
 		},
 		"changed dependencies": {
 			do: func(e *v1alpha1.Environment) {
-				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.DependencyConfigMap, Count: 2}}
+				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
 			},
 			want: conditions{dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
 		},

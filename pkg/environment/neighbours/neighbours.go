@@ -156,7 +156,7 @@ func (n *Neighbourhood) holderOf(workload v1alpha1.WorkloadReference, e *v1alpha
 // aboutAccess asks the catalog, if it is there.
 func (n *Neighbourhood) aboutAccess(e *v1alpha1.Environment) []Obstacle {
 	for _, catalog := range n.Catalogs {
-		if nameOf(catalog) != catalogOf(e) || accesspolicy.Admits(catalog.Spec.AccessPolicy, catalog.Namespace, e.Namespace, n.Labels) {
+		if nameOf(catalog) != catalogOf(e) || accesspolicy.AdmitsToCatalog(catalog.Spec.AccessPolicy, catalog.Namespace, e.Namespace, n.Labels) {
 			continue
 		}
 		return []Obstacle{{

@@ -62,7 +62,7 @@ func in(namespace string) func(envt) { return func(e envt) { e.Namespace = names
 
 func deleting(e envt) { e.DeletionTimestamp = &metav1.Time{Time: noon} }
 
-func catalog(name, source string, second int, policy *v1alpha1.AccessPolicy) *v1alpha1.AppCatalog {
+func catalog(name, source string, second int, policy *v1alpha1.CatalogAccessPolicy) *v1alpha1.AppCatalog {
 	return &v1alpha1.AppCatalog{
 		ObjectMeta: named(name, second), Spec: v1alpha1.AppCatalogSpec{SourceNamespace: source, AccessPolicy: policy},
 	}
@@ -70,8 +70,8 @@ func catalog(name, source string, second int, policy *v1alpha1.AccessPolicy) *v1
 
 // cluster has the catalog shop of production, the Shared environment base, its Branch bob, and a Branch that lives alone.
 func cluster(more ...envt) *neighbours.Neighbourhood {
-	labelled := func(selector map[string]string) *v1alpha1.AccessPolicy {
-		return &v1alpha1.AccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{
+	labelled := func(selector map[string]string) *v1alpha1.CatalogAccessPolicy {
+		return &v1alpha1.CatalogAccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{
 			Mode: v1alpha1.AccessModeFromSelector, NamespaceSelector: &metav1.LabelSelector{MatchLabels: selector},
 		}}
 	}

@@ -37,7 +37,7 @@ func (p *Plan) Dependencies(action v1alpha1.SyncAction) []v1alpha1.DependencyCou
 	}
 	var list []v1alpha1.DependencyCount
 	for of, count := range counts {
-		list = append(list, v1alpha1.DependencyCount{Type: of, Count: count})
+		list = append(list, v1alpha1.DependencyCount{Type: v1alpha1.CountedType(of), Count: count})
 	}
 	slices.SortFunc(list, func(a, b v1alpha1.DependencyCount) int { return cmp.Compare(a.Type, b.Type) })
 	return list

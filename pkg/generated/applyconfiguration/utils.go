@@ -33,6 +33,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.ArchiveApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AutomatedBy"):
 		return &configbutlerv1alpha1.AutomatedByApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CatalogAccessPolicy"):
+		return &configbutlerv1alpha1.CatalogAccessPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogEdit"):
 		return &configbutlerv1alpha1.CatalogEditApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogEntry"):
@@ -91,6 +93,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.IgnoreRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IgnoreTarget"):
 		return &configbutlerv1alpha1.IgnoreTargetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("IncludedObject"):
+		return &configbutlerv1alpha1.IncludedObjectApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IngressHosts"):
 		return &configbutlerv1alpha1.IngressHostsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InstanceSource"):
@@ -101,6 +105,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.NamespacedObjectReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespacedRules"):
 		return &configbutlerv1alpha1.NamespacedRulesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NotCopiedObject"):
+		return &configbutlerv1alpha1.NotCopiedObjectApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ObjectReference"):
 		return &configbutlerv1alpha1.ObjectReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Patch"):
@@ -129,8 +135,6 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.PipelineSinkStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushPolicy"):
 		return &configbutlerv1alpha1.PushPolicyApplyConfiguration{}
-	case v1alpha1.SchemeGroupVersion.WithKind("Reminders"):
-		return &configbutlerv1alpha1.RemindersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceRule"):
 		return &configbutlerv1alpha1.ResourceRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceType"):

@@ -29,6 +29,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.Archive{}.OpenAPIModelName():                     schema_pkg_apis_configbutler_v1alpha1_Archive(ref),
 		v1alpha1.AttributionCounts{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_AttributionCounts(ref),
 		v1alpha1.AutomatedBy{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref),
+		v1alpha1.CatalogAccessPolicy{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_CatalogAccessPolicy(ref),
 		v1alpha1.CatalogEdit{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_CatalogEdit(ref),
 		v1alpha1.CatalogEntry{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_CatalogEntry(ref),
 		v1alpha1.CatalogRevision{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_CatalogRevision(ref),
@@ -78,6 +79,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.HTTPSink{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_HTTPSink(ref),
 		v1alpha1.IgnoreRule{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_IgnoreRule(ref),
 		v1alpha1.IgnoreTarget{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_IgnoreTarget(ref),
+		v1alpha1.IncludedObject{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_IncludedObject(ref),
 		v1alpha1.IngressHosts{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_IngressHosts(ref),
 		v1alpha1.InstanceSource{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_InstanceSource(ref),
 		v1alpha1.JobSink{}.OpenAPIModelName():                     schema_pkg_apis_configbutler_v1alpha1_JobSink(ref),
@@ -87,6 +89,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.MirroredCommit{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_MirroredCommit(ref),
 		v1alpha1.NamespacedObjectReference{}.OpenAPIModelName():   schema_pkg_apis_configbutler_v1alpha1_NamespacedObjectReference(ref),
 		v1alpha1.NamespacedRules{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref),
+		v1alpha1.NotCopiedObject{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_NotCopiedObject(ref),
 		v1alpha1.ObjectChange{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref),
 		v1alpha1.ObjectFailure{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_ObjectFailure(ref),
 		v1alpha1.ObjectReference{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ObjectReference(ref),
@@ -109,7 +112,6 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.Progress{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_Progress(ref),
 		v1alpha1.PushPolicy{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref),
 		v1alpha1.Rediscovery{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Rediscovery(ref),
-		v1alpha1.Reminders{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Reminders(ref),
 		v1alpha1.RequestOutcome{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref),
 		v1alpha1.ResourceRule{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref),
 		v1alpha1.ResourceSummary{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ResourceSummary(ref),
@@ -227,7 +229,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AccessPolicy(ref common.ReferenceCall
 					},
 					"allowClusterRules": {
 						SchemaProps: spec.SchemaProps{
-							Description: "allowClusterRules admits cluster-scoped objects, such as a ClusterWatchRule. Defaults to false.",
+							Description: "allowClusterRules admits cluster-scoped objects: ClusterWatchRules, and the SyncPolicy with its archive. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -276,7 +278,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Adaptation(ref common.ReferenceCallba
 					},
 					"ingressHosts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ingressHosts says what becomes of the hosts of Ingresses.",
+							Description: "ingressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.IngressHosts{}.OpenAPIModelName()),
 						},
@@ -458,7 +460,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ignore names fields that never count as a change and are not offered. A list that is given replaces the default, which is /spec/replicas of every workload; an empty list lets every field count.",
+							Description: "ignore names fields that never count as a change and are not offered. A list that is given replaces the default, which is /spec/replicas of every workload; an empty list lets every field count. At most 100 rules, which name at most 1000 fields and managers in all.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -509,7 +511,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 					"accessPolicy": {
 						SchemaProps: spec.SchemaProps{
 							Description: "accessPolicy says which namespaces' environments may use the catalog. Defaults to those of this namespace.",
-							Ref:         ref(v1alpha1.AccessPolicy{}.OpenAPIModelName()),
+							Ref:         ref(v1alpha1.CatalogAccessPolicy{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -517,7 +519,7 @@ func schema_pkg_apis_configbutler_v1alpha1_AppCatalogSpec(ref common.ReferenceCa
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AccessPolicy{}.OpenAPIModelName(), v1alpha1.IgnoreRule{}.OpenAPIModelName(), v1alpha1.Patch{}.OpenAPIModelName(), v1alpha1.WorkloadReference{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			v1alpha1.CatalogAccessPolicy{}.OpenAPIModelName(), v1alpha1.IgnoreRule{}.OpenAPIModelName(), v1alpha1.Patch{}.OpenAPIModelName(), v1alpha1.WorkloadReference{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -695,7 +697,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Archive(ref common.ReferenceCallback)
 					},
 					"destinationRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "destinationRef names the GitDestination, whose spec.accessPolicy.allowClusterRules has to be true. It is required when type is GitDestination and must be absent otherwise.",
+							Description: "destinationRef names the GitDestination. spec.accessPolicy.allowClusterRules has to be true there and in its GitRepoConfig. It is required when type is GitDestination and must be absent otherwise.",
 							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
 						},
 					},
@@ -807,6 +809,28 @@ func schema_pkg_apis_configbutler_v1alpha1_AutomatedBy(ref common.ReferenceCallb
 		},
 		Dependencies: []string{
 			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_CatalogAccessPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CatalogAccessPolicy says which environments may refer to the AppCatalog that carries it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespacedRules": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespacedRules says in which namespaces they have to be.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NamespacedRules{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.NamespacedRules{}.OpenAPIModelName()},
 	}
 }
 
@@ -1169,8 +1193,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name tells the rules of one list apart. It is required and unique in the list, so that several people can apply rules to one list side by side.",
-							Default:     "",
+							Description: "name says what the rule is for, such as workloads: a DNS label that no other rule of the list has. Empty means no name, which any number of rules may have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1268,7 +1291,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterResourceRule(ref common.Refere
 						},
 					},
 				},
-				Required: []string{"name", "scope"},
+				Required: []string{"scope"},
 			},
 		},
 		Dependencies: []string{
@@ -1280,7 +1303,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRule(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, that are mirrored to a GitDestination. The destination's accessPolicy must allow cluster rules.",
+				Description: "ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, that are mirrored to a GitDestination. The accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1394,16 +1417,11 @@ func schema_pkg_apis_configbutler_v1alpha1_ClusterWatchRuleSpec(ref common.Refer
 					"rules": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-list-map-keys": []interface{}{
-									"name",
-								},
-								"x-kubernetes-list-type":       "map",
-								"x-kubernetes-patch-merge-key": "name",
-								"x-kubernetes-patch-strategy":  "merge",
+								"x-kubernetes-list-type": "atomic",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is needed.",
+							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is always applied as a whole.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1793,16 +1811,16 @@ func schema_pkg_apis_configbutler_v1alpha1_DependencyCount(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DependencyCount counts dependencies of a type that have changed in the source.",
+				Description: "DependencyCount counts objects of a type that are no workloads, and that a sync would change.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type of the dependencies.\n\nPossible enum values:\n - `\"ConfigMap\"` is a ConfigMap.\n - `\"Secret\"` is a Secret.\n - `\"Service\"` is a Service that selects a workload's Pods.\n - `\"ServiceAccount\"` is a ServiceAccount that a workload's Pods run as.",
+							Description: "type is the kind of the objects, or CustomResource for those of all kinds of custom resources that spec.include names.\n\nPossible enum values:\n - `\"ConfigMap\"` is a ConfigMap.\n - `\"CustomResource\"` is a custom resource of any kind that spec.include names.\n - `\"GRPCRoute\"` is a GRPCRoute of the Gateway API.\n - `\"Gateway\"` is a Gateway of the Gateway API.\n - `\"HTTPRoute\"` is an HTTPRoute of the Gateway API.\n - `\"HorizontalPodAutoscaler\"` is a HorizontalPodAutoscaler.\n - `\"Ingress\"` is an Ingress.\n - `\"NetworkPolicy\"` is a NetworkPolicy.\n - `\"PodDisruptionBudget\"` is a PodDisruptionBudget.\n - `\"ReferenceGrant\"` is a ReferenceGrant of the Gateway API.\n - `\"Secret\"` is a Secret.\n - `\"Service\"` is a Service.\n - `\"ServiceAccount\"` is a ServiceAccount.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"ConfigMap", "Secret", "Service", "ServiceAccount"},
+							Enum:        []interface{}{"ConfigMap", "CustomResource", "GRPCRoute", "Gateway", "HTTPRoute", "HorizontalPodAutoscaler", "Ingress", "NetworkPolicy", "PodDisruptionBudget", "ReferenceGrant", "Secret", "Service", "ServiceAccount"},
 						},
 					},
 					"count": {
@@ -1915,7 +1933,7 @@ func schema_pkg_apis_configbutler_v1alpha1_Encryption(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ageRecipients are age public keys, such as age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p. Empty means a key pair that the server makes once and keeps in a Secret of its own namespace.",
+							Description: "ageRecipients are age public keys, such as age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p. Empty means a key pair that the server makes once and keeps in a Secret of its own namespace. At most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2508,6 +2526,29 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 							},
 						},
 					},
+					"include": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"apiVersion",
+									"kind",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "include are objects of the source that are copied beside what workloads refer to: what the application reads and writes through the API of the cluster. They are ConfigMaps, Secrets and custom resources in the namespace. Who names one must be allowed to get it there, Secrets also where the catalog shares them, and so must who syncs the environment. A change of a ConfigMap or a Secret is noticed; that of a custom resource comes with the next sync of workloads. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.IncludedObject{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 					"adapt": {
 						SchemaProps: spec.SchemaProps{
 							Description: "adapt says what is changed in copies so that they do not act on production.",
@@ -2578,7 +2619,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Adaptation{}.OpenAPIModelName(), v1alpha1.EnvironmentReference{}.OpenAPIModelName(), v1alpha1.ObjectReference{}.OpenAPIModelName(), v1alpha1.Patch{}.OpenAPIModelName(), v1alpha1.SyncWindow{}.OpenAPIModelName(), v1alpha1.WorkloadReference{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+			v1alpha1.Adaptation{}.OpenAPIModelName(), v1alpha1.EnvironmentReference{}.OpenAPIModelName(), v1alpha1.IncludedObject{}.OpenAPIModelName(), v1alpha1.ObjectReference{}.OpenAPIModelName(), v1alpha1.Patch{}.OpenAPIModelName(), v1alpha1.SyncWindow{}.OpenAPIModelName(), v1alpha1.WorkloadReference{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
 	}
 }
 
@@ -2589,6 +2630,13 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 				Description: "EnvironmentStatus is what the server found out about an environment.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state says in one sentence how things are, as the column STATE does: \"Synced\", \"2 workloads changed\" or \"Failed: ...\". The server computes it whenever the object is written.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
 							Description: "observedGeneration is the metadata.generation that this status is about.",
@@ -2608,7 +2656,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready says whether the environment is what its spec wants and its workloads run; CatalogUpToDate, whether it holds what the catalog offers; DependenciesUpToDate, whether what its workloads refer to is as in the source; Syncing, that a sync is being done; Conflicted, that somebody has to decide about fields that were changed here and in the catalog; Held, that automatic syncs wait, and for what.",
+							Description: "conditions: Ready says whether the environment is what its spec wants and its workloads run; CatalogUpToDate, whether it holds what the catalog offers; DependenciesUpToDate, whether what its workloads refer to is as in the source; Syncing, that a sync is being done; Conflicted, that somebody has to decide about fields that were changed here and in the catalog; Held, that automatic syncs wait, and for what; ObjectsMissing, that the target lacks objects of notCopied.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2655,7 +2703,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 					},
 					"changedWorkloadCount": {
 						SchemaProps: spec.SchemaProps{
-							Description: "changedWorkloadCount is the number of workloads in which the environment differs from what the catalog offers: what the action Catalog would bring.",
+							Description: "changedWorkloadCount is the number of workloads that a sync would change: those that the subresource diff shows.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -2705,7 +2753,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "changedDependencies count what has changed by types: what the action Cluster would bring.",
+							Description: "changedDependencies count, by types, the other objects that a sync would change and that the subresource diff shows: those that the action Cluster brings, and, while no workload changes, those of the action Catalog.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2723,9 +2771,16 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							Format:      "",
 						},
 					},
+					"dismissedDependencySync": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dismissedDependencySync is the SyncStatus about what workloads refer to that somebody has put aside. It is offered again when more of that changes in the source, or somebody asks for it. Meanwhile, objects that are about workloads and change (autoscalers, disruption budgets, Ingresses, NetworkPolicies) count as put aside with it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"dismissals": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dismissals is how many prompts in a row have been put aside since the last sync.",
+							Description: "dismissals is how many prompts in a row have been put aside since the last sync of any kind.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -2766,6 +2821,28 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
 										Ref: ref(v1alpha1.WorkloadConflict{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"notCopied": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kind",
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "notCopied are objects of the source that workloads of the environment use, that the server does not copy, and that the target lacked when what the catalog offers was last compared with it: after each sync, and every five minutes while there are any. At most 100. `kubectl slipstream missing` prints them for the target.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.NotCopiedObject{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2862,7 +2939,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AutomatedBy{}.OpenAPIModelName(), v1alpha1.CatalogRevision{}.OpenAPIModelName(), v1alpha1.DependencyCount{}.OpenAPIModelName(), v1alpha1.EnvironmentEdit{}.OpenAPIModelName(), v1alpha1.PendingEnvironmentRequest{}.OpenAPIModelName(), v1alpha1.SyncError{}.OpenAPIModelName(), v1alpha1.WorkloadChange{}.OpenAPIModelName(), v1alpha1.WorkloadConflict{}.OpenAPIModelName(), v1alpha1.WorkloadsReady{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			v1alpha1.AutomatedBy{}.OpenAPIModelName(), v1alpha1.CatalogRevision{}.OpenAPIModelName(), v1alpha1.DependencyCount{}.OpenAPIModelName(), v1alpha1.EnvironmentEdit{}.OpenAPIModelName(), v1alpha1.NotCopiedObject{}.OpenAPIModelName(), v1alpha1.PendingEnvironmentRequest{}.OpenAPIModelName(), v1alpha1.SyncError{}.OpenAPIModelName(), v1alpha1.WorkloadChange{}.OpenAPIModelName(), v1alpha1.WorkloadConflict{}.OpenAPIModelName(), v1alpha1.WorkloadsReady{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -2932,7 +3009,7 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldChange(ref common.ReferenceCallb
 					},
 					"hidden": {
 						SchemaProps: spec.SchemaProps{
-							Description: "hidden says that the values are not shown, because they are those of a Secret. The subresource secretdiff shows them.",
+							Description: "hidden says that the values are not shown, because they are those of a Secret, which the subresource secretdiff shows, of a custom resource, or of a ConfigMap that only patches or include of the environment name.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -3201,6 +3278,12 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 							Format:      "",
 						},
 					},
+					"nextAttemptTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nextAttemptTime is when what keeps the destination back is tried again, unless something is changed that may help, or somebody asks for a sync, which is looked at at once. Absent when nothing keeps it back, or no time is set.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
 					"attribution": {
 						SchemaProps: spec.SchemaProps{
 							Description: "attribution counts by which signal the authors of changes were found.",
@@ -3305,7 +3388,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 					},
 					"accessPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accessPolicy says which rules may refer to this destination. Defaults to the WatchRules of this namespace.",
+							Description: "accessPolicy says which rules may refer to this destination. The GitRepoConfig has to admit them, too. Defaults to the WatchRules of this namespace.",
 							Ref:         ref(v1alpha1.AccessPolicy{}.OpenAPIModelName()),
 						},
 					},
@@ -3356,7 +3439,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "ignore names fields that are not mirrored.",
+							Description: "ignore names fields that are not mirrored. At most 100 rules, which name at most 1000 fields and managers in all.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3704,7 +3787,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref common.Referenc
 					},
 					"accessPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "accessPolicy says which GitDestinations may use the repository. Defaults to those of this namespace.",
+							Description: "accessPolicy says which GitDestinations may use the repository, and which rules may send objects to it through them: a rule needs to be admitted by its GitDestination, too. Defaults to the GitDestinations and WatchRules of this namespace.",
 							Ref:         ref(v1alpha1.AccessPolicy{}.OpenAPIModelName()),
 						},
 					},
@@ -3916,16 +3999,54 @@ func schema_pkg_apis_configbutler_v1alpha1_IgnoreTarget(ref common.ReferenceCall
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_IncludedObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "IncludedObject names an object of the source that is copied.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is v1 for ConfigMaps and Secrets, and that of a custom resource otherwise, such as example.com/v1. API groups of Kubernetes (without a dot, or that end with .k8s.io), of OpenShift and Rancher (openshift.io, cattle.io, and those that end with .openshift.io or .cattle.io) and configbutler.ai are not allowed.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind of the object, such as ConfigMap. The resource of a custom kind must be its plural in lower case.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "name"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_IngressHosts(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "IngressHosts says what becomes of the hosts of Ingresses.",
+				Description: "IngressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is Template (each host becomes what template says), Omit (Ingresses are not copied: without its host, a rule would match requests for any host, production's among them) or AsSource (hosts stay what they are, for clusters in which production is not reached by them). Defaults to Omit.\n\nPossible enum values:\n - `\"AsSource\"` leaves hosts what they are.\n - `\"Omit\"` does not copy Ingresses.\n - `\"Template\"` makes new hosts by a template.",
+							Description: "type is Template (each host becomes what template says), Omit (Ingresses are not copied: without its host, a rule would match requests for any host, production's among them; nor is anything of the Gateway API) or AsSource (hosts stay what they are, for clusters in which production is not reached by them). Defaults to Omit.\n\nPossible enum values:\n - `\"AsSource\"` leaves hosts what they are.\n - `\"Omit\"` copies no Ingresses, and nothing of the Gateway API.\n - `\"Template\"` makes new hosts by a template.",
 							Default:     v1alpha1.IngressHostsOmit,
 							Type:        []string{"string"},
 							Format:      "",
@@ -3934,7 +4055,7 @@ func schema_pkg_apis_configbutler_v1alpha1_IngressHosts(ref common.ReferenceCall
 					},
 					"template": {
 						SchemaProps: spec.SchemaProps{
-							Description: "template is a host name in which {host} stands for the host of the source, {label} for what is before that host's first dot, {environment} for the name of the environment, and {namespace} for its targetNamespace, such as {label}.{environment}.dev.example.com. A rule without a host is not copied. It is required when type is Template and must be absent otherwise.",
+							Description: "template is a host name in which {host} stands for the host of the source, {label} for what is before that host's first dot, {environment} for the name of the environment, and {namespace} for its targetNamespace, such as {label}.{environment}.dev.example.com. A rule of an Ingress and a route without a host are not copied. It is required when type is Template and must be absent otherwise.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4115,7 +4236,7 @@ func schema_pkg_apis_configbutler_v1alpha1_MirrorSyncSpec(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "types are the resource types to compare, as a plural such as configmaps, or a plural and a group such as deployments.apps. They must be among those that the destination's rules select. Empty means all of them, and that files of types which are selected no more are looked for, too.",
+							Description: "types are the resource types to compare, as a plural such as configmaps, or a plural and a group such as deployments.apps. They must be among those that the destination's rules select. Empty means all of them, and that files of types which are selected no more are looked for, too. At most 100.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4291,6 +4412,64 @@ func schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref common.ReferenceC
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_NotCopiedObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NotCopiedObject is an object of the source that workloads use and that the server does not copy.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is Role, RoleBinding, ClusterRoleBinding or PersistentVolumeClaim.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the object in the source. * stands for all of a kind that the server may not list.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is GrantsRights (the server grants nobody rights), HoldsData (data is not copied) or Unreadable (the server may not list the kind, so that it is not known what the target lacks).\n\nPossible enum values:\n - `\"GrantsRights\"` is an object of RBAC: the server has no right to grant rights.\n - `\"HoldsData\"` is a claim of a volume.\n - `\"Unreadable\"` is a kind that the server may not list.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"GrantsRights", "HoldsData", "Unreadable"},
+						},
+					},
+					"serviceAccounts": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "serviceAccounts are those of workloads to which the object grants rights in the source, at most 100. Absent unless the reason is GrantsRights.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"kind", "name", "reason"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -4403,7 +4582,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref common.ReferenceCall
 					},
 					"refusal": {
 						SchemaProps: spec.SchemaProps{
-							Description: "refusal says why the object would not be written, such as a quota that is used up, or that an object of the same name is there that the environment has not written. Nothing at all is written then. Empty when it would be.",
+							Description: "refusal says why the object would not be written, such as a quota that is used up, or that an object of the same name is there that the environment has not written; nothing at all is written then. Or that the source does not have it any more, and the copy stays. Empty when it would be written.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5445,46 +5624,6 @@ func schema_pkg_apis_configbutler_v1alpha1_Rediscovery(ref common.ReferenceCallb
 	}
 }
 
-func schema_pkg_apis_configbutler_v1alpha1_Reminders(ref common.ReferenceCallback) common.OpenAPIDefinition {
-	return common.OpenAPIDefinition{
-		Schema: spec.Schema{
-			SchemaProps: spec.SchemaProps{
-				Description: "Reminders say when notifications about a prompt are sent again.",
-				Type:        []string{"object"},
-				Properties: map[string]spec.Schema{
-					"suspend": {
-						SchemaProps: spec.SchemaProps{
-							Description: "suspend stops reminders. Defaults to false.",
-							Type:        []string{"boolean"},
-							Format:      "",
-						},
-					},
-					"intervals": {
-						VendorExtensible: spec.VendorExtensible{
-							Extensions: spec.Extensions{
-								"x-kubernetes-list-type": "atomic",
-							},
-						},
-						SchemaProps: spec.SchemaProps{
-							Description: "intervals are the times from the notification to the first reminder, from that to the second, and so on, as durations such as 24h. The last one repeats. At least 1m each, 1 to 10 of them. Defaults to 24h, 48h, 168h: after a day, after three, and then each week.",
-							Type:        []string{"array"},
-							Items: &spec.SchemaOrArray{
-								Schema: &spec.Schema{
-									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1.Duration{}.OpenAPIModelName()),
-									},
-								},
-							},
-						},
-					},
-				},
-			},
-		},
-		Dependencies: []string{
-			v1.Duration{}.OpenAPIModelName()},
-	}
-}
-
 func schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -5540,8 +5679,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name tells the rules of one list apart. It is required and unique in the list, so that several people can apply rules to one list side by side.",
-							Default:     "",
+							Description: "name says what the rule is for, such as workloads: a DNS label that no other rule of the list has. Empty means no name, which any number of rules may have.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -5624,7 +5762,6 @@ func schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref common.ReferenceCall
 						},
 					},
 				},
-				Required: []string{"name"},
 			},
 		},
 	}
@@ -6776,18 +6913,30 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref common.ReferenceCa
 							Format:      "int32",
 						},
 					},
-					"reminders": {
+					"trackingMarks": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
 						SchemaProps: spec.SchemaProps{
-							Description: "reminders say when notifications about a prompt that nobody took are sent again.",
-							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.Reminders{}.OpenAPIModelName()),
+							Description: "trackingMarks are labels and annotations by which tools find what they own. Environments leave them out of copies, from the next sync on, beside those of the server's flag --environment-tracking-marks. Each is a key (example.com/owner), a key with its value (example.com/owner=tool) or all keys of a domain (example.com/*). A label that a selector uses stays. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.Reminders{}.OpenAPIModelName(), v1alpha1.Retention{}.OpenAPIModelName(), v1alpha1.RetryPolicy{}.OpenAPIModelName(), v1alpha1.SuspendedWork{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+			v1alpha1.Retention{}.OpenAPIModelName(), v1alpha1.RetryPolicy{}.OpenAPIModelName(), v1alpha1.SuspendedWork{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
 	}
 }
 
@@ -7790,16 +7939,11 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleSpec(ref common.ReferenceCal
 					"rules": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-list-map-keys": []interface{}{
-									"name",
-								},
-								"x-kubernetes-list-type":       "map",
-								"x-kubernetes-patch-merge-key": "name",
-								"x-kubernetes-patch-strategy":  "merge",
+								"x-kubernetes-list-type": "atomic",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is needed.",
+							Description: "rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is always applied as a whole.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7845,7 +7989,7 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready says whether everything that the rule selects is watched and has a destination.",
+							Description: "conditions: Ready says whether everything that the rule selects is watched, and reaches the folder of its destination; AccessDenied, that the destination or its repository does not admit the rule.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -8,7 +8,6 @@ package fuzzer
 import (
 	"sigs.k8s.io/randfill"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -18,7 +17,7 @@ import (
 func Funcs(_ runtimeserializer.CodecFactory) []any {
 	return []any{
 		fillGitRepoConfigSpec, fillGitDestinationSpec, fillNamespacedRules, fillCommitSigning,
-		fillAppCatalogSpec, fillPatch, fillSyncPolicySpec, fillRetryPolicy, fillRetention, fillReminders,
+		fillAppCatalogSpec, fillPatch, fillSyncPolicySpec, fillRetryPolicy, fillRetention,
 		fillEnvironmentSpec, fillAdaptation, fillIngressHosts, fillSyncWindow, fillSyncRequestSpec,
 		fillSyncPipelineSpec, fillDefinitionSource, fillInstanceSource, fillPipelineBatch, fillHTTPSink, fillJobSink,
 		fillPipelineRetry, fillPipelineSyncSpec,
@@ -57,7 +56,7 @@ func fillCommitSigning(signing *configbutler.CommitSigning, c randfill.Continue)
 func fillAppCatalogSpec(spec *configbutler.AppCatalogSpec, c randfill.Continue) {
 	c.FillNoCustom(spec)
 	if spec.AccessPolicy == nil {
-		spec.AccessPolicy = &configbutler.AccessPolicy{}
+		spec.AccessPolicy = &configbutler.CatalogAccessPolicy{}
 		c.Fill(spec.AccessPolicy)
 	}
 	if spec.Ignore == nil {
@@ -121,15 +120,6 @@ func fillRetention(retention *configbutler.Retention, c randfill.Continue) {
 	fillMissing(&retention.MaxPerSubject, c)
 }
 
-func fillReminders(reminders *configbutler.Reminders, c randfill.Continue) {
-	c.FillNoCustom(reminders)
-	reminders.Intervals = make([]metav1.Duration, 1+c.Intn(3))
-	for i := range reminders.Intervals {
-		c.Fill(&reminders.Intervals[i])
-	}
-}
-
-// fillMissing fills a field that a version would otherwise fill with its default.
 func fillMissing[T any](field **T, c randfill.Continue) {
 	if *field == nil {
 		*field = new(T)

@@ -58,7 +58,8 @@ type AppCatalogSpec struct {
 	// +listType=atomic
 	Patches []Patch `json:"patches,omitempty"`
 	// ignore names fields that never count as a change and are not offered. A list that is given replaces the
-	// default, which is /spec/replicas of every workload; an empty list lets every field count.
+	// default, which is /spec/replicas of every workload; an empty list lets every field count. At most 100
+	// rules, which name at most 1000 fields and managers in all.
 	// +optional
 	// +listType=atomic
 	Ignore []IgnoreRule `json:"ignore,omitzero"`
@@ -88,7 +89,7 @@ type AppCatalogSpec struct {
 	Secrets CatalogSecretsPolicy `json:"secrets,omitempty"`
 	// accessPolicy says which namespaces' environments may use the catalog. Defaults to those of this namespace.
 	// +optional
-	AccessPolicy *AccessPolicy `json:"accessPolicy,omitempty"`
+	AccessPolicy *CatalogAccessPolicy `json:"accessPolicy,omitempty"`
 }
 
 // WorkloadReference names a workload in the source of a catalog.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -16,26 +17,35 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	applyv1alpha1 "github.com/configbutler/slipstream/pkg/generated/applyconfiguration/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
-	typedv1alpha1 "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 )
 
-// Two people apply rules to one list: each rule stays with who applied it, and can be found again.
-func TestRulesAreAppliedSideBySide(t *testing.T) {
+// The rules of a list need no names, with which they could be told apart: a list takes the place of the one before, and is
+// that of who applied it.
+func TestRulesAreAppliedAsAWhole(t *testing.T) {
 	rules := fake.NewClientset().ConfigbutlerV1alpha1().WatchRules("team-a")
-	apply(t, rules, "jane", rule("workloads", "deployments"), rule("settings", "configmaps"))
-	got := apply(t, rules, "joe", rule("network", "ingresses"))
-	checkRules(t, got.Spec.Rules, "workloads", "settings", "network")
-
-	got = apply(t, rules, "jane", rule("workloads", "deployments", "statefulsets"))
-	checkRules(t, got.Spec.Rules, "workloads", "network")
-
-	ofJane, err := applyv1alpha1.ExtractWatchRule(got, "jane")
-	if err != nil {
-		t.Fatal(err)
+	lists := [][]*applyv1alpha1.ResourceRuleApplyConfiguration{
+		{rule("deployments"), rule("configmaps")},
+		{rule("deployments").WithName("workloads"), rule("configmaps")},
+		{rule("ingresses").WithName("network")},
+		{rule("ingresses")},
 	}
-	want := []applyv1alpha1.ResourceRuleApplyConfiguration{*rule("workloads", "deployments", "statefulsets")}
-	if diff := cmp.Diff(want, ofJane.Spec.Rules); diff != "" {
-		t.Errorf("wrong rules of jane (-want +got):\n%s", diff)
+	for i, list := range lists {
+		object := applyv1alpha1.WatchRule("rule", "team-a").WithSpec(applyv1alpha1.WatchRuleSpec().WithRules(list...))
+		got, err := rules.Apply(context.Background(), object, metav1.ApplyOptions{FieldManager: "jane"})
+		if err != nil {
+			t.Fatalf("list %d: %v", i, err)
+		}
+		ofJane, err := applyv1alpha1.ExtractWatchRule(got, "jane")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(object.Spec.Rules, ofJane.Spec.Rules); diff != "" {
+			t.Errorf("list %d: wrong rules of jane (-want +got):\n%s", i, diff)
+		}
+	}
+	others := applyv1alpha1.WatchRule("rule", "team-a").WithSpec(applyv1alpha1.WatchRuleSpec().WithRules(rule("secrets")))
+	if _, err := rules.Apply(context.Background(), others, metav1.ApplyOptions{FieldManager: "joe"}); !apierrors.IsConflict(err) {
+		t.Errorf("another list of somebody else: %v, want a conflict", err)
 	}
 }
 
@@ -65,29 +75,8 @@ func TestReferencesAreReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-func rule(name string, resources ...string) *applyv1alpha1.ResourceRuleApplyConfiguration {
-	return applyv1alpha1.ResourceRule().WithName(name).WithResources(resources...)
-}
-
-func apply(t *testing.T, client typedv1alpha1.WatchRuleInterface, manager string, rules ...*applyv1alpha1.ResourceRuleApplyConfiguration) *v1alpha1.WatchRule {
-	t.Helper()
-	object := applyv1alpha1.WatchRule("rule", "team-a").WithSpec(applyv1alpha1.WatchRuleSpec().WithRules(rules...))
-	got, err := client.Apply(context.Background(), object, metav1.ApplyOptions{FieldManager: manager})
-	if err != nil {
-		t.Fatalf("applying as %s: %v", manager, err)
-	}
-	return got
-}
-
-func checkRules(t *testing.T, rules []v1alpha1.ResourceRule, want ...string) {
-	t.Helper()
-	var got []string
-	for _, r := range rules {
-		got = append(got, r.Name)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("wrong rules (-want +got):\n%s", diff)
-	}
+func rule(resources ...string) *applyv1alpha1.ResourceRuleApplyConfiguration {
+	return applyv1alpha1.ResourceRule().WithResources(resources...)
 }
 
 // An editor adds a workload to a catalog, or takes his own away, without knowing those of others.

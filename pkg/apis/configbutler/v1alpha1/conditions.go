@@ -14,7 +14,8 @@ const (
 	ConditionStalled = "Stalled"
 	// ConditionOwnershipConflict is true when the marker in a destination's folder names another owner.
 	ConditionOwnershipConflict = "OwnershipConflict"
-	// ConditionAccessDenied is true when an object refers to one whose accessPolicy does not admit it.
+	// ConditionAccessDenied is true when an object refers to one whose accessPolicy does not admit it, and unknown while that
+	// one does not exist.
 	ConditionAccessDenied = "AccessDenied"
 	// ConditionSecretsEncrypted is true when a destination's Secrets are written encrypted.
 	ConditionSecretsEncrypted = "SecretsEncrypted"
@@ -38,6 +39,9 @@ const (
 	// ConditionHeld is true while automatic syncs of an environment wait that would otherwise begin; the message says what
 	// for, such as: window opens 18:00 UTC.
 	ConditionHeld = "Held"
+	// ConditionObjectsMissing is true while the target of an environment lacks objects that workloads use and that the server does
+	// not copy; the message names them.
+	ConditionObjectsMissing = "ObjectsMissing"
 	// ConditionSinksDelivering is true while every sink of a pipeline takes what it is sent.
 	ConditionSinksDelivering = "SinksDelivering"
 )
@@ -128,7 +132,7 @@ const (
 const (
 	// ReasonDestinationNotFound says that the reference names no GitDestination.
 	ReasonDestinationNotFound = "DestinationNotFound"
-	// ReasonDestinationNotReady says that the GitDestination is not ready; its condition says why.
+	// ReasonDestinationNotReady says that the GitDestination is refused, suspended or cannot be written; its condition says why.
 	ReasonDestinationNotReady = "DestinationNotReady"
 	// ReasonNoMatchingTypes says that the cluster has no type that the rule selects.
 	ReasonNoMatchingTypes = "NoMatchingTypes"
@@ -172,7 +176,7 @@ const (
 	ReasonPreviewOnly = "PreviewOnly"
 	// ReasonNotPaused says that the spec neither pauses nor pins the catalog.
 	ReasonNotPaused = "NotPaused"
-	// ReasonNothingMissing says that the source has the workloads of the catalog.
+	// ReasonNothingMissing says that the source has the workloads of the catalog, or the target what is not copied.
 	ReasonNothingMissing = "NothingMissing"
 	// ReasonSourceFollowed says that the source is read and watched.
 	ReasonSourceFollowed = "SourceFollowed"
@@ -200,6 +204,10 @@ const (
 	ReasonNoConflicts = "NoConflicts"
 	// ReasonNotHeld says that no automatic sync waits that would otherwise begin.
 	ReasonNotHeld = "NotHeld"
+	// ReasonNotCopied says that the target lacks what workloads use and the server does not copy.
+	ReasonNotCopied = "NotCopied"
+	// ReasonUnreadable says that the server may not list what it would have to know.
+	ReasonUnreadable = "Unreadable"
 	// ReasonNeverSynced says that no sync of everything has completed yet.
 	ReasonNeverSynced = "NeverSynced"
 	// ReasonWorkloadsChanged says that the catalog offers workloads that are not as in the environment.

@@ -3,12 +3,7 @@
 
 package v1alpha1
 
-import (
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-)
+import "k8s.io/apimachinery/pkg/runtime"
 
 func addDefaultingFuncs(scheme *runtime.Scheme) error {
 	return RegisterDefaults(scheme)
@@ -32,18 +27,10 @@ func SetDefaults_GitDestinationSpec(spec *GitDestinationSpec) { //nolint:staticc
 // it an empty one, says otherwise.
 func SetDefaults_AppCatalogSpec(spec *AppCatalogSpec) { //nolint:staticcheck // the name that the generator looks for
 	if spec.AccessPolicy == nil {
-		spec.AccessPolicy = &AccessPolicy{}
+		spec.AccessPolicy = &CatalogAccessPolicy{}
 	}
 	if spec.Ignore == nil {
 		spec.Ignore = []IgnoreRule{{Fields: []string{"/spec/replicas"}}}
-	}
-}
-
-// SetDefaults_Reminders spells out when reminders are sent: after a day, after three, and then each week.
-func SetDefaults_Reminders(reminders *Reminders) { //nolint:staticcheck // the name that the generator looks for
-	if len(reminders.Intervals) == 0 {
-		const day = 24 * time.Hour
-		reminders.Intervals = []metav1.Duration{{Duration: day}, {Duration: 2 * day}, {Duration: 7 * day}}
 	}
 }
 

@@ -87,7 +87,7 @@ func TestDefaults(t *testing.T) {
 			}},
 		},
 	}
-	checkDefaults(t, append(tests, catalogDefaults(sameNamespace)...))
+	checkDefaults(t, append(tests, catalogDefaults(&v1alpha1.CatalogAccessPolicy{NamespacedRules: sameNamespace.NamespacedRules})...))
 }
 
 func checkDefaults(t *testing.T, tests []defaultsTest) {
@@ -107,7 +107,7 @@ func checkDefaults(t *testing.T, tests []defaultsTest) {
 	}
 }
 
-func catalogDefaults(sameNamespace *v1alpha1.AccessPolicy) []defaultsTest {
+func catalogDefaults(sameNamespace *v1alpha1.CatalogAccessPolicy) []defaultsTest {
 	catalog := func(ignore []v1alpha1.IgnoreRule) *v1alpha1.AppCatalog {
 		return &v1alpha1.AppCatalog{Spec: v1alpha1.AppCatalogSpec{
 			Ignore: ignore, HistoryLimit: ptr.To(int32(10)), Secrets: v1alpha1.CatalogSecretsRequester, AccessPolicy: sameNamespace,
@@ -139,9 +139,6 @@ func catalogDefaults(sameNamespace *v1alpha1.AccessPolicy) []defaultsTest {
 					MaxAttempts: ptr.To(int32(5)), Backoff: duration(10 * time.Second), MaxBackoff: duration(10 * time.Minute),
 				},
 				Retention: v1alpha1.Retention{Days: ptr.To(int32(90)), KeepPerSubject: ptr.To(int32(10)), MaxPerSubject: ptr.To(int32(1000))},
-				Reminders: v1alpha1.Reminders{Intervals: []metav1.Duration{
-					*duration(24 * time.Hour), *duration(48 * time.Hour), *duration(7 * 24 * time.Hour),
-				}},
 			}},
 		},
 		{
@@ -160,6 +157,5 @@ func keeping(records int32) v1alpha1.SyncPolicy {
 		BatchWindow: minute, MaxSyncsPerMinute: one,
 		Retry:     v1alpha1.RetryPolicy{MaxAttempts: one, Backoff: minute, MaxBackoff: minute},
 		Retention: v1alpha1.Retention{Days: one, KeepPerSubject: &records, MaxPerSubject: one},
-		Reminders: v1alpha1.Reminders{Suspend: true, Intervals: []metav1.Duration{*minute}},
 	}}
 }

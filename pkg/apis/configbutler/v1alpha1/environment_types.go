@@ -88,6 +88,16 @@ type EnvironmentSpec struct {
 	// +optional
 	// +listType=atomic
 	Patches []Patch `json:"patches,omitempty"`
+	// include are objects of the source that are copied beside what workloads refer to: what the application reads and writes through
+	// the API of the cluster. They are ConfigMaps, Secrets and custom resources in the namespace. Who names one must be allowed to get
+	// it there, Secrets also where the catalog shares them, and so must who syncs the environment. A change of a ConfigMap or a
+	// Secret is noticed; that of a custom resource comes with the next sync of workloads. At most 100.
+	// +optional
+	// +listType=map
+	// +listMapKey=apiVersion
+	// +listMapKey=kind
+	// +listMapKey=name
+	Include []IncludedObject `json:"include,omitempty"`
 	// adapt says what is changed in copies so that they do not act on production.
 	// +optional
 	Adapt Adaptation `json:"adapt,omitempty"`
@@ -122,6 +132,18 @@ type EnvironmentSpec struct {
 	// of the user who last turned them on, as status.automatedBy says.
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+}
+
+// IncludedObject names an object of the source that is copied.
+type IncludedObject struct {
+	// apiVersion is v1 for ConfigMaps and Secrets, and that of a custom resource otherwise, such as example.com/v1. API groups of
+	// Kubernetes (without a dot, or that end with .k8s.io), of OpenShift and Rancher (openshift.io, cattle.io, and those that end with
+	// .openshift.io or .cattle.io) and configbutler.ai are not allowed.
+	APIVersion string `json:"apiVersion"`
+	// kind of the object, such as ConfigMap. The resource of a custom kind must be its plural in lower case.
+	Kind string `json:"kind"`
+	// name of the object.
+	Name string `json:"name"`
 }
 
 // EnvironmentReference names an Environment in the namespace of the object that refers to it.
@@ -172,7 +194,7 @@ type Adaptation struct {
 	// +optional
 	// +default=ref(LoadBalancersClusterIP)
 	LoadBalancers LoadBalancersPolicy `json:"loadBalancers,omitempty"`
-	// ingressHosts says what becomes of the hosts of Ingresses.
+	// ingressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
 	// +optional
 	IngressHosts IngressHosts `json:"ingressHosts,omitempty"`
 }
@@ -213,23 +235,26 @@ const (
 	LoadBalancersAsSource LoadBalancersPolicy = "AsSource"
 )
 
-// IngressHosts says what becomes of the hosts of Ingresses.
+// IngressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
 type IngressHosts struct {
 	// type is Template (each host becomes what template says), Omit (Ingresses are not copied: without its host, a rule
-	// would match requests for any host, production's among them) or AsSource (hosts stay what they are, for clusters in
-	// which production is not reached by them). Defaults to Omit.
+	// would match requests for any host, production's among them; nor is anything of the Gateway API) or AsSource (hosts stay
+	// what they are, for clusters in which production is not reached by them). Defaults to Omit.
 	// +optional
 	// +default=ref(IngressHostsOmit)
 	Type IngressHostsType `json:"type,omitempty"`
 	// template is a host name in which {host} stands for the host of the source, {label} for what is before that host's
 	// first dot, {environment} for the name of the environment, and {namespace} for its targetNamespace, such as
-	// {label}.{environment}.dev.example.com. A rule without a host is not copied. It is required when type is Template and
-	// must be absent otherwise.
+	// {label}.{environment}.dev.example.com. A rule of an Ingress and a route without a host are not copied. It is required when
+	// type is Template and must be absent otherwise.
 	// +optional
 	Template string `json:"template,omitempty"`
 }
 
-// IngressHostsType is what becomes of the hosts of Ingresses.
+// Copied reports whether Ingresses and what is of the Gateway API are copied.
+func (h IngressHosts) Copied() bool { return h.Type != "" && h.Type != IngressHostsOmit }
+
+// IngressHostsType is what becomes of the hosts of Ingresses and of what is of the Gateway API.
 //
 // +enum
 type IngressHostsType string
@@ -237,7 +262,7 @@ type IngressHostsType string
 const (
 	// IngressHostsTemplate makes new hosts by a template.
 	IngressHostsTemplate IngressHostsType = "Template"
-	// IngressHostsOmit does not copy Ingresses.
+	// IngressHostsOmit copies no Ingresses, and nothing of the Gateway API.
 	IngressHostsOmit IngressHostsType = "Omit"
 	// IngressHostsAsSource leaves hosts what they are.
 	IngressHostsAsSource IngressHostsType = "AsSource"

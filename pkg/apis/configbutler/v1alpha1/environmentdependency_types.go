@@ -97,7 +97,7 @@ const (
 	DependencyServiceAccount DependencyType = "ServiceAccount"
 )
 
-// Valid reports whether t is one of the types above.
+// Valid reports whether an EnvironmentDependency can be about objects of t.
 func (t DependencyType) Valid() bool {
 	switch t {
 	case DependencyConfigMap, DependencySecret, DependencyService, DependencyServiceAccount:

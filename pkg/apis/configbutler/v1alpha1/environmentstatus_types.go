@@ -10,13 +10,18 @@ import (
 
 // EnvironmentStatus is what the server found out about an environment.
 type EnvironmentStatus struct {
+	// state says in one sentence how things are, as the column STATE does: "Synced", "2 workloads changed" or "Failed: ...". The
+	// server computes it whenever the object is written.
+	// +optional
+	State string `json:"state,omitempty"`
 	// observedGeneration is the metadata.generation that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions: Ready says whether the environment is what its spec wants and its workloads run; CatalogUpToDate,
 	// whether it holds what the catalog offers; DependenciesUpToDate, whether what its workloads refer to is as in the
 	// source; Syncing, that a sync is being done; Conflicted, that somebody has to decide about fields that were changed
-	// here and in the catalog; Held, that automatic syncs wait, and for what.
+	// here and in the catalog; Held, that automatic syncs wait, and for what; ObjectsMissing, that the target lacks objects of
+	// notCopied.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
@@ -38,8 +43,7 @@ type EnvironmentStatus struct {
 	// lastCatalogSyncedAt is when workloads were last brought to what the catalog offers.
 	// +optional
 	LastCatalogSyncedAt *metav1.Time `json:"lastCatalogSyncedAt,omitempty"`
-	// changedWorkloadCount is the number of workloads in which the environment differs from what the catalog offers: what
-	// the action Catalog would bring.
+	// changedWorkloadCount is the number of workloads that a sync would change: those that the subresource diff shows.
 	// +optional
 	ChangedWorkloadCount int32 `json:"changedWorkloadCount,omitempty"`
 	// changedWorkloads are those workloads, at most 1000 of them.
@@ -55,7 +59,8 @@ type EnvironmentStatus struct {
 	// lastDependencySyncedAt is when what workloads refer to was last brought to what it is in the source.
 	// +optional
 	LastDependencySyncedAt *metav1.Time `json:"lastDependencySyncedAt,omitempty"`
-	// changedDependencies count what has changed by types: what the action Cluster would bring.
+	// changedDependencies count, by types, the other objects that a sync would change and that the subresource diff shows: those
+	// that the action Cluster brings, and, while no workload changes, those of the action Catalog.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -64,7 +69,12 @@ type EnvironmentStatus struct {
 	// changes, or somebody asks for it.
 	// +optional
 	DismissedCatalogSync string `json:"dismissedCatalogSync,omitempty"`
-	// dismissals is how many prompts in a row have been put aside since the last sync.
+	// dismissedDependencySync is the SyncStatus about what workloads refer to that somebody has put aside. It is offered again when
+	// more of that changes in the source, or somebody asks for it. Meanwhile, objects that are about workloads and change
+	// (autoscalers, disruption budgets, Ingresses, NetworkPolicies) count as put aside with it.
+	// +optional
+	DismissedDependencySync string `json:"dismissedDependencySync,omitempty"`
+	// dismissals is how many prompts in a row have been put aside since the last sync of any kind.
 	// +optional
 	Dismissals int32 `json:"dismissals,omitempty"`
 	// activeSyncs are the SyncStatuses, in this namespace, of the runs that wait, go on, or are to be tried again, at most four.
@@ -79,6 +89,14 @@ type EnvironmentStatus struct {
 	// +listMapKey=kind
 	// +listMapKey=name
 	Conflicts []WorkloadConflict `json:"conflicts,omitempty"`
+	// notCopied are objects of the source that workloads of the environment use, that the server does not copy, and that the target
+	// lacked when what the catalog offers was last compared with it: after each sync, and every five minutes while there are any.
+	// At most 100. `kubectl slipstream missing` prints them for the target.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	NotCopied []NotCopiedObject `json:"notCopied,omitempty"`
 	// workloadsReady says whether what was applied came up. Absent until something was.
 	// +optional
 	WorkloadsReady *WorkloadsReady `json:"workloadsReady,omitempty"`
@@ -120,12 +138,56 @@ type WorkloadChange struct {
 	ChangeType ChangeType `json:"changeType"`
 }
 
-// DependencyCount counts dependencies of a type that have changed in the source.
+// DependencyCount counts objects of a type that are no workloads, and that a sync would change.
 type DependencyCount struct {
-	// type of the dependencies.
-	Type DependencyType `json:"type"`
+	// type is the kind of the objects, or CustomResource for those of all kinds of custom resources that spec.include names.
+	Type CountedType `json:"type"`
 	// count is their number, at least 1.
 	Count int32 `json:"count"`
+}
+
+// CountedType is the kind of objects beside workloads that a sync would change, or CustomResource for custom resources of every kind.
+//
+// +enum
+type CountedType string
+
+const (
+	// CountedConfigMap is a ConfigMap.
+	CountedConfigMap CountedType = "ConfigMap"
+	// CountedSecret is a Secret.
+	CountedSecret CountedType = "Secret"
+	// CountedService is a Service.
+	CountedService CountedType = "Service"
+	// CountedServiceAccount is a ServiceAccount.
+	CountedServiceAccount CountedType = "ServiceAccount"
+	// CountedAutoscaler is a HorizontalPodAutoscaler.
+	CountedAutoscaler CountedType = "HorizontalPodAutoscaler"
+	// CountedDisruptionBudget is a PodDisruptionBudget.
+	CountedDisruptionBudget CountedType = "PodDisruptionBudget"
+	// CountedGateway is a Gateway of the Gateway API.
+	CountedGateway CountedType = "Gateway"
+	// CountedGRPCRoute is a GRPCRoute of the Gateway API.
+	CountedGRPCRoute CountedType = "GRPCRoute"
+	// CountedHTTPRoute is an HTTPRoute of the Gateway API.
+	CountedHTTPRoute CountedType = "HTTPRoute"
+	// CountedReferenceGrant is a ReferenceGrant of the Gateway API.
+	CountedReferenceGrant CountedType = "ReferenceGrant"
+	// CountedIngress is an Ingress.
+	CountedIngress CountedType = "Ingress"
+	// CountedNetworkPolicy is a NetworkPolicy.
+	CountedNetworkPolicy CountedType = "NetworkPolicy"
+	// CountedCustomResource is a custom resource of any kind that spec.include names.
+	CountedCustomResource CountedType = "CustomResource"
+)
+
+// Valid reports whether t is one of the types that are counted.
+func (t CountedType) Valid() bool {
+	switch t {
+	case CountedConfigMap, CountedSecret, CountedService, CountedServiceAccount, CountedAutoscaler, CountedDisruptionBudget, CountedIngress,
+		CountedNetworkPolicy, CountedGateway, CountedGRPCRoute, CountedHTTPRoute, CountedReferenceGrant, CountedCustomResource:
+		return true
+	}
+	return false
 }
 
 // WorkloadConflict is a workload that was changed in the environment and in the catalog, in the same fields.
@@ -151,6 +213,36 @@ type FieldConflict struct {
 	// +listType=atomic
 	Managers []string `json:"managers,omitempty"`
 }
+
+// NotCopiedObject is an object of the source that workloads use and that the server does not copy.
+type NotCopiedObject struct {
+	// kind is Role, RoleBinding, ClusterRoleBinding or PersistentVolumeClaim.
+	Kind string `json:"kind"`
+	// name of the object in the source. * stands for all of a kind that the server may not list.
+	Name string `json:"name"`
+	// reason is GrantsRights (the server grants nobody rights), HoldsData (data is not copied) or Unreadable (the server may not
+	// list the kind, so that it is not known what the target lacks).
+	Reason NotCopiedReason `json:"reason"`
+	// serviceAccounts are those of workloads to which the object grants rights in the source, at most 100. Absent unless the reason
+	// is GrantsRights.
+	// +optional
+	// +listType=set
+	ServiceAccounts []string `json:"serviceAccounts,omitempty"`
+}
+
+// NotCopiedReason is why an object is not copied.
+//
+// +enum
+type NotCopiedReason string
+
+const (
+	// NotCopiedGrantsRights is an object of RBAC: the server has no right to grant rights.
+	NotCopiedGrantsRights NotCopiedReason = "GrantsRights"
+	// NotCopiedHoldsData is a claim of a volume.
+	NotCopiedHoldsData NotCopiedReason = "HoldsData"
+	// NotCopiedUnreadable is a kind that the server may not list.
+	NotCopiedUnreadable NotCopiedReason = "Unreadable"
+)
 
 // WorkloadsReady counts the workloads that an environment holds.
 type WorkloadsReady struct {

@@ -129,7 +129,8 @@ type ObjectChange struct {
 	// +listType=atomic
 	Commits []MirroredCommit `json:"commits,omitempty"`
 	// refusal says why the object would not be written, such as a quota that is used up, or that an object of the same
-	// name is there that the environment has not written. Nothing at all is written then. Empty when it would be.
+	// name is there that the environment has not written; nothing at all is written then. Or that the source does not have it
+	// any more, and the copy stays. Empty when it would be written.
 	// +optional
 	Refusal string `json:"refusal,omitempty"`
 }
@@ -154,8 +155,8 @@ type FieldChange struct {
 	// after is the value that it would get, as JSON. Absent when there is none, or it is hidden.
 	// +optional
 	After *string `json:"after,omitempty"`
-	// hidden says that the values are not shown, because they are those of a Secret. The subresource secretdiff shows
-	// them.
+	// hidden says that the values are not shown, because they are those of a Secret, which the subresource secretdiff
+	// shows, of a custom resource, or of a ConfigMap that only patches or include of the environment name.
 	// +optional
 	Hidden bool `json:"hidden,omitempty"`
 }

@@ -47,7 +47,8 @@ type GitDestinationSpec struct {
 	// means the root.
 	// +optional
 	BaseFolder string `json:"baseFolder,omitempty"`
-	// accessPolicy says which rules may refer to this destination. Defaults to the WatchRules of this namespace.
+	// accessPolicy says which rules may refer to this destination. The GitRepoConfig has to admit them, too. Defaults to the
+	// WatchRules of this namespace.
 	// +optional
 	AccessPolicy *AccessPolicy `json:"accessPolicy,omitempty"`
 	// exclusiveMode refuses to write a folder that carries another owner's marker, and says so in the condition
@@ -72,7 +73,7 @@ type GitDestinationSpec struct {
 	// +optional
 	// +default=ref(PruneAlways)
 	Prune PrunePolicy `json:"prune,omitempty"`
-	// ignore names fields that are not mirrored.
+	// ignore names fields that are not mirrored. At most 100 rules, which name at most 1000 fields and managers in all.
 	// +optional
 	// +listType=atomic
 	Ignore []IgnoreRule `json:"ignore,omitempty"`
@@ -124,7 +125,7 @@ const (
 // Encryption says who can read encrypted Secrets.
 type Encryption struct {
 	// ageRecipients are age public keys, such as age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p. Empty
-	// means a key pair that the server makes once and keeps in a Secret of its own namespace.
+	// means a key pair that the server makes once and keeps in a Secret of its own namespace. At most 100.
 	// +optional
 	// +listType=set
 	AgeRecipients []string `json:"ageRecipients,omitempty"`

@@ -75,6 +75,10 @@ type GitDestinationRecord struct {
 	// lastError says what keeps the destination from being up to date. Empty when nothing does.
 	// +optional
 	LastError string `json:"lastError,omitempty"`
+	// nextAttemptTime is when what keeps the destination back is tried again, unless something is changed that may
+	// help, or somebody asks for a sync, which is looked at at once. Absent when nothing keeps it back, or no time is set.
+	// +optional
+	NextAttemptTime *metav1.Time `json:"nextAttemptTime,omitempty"`
 	// attribution counts by which signal the authors of changes were found.
 	// +optional
 	Attribution AttributionCounts `json:"attribution,omitempty"`

@@ -62,7 +62,8 @@ type GitRepoConfigSpec struct {
 	// such as https://example.com/team/repo/commit/{sha}. Empty means no links.
 	// +optional
 	WebURLTemplate string `json:"webURLTemplate,omitempty"`
-	// accessPolicy says which GitDestinations may use the repository. Defaults to those of this namespace.
+	// accessPolicy says which GitDestinations may use the repository, and which rules may send objects to it through them: a
+	// rule needs to be admitted by its GitDestination, too. Defaults to the GitDestinations and WatchRules of this namespace.
 	// +optional
 	AccessPolicy *AccessPolicy `json:"accessPolicy,omitempty"`
 }

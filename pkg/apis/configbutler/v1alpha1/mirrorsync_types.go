@@ -27,7 +27,7 @@ type MirrorSync struct {
 type MirrorSyncSpec struct {
 	// types are the resource types to compare, as a plural such as configmaps, or a plural and a group such as
 	// deployments.apps. They must be among those that the destination's rules select. Empty means all of them, and
-	// that files of types which are selected no more are looked for, too.
+	// that files of types which are selected no more are looked for, too. At most 100.
 	// +optional
 	// +listType=set
 	Types []string `json:"types,omitempty"`

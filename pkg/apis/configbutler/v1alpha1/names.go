@@ -6,8 +6,11 @@ package v1alpha1
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 )
@@ -45,4 +48,28 @@ func WorkloadResources() map[WorkloadKind]schema.GroupResource {
 		WorkloadJob:         {Group: "batch", Resource: "jobs"},
 		WorkloadCronJob:     {Group: "batch", Resource: "cronjobs"},
 	}
+}
+
+// IsCustomGroup says whether environments may copy objects of an API group that their spec.include names: it is neither one of
+// Kubernetes, nor one of a platform that grants rights by kinds of its own, nor this one. Groups of Kubernetes have no dot, or end
+// with .k8s.io; platforms are OpenShift and Rancher, with openshift.io and cattle.io and what ends with .openshift.io or .cattle.io.
+func IsCustomGroup(group string) bool {
+	if !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") || group == GroupName {
+		return false
+	}
+	return !slices.ContainsFunc([]string{"openshift.io", "cattle.io"}, func(platform string) bool {
+		return group == platform || strings.HasSuffix(group, "."+platform)
+	})
+}
+
+var vowelAndY = regexp.MustCompile(`[aeiou]y$`)
+
+// Resource is where the API server has the object, as far as its kind tells: an object of a kind with another resource is not copied.
+func (o IncludedObject) Resource() schema.GroupVersionResource {
+	gvk := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+	resource, _ := meta.UnsafeGuessKindToResource(gvk)
+	if kind := strings.ToLower(o.Kind); vowelAndY.MatchString(kind) {
+		resource.Resource = kind + "s" // UnsafeGuessKindToResource says gatewaies.
+	}
+	return resource
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -30,5 +31,37 @@ func TestEnvironmentDependencyName(t *testing.T) {
 			t.Errorf("%s comes twice", name)
 		}
 		seen[name] = true
+	}
+}
+
+// Field selectors of Environments may use their state, and are told what else they may.
+func TestEnvironmentFieldLabels(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	environments := v1alpha1.SchemeGroupVersion.WithKind("Environment")
+	for _, label := range []string{"metadata.name", "metadata.namespace", v1alpha1.EnvironmentStateField} {
+		if as, value, err := scheme.ConvertFieldLabel(environments, label, "Synced"); as != label || value != "Synced" || err != nil {
+			t.Errorf("%s: %q, %q, %v", label, as, value, err)
+		}
+	}
+	_, _, err := scheme.ConvertFieldLabel(environments, "status.revision", "1")
+	if err == nil || !strings.Contains(err.Error(), "status.state") {
+		t.Errorf("another field: %v", err)
+	}
+	if _, _, err := scheme.ConvertFieldLabel(v1alpha1.SchemeGroupVersion.WithKind("AppCatalog"), v1alpha1.EnvironmentStateField, ""); err == nil {
+		t.Error("the field of another kind is admitted")
+	}
+}
+
+func TestIncludedResources(t *testing.T) {
+	for kind, want := range map[string]string{
+		"Certificate": "certificates", "Policy": "policies", "Proxy": "proxies", "Gateway": "gateways", "APIKey": "apikeys", "Ingress": "ingresses",
+	} {
+		got := v1alpha1.IncludedObject{APIVersion: "example.com/v1", Kind: kind, Name: "a"}.Resource()
+		if got.Resource != want || got.Group != "example.com" || got.Version != "v1" {
+			t.Errorf("%s: %s, want %s", kind, got, want)
+		}
 	}
 }

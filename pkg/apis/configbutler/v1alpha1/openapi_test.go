@@ -69,7 +69,7 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 		"AppCatalogStatus.pendingSyncs":          []any{"id"},
 		"AppCatalogStatus.workloads":             []any{"kind", "name"},
 		"AutomatedBy.groups":                     "atomic",
-		"ClusterWatchRuleSpec.rules":             []any{"name"},
+		"ClusterWatchRuleSpec.rules":             "atomic",
 		"ConflictChoice.fields":                  "set",
 		"ConflictResolutionSpec.keep":            []any{"kind", "name"},
 		"ConflictResolutionSpec.take":            []any{"kind", "name"},
@@ -81,6 +81,7 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 		"EnvironmentEdit.groups":                 "atomic",
 		"EnvironmentEdit.fields":                 "set",
 		"EnvironmentSpec.branchWorkloads":        []any{"kind", "name"},
+		"EnvironmentSpec.include":                []any{"apiVersion", "kind", "name"},
 		"EnvironmentSpec.patches":                "atomic",
 		"EnvironmentSpec.syncWindows":            []any{"name"},
 		"EnvironmentStatus.activeSyncs":          "set",
@@ -89,6 +90,7 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 		"EnvironmentStatus.conditions":           []any{"type"},
 		"EnvironmentStatus.conflicts":            []any{"kind", "name"},
 		"EnvironmentStatus.history":              []any{"revision"},
+		"EnvironmentStatus.notCopied":            []any{"kind", "name"},
 		"EnvironmentStatus.pendingEdits":         []any{"generation"},
 		"EnvironmentStatus.pendingRequests":      []any{"id"},
 		"FieldChange.owners":                     "atomic",
@@ -105,13 +107,13 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 		"InstanceSource.exclude":                 "set",
 		"InstanceSource.resources":               "set",
 		"MirrorSyncSpec.types":                   "set",
+		"NotCopiedObject.serviceAccounts":        "set",
 		"ObjectChange.changedBy":                 "atomic",
 		"ObjectChange.commits":                   "atomic",
 		"ObjectChange.fields":                    "atomic",
 		"PendingEnvironmentRequest.groups":       "atomic",
 		"PendingSync.types":                      "set",
 		"PipelineRun.sinks":                      []any{"name"},
-		"Reminders.intervals":                    "atomic",
 		"RequestOutcome.syncStatuses":            "set",
 		"SyncPipelineSpec.sinks":                 []any{"name"},
 		"SyncPipelineStatus.conditions":          []any{"type"},
@@ -119,6 +121,7 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 		"SyncPipelineStatus.sinks":               []any{"name"},
 		"SyncPlan.changes":                       "atomic",
 		"SyncPlan.warnings":                      "atomic",
+		"SyncPolicySpec.trackingMarks":           "set",
 		"SyncPolicyStatus.conditions":            []any{"type"},
 		"SyncProgress.failures":                  "atomic",
 		"SyncRecord.changedBy":                   "atomic",
@@ -129,7 +132,7 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 		"SyncRecord.workloadNames":               "atomic",
 		"SyncRequestSpec.workloads":              []any{"kind", "name"},
 		"SyncRequestStatus.syncStatuses":         "set",
-		"WatchRuleSpec.rules":                    []any{"name"},
+		"WatchRuleSpec.rules":                    "atomic",
 		"WatchRuleStatus.conditions":             []any{"type"},
 		"WatchRuleStatus.matchedResourceTypes":   "atomic",
 		"WorkloadConflict.fields":                []any{"field"},
@@ -160,10 +163,12 @@ func TestChoicesAreListed(t *testing.T) {
 		"Adaptation.replicas":              {"AsSource", "One"},
 		"Adaptation.cronJobs":              {"AsSource", "Suspend"},
 		"Adaptation.loadBalancers":         {"AsSource", "ClusterIP"},
+		"DependencyCount.type":             {"ConfigMap", "CustomResource", "GRPCRoute", "Gateway", "HTTPRoute", "HorizontalPodAutoscaler", "Ingress", "NetworkPolicy", "PodDisruptionBudget", "ReferenceGrant", "Secret", "Service", "ServiceAccount"},
 		"EnvironmentDependencyRecord.type": {"ConfigMap", "Secret", "Service", "ServiceAccount"},
 		"EnvironmentSpec.type":             {"Branch", "Shared"},
 		"EnvironmentSpec.deletionPolicy":   {"Delete", "Orphan"},
 		"IngressHosts.type":                {"AsSource", "Omit", "Template"},
+		"NotCopiedObject.reason":           {"GrantsRights", "HoldsData", "Unreadable"},
 		"PendingEnvironmentRequest.type":   {"Rediscover", "Resolve", "Sync"},
 		"SyncRequestSpec.action":           {"All", "Catalog", "Cluster"},
 		"SyncWindow.kind":                  {"Allow", "Deny"},
@@ -198,6 +203,36 @@ func TestChoicesAreListed(t *testing.T) {
 		name, field, _ := strings.Cut(path, ".")
 		if diff := cmp.Diff(want, schemas[name].Properties[field].Enum); diff != "" {
 			t.Errorf("%s: wrong choices (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// Whoever writes a list learns how long it may be before it is refused.
+func TestBoundsAreExplained(t *testing.T) {
+	schemas := schemas()
+	for path, bound := range map[string]string{
+		"AppCatalogSpec.ignore":           "At most 100 rules, which name at most 1000 fields and managers in all.",
+		"AppCatalogSpec.patches":          "At most 100.",
+		"AppCatalogSpec.workloads":        "At most 1000.",
+		"ConflictResolutionSpec.keep":     "At most 100.",
+		"ConflictResolutionSpec.take":     "At most 100.",
+		"DefinitionSource.exclude":        "At most 1000.",
+		"DefinitionSource.include":        "At most 1000.",
+		"Encryption.ageRecipients":        "At most 100.",
+		"EnvironmentSpec.branchWorkloads": "At most 1000.",
+		"EnvironmentSpec.patches":         "At most 100.",
+		"EnvironmentSpec.syncWindows":     "At most 50.",
+		"GitDestinationSpec.ignore":       "At most 100 rules, which name at most 1000 fields and managers in all.",
+		"InstanceSource.exclude":          "At most 1000.",
+		"InstanceSource.resources":        "At most 1000.",
+		"MirrorSyncSpec.types":            "At most 100.",
+		"SyncPipelineSpec.sinks":          "1 to 16.",
+		"SyncRequestSpec.workloads":       "At most 1000.",
+	} {
+		name, field, _ := strings.Cut(path, ".")
+		description := strings.Join(strings.Fields(schemas[name].Properties[field].Description), " ")
+		if !strings.Contains(description, bound) {
+			t.Errorf("%s: %q lacks %q", path, description, bound)
 		}
 	}
 }

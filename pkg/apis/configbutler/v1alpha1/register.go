@@ -78,5 +78,5 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&Retry{},
 	)
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
-	return nil
+	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("Environment"), convertEnvironmentFieldLabel)
 }

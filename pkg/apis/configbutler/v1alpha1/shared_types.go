@@ -40,9 +40,17 @@ type AccessPolicy struct {
 	// namespacedRules decides about objects that live in a namespace.
 	// +optional
 	NamespacedRules NamespacedRules `json:"namespacedRules,omitempty"`
-	// allowClusterRules admits cluster-scoped objects, such as a ClusterWatchRule. Defaults to false.
+	// allowClusterRules admits cluster-scoped objects: ClusterWatchRules, and the SyncPolicy with its archive. Defaults to
+	// false.
 	// +optional
 	AllowClusterRules bool `json:"allowClusterRules,omitempty"`
+}
+
+// CatalogAccessPolicy says which environments may refer to the AppCatalog that carries it.
+type CatalogAccessPolicy struct {
+	// namespacedRules says in which namespaces they have to be.
+	// +optional
+	NamespacedRules NamespacedRules `json:"namespacedRules,omitempty"`
 }
 
 // NamespacedRules says from which namespaces an object may be referred to.

@@ -64,9 +64,13 @@ type SyncPolicySpec struct {
 	// be taken. Absent means any number.
 	// +optional
 	MaxDismissals *int32 `json:"maxDismissals,omitempty"`
-	// reminders say when notifications about a prompt that nobody took are sent again.
+	// trackingMarks are labels and annotations by which tools find what they own. Environments leave them out of copies, from
+	// the next sync on, beside those of the server's flag --environment-tracking-marks. Each is a key (example.com/owner), a
+	// key with its value (example.com/owner=tool) or all keys of a domain (example.com/*). A label that a selector uses stays.
+	// At most 100.
 	// +optional
-	Reminders Reminders `json:"reminders,omitempty"`
+	// +listType=set
+	TrackingMarks []string `json:"trackingMarks,omitempty"`
 }
 
 // SuspendedWork stops work of whole kinds at once.
@@ -130,8 +134,8 @@ type Archive struct {
 	// type is File (in a folder of the server, a new file each month) or GitDestination (in the folder of a GitDestination,
 	// a new file each time).
 	Type ArchiveType `json:"type"`
-	// destinationRef names the GitDestination, whose spec.accessPolicy.allowClusterRules has to be true. It is required when
-	// type is GitDestination and must be absent otherwise.
+	// destinationRef names the GitDestination. spec.accessPolicy.allowClusterRules has to be true there and in its
+	// GitRepoConfig. It is required when type is GitDestination and must be absent otherwise.
 	// +optional
 	DestinationRef *NamespacedObjectReference `json:"destinationRef,omitempty"`
 }
@@ -147,19 +151,6 @@ const (
 	// ArchiveGitDestination is the folder of a GitDestination.
 	ArchiveGitDestination ArchiveType = "GitDestination"
 )
-
-// Reminders say when notifications about a prompt are sent again.
-type Reminders struct {
-	// suspend stops reminders. Defaults to false.
-	// +optional
-	Suspend bool `json:"suspend,omitempty"`
-	// intervals are the times from the notification to the first reminder, from that to the second, and so on, as durations
-	// such as 24h. The last one repeats. At least 1m each, 1 to 10 of them. Defaults to 24h, 48h, 168h: after a day,
-	// after three, and then each week.
-	// +optional
-	// +listType=atomic
-	Intervals []metav1.Duration `json:"intervals,omitempty"`
-}
 
 // SyncPolicyStatus is what the server found out about all catalogs and environments.
 type SyncPolicyStatus struct {

@@ -40,19 +40,18 @@ type WatchRuleSpec struct {
 	// objectSelector narrows the rules to objects with matching labels. Absent means every object.
 	// +optional
 	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty"`
-	// rules select resource types; an object that any of them selects is mirrored. At least one is needed.
-	// +listType=map
-	// +listMapKey=name
-	// +patchMergeKey=name
-	// +patchStrategy=merge
-	Rules []ResourceRule `json:"rules" patchStrategy:"merge" patchMergeKey:"name"`
+	// rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is
+	// always applied as a whole.
+	// +listType=atomic
+	Rules []ResourceRule `json:"rules"`
 }
 
 // ResourceRule selects resource types, and which of their changes reach Git, as the rules of an admission webhook do.
 type ResourceRule struct {
-	// name tells the rules of one list apart. It is required and unique in the list, so that several people can apply
-	// rules to one list side by side.
-	Name string `json:"name"`
+	// name says what the rule is for, such as workloads: a DNS label that no other rule of the list has. Empty means no
+	// name, which any number of rules may have.
+	// +optional
+	Name string `json:"name,omitempty"`
 	// operations are the changes that reach Git: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE,
 	// files stay when their objects go.
 	// +optional
@@ -98,7 +97,8 @@ type WatchRuleStatus struct {
 	// observedGeneration is the metadata.generation that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether everything that the rule selects is watched and has a destination.
+	// conditions: Ready says whether everything that the rule selects is watched, and reaches the folder of its destination;
+	// AccessDenied, that the destination or its repository does not admit the rule.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
@@ -122,7 +122,7 @@ type WatchRuleStatus struct {
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, that are mirrored to a
-// GitDestination. The destination's accessPolicy must allow cluster rules.
+// GitDestination. The accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.
 type ClusterWatchRule struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
@@ -151,12 +151,10 @@ type ClusterWatchRuleList struct {
 type ClusterWatchRuleSpec struct {
 	// destinationRef names the GitDestination and its namespace.
 	DestinationRef NamespacedObjectReference `json:"destinationRef"`
-	// rules select resource types; an object that any of them selects is mirrored. At least one is needed.
-	// +listType=map
-	// +listMapKey=name
-	// +patchMergeKey=name
-	// +patchStrategy=merge
-	Rules []ClusterResourceRule `json:"rules" patchStrategy:"merge" patchMergeKey:"name"`
+	// rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is
+	// always applied as a whole.
+	// +listType=atomic
+	Rules []ClusterResourceRule `json:"rules"`
 }
 
 // ClusterResourceRule selects resource types of one scope.

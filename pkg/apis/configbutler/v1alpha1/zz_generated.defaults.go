@@ -285,7 +285,6 @@ func SetObjectDefaults_SyncPolicy(in *SyncPolicy) {
 		var ptrVar1 int32 = 1000
 		in.Spec.Retention.MaxPerSubject = &ptrVar1
 	}
-	SetDefaults_Reminders(&in.Spec.Reminders)
 }
 
 func SetObjectDefaults_SyncPolicyList(in *SyncPolicyList) {

@@ -54,6 +54,11 @@ func (in AutomatedBy) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CatalogAccessPolicy) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogAccessPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in CatalogEdit) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogEdit"
 }
@@ -299,6 +304,11 @@ func (in IgnoreTarget) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in IncludedObject) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IncludedObject"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in IngressHosts) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IngressHosts"
 }
@@ -341,6 +351,11 @@ func (in NamespacedObjectReference) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in NamespacedRules) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedRules"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NotCopiedObject) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotCopiedObject"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -451,11 +466,6 @@ func (in PushPolicy) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Rediscovery) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Rediscovery"
-}
-
-// OpenAPIModelName returns the OpenAPI model name for this type.
-func (in Reminders) OpenAPIModelName() string {
-	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Reminders"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -91,7 +91,7 @@ func validateAppCatalogSpec(catalog *configbutler.AppCatalog) field.ErrorList {
 	errs = append(errs, validateRange(spec.HistoryLimit, 1, maxHistoryLimit, path.Child("historyLimit"))...)
 	errs = append(errs, validateOneOf(spec.Secrets, path.Child("secrets"),
 		configbutler.CatalogSecretsRequester, configbutler.CatalogSecretsShared)...)
-	return append(errs, validateAccessPolicy(spec.AccessPolicy, path.Child("accessPolicy"))...)
+	return append(errs, validateCatalogAccessPolicy(spec.AccessPolicy, path.Child("accessPolicy"))...)
 }
 
 func validateSourceNamespace(namespace string, path *field.Path) field.ErrorList {

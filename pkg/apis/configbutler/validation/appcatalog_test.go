@@ -124,7 +124,7 @@ func TestAppCatalog(t *testing.T) {
 		},
 		{
 			name: "an access policy that lacks its selector", do: func(c cat) {
-				c.Spec.AccessPolicy = &configbutler.AccessPolicy{NamespacedRules: configbutler.NamespacedRules{Mode: configbutler.AccessModeFromSelector}}
+				c.Spec.AccessPolicy = &configbutler.CatalogAccessPolicy{NamespacedRules: configbutler.NamespacedRules{Mode: configbutler.AccessModeFromSelector}}
 			},
 			path: "spec.accessPolicy.namespacedRules.namespaceSelector", says: "needs it",
 		},

@@ -24,16 +24,16 @@ func TestBoundsOfGitDestination(t *testing.T) {
 		{name: "as many rules as there may be", do: func(d dest) { d.Spec.Ignore = slices.Repeat([]configbutler.IgnoreRule{rule}, 100) }},
 		{
 			name: "more rules", do: func(d dest) { d.Spec.Ignore = slices.Repeat([]configbutler.IgnoreRule{rule}, 101) },
-			path: "spec.ignore", says: "must have at most 100 items",
+			path: "spec.ignore", says: "101: must have at most 100 items",
 		},
 		{name: "as many names as there may be", do: func(d dest) { d.Spec.Ignore = []configbutler.IgnoreRule{names(300, 200), names(300, 200)} }},
 		{
 			name: "more names", do: func(d dest) { d.Spec.Ignore = []configbutler.IgnoreRule{names(300, 200), names(300, 201)} },
-			path: "spec.ignore[1]", says: "more than 1000 fields and managers",
+			path: "spec.ignore", says: "name 1001 fields and managers in all, and may name at most 1000",
 		},
 		{
 			name: "more recipients than there may be", do: func(d dest) { d.Spec.Encryption.AgeRecipients = slices.Repeat([]string{recipient}, 101) },
-			path: "spec.encryption.ageRecipients", says: "must have at most 100 items",
+			path: "spec.encryption.ageRecipients", says: "101: must have at most 100 items",
 		},
 	})
 }

@@ -9,15 +9,20 @@ import (
 	"time"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/ingresshost"
 	"github.com/configbutler/slipstream/pkg/syncwindow"
 )
 
-const maxSyncWindows = 50
+const (
+	maxSyncWindows = 50
+	maxIncluded    = 100
+)
 
 // ValidateEnvironment checks a new Environment. Whether its target is free, and its catalog admits it, is another question:
 // it needs other objects.
@@ -89,6 +94,7 @@ func validateEnvironmentSpec(environment *configbutler.Environment) field.ErrorL
 	errs = append(errs, validateTargetNamespace(spec.TargetNamespace, path.Child("targetNamespace"))...)
 	errs = append(errs, validateEnvironmentType(environment, path)...)
 	errs = append(errs, validatePatches(spec.Patches, path.Child("patches"))...)
+	errs = append(errs, validateIncluded(spec.Include, path.Child("include"))...)
 	errs = append(errs, validateAdaptation(&spec.Adapt, path.Child("adapt"))...)
 	errs = append(errs, validateRange(spec.HistoryLimit, 1, maxHistoryLimit, path.Child("historyLimit"))...)
 	errs = append(errs, validateSyncWindows(spec.SyncWindows, path.Child("syncWindows"))...)
@@ -145,6 +151,43 @@ func validateBase(base, name string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(path, "name the environment that the branch lives in")}
 	}
 	return invalidUnless(environmentName(base, false), base, path)
+}
+
+// validateIncluded checks that each object is of a kind that is copied by its name, and is there once, in whichever version.
+func validateIncluded(objects []configbutler.IncludedObject, path *field.Path) field.ErrorList {
+	if n := len(objects); n > maxIncluded {
+		return field.ErrorList{field.TooMany(path, n, maxIncluded)}
+	}
+	var errs field.ErrorList
+	names := make([]string, len(objects))
+	for i, object := range objects {
+		path := path.Index(i)
+		group, _, _ := strings.Cut(object.APIVersion, "/")
+		names[i] = group + " " + object.Kind + " " + object.Name
+		errs = append(errs, validateIncludedKind(object, path)...)
+		errs = append(errs, validateReferenceName(object.Name, path.Child("name"))...)
+	}
+	return append(errs, validateUnique(names, path)...)
+}
+
+// validateIncludedKind keeps out what catalogs offer, what comes with workloads, and what grants rights.
+func validateIncludedKind(object configbutler.IncludedObject, path *field.Path) field.ErrorList {
+	version, kind := path.Child("apiVersion"), path.Child("kind")
+	if object.APIVersion == "v1" {
+		return validateOneOf(object.Kind, kind, string(configbutler.DependencyConfigMap), string(configbutler.DependencySecret))
+	}
+	var errs field.ErrorList
+	gv, err := schema.ParseGroupVersion(object.APIVersion)
+	if err != nil || !v1alpha1.IsCustomGroup(gv.Group) || len(utilvalidation.IsDNS1123Subdomain(gv.Group)) > 0 ||
+		len(utilvalidation.IsDNS1035Label(gv.Version)) > 0 {
+		errs = append(errs, field.Invalid(version, object.APIVersion,
+			"must be v1, for a ConfigMap or a Secret, or that of a custom resource, such as example.com/v1, "+
+				"in no API group of Kubernetes, OpenShift (openshift.io), Rancher (cattle.io) or this server"))
+	}
+	if !kindName.MatchString(object.Kind) {
+		errs = append(errs, field.Invalid(kind, object.Kind, "must be a kind such as Certificate"))
+	}
+	return errs
 }
 
 func validateAdaptation(adapt *configbutler.Adaptation, path *field.Path) field.ErrorList {

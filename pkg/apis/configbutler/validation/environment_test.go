@@ -57,10 +57,46 @@ func branch() *configbutler.Environment {
 	return e
 }
 
+// included is an object that cannot be included.
+func included(name, apiVersion, kind, path, says string) change[envt] {
+	return change[envt]{name: name, path: "spec.include[0]." + path, says: says, do: func(e envt) {
+		e.Spec.Include = []configbutler.IncludedObject{{APIVersion: apiVersion, Kind: kind, Name: "a"}}
+	}}
+}
+
 func TestEnvironment(t *testing.T) {
 	checkChanges(t, environment, validation.ValidateEnvironment, validation.ValidateEnvironmentUpdate, []change[envt]{
 		{name: "everything that works by itself", do: func(e envt) { e.Spec.AutoSync, e.Spec.Shadow, e.Spec.ServiceAccountName = true, true, "syncer" }},
 		{name: "no windows and no patches", do: func(e envt) { e.Spec.SyncWindows, e.Spec.Patches = nil, nil }},
+		{name: "what the application reads by itself", do: func(e envt) {
+			e.Spec.Include = []configbutler.IncludedObject{
+				{APIVersion: "v1", Kind: "ConfigMap", Name: "settings"}, {APIVersion: "v1", Kind: "Secret", Name: "settings"},
+				{APIVersion: "example.com/v1beta1", Kind: "Widget", Name: "settings"},
+				{APIVersion: "notopenshift.io/v1", Kind: "Widget", Name: "settings"},
+			}
+		}},
+		included("a workload", "apps/v1", "Deployment", "apiVersion", "such as example.com/v1, in no API group of Kubernetes"),
+		included("what grants rights", "rbac.authorization.k8s.io/v1", "Role", "apiVersion", "in no API group of Kubernetes"),
+		included("an Environment", "configbutler.ai/v1alpha1", "Environment", "apiVersion", "or this server"),
+		included("what grants rights in OpenShift", "authorization.openshift.io/v1", "RoleBinding", "apiVersion", "OpenShift (openshift.io)"),
+		included("what is OpenShift's", "openshift.io/v1", "Project", "apiVersion", "OpenShift (openshift.io)"),
+		included("what grants rights in Rancher", "management.cattle.io/v3", "ProjectRoleTemplateBinding", "apiVersion", "Rancher (cattle.io)"),
+		included("what is Rancher's", "cattle.io/v1", "Project", "apiVersion", "Rancher (cattle.io)"),
+		included("no version", "example.com", "Widget", "apiVersion", "must be v1, for a ConfigMap or a Secret"),
+		included("a Pod", "v1", "Pod", "kind", `"ConfigMap", "Secret"`),
+		included("no kind", "example.com/v1", "widgets", "kind", "must be a kind such as Certificate"),
+		{name: "an object twice", do: func(e envt) {
+			e.Spec.Include = []configbutler.IncludedObject{
+				{APIVersion: "example.com/v1", Kind: "Widget", Name: "a"}, {APIVersion: "example.com/v2", Kind: "Widget", Name: "a"},
+			}
+		}, path: "spec.include[1]", says: "Duplicate"},
+		{name: "an object without a name", do: func(e envt) {
+			e.Spec.Include = []configbutler.IncludedObject{{APIVersion: "v1", Kind: "Secret"}}
+		}, path: "spec.include[0].name", says: "Required"},
+		{
+			name: "more than can be included", do: func(e envt) { e.Spec.Include = make([]configbutler.IncludedObject, 101) },
+			path: "spec.include", says: "must have at most 100",
+		},
 		{name: "a time to live", do: func(e envt) { e.Spec.TTL = &metav1.Duration{Duration: 72 * time.Hour} }},
 		{name: "what stays", do: func(e envt) { e.Spec.DeletionPolicy = configbutler.DeletionPolicyOrphan }},
 		{name: "no Ingresses", do: func(e envt) {

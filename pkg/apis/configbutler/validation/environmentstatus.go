@@ -19,6 +19,8 @@ const (
 	// MaxActiveSyncs is one of workloads and one that waits behind it; one of all that they refer to and one of a part of it. There
 	// may be more for a while, which are shown when these have ended.
 	MaxActiveSyncs = 4
+	// MaxNotCopied is how many objects that are not copied, and how many ServiceAccounts of each, an environment shows.
+	MaxNotCopied = 100
 )
 
 // ValidateEnvironmentStatusUpdate checks a changed status. Revisions may fall: a rollback takes an environment back, and
@@ -32,6 +34,7 @@ func ValidateEnvironmentStatusUpdate(environment, old *configbutler.Environment)
 	errs = append(errs, validateDependencyCounts(status.ChangedDependencies, path.Child("changedDependencies"))...)
 	errs = append(errs, validateActiveSyncs(status.ActiveSyncs, path.Child("activeSyncs"))...)
 	errs = append(errs, validateConflicts(status.Conflicts, path.Child("conflicts"))...)
+	errs = append(errs, validateNotCopied(status.NotCopied, path.Child("notCopied"))...)
 	if by := status.AutomatedBy; by != nil && by.Username == "" {
 		errs = append(errs, field.Required(path.Child("automatedBy", "username"), "must be the user who turned automatic syncs on"))
 	}
@@ -79,12 +82,19 @@ func validateWorkloadChanges(changes []configbutler.WorkloadChange, path *field.
 	return append(errs, validateWorkloadReferences(workloads, path)...)
 }
 
+var countedTypes = []configbutler.CountedType{
+	configbutler.CountedConfigMap, configbutler.CountedSecret, configbutler.CountedService, configbutler.CountedServiceAccount,
+	configbutler.CountedAutoscaler, configbutler.CountedDisruptionBudget, configbutler.CountedIngress, configbutler.CountedNetworkPolicy,
+	configbutler.CountedGateway, configbutler.CountedGRPCRoute, configbutler.CountedHTTPRoute, configbutler.CountedReferenceGrant,
+	configbutler.CountedCustomResource,
+}
+
 func validateDependencyCounts(counts []configbutler.DependencyCount, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	seen := make(map[configbutler.DependencyType]bool, len(counts))
+	seen := make(map[configbutler.CountedType]bool, len(counts))
 	for i, count := range counts {
 		path := path.Index(i)
-		errs = append(errs, validateDependencyType(count.Type, path.Child("type"))...)
+		errs = append(errs, validateOneOf(count.Type, path.Child("type"), countedTypes...)...)
 		if count.Count < 1 {
 			errs = append(errs, field.Invalid(path.Child("count"), count.Count, "must be at least 1"))
 		}
@@ -129,6 +139,25 @@ func validateConflictFields(fields []configbutler.FieldConflict, path *field.Pat
 		names[i] = conflict.Field
 	}
 	return validateUnique(names, path)
+}
+
+func validateNotCopied(objects []configbutler.NotCopiedObject, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if n := len(objects); n > MaxNotCopied {
+		errs = append(errs, field.TooMany(path, n, MaxNotCopied))
+	}
+	names := make([]string, len(objects))
+	for i, object := range objects {
+		path := path.Index(i)
+		names[i] = object.Kind + " " + object.Name
+		errs = append(errs, validateOneOf(object.Reason, path.Child("reason"), configbutler.NotCopiedGrantsRights,
+			configbutler.NotCopiedHoldsData, configbutler.NotCopiedUnreadable)...)
+		if n := len(object.ServiceAccounts); n > MaxNotCopied {
+			errs = append(errs, field.TooMany(path.Child("serviceAccounts"), n, MaxNotCopied))
+		}
+		errs = append(errs, validateUnique(object.ServiceAccounts, path.Child("serviceAccounts"))...)
+	}
+	return append(errs, validateUnique(names, path)...)
 }
 
 // validateAppliedHistory checks revisions in the order in which they were applied, which need not be that of their numbers.

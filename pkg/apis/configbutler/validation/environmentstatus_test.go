@@ -32,9 +32,14 @@ func TestEnvironmentStatus(t *testing.T) {
 	tests := []change[status]{
 		{name: "all that there can be", do: func(s status) {
 			s.ChangedWorkloadCount, s.ChangedWorkloads = 5, []configbutler.WorkloadChange{changed}
-			s.ChangedDependencies = []configbutler.DependencyCount{{Type: configbutler.DependencySecret, Count: 1}}
+			s.ChangedDependencies = []configbutler.DependencyCount{{Type: configbutler.CountedSecret, Count: 1}}
 			s.ActiveSyncs = []string{"alice-x", "alice-y"}
 			s.Conflicts = []configbutler.WorkloadConflict{conflict}
+			s.NotCopied = []configbutler.NotCopiedObject{
+				{Kind: "ClusterRoleBinding", Name: "*", Reason: configbutler.NotCopiedUnreadable},
+				{Kind: "PersistentVolumeClaim", Name: "data", Reason: configbutler.NotCopiedHoldsData},
+				{Kind: "Role", Name: "api", Reason: configbutler.NotCopiedGrantsRights, ServiceAccounts: []string{"api", "web"}},
+			}
 			s.WorkloadsReady = &configbutler.WorkloadsReady{Ready: 2, Total: 2}
 			s.AutomatedBy = &configbutler.AutomatedBy{Username: "jane"}
 			s.PendingEdits = []configbutler.EnvironmentEdit{{Generation: 2, Actor: "jane", Fields: []string{"autoSync"}}, {Generation: 3, Actor: "joe"}}
@@ -57,6 +62,28 @@ func TestEnvironmentStatus(t *testing.T) {
 			path: "status.changedWorkloads[1]", says: "Duplicate",
 		},
 		{
+			name: "not copied twice", do: func(s status) {
+				claim := configbutler.NotCopiedObject{Kind: "PersistentVolumeClaim", Name: "data", Reason: configbutler.NotCopiedHoldsData}
+				s.NotCopied = []configbutler.NotCopiedObject{claim, claim}
+			},
+			path: "status.notCopied[1]", says: "Duplicate",
+		},
+		{
+			name: "not copied for a reason of its own", do: func(s status) {
+				s.NotCopied = []configbutler.NotCopiedObject{{Kind: "Role", Name: "api", Reason: "Lost"}}
+			},
+			path: "status.notCopied[0].reason", says: "supported values",
+		},
+		{
+			name: "more accounts than are listed", do: func(s status) {
+				s.NotCopied = []configbutler.NotCopiedObject{{Kind: "Role", Name: "api", Reason: configbutler.NotCopiedGrantsRights}}
+				for i := range 101 {
+					s.NotCopied[0].ServiceAccounts = append(s.NotCopied[0].ServiceAccounts, fmt.Sprint(i))
+				}
+			},
+			path: "status.notCopied[0].serviceAccounts", says: "must have at most 100",
+		},
+		{
 			name: "changed in no way", do: func(s status) {
 				s.ChangedWorkloadCount, s.ChangedWorkloads = 1, []configbutler.WorkloadChange{{Kind: api.Kind, Name: api.Name}}
 			},
@@ -64,11 +91,11 @@ func TestEnvironmentStatus(t *testing.T) {
 		},
 		{
 			name: "dependencies of no kind", do: func(s status) { s.ChangedDependencies = []configbutler.DependencyCount{{Type: "Pod", Count: 1}} },
-			path: "status.changedDependencies[0].type", says: `"ConfigMap", "Secret", "Service", "ServiceAccount"`,
+			path: "status.changedDependencies[0].type", says: `"ConfigMap", "Secret", "Service", "ServiceAccount", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress"`,
 		},
 		{
 			name: "no dependencies", do: func(s status) {
-				s.ChangedDependencies = []configbutler.DependencyCount{{Type: configbutler.DependencySecret}}
+				s.ChangedDependencies = []configbutler.DependencyCount{{Type: configbutler.CountedSecret}}
 			},
 			path: "status.changedDependencies[0].count", says: "at least 1",
 		},

@@ -32,13 +32,16 @@ func validateIgnore(rules []configbutler.IgnoreRule, path *field.Path) field.Err
 	if n := len(rules); n > maxIgnoreRules {
 		return field.ErrorList{field.TooMany(path, n, maxIgnoreRules)}
 	}
-	var errs field.ErrorList
 	names := 0
+	for _, rule := range rules {
+		names += len(rule.Fields) + len(rule.Managers)
+	}
+	if names > maxIgnoreNames {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+			fmt.Sprintf("its rules name %d fields and managers in all, and may name at most %d", names, maxIgnoreNames))}
+	}
+	var errs field.ErrorList
 	for i, rule := range rules {
-		if names += len(rule.Fields) + len(rule.Managers); names > maxIgnoreNames {
-			return append(errs, field.Invalid(path.Index(i), field.OmitValueType{},
-				fmt.Sprintf("must not have the rules name more than %d fields and managers in all", maxIgnoreNames)))
-		}
 		path := path.Index(i)
 		errs = append(errs, validateIgnoreTarget(rule.Target, path.Child("target"))...)
 		if len(rule.Fields) == 0 && len(rule.Managers) == 0 {

@@ -82,7 +82,17 @@ func validateAccessPolicy(policy *configbutler.AccessPolicy, path *field.Path) f
 	if policy == nil {
 		return nil
 	}
-	rules, path := policy.NamespacedRules, path.Child("namespacedRules")
+	return validateNamespacedRules(policy.NamespacedRules, path.Child("namespacedRules"))
+}
+
+func validateCatalogAccessPolicy(policy *configbutler.CatalogAccessPolicy, path *field.Path) field.ErrorList {
+	if policy == nil {
+		return nil
+	}
+	return validateNamespacedRules(policy.NamespacedRules, path.Child("namespacedRules"))
+}
+
+func validateNamespacedRules(rules configbutler.NamespacedRules, path *field.Path) field.ErrorList {
 	errs := validateOneOf(rules.Mode, path.Child("mode"), configbutler.AccessModeSameNamespace,
 		configbutler.AccessModeAllNamespaces, configbutler.AccessModeFromSelector)
 	path = path.Child("namespaceSelector")

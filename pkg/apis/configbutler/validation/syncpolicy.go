@@ -13,18 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/transplant"
 )
 
 const (
 	day              = 24 * time.Hour
 	year             = 365 * day
-	maxReminders     = 10
 	maxSyncsAMinute  = 10000
 	maxAttempts      = 100
 	maxRetentionDays = 3650
 	maxKept          = 10000
 	maxRecords       = 100000
 	maxDismissals    = 1000
+	maxTrackingMarks = 100
 )
 
 // ValidateSyncPolicy checks a new SyncPolicy.
@@ -64,7 +65,20 @@ func validateSyncPolicySpec(spec *configbutler.SyncPolicySpec, path *field.Path)
 	errs = append(errs, validateRetryPolicy(&spec.Retry, path.Child("retry"))...)
 	errs = append(errs, validateRetention(&spec.Retention, path.Child("retention"))...)
 	errs = append(errs, validateRange(spec.MaxDismissals, 1, maxDismissals, path.Child("maxDismissals"))...)
-	return append(errs, validateReminders(spec.Reminders.Intervals, path.Child("reminders", "intervals"))...)
+	return append(errs, validateTrackingMarks(spec.TrackingMarks, path.Child("trackingMarks"))...)
+}
+
+func validateTrackingMarks(marks []string, path *field.Path) field.ErrorList {
+	if len(marks) > maxTrackingMarks {
+		return field.ErrorList{field.TooMany(path, len(marks), maxTrackingMarks)}
+	}
+	errs := validateUnique(marks, path)
+	for i, mark := range marks {
+		if _, err := transplant.ParseMarks(mark); err != nil {
+			errs = append(errs, field.Invalid(path.Index(i), mark, err.Error()))
+		}
+	}
+	return errs
 }
 
 func validateRetryPolicy(retry *configbutler.RetryPolicy, path *field.Path) field.ErrorList {
@@ -100,19 +114,6 @@ func validateArchive(archive *configbutler.Archive, path *field.Path) field.Erro
 		errs = append(errs, validateNamespacedObjectReference(*archive.DestinationRef, path)...)
 	case archive.DestinationRef != nil:
 		errs = append(errs, field.Forbidden(path, "must be absent unless type is GitDestination"))
-	}
-	return errs
-}
-
-func validateReminders(intervals []metav1.Duration, path *field.Path) field.ErrorList {
-	if n := len(intervals); n == 0 {
-		return field.ErrorList{field.Required(path, "at least one is needed; suspend stops reminders")}
-	} else if n > maxReminders {
-		return field.ErrorList{field.TooMany(path, n, maxReminders)}
-	}
-	var errs field.ErrorList
-	for i := range intervals {
-		errs = append(errs, validateDuration(&intervals[i], time.Minute, year, path.Index(i))...)
 	}
 	return errs
 }

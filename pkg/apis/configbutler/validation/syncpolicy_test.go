@@ -40,6 +40,19 @@ func TestSyncPolicy(t *testing.T) {
 			p.Spec.Retention.Archive = &configbutler.Archive{Type: configbutler.ArchiveGitDestination, DestinationRef: destination}
 		}},
 		{name: "nothing kept", do: func(p pol) { p.Spec.Retention.KeepPerSubject = ptr.To(int32(0)) }},
+		{name: "marks", do: func(p pol) { p.Spec.TrackingMarks = []string{"owner", "example.com/owner=tool", "example.com/*"} }},
+		{
+			name: "a mark that is no key", do: func(p pol) { p.Spec.TrackingMarks = []string{"owner", "no key"} },
+			path: "spec.trackingMarks[1]", says: "all keys of a domain, as in example.com/*",
+		},
+		{
+			name: "a mark twice", do: func(p pol) { p.Spec.TrackingMarks = []string{"owner", "example.com/*", "owner"} },
+			path: "spec.trackingMarks[2]", says: "Duplicate value: \"owner\"",
+		},
+		{
+			name: "marks beyond number", do: func(p pol) { p.Spec.TrackingMarks = make([]string, 101) },
+			path: "spec.trackingMarks", says: "must have at most 100 items",
+		},
 		{name: "the same backoff each time", do: func(p pol) { p.Spec.Retry.MaxBackoff = p.Spec.Retry.Backoff }},
 		{
 			name: "a window that is too short", do: func(p pol) { p.Spec.BatchWindow = lasting(time.Millisecond) },
@@ -104,18 +117,6 @@ func TestSyncPolicy(t *testing.T) {
 		{
 			name: "no dismissal", do: func(p pol) { p.Spec.MaxDismissals = ptr.To(int32(0)) },
 			path: "spec.maxDismissals", says: "at least 1 and at most 1000",
-		},
-		{
-			name: "no reminders", do: func(p pol) { p.Spec.Reminders.Intervals = nil },
-			path: "spec.reminders.intervals", says: "suspend stops reminders",
-		},
-		{
-			name: "too many reminders", do: func(p pol) { p.Spec.Reminders.Intervals = make([]metav1.Duration, 11) },
-			path: "spec.reminders.intervals", says: "at most 10",
-		},
-		{
-			name: "reminders all the time", do: func(p pol) { p.Spec.Reminders.Intervals[1].Duration = time.Second },
-			path: "spec.reminders.intervals[1]", says: "at least 1m and at most 8760h",
 		},
 	})
 }

@@ -92,7 +92,7 @@ func validateScope(scope configbutler.ResourceScope, namespaces *metav1.LabelSel
 	return append(errs, validateSelector(namespaces, path)...)
 }
 
-// validateRuleNames checks the keys of a list of rules: none missing, none twice.
+// validateRuleNames checks the names of a list of rules: none twice. A rule needs none.
 func validateRuleNames(names []string, path *field.Path) field.ErrorList {
 	if len(names) == 0 {
 		return field.ErrorList{field.Required(path, "at least one rule is needed")}
@@ -103,7 +103,7 @@ func validateRuleNames(names []string, path *field.Path) field.ErrorList {
 		namePath := path.Index(i).Child("name")
 		switch problems := apivalidation.NameIsDNSLabel(name, false); {
 		case name == "":
-			errs = append(errs, field.Required(namePath, "every rule needs a name of its own, such as workloads"))
+			continue
 		case len(problems) > 0:
 			errs = append(errs, field.Invalid(namePath, name, problems[0]))
 		case seen[name]:

@@ -64,10 +64,9 @@ func TestWatchRule(t *testing.T) {
 			name: "no rules", do: func(r rule) { r.Spec.Rules = nil },
 			path: "spec.rules", says: "at least one",
 		},
-		{
-			name: "a rule without a name", do: func(r rule) { r.Spec.Rules[0].Name = "" },
-			path: "spec.rules[0].name", says: "name of its own",
-		},
+		{name: "rules without names", do: func(r rule) {
+			r.Spec.Rules = append(r.Spec.Rules, configbutler.ResourceRule{}, configbutler.ResourceRule{})
+		}},
 		{
 			name: "a rule with a name that cannot be", do: func(r rule) { r.Spec.Rules[0].Name = "My Rule" },
 			path: "spec.rules[0].name", says: "RFC 1123",

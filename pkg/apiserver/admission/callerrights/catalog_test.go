@@ -28,7 +28,7 @@ func catalog(change ...func(*configbutler.AppCatalogSpec)) *configbutler.AppCata
 			Workloads:       []configbutler.WorkloadReference{{Kind: configbutler.WorkloadDeployment, Name: "api"}},
 			Ignore:          []configbutler.IgnoreRule{{Fields: []string{"/spec/replicas"}}},
 			Secrets:         configbutler.CatalogSecretsRequester,
-			AccessPolicy:    &configbutler.AccessPolicy{},
+			AccessPolicy:    &configbutler.CatalogAccessPolicy{},
 		},
 	}
 	for _, apply := range change {

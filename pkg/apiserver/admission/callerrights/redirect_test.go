@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,7 @@ type existing struct {
 	catalogs     []configbutler.AppCatalog
 	environments []configbutler.Environment
 	syncs        []configbutler.SyncStatus
+	namespaces   []string
 	fails        string
 }
 
@@ -71,6 +73,10 @@ func (e existing) Environment(_ context.Context, namespace, name string) (*v1alp
 func (e existing) SyncStatus(_ context.Context, namespace, name string) (*v1alpha1.SyncStatus, error) {
 	syncs := inVersion(e.syncs, v1alpha1.Convert_configbutler_SyncStatus_To_v1alpha1_SyncStatus)
 	return called(syncs, namespace, name, e.fault("record"))
+}
+
+func (e existing) HasNamespace(_ context.Context, name string) (bool, error) {
+	return slices.Contains(e.namespaces, name), e.fault("namespace")
 }
 
 // called finds an object, unless there is a fault.

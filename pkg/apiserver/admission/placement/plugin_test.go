@@ -36,7 +36,7 @@ type stored struct{ failure error }
 func (s stored) AppCatalogs(context.Context) ([]v1alpha1.AppCatalog, error) {
 	return []v1alpha1.AppCatalog{{
 		ObjectMeta: named("platform", "shop"),
-		Spec: v1alpha1.AppCatalogSpec{SourceNamespace: "production", AccessPolicy: &v1alpha1.AccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{
+		Spec: v1alpha1.AppCatalogSpec{SourceNamespace: "production", AccessPolicy: &v1alpha1.CatalogAccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{
 			Mode: v1alpha1.AccessModeFromSelector, NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}},
 		}}},
 	}}, s.failure

@@ -81,7 +81,7 @@ var schemaYAML = typed.YAMLObject(`types:
     fields:
     - name: accessPolicy
       type:
-        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AccessPolicy
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogAccessPolicy
     - name: historyLimit
       type:
         scalar: numeric
@@ -215,6 +215,13 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogAccessPolicy
+  map:
+    fields:
+    - name: namespacedRules
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedRules
+      default: {}
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CatalogEdit
   map:
     fields:
@@ -281,7 +288,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
-      default: ""
     - name: namespaceSelector
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
@@ -334,9 +340,7 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ClusterResourceRule
-          elementRelationship: associative
-          keys:
-          - name
+          elementRelationship: atomic
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitIdentity
   map:
     fields:
@@ -546,6 +550,16 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 10
+    - name: include
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IncludedObject
+          elementRelationship: associative
+          keys:
+          - apiVersion
+          - kind
+          - name
     - name: patches
       type:
         list:
@@ -641,6 +655,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: dismissedCatalogSync
       type:
         scalar: string
+    - name: dismissedDependencySync
+      type:
+        scalar: string
     - name: expiresAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -670,6 +687,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: latestRevision
       type:
         scalar: numeric
+    - name: notCopied
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotCopiedObject
+          elementRelationship: associative
+          keys:
+          - kind
+          - name
     - name: observedGeneration
       type:
         scalar: numeric
@@ -689,6 +715,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - id
+    - name: state
+      type:
+        scalar: string
     - name: workloadsReady
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadsReady
@@ -910,6 +939,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IncludedObject
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+      default: ""
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.IngressHosts
   map:
     fields:
@@ -979,6 +1023,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: namespaceSelector
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotCopiedObject
+  map:
+    fields:
+    - name: kind
+      type:
+        scalar: string
+      default: ""
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: reason
+      type:
+        scalar: string
+      default: ""
+    - name: serviceAccounts
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectReference
   map:
     fields:
@@ -1254,18 +1319,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxCommits
       type:
         scalar: numeric
-- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Reminders
-  map:
-    fields:
-    - name: intervals
-      type:
-        list:
-          elementType:
-            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
-          elementRelationship: atomic
-    - name: suspend
-      type:
-        scalar: boolean
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceRule
   map:
     fields:
@@ -1284,7 +1337,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
-      default: ""
     - name: operations
       type:
         list:
@@ -1534,10 +1586,6 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 60
-    - name: reminders
-      type:
-        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Reminders
-      default: {}
     - name: retention
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Retention
@@ -1550,6 +1598,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SuspendedWork
       default: {}
+    - name: trackingMarks
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncPolicyStatus
   map:
     fields:
@@ -1662,9 +1716,7 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceRule
-          elementRelationship: associative
-          keys:
-          - name
+          elementRelationship: atomic
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleStatus
   map:
     fields:

@@ -12,7 +12,8 @@ package v1alpha1
 type AccessPolicyApplyConfiguration struct {
 	// namespacedRules decides about objects that live in a namespace.
 	NamespacedRules *NamespacedRulesApplyConfiguration `json:"namespacedRules,omitempty"`
-	// allowClusterRules admits cluster-scoped objects, such as a ClusterWatchRule. Defaults to false.
+	// allowClusterRules admits cluster-scoped objects: ClusterWatchRules, and the SyncPolicy with its archive. Defaults to
+	// false.
 	AllowClusterRules *bool `json:"allowClusterRules,omitempty"`
 }
 

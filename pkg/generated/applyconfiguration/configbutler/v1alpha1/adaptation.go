@@ -22,7 +22,7 @@ type AdaptationApplyConfiguration struct {
 	// loadBalancers says what becomes of Services of the type LoadBalancer. ClusterIP: they are reached from within the
 	// cluster only. AsSource: they stay what they are. Defaults to ClusterIP.
 	LoadBalancers *configbutlerv1alpha1.LoadBalancersPolicy `json:"loadBalancers,omitempty"`
-	// ingressHosts says what becomes of the hosts of Ingresses.
+	// ingressHosts says what becomes of the hosts of Ingresses, and of HTTPRoutes, GRPCRoutes and Gateways of the Gateway API.
 	IngressHosts *IngressHostsApplyConfiguration `json:"ingressHosts,omitempty"`
 }
 

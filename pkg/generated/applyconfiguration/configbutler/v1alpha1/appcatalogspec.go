@@ -28,7 +28,8 @@ type AppCatalogSpecApplyConfiguration struct {
 	// patches are laid over what the source holds, one after another in the order of the list. At most 100.
 	Patches []PatchApplyConfiguration `json:"patches,omitempty"`
 	// ignore names fields that never count as a change and are not offered. A list that is given replaces the
-	// default, which is /spec/replicas of every workload; an empty list lets every field count.
+	// default, which is /spec/replicas of every workload; an empty list lets every field count. At most 100
+	// rules, which name at most 1000 fields and managers in all.
 	Ignore []IgnoreRuleApplyConfiguration `json:"ignore,omitempty"`
 	// pauseUntil keeps the catalog as it is until that time. Then one record says what the source has changed meanwhile, and
 	// another one what editors have. Only a rollback does not wait. A time that has passed means no pause.
@@ -48,7 +49,7 @@ type AppCatalogSpecApplyConfiguration struct {
 	// to Requester.
 	Secrets *configbutlerv1alpha1.CatalogSecretsPolicy `json:"secrets,omitempty"`
 	// accessPolicy says which namespaces' environments may use the catalog. Defaults to those of this namespace.
-	AccessPolicy *AccessPolicyApplyConfiguration `json:"accessPolicy,omitempty"`
+	AccessPolicy *CatalogAccessPolicyApplyConfiguration `json:"accessPolicy,omitempty"`
 }
 
 // AppCatalogSpecApplyConfiguration constructs a declarative configuration of the AppCatalogSpec type for use with
@@ -155,7 +156,7 @@ func (b *AppCatalogSpecApplyConfiguration) WithSecrets(value configbutlerv1alpha
 // WithAccessPolicy sets the AccessPolicy field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the AccessPolicy field is set to the value of the last call.
-func (b *AppCatalogSpecApplyConfiguration) WithAccessPolicy(value *AccessPolicyApplyConfiguration) *AppCatalogSpecApplyConfiguration {
+func (b *AppCatalogSpecApplyConfiguration) WithAccessPolicy(value *CatalogAccessPolicyApplyConfiguration) *AppCatalogSpecApplyConfiguration {
 	b.AccessPolicy = value
 	return b
 }

@@ -18,7 +18,7 @@ import (
 // with apply.
 //
 // ClusterWatchRule selects cluster-scoped objects, and objects of many namespaces, that are mirrored to a
-// GitDestination. The destination's accessPolicy must allow cluster rules.
+// GitDestination. The accessPolicies of the destination and of its GitRepoConfig must allow cluster rules.
 type ClusterWatchRuleApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.

@@ -12,7 +12,8 @@ package v1alpha1
 type ClusterWatchRuleSpecApplyConfiguration struct {
 	// destinationRef names the GitDestination and its namespace.
 	DestinationRef *NamespacedObjectReferenceApplyConfiguration `json:"destinationRef,omitempty"`
-	// rules select resource types; an object that any of them selects is mirrored. At least one is needed.
+	// rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is
+	// always applied as a whole.
 	Rules []ClusterResourceRuleApplyConfiguration `json:"rules,omitempty"`
 }
 

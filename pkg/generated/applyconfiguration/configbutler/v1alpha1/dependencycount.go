@@ -12,10 +12,10 @@ import (
 // DependencyCountApplyConfiguration represents a declarative configuration of the DependencyCount type for use
 // with apply.
 //
-// DependencyCount counts dependencies of a type that have changed in the source.
+// DependencyCount counts objects of a type that are no workloads, and that a sync would change.
 type DependencyCountApplyConfiguration struct {
-	// type of the dependencies.
-	Type *configbutlerv1alpha1.DependencyType `json:"type,omitempty"`
+	// type is the kind of the objects, or CustomResource for those of all kinds of custom resources that spec.include names.
+	Type *configbutlerv1alpha1.CountedType `json:"type,omitempty"`
 	// count is their number, at least 1.
 	Count *int32 `json:"count,omitempty"`
 }
@@ -29,7 +29,7 @@ func DependencyCount() *DependencyCountApplyConfiguration {
 // WithType sets the Type field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Type field is set to the value of the last call.
-func (b *DependencyCountApplyConfiguration) WithType(value configbutlerv1alpha1.DependencyType) *DependencyCountApplyConfiguration {
+func (b *DependencyCountApplyConfiguration) WithType(value configbutlerv1alpha1.CountedType) *DependencyCountApplyConfiguration {
 	b.Type = &value
 	return b
 }

@@ -44,6 +44,11 @@ type EnvironmentSpecApplyConfiguration struct {
 	// patches are laid over what the catalog offers, one after another in the order of the list, after what adapt
 	// changes: so a patch has the last word. At most 100.
 	Patches []PatchApplyConfiguration `json:"patches,omitempty"`
+	// include are objects of the source that are copied beside what workloads refer to: what the application reads and writes through
+	// the API of the cluster. They are ConfigMaps, Secrets and custom resources in the namespace. Who names one must be allowed to get
+	// it there, Secrets also where the catalog shares them, and so must who syncs the environment. A change of a ConfigMap or a
+	// Secret is noticed; that of a custom resource comes with the next sync of workloads. At most 100.
+	Include []IncludedObjectApplyConfiguration `json:"include,omitempty"`
 	// adapt says what is changed in copies so that they do not act on production.
 	Adapt *AdaptationApplyConfiguration `json:"adapt,omitempty"`
 	// pinnedRevision keeps the environment at what it was at a revision listed in status.history. While it is set,
@@ -153,6 +158,19 @@ func (b *EnvironmentSpecApplyConfiguration) WithPatches(values ...*PatchApplyCon
 			panic("nil value passed to WithPatches")
 		}
 		b.Patches = append(b.Patches, *values[i])
+	}
+	return b
+}
+
+// WithInclude adds the given value to the Include field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Include field.
+func (b *EnvironmentSpecApplyConfiguration) WithInclude(values ...*IncludedObjectApplyConfiguration) *EnvironmentSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithInclude")
+		}
+		b.Include = append(b.Include, *values[i])
 	}
 	return b
 }

@@ -15,12 +15,16 @@ import (
 //
 // EnvironmentStatus is what the server found out about an environment.
 type EnvironmentStatusApplyConfiguration struct {
+	// state says in one sentence how things are, as the column STATE does: "Synced", "2 workloads changed" or "Failed: ...". The
+	// server computes it whenever the object is written.
+	State *string `json:"state,omitempty"`
 	// observedGeneration is the metadata.generation that this status is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions: Ready says whether the environment is what its spec wants and its workloads run; CatalogUpToDate,
 	// whether it holds what the catalog offers; DependenciesUpToDate, whether what its workloads refer to is as in the
 	// source; Syncing, that a sync is being done; Conflicted, that somebody has to decide about fields that were changed
-	// here and in the catalog; Held, that automatic syncs wait, and for what.
+	// here and in the catalog; Held, that automatic syncs wait, and for what; ObjectsMissing, that the target lacks objects of
+	// notCopied.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// latestCatalogSync is the SyncStatus of the newest revision that the catalog offers, in the catalog's namespace.
 	LatestCatalogSync *string `json:"latestCatalogSync,omitempty"`
@@ -32,8 +36,7 @@ type EnvironmentStatusApplyConfiguration struct {
 	AppliedRevision *int64 `json:"appliedRevision,omitempty"`
 	// lastCatalogSyncedAt is when workloads were last brought to what the catalog offers.
 	LastCatalogSyncedAt *metav1.Time `json:"lastCatalogSyncedAt,omitempty"`
-	// changedWorkloadCount is the number of workloads in which the environment differs from what the catalog offers: what
-	// the action Catalog would bring.
+	// changedWorkloadCount is the number of workloads that a sync would change: those that the subresource diff shows.
 	ChangedWorkloadCount *int32 `json:"changedWorkloadCount,omitempty"`
 	// changedWorkloads are those workloads, at most 1000 of them.
 	ChangedWorkloads []WorkloadChangeApplyConfiguration `json:"changedWorkloads,omitempty"`
@@ -42,12 +45,17 @@ type EnvironmentStatusApplyConfiguration struct {
 	LatestDependencySync *string `json:"latestDependencySync,omitempty"`
 	// lastDependencySyncedAt is when what workloads refer to was last brought to what it is in the source.
 	LastDependencySyncedAt *metav1.Time `json:"lastDependencySyncedAt,omitempty"`
-	// changedDependencies count what has changed by types: what the action Cluster would bring.
+	// changedDependencies count, by types, the other objects that a sync would change and that the subresource diff shows: those
+	// that the action Cluster brings, and, while no workload changes, those of the action Catalog.
 	ChangedDependencies []DependencyCountApplyConfiguration `json:"changedDependencies,omitempty"`
 	// dismissedCatalogSync is the latestCatalogSync that somebody has put aside. It is offered again when the catalog
 	// changes, or somebody asks for it.
 	DismissedCatalogSync *string `json:"dismissedCatalogSync,omitempty"`
-	// dismissals is how many prompts in a row have been put aside since the last sync.
+	// dismissedDependencySync is the SyncStatus about what workloads refer to that somebody has put aside. It is offered again when
+	// more of that changes in the source, or somebody asks for it. Meanwhile, objects that are about workloads and change
+	// (autoscalers, disruption budgets, Ingresses, NetworkPolicies) count as put aside with it.
+	DismissedDependencySync *string `json:"dismissedDependencySync,omitempty"`
+	// dismissals is how many prompts in a row have been put aside since the last sync of any kind.
 	Dismissals *int32 `json:"dismissals,omitempty"`
 	// activeSyncs are the SyncStatuses, in this namespace, of the runs that wait, go on, or are to be tried again, at most four.
 	// What has changed in the source and waits for somebody to ask for it is not among them.
@@ -55,6 +63,10 @@ type EnvironmentStatusApplyConfiguration struct {
 	// conflicts are the workloads for which nothing was written, because fields were changed in the environment and in the
 	// catalog, until the subresource resolve says what to do. At most 100; the others come when these are resolved.
 	Conflicts []WorkloadConflictApplyConfiguration `json:"conflicts,omitempty"`
+	// notCopied are objects of the source that workloads of the environment use, that the server does not copy, and that the target
+	// lacked when what the catalog offers was last compared with it: after each sync, and every five minutes while there are any.
+	// At most 100. `kubectl slipstream missing` prints them for the target.
+	NotCopied []NotCopiedObjectApplyConfiguration `json:"notCopied,omitempty"`
 	// workloadsReady says whether what was applied came up. Absent until something was.
 	WorkloadsReady *WorkloadsReadyApplyConfiguration `json:"workloadsReady,omitempty"`
 	// lastError is what went wrong last. Absent when nothing did, or it was put right.
@@ -77,6 +89,14 @@ type EnvironmentStatusApplyConfiguration struct {
 // apply.
 func EnvironmentStatus() *EnvironmentStatusApplyConfiguration {
 	return &EnvironmentStatusApplyConfiguration{}
+}
+
+// WithState sets the State field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the State field is set to the value of the last call.
+func (b *EnvironmentStatusApplyConfiguration) WithState(value string) *EnvironmentStatusApplyConfiguration {
+	b.State = &value
+	return b
 }
 
 // WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
@@ -198,6 +218,14 @@ func (b *EnvironmentStatusApplyConfiguration) WithDismissedCatalogSync(value str
 	return b
 }
 
+// WithDismissedDependencySync sets the DismissedDependencySync field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DismissedDependencySync field is set to the value of the last call.
+func (b *EnvironmentStatusApplyConfiguration) WithDismissedDependencySync(value string) *EnvironmentStatusApplyConfiguration {
+	b.DismissedDependencySync = &value
+	return b
+}
+
 // WithDismissals sets the Dismissals field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Dismissals field is set to the value of the last call.
@@ -225,6 +253,19 @@ func (b *EnvironmentStatusApplyConfiguration) WithConflicts(values ...*WorkloadC
 			panic("nil value passed to WithConflicts")
 		}
 		b.Conflicts = append(b.Conflicts, *values[i])
+	}
+	return b
+}
+
+// WithNotCopied adds the given value to the NotCopied field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the NotCopied field.
+func (b *EnvironmentStatusApplyConfiguration) WithNotCopied(values ...*NotCopiedObjectApplyConfiguration) *EnvironmentStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithNotCopied")
+		}
+		b.NotCopied = append(b.NotCopied, *values[i])
 	}
 	return b
 }

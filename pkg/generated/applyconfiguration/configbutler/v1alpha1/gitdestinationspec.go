@@ -23,7 +23,8 @@ type GitDestinationSpecApplyConfiguration struct {
 	// clusters/production. It may not lie inside or around another destination's folder on the same branch. Empty
 	// means the root.
 	BaseFolder *string `json:"baseFolder,omitempty"`
-	// accessPolicy says which rules may refer to this destination. Defaults to the WatchRules of this namespace.
+	// accessPolicy says which rules may refer to this destination. The GitRepoConfig has to admit them, too. Defaults to the
+	// WatchRules of this namespace.
 	AccessPolicy *AccessPolicyApplyConfiguration `json:"accessPolicy,omitempty"`
 	// exclusiveMode refuses to write a folder that carries another owner's marker, and says so in the condition
 	// OwnershipConflict. Without it the conflict is reported and writing goes on. Defaults to false.
@@ -39,7 +40,7 @@ type GitDestinationSpecApplyConfiguration struct {
 	// prune says what becomes of files that no object maps to. Always: removed. Never: counted in the
 	// GitDestinationStatus and kept, for a first look. Defaults to Always.
 	Prune *configbutlerv1alpha1.PrunePolicy `json:"prune,omitempty"`
-	// ignore names fields that are not mirrored.
+	// ignore names fields that are not mirrored. At most 100 rules, which name at most 1000 fields and managers in all.
 	Ignore []IgnoreRuleApplyConfiguration `json:"ignore,omitempty"`
 	// suspend stops writing. Changes are kept and written when it is lifted. Defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`

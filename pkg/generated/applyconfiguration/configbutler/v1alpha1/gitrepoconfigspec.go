@@ -30,7 +30,8 @@ type GitRepoConfigSpecApplyConfiguration struct {
 	// webURLTemplate makes a link to a commit for people: an http or https URL in which {sha} stands for the commit,
 	// such as https://example.com/team/repo/commit/{sha}. Empty means no links.
 	WebURLTemplate *string `json:"webURLTemplate,omitempty"`
-	// accessPolicy says which GitDestinations may use the repository. Defaults to those of this namespace.
+	// accessPolicy says which GitDestinations may use the repository, and which rules may send objects to it through them: a
+	// rule needs to be admitted by its GitDestination, too. Defaults to the GitDestinations and WatchRules of this namespace.
 	AccessPolicy *AccessPolicyApplyConfiguration `json:"accessPolicy,omitempty"`
 }
 

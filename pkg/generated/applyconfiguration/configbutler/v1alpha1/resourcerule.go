@@ -14,8 +14,8 @@ import (
 //
 // ResourceRule selects resource types, and which of their changes reach Git, as the rules of an admission webhook do.
 type ResourceRuleApplyConfiguration struct {
-	// name tells the rules of one list apart. It is required and unique in the list, so that several people can apply
-	// rules to one list side by side.
+	// name says what the rule is for, such as workloads: a DNS label that no other rule of the list has. Empty means no
+	// name, which any number of rules may have.
 	Name *string `json:"name,omitempty"`
 	// operations are the changes that reach Git: CREATE, UPDATE, DELETE, or * for all. Empty means all. Without DELETE,
 	// files stay when their objects go.

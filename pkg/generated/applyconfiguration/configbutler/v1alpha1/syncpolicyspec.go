@@ -29,8 +29,11 @@ type SyncPolicySpecApplyConfiguration struct {
 	// maxDismissals is how many prompts in a row can be dismissed for one environment, 1 to 1000. The next one can only
 	// be taken. Absent means any number.
 	MaxDismissals *int32 `json:"maxDismissals,omitempty"`
-	// reminders say when notifications about a prompt that nobody took are sent again.
-	Reminders *RemindersApplyConfiguration `json:"reminders,omitempty"`
+	// trackingMarks are labels and annotations by which tools find what they own. Environments leave them out of copies, from
+	// the next sync on, beside those of the server's flag --environment-tracking-marks. Each is a key (example.com/owner), a
+	// key with its value (example.com/owner=tool) or all keys of a domain (example.com/*). A label that a selector uses stays.
+	// At most 100.
+	TrackingMarks []string `json:"trackingMarks,omitempty"`
 }
 
 // SyncPolicySpecApplyConfiguration constructs a declarative configuration of the SyncPolicySpec type for use with
@@ -87,10 +90,12 @@ func (b *SyncPolicySpecApplyConfiguration) WithMaxDismissals(value int32) *SyncP
 	return b
 }
 
-// WithReminders sets the Reminders field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Reminders field is set to the value of the last call.
-func (b *SyncPolicySpecApplyConfiguration) WithReminders(value *RemindersApplyConfiguration) *SyncPolicySpecApplyConfiguration {
-	b.Reminders = value
+// WithTrackingMarks adds the given value to the TrackingMarks field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the TrackingMarks field.
+func (b *SyncPolicySpecApplyConfiguration) WithTrackingMarks(values ...string) *SyncPolicySpecApplyConfiguration {
+	for i := range values {
+		b.TrackingMarks = append(b.TrackingMarks, values[i])
+	}
 	return b
 }

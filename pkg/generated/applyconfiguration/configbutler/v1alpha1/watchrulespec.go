@@ -18,7 +18,8 @@ type WatchRuleSpecApplyConfiguration struct {
 	DestinationRef *ObjectReferenceApplyConfiguration `json:"destinationRef,omitempty"`
 	// objectSelector narrows the rules to objects with matching labels. Absent means every object.
 	ObjectSelector *v1.LabelSelectorApplyConfiguration `json:"objectSelector,omitempty"`
-	// rules select resource types; an object that any of them selects is mirrored. At least one is needed.
+	// rules select resource types; an object that any of them selects is mirrored. At least one is needed. The list is
+	// always applied as a whole.
 	Rules []ResourceRuleApplyConfiguration `json:"rules,omitempty"`
 }
 

@@ -16,7 +16,8 @@ import (
 type WatchRuleStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that this status is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions: Ready says whether everything that the rule selects is watched and has a destination.
+	// conditions: Ready says whether everything that the rule selects is watched, and reaches the folder of its destination;
+	// AccessDenied, that the destination or its repository does not admit the rule.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// matchedResourceTypes are the types that the rule selects in the cluster as it is now, sorted by group, resource
 	// and version. The list is always written as a whole.
