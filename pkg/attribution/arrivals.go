@@ -22,6 +22,9 @@ type revision struct {
 	version string
 }
 
+// anyVersion stands for the version that a change started from where that is not known.
+const anyVersion = "?"
+
 // arrivals remembers when the last changes came, and so tells how late the facts about them are, whether or not the
 // changes have waited for them.
 type arrivals struct {
@@ -59,12 +62,16 @@ func (a *arrivals) add(now time.Time, one arrival) {
 // lag returns how much later than its change a fact comes; only the first fact about a change says so. A request that
 // was begun after the change, as far as clocks can tell, has found it and not made it.
 func (a *arrivals) lag(fact *Fact, now time.Time) (time.Duration, bool) {
-	times, key := a.made, revision{fact.UID, fact.After}
+	times, key, skew := a.made, revision{fact.UID, fact.After}, clockSkew
 	if fact.Signal == Admission {
 		times, key = a.tried, revision{fact.UID, fact.Before}
+		if _, ok := times[key]; !ok {
+			// The next attempt may follow soon. It is received after the change has come.
+			key, skew = revision{fact.UID, anyVersion}, 0
+		}
 	}
 	came, ok := times[key]
-	if !ok || fact.Begun.Sub(came) > clockSkew {
+	if !ok || fact.Begun.Sub(came) > skew {
 		return 0, false
 	}
 	delete(times, key)

@@ -41,6 +41,27 @@ type habits struct {
 	// distinctFailures lets attempts that fail want what nobody else wants, and nobody find what was made just now. Without,
 	// the loss of a fact makes such an attempt look like the request whose fact was lost.
 	distinctFailures bool
+	// existing is how many objects are there before the watch starts. Users then change any of these, once or twice each,
+	// instead of four that they make and change all the time.
+	existing int
+}
+
+// populate makes the objects that are there before the watch starts.
+func (c *cluster) populate() {
+	for i := range c.habits.existing {
+		c.version++
+		name := fmt.Sprintf("object-%d", i)
+		c.objects[name] = &state{name: name, uid: c.newUID(), content: "A", version: c.version, made: time.Now()}
+	}
+}
+
+// anyObject is the name of an object that a user is about to change.
+func (h habits) anyObject(random *rand.Rand) string {
+	count := 4
+	if h.existing > 0 {
+		count = h.existing
+	}
+	return fmt.Sprintf("object-%d", random.IntN(count))
 }
 
 // state is one version of an object. It never changes.

@@ -26,8 +26,9 @@
 // # What is not found out
 //
 // A wrong author is possible where facts are lost, and only if somebody else did the same, too: was admitted to make the same
-// change of the same resourceVersion, and refused, within 10 seconds; or, found the state that was made, had nothing to
-// change, and said so to the audit, while the change waited. Records at level Metadata tell neither uid nor resourceVersion:
+// change of the same resourceVersion, and refused, within a second (10 seconds where no audit is sent); or, found the state
+// that was made, had nothing to change, and said so to the audit, while the change waited. Reviews that are lost are noticed
+// by the audit of the same changes: for a minute after one, no review of that type and namespace is relied on alone. Records at level Metadata tell neither uid nor resourceVersion:
 // with them it is enough that somebody else's request for the object, who changed nothing, was a second away. And whoever
 // can forge facts can name anybody as long as no other fact says otherwise.
 package attribution

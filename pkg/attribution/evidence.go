@@ -16,6 +16,9 @@ type evidence struct {
 
 	// exact are the audit facts that name the state that the event tells of.
 	exact []*kept
+	// writer is the fact of the request that has written what the event's object holds but its status, of a kind that this
+	// server serves; nil if that is not certain. It counts where no fact names the state.
+	writer *kept
 	// attempts are admission facts about writes of the object: those from the predecessor if it is known, else all.
 	attempts []*kept
 	// named are audit facts about the object's name that tell no more, and collections that it may have been in.
@@ -24,6 +27,9 @@ type evidence struct {
 	deletions []*kept
 	// namespaceDeletions are those of the namespace that the object was in.
 	namespaceDeletions []*kept
+
+	// reviewsMissed says that the audit has lately named a change like this one of which no review has come.
+	reviewsMissed bool
 
 	times waitingTimes
 }
@@ -54,6 +60,8 @@ type verdict struct {
 	// fact is what told, if it was a fact; claims says that it explains no other event from now on.
 	fact   *kept
 	claims bool
+	// unreviewed says that the audit names a change of which no review has come.
+	unreviewed bool
 }
 
 // by is a verdict for the user of a fact.
@@ -79,7 +87,11 @@ func (e *evidence) decideWrite() verdict {
 	admitted := e.admitted()
 	switch {
 	case len(e.exact) > 0:
-		return e.weigh(maker(e.makers(), admitted, e.event.Object), admitted)
+		v := e.weigh(maker(e.makers(), admitted, e.event.Object), admitted)
+		v.unreviewed = len(e.attempts) == 0
+		return v
+	case e.writer != nil:
+		return e.weigh(e.writer, admitted)
 	case len(admitted) > 0:
 		return e.decideAdmitted(admitted)
 	}

@@ -19,11 +19,13 @@ func (j *Joiner) gather(w *waiting) *evidence {
 	if len(j.recent.ids)+len(j.lasting.ids) == 0 {
 		return e
 	}
+	e.reviewsMissed = j.unreviewed.lately(w.object, time.Now())
 	if w.event.Operation == v1alpha1.OperationDelete {
 		j.gatherDeletions(e)
 		return e
 	}
 	e.exact = slices.Clone(j.recent.made[w.state])
+	e.writer = writerOf(w.object, j.recent.ofUID[w.state.uid], w.event.Object)
 	if w.known {
 		e.attempts = slices.Clone(j.recent.tried[revision{w.state.uid, w.predecessor}])
 	} else {

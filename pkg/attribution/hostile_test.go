@@ -152,3 +152,42 @@ func TestImpersonatorsAreToldApart(t *testing.T) {
 		}
 	})
 }
+
+// A forged review that came before the audit does not name anybody where the real review came as well, or where the audit
+// has shown that no reviews come.
+func TestForgedReviewBeforeTheAudit(t *testing.T) {
+	genuine := func(r *reviewed) { r.review("ann") }
+	forged := func(r *reviewed) { r.review("eve") }
+	cases := map[string]struct {
+		before []func(*reviewed)
+		want   string
+	}{
+		"beside the real one": {before: []func(*reviewed){genuine, forged}, want: "ann"},
+		"beside the real one, before the watch": {before: []func(*reviewed){
+			genuine, func(r *reviewed) { r.Listed(configMaps, "") }, forged,
+		}, want: "ann"},
+		"where no reviews come": {before: []func(*reviewed){func(r *reviewed) { r.unreviewedChange("shop") }, forged}},
+		"of an older state":     {before: []func(*reviewed){func(r *reviewed) { r.review("eve", from("4", "C")) }, genuine}, want: "ann"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, Config{}, func(t *testing.T, s *stage) {
+				s.wake(0, Admission)
+				s.wake(auditLag, Audit)
+				s.Listed(configMaps, "")
+				r := &reviewed{stage: s, event: configMap("web", "u1", "6").event(update, "C")}
+				for _, step := range c.before {
+					step(r)
+				}
+				s.forget()
+				s.submit(r.event)
+				pass(auditLag)
+				s.Add([]Fact{factOf("ann", Audit, update, r.event)}, false)
+				pass(maxWait)
+				if got := s.deliveries(); len(got) != 1 || got[0].author.Username != c.want {
+					t.Errorf("delivered %+v, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}

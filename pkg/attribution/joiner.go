@@ -77,6 +77,7 @@ type Joiner struct {
 	sources         sources
 	arrivals        *arrivals
 	memory          *memory
+	unreviewed      unreviewed
 	recent, lasting *store
 	departed        map[types.UID]time.Time
 	occupied        map[Object]*room
@@ -87,7 +88,7 @@ type Joiner struct {
 func NewJoiner(config Config) *Joiner {
 	return &Joiner{
 		config: config, meters: newMeters(config.Controller), slots: make(chan struct{}, waitingLimit), wake: make(chan struct{}, 1),
-		arrivals: newArrivals(), memory: newMemory(memoryLimit),
+		arrivals: newArrivals(), memory: newMemory(memoryLimit), unreviewed: unreviewed{},
 		recent: newStore(factsLimit, factsLifetime), lasting: newStore(factsLimit, lastingLifetime),
 		departed: map[types.UID]time.Time{}, occupied: map[Object]*room{},
 	}
@@ -118,17 +119,21 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 	}
 	if now.Sub(arrived) < patience {
 		from.heard(arrived)
+		j.memory.begin(now)
 	}
 	deletion := fact.Operation == v1alpha1.OperationDelete
 	if j.config.Wanted != nil && !j.config.Wanted(object) && (object.GroupResource != namespaces || !deletion) {
 		return 0
 	}
-	if lag, ok := j.arrivals.lag(fact, now); ok && !recovered && !deletion {
-		from.measure(lag, now, now)
-	}
 	keep := j.recent
 	if fact.Lasting && deletion {
 		keep = j.lasting
+	}
+	if keep.has(fact) {
+		return 0
+	}
+	if lag, ok := j.arrivals.lag(fact, now); ok && !recovered && !deletion {
+		from.measure(lag, now, now)
 	}
 	evicted = keep.add(kept{Fact: *fact, arrived: arrived, recovered: recovered})
 	j.stir(object, now)
@@ -140,7 +145,7 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 func (j *Joiner) Listed(resource schema.GroupVersionResource, namespace string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.memory.listed(scope{resource.GroupResource(), namespace})
+	j.memory.listed(scope{resource.GroupResource(), namespace}, time.Now())
 }
 
 // Observe takes note of an event, whether or not anybody asks for its author. It is called for the events of a watch in
@@ -155,10 +160,10 @@ func (j *Joiner) observe(event *Event) {
 	if !j.sources.heard() {
 		return
 	}
-	uid := event.Object.GetUID()
-	j.memory.observe(uid, event.Object.GetResourceVersion())
+	uid, now := event.Object.GetUID(), time.Now()
+	j.memory.observe(uid, event.Object.GetResourceVersion(), now)
 	if event.Operation == v1alpha1.OperationDelete && len(j.departed) < departedLimit {
-		j.departed[uid] = time.Now()
+		j.departed[uid] = now
 	}
 }
 
@@ -168,6 +173,7 @@ func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 	defer j.mutex.Unlock()
 	j.recent.expire(now)
 	j.lasting.expire(now)
+	j.unreviewed.expire(now)
 	j.meters.lag[Audit].Set(j.sources.audit.lag.Seconds())
 	j.meters.lag[Admission].Set(j.sources.admission.lag.Seconds())
 	for uid, at := range j.departed {
@@ -192,13 +198,25 @@ func (j *Joiner) Find(event Event) Author {
 	var found *kept
 	if event.Operation == v1alpha1.OperationDelete {
 		found = asker(latestDeletion(j.auditedDeletions(object, event.Object.GetUID())))
-	} else if found = maker(j.auditedStates(event.Object), nil, event.Object); found != nil && j.othersWrote(found) {
-		found = nil
+	} else {
+		found = j.findWriter(object, event.Object)
 	}
 	if found == nil || j.toldBefore(event.Operation, object, found) {
 		return Author{Signal: Unknown}
 	}
 	return Author{Actor: found.Actor, Signal: Audit}
+}
+
+// findWriter returns the fact of who made the state of an object, nil if others have written it lately.
+func (j *Joiner) findWriter(of Object, object *unstructured.Unstructured) *kept {
+	found := maker(j.auditedStates(object), nil, object)
+	if found == nil {
+		found = writerOf(of, j.factsOf(object.GetUID()), object)
+	}
+	if found == nil || j.othersWrote(found) {
+		return nil
+	}
+	return found
 }
 
 // auditedDeletions are those of one object, of whatever uid if none is given.
@@ -243,7 +261,7 @@ func (j *Joiner) toldBefore(operation v1alpha1.Operation, object Object, found *
 		return told
 	}
 	seen, ok := j.memory.of(found.UID)
-	return ok && seen.last == found.After
+	return ok && !newer(found.After, seen.last)
 }
 
 // Sources tells how the API servers' audit and their admission are as sources of facts.

@@ -33,8 +33,10 @@ func (e *evidence) decideDeletion() verdict {
 	switch one := oneUser(admitted); {
 	case len(audited) > 0:
 		v = e.weigh(asker(audited), admitted)
-	case one != nil:
+	case one != nil && (delayed || e.suffice(admitted)):
 		v = by(one, e.times.admission)
+	case one != nil:
+		v = by(one, e.times.last)
 	case len(admitted) > 0:
 		v = e.contradicted()
 	default:

@@ -18,6 +18,8 @@ type signals struct {
 	lost int
 	// late is how late facts and events are at most.
 	factsLate, eventsLate time.Duration
+	// auditLate is how late facts of the audit are at most; 0: like others.
+	auditLate time.Duration
 	// gaps lets the watch miss events now and then, and start again.
 	gaps bool
 }
@@ -36,6 +38,7 @@ func play(t *testing.T, s *stage, seed uint64, habits habits, signals signals) [
 	var factsUnderWay sync.WaitGroup
 	random := lockedRand{random: rand.New(rand.NewPCG(seed, 0))}
 	c := &cluster{habits: habits, objects: map[string]*state{}, turns: map[string]chan struct{}{}}
+	c.populate()
 	c.seen = func(one change) { changes <- timed[change]{one, time.Now().Add(random.upTo(signals.eventsLate))} }
 	c.told = func(fact Fact) {
 		if fact.Signal == Audit && !signals.audit || fact.Signal == Admission && !signals.admission {
@@ -45,8 +48,12 @@ func play(t *testing.T, s *stage, seed uint64, habits habits, signals signals) [
 			if signals.lost > 0 && random.upTo(time.Duration(signals.lost)) == 0 {
 				continue
 			}
+			late := signals.factsLate
+			if fact.Signal == Audit && signals.auditLate > 0 {
+				late = signals.auditLate
+			}
 			factsUnderWay.Go(func() {
-				time.Sleep(random.upTo(signals.factsLate)) //nolint:forbidigo // the clock of a bubble
+				time.Sleep(random.upTo(late)) //nolint:forbidigo // the clock of a bubble
 				s.Add([]Fact{fact}, false)
 			})
 		}
@@ -91,7 +98,7 @@ func work(c *cluster, user string, random *rand.Rand) {
 	time.Sleep(time.Second) //nolint:forbidigo // the clock of a bubble
 	for range 250 {
 		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond) //nolint:forbidigo // the clock of a bubble
-		name := fmt.Sprintf("object-%d", random.IntN(4))
+		name := c.habits.anyObject(random)
 		(&request{cluster: c, random: random, user: user}).do(name)
 		if random.IntN(10) == 0 {
 			(&request{cluster: c, random: random, user: "controller"}).finish(name)
@@ -211,6 +218,52 @@ func TestAuthorsOfABusyCluster(t *testing.T) {
 					t.Logf("seed %d: %d changes, %.2f %% right", seed, len(outcomes), 100*share)
 					if share < c.right {
 						t.Errorf("seed %d: %.4f are right, want %.4f", seed, share, c.right)
+					}
+				})
+			}
+		})
+	}
+}
+
+// With both signals a change is delivered long before the audit comes, from the first one after a start on, unless others
+// want the same or a review is missing; and nobody gets what another has done.
+func TestFirstChangesOfABusyCluster(t *testing.T) {
+	const ms = time.Millisecond
+	both := signals{audit: true, admission: true, factsLate: 20 * ms, auditLate: 300 * ms, eventsLate: 20 * ms}
+	cases := map[string]struct {
+		habits  habits
+		signals signals
+		// right is the least share of the changes whose author is found, soon of those that are delivered within 100 ms.
+		right, soon float64
+	}{
+		"careful":             {habits{existing: 1000, distinctFailures: true}, both, 0.99, 0.95},
+		"racing":              {habits{existing: 1000}, both, 0.97, 0.9},
+		"few objects, racing": {habits{existing: 20}, both, 0.97, 0.6},
+		"one in four lost":    {habits{existing: 1000, distinctFailures: true}, both.losing(4), 0.8, 0},
+		"watch with gaps":     {habits{existing: 1000}, both.interrupted(), 0.97, 0.6},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				onStage(t, Config{}, func(t *testing.T, s *stage) {
+					outcomes := play(t, s, seed, c.habits, c.signals)
+					right, soon := 0, 0
+					for _, each := range outcomes {
+						if each.wrong() {
+							t.Errorf("seed %d: %s of %s %d is %s's, %s was found by %s", seed, each.change.operation, each.change.state.name,
+								each.change.state.version, each.change.author, each.found.author.Username, each.found.author.Signal)
+						}
+						if each.right() {
+							right++
+						}
+						if each.found.at.Sub(each.found.submitted) <= 100*ms {
+							soon++
+						}
+					}
+					rightShare, soonShare := float64(right)/float64(len(outcomes)), float64(soon)/float64(len(outcomes))
+					t.Logf("seed %d: %d changes, %.2f %% right, %.2f %% within 100 ms", seed, len(outcomes), 100*rightShare, 100*soonShare)
+					if rightShare < c.right || soonShare < c.soon {
+						t.Errorf("seed %d: want %.2f %% right, %.2f %% within 100 ms", seed, 100*c.right, 100*c.soon)
 					}
 				})
 			}

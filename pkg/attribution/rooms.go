@@ -17,6 +17,9 @@ type waiting struct {
 	// predecessor is the resourceVersion before the event's, if known says so.
 	predecessor string
 	known       bool
+	// unchangedSince is since when the object had the resourceVersion before the event's, if it is not known which that is;
+	// zero if that is not certain either.
+	unchangedSince time.Time
 	// deliver hands the event on, ended says that nobody wants it any more.
 	deliver func(Author)
 	ended   func() bool

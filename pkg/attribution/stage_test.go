@@ -35,9 +35,9 @@ type stage struct {
 }
 
 type delivery struct {
-	event  Event
-	author Author
-	at     time.Time
+	event         Event
+	author        Author
+	submitted, at time.Time
 }
 
 // onStage runs a test in a bubble whose Joiner runs until the test is over.
@@ -61,10 +61,11 @@ func onStage(t *testing.T, config Config, test func(t *testing.T, s *stage)) {
 func (s *stage) submit(event Event) {
 	s.t.Helper()
 	s.Observe(event)
+	submitted := time.Now()
 	err := s.Submit(s.t.Context(), event, func(_ context.Context, author Author) {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
-		s.delivered = append(s.delivered, delivery{event, author, time.Now()})
+		s.delivered = append(s.delivered, delivery{event, author, submitted, time.Now()})
 	})
 	if err != nil {
 		s.t.Error(err)
@@ -102,6 +103,11 @@ func (s *stage) wake(lag time.Duration, signals ...Signal) {
 		}
 		pass(maxWait)
 	}
+	s.forget()
+}
+
+// forget drops what has been delivered.
+func (s *stage) forget() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.delivered = nil

@@ -64,14 +64,19 @@ func newStore(limit int, lifetime time.Duration) *store {
 	}
 }
 
+// has says whether a fact has been told before.
+func (s *store) has(fact *Fact) bool {
+	_, ok := s.ids[factID{fact.Signal, fact.ID}]
+	return ok
+}
+
 // add keeps a fact, unless it has been told before, and returns how many it made give way.
 func (s *store) add(one kept) (evicted int) {
-	id := factID{one.Signal, one.ID}
-	if _, ok := s.ids[id]; ok {
+	if s.has(&one.Fact) {
 		return 0
 	}
 	k := &one
-	s.ids[id] = k
+	s.ids[factID{k.Signal, k.ID}] = k
 	s.index(k, true)
 	of, ok := s.byName[k.Namespace]
 	if !ok {

@@ -51,6 +51,9 @@ func (j *Joiner) enter(w *waiting) (*room, *evidence) {
 		if w.event.Operation == v1alpha1.OperationCreate {
 			w.predecessor, w.known = "", true
 		}
+		if !w.known {
+			w.unchangedSince = j.memory.unchangedSince(w.object, w.state.uid, w.state.version)
+		}
 	}
 	e := j.gather(w)
 	j.expect(w, e)
@@ -74,12 +77,15 @@ func (j *Joiner) expect(w *waiting, e *evidence) {
 	} else {
 		missing.made = w.state
 	}
+	attempts := e.attemptsSince(w.unchangedSince)
 	switch {
-	case !w.known:
-	case len(e.attempts) > 0:
-		j.early(e.attempts[0], w)
-	default:
+	case !w.startKnown():
+	case len(attempts) > 0:
+		j.early(attempts[0], w)
+	case w.known:
 		missing.tried = revision{w.state.uid, w.predecessor}
+	default:
+		missing.tried = revision{w.state.uid, anyVersion}
 	}
 	j.arrivals.add(w.arrived, missing)
 }
@@ -99,8 +105,11 @@ func (w *waiting) expected(fact *kept) bool {
 	case fact.Signal == Audit:
 		return fact.UID != "" && fact.After != ""
 	}
-	return w.known
+	return w.startKnown()
 }
+
+// startKnown says whether it is known which state the change started from, or that the object has had no other for a time.
+func (w *waiting) startKnown() bool { return w.known || !w.unchangedSince.IsZero() }
 
 // stay lets an event wait, at the head of a room that the caller holds or else behind others of its object.
 func (j *Joiner) stay(ctx context.Context, r *room, w *waiting) error {
@@ -159,6 +168,9 @@ func (j *Joiner) handOver(w *waiting, v verdict) {
 	}
 	if v.fact != nil {
 		j.measure(w, v.fact)
+	}
+	if v.unreviewed {
+		j.noteUnreviewed(w.object)
 	}
 	j.meters.count(v)
 	w.deliver(v.author)

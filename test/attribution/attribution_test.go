@@ -34,6 +34,7 @@ func everywhere() []scenario {
 		{"Workloads", workloads},
 		{"NamespaceEnds", namespaceEnds},
 		{"OwnKinds", ownKinds},
+		{"AppliedTogether", appliedTogether},
 	}
 }
 

@@ -5,6 +5,7 @@ package attribution
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -124,6 +125,47 @@ spec:
 		t.Errorf("%s: the namespace was deleted by %q, want carol", gone, gone.NamespaceDeletedBy)
 	}
 	s.Run(t, "delete", "clusterwatchrule", "ends")
+}
+
+// appliedTogether lets a person apply a destination with the rules that mirror it, and all of them are theirs: what comes before the
+// rule that selects it, and what comes after.
+func appliedTogether(t *testing.T, s *stage) {
+	m := s.NewMirror(t, "together")
+	const manifest = `
+apiVersion: configbutler.ai/v1alpha1
+kind: GitDestination
+metadata: {name: own, namespace: together}
+spec: {repoRef: {name: main}, branch: main, baseFolder: own}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: before, namespace: together}
+spec: {destinationRef: {name: own}, rules: [{resources: [configmaps]}]}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: own, namespace: together}
+spec: {destinationRef: {name: own}, rules: [{resources: [watchrules.configbutler.ai, gitdestinations.configbutler.ai]}]}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: after, namespace: together}
+spec: {destinationRef: {name: own}, rules: [{resources: [configmaps]}]}
+`
+	if _, err := s.alice.kubectl.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"gitdestinations/together/own", "watchrules/together/before", "watchrules/together/own", "watchrules/together/after"} {
+		mirrortest.Eventually(t, file+" is mirrored as alice's", func(ctx context.Context) error {
+			author, err := m.Git(ctx, "log", "--format=%an", "main", "--", "own/configbutler.ai/v1alpha1/"+file+".yaml")
+			if err == nil && author == "" {
+				err = errors.New("there is no commit")
+			} else if err == nil && author != "alice\n" {
+				t.Fatalf("the commits of %s are by %q", file, author)
+			}
+			return err
+		})
+	}
 }
 
 // ownKinds changes an object that the server serves itself.

@@ -14,5 +14,7 @@
 //	recent/{time}-{replica}-{number}   the facts that a replica has gathered, kept for a minute
 //	lasting/{uid}/{hash}               a deletion that may take long, kept until the object is gone, at most a week
 //
+// Facts that the replica which leads has received itself reach its followers before they are written as well.
+//
 // A fact may be told twice. Nothing here depends on the order of facts.
 package factlog

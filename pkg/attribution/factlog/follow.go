@@ -6,6 +6,7 @@ package factlog
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
@@ -14,13 +15,15 @@ import (
 
 // Follow tells of facts until ctx ends. The first call has all that are there, be it none, and says that they are
 // recovered: from then on the caller knows what its predecessor knew. Further calls have facts as they are recorded by
-// any replica; when the store has to be listed again, one has all once more, again as recovered. Told is called by one
-// goroutine, and holds up what follows.
+// any replica; when the store has to be listed again, one has all once more, again as recovered. Facts that this replica has
+// enqueued come before they are written, too. Told is called one at a time, and holds up what follows.
 //
 // Only the replica that leads follows. Each of its controllers may, and is told of everything: none waits for another.
 func (l *Log) Follow(ctx context.Context, told func(facts []attribution.Fact, recovered bool)) {
 	l.lasting.begin()
 	defer l.lasting.end()
+	follower := newAhead(told)
+	defer l.takeAhead(ctx, follower)()
 	logger := klog.FromContext(ctx)
 	backoff := newBackoff()
 	for {
@@ -32,11 +35,28 @@ func (l *Log) Follow(ctx context.Context, told func(facts []attribution.Fact, re
 				break
 			}
 			backoff = newBackoff()
-			told(l.facts(ctx, rows), rows.Listed)
+			follower.tell(l.facts(ctx, rows), rows.Listed)
 		}
 		if l.pause(ctx, &backoff) != nil {
 			return
 		}
+	}
+}
+
+// takeAhead has a follower told of facts when they are enqueued, until the function that it returns has returned.
+func (l *Log) takeAhead(ctx context.Context, follower *ahead) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var group wait.Group
+	group.StartWithContext(ctx, follower.run)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.followers.Insert(follower)
+	return func() {
+		l.mu.Lock()
+		l.followers.Delete(follower)
+		l.mu.Unlock()
+		cancel()
+		group.Wait()
 	}
 }
 

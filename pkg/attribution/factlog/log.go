@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
@@ -44,6 +45,8 @@ type Log struct {
 
 	mu      sync.Mutex
 	waiting *fairqueue.Queue[waitingFact]
+	// followers are those of this process.
+	followers sets.Set[*ahead]
 	// wake says that facts wait.
 	wake chan struct{}
 }
@@ -60,7 +63,7 @@ func New(store *workstore.Store, clock clock.WithTicker) *Log {
 	return &Log{
 		table: store.Table("facts"), clock: clock, replica: string(uuid.NewUUID())[:8],
 		deflater: newDeflater(),
-		waiting:  fairqueue.New[waitingFact](maxWaiting), wake: make(chan struct{}, 1),
+		waiting:  fairqueue.New[waitingFact](maxWaiting), followers: sets.New[*ahead](), wake: make(chan struct{}, 1),
 	}
 }
 
@@ -72,7 +75,7 @@ func (l *Log) Record(ctx context.Context, facts []attribution.Fact) error {
 	return nil
 }
 
-// Enqueue hands facts over to Run. It neither waits nor fails: of more than 10 000 facts that wait, the oldest of the
+// Enqueue hands facts over to Run, and to those who follow in this process. It neither waits nor fails: of more than 10 000 facts that wait, the oldest of the
 // namespace that most of them are about are given up.
 func (l *Log) Enqueue(facts ...attribution.Fact) {
 	l.mu.Lock()
@@ -82,6 +85,9 @@ func (l *Log) Enqueue(facts ...attribution.Fact) {
 		if evicted != nil && !evicted.Value.writing {
 			attribution.Evicted(1)
 		}
+	}
+	for follower := range l.followers {
+		follower.enqueue(facts)
 	}
 	select {
 	case l.wake <- struct{}{}:

@@ -111,6 +111,13 @@ func (f *follower) note(facts []attribution.Fact, recovered bool) {
 	f.last = facts
 }
 
+// timesTold is how often a fact was told that was not recovered.
+func (f *follower) timesTold(id string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told[id]
+}
+
 type counts struct{ recovered, told, calls, lists int }
 
 func (f *follower) count() counts {

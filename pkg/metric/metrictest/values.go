@@ -15,11 +15,24 @@ import (
 // those labels' names, such as "watches mirror open"; of a histogram, how often it was observed.
 func Values(t testing.TB) map[string]float64 {
 	t.Helper()
+	values, _ := gather(t)
+	return values
+}
+
+// Sums are the sums of what histograms have observed, by the same names.
+func Sums(t testing.TB) map[string]float64 {
+	t.Helper()
+	_, sums := gather(t)
+	return sums
+}
+
+func gather(t testing.TB) (values, sums map[string]float64) {
+	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := map[string]float64{}
+	values, sums = map[string]float64{}, map[string]float64{}
 	for _, family := range families {
 		name, ours := strings.CutPrefix(family.GetName(), "slipstream_")
 		if !ours {
@@ -31,7 +44,8 @@ func Values(t testing.TB) map[string]float64 {
 				key += " " + label.GetValue()
 			}
 			values[key] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+			sums[key] = metric.GetHistogram().GetSampleSum()
 		}
 	}
-	return values
+	return values, sums
 }

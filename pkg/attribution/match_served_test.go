@@ -1,0 +1,102 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// served is an event about a rule, which this server serves itself.
+func served(object built) Event {
+	event := object.event(update, "")
+	event.Resource = v1alpha1.SchemeGroupVersion.WithResource("watchrules")
+	return event
+}
+
+func rule(version string) built { return configMap("rule", "r", version) }
+
+// A watch that begins after a rule was written tells of the statuses that the server gives it: what the rule holds is still
+// of who wrote it.
+func TestStatusesOfServedKinds(t *testing.T) {
+	const create = v1alpha1.OperationCreate
+	wrote := func(user string, operation v1alpha1.Operation, version string) Fact {
+		return factOf(user, Audit, operation, served(rule(version)))
+	}
+	tool := Author{Signal: ManagedFields, Manager: "kubectl"}
+	user := func(name string) Author { return Author{Actor: Actor{Username: name}, Signal: Audit} }
+	for name, tt := range map[string]struct {
+		given func() (Event, []Fact)
+		want  Author
+	}{
+		"a status of what was created": {
+			func() (Event, []Fact) { return served(rule("7")), []Fact{wrote("ann", create, "5")} }, user("ann"),
+		},
+		"the last of several": {
+			func() (Event, []Fact) {
+				return served(rule("7")), []Fact{wrote("bob", update, "6"), wrote("ann", create, "5"), wrote("cid", update, "8")}
+			}, user("bob"),
+		},
+		"one user by two signals": {
+			func() (Event, []Fact) {
+				named := wrote("ann", create, "5")
+				nameOnly(&named)
+				named.ID, named.Actor.ImpersonatedBy = "audited", "root"
+				return served(rule("7")), []Fact{wrote("ann", create, "5"), named}
+			}, user("ann"),
+		},
+		"written later than any report": {
+			func() (Event, []Fact) {
+				return served(rule("7").writtenAt(time.Now().Add(time.Minute))), []Fact{wrote("ann", create, "5")}
+			}, tool,
+		},
+		"reported of later states only": {
+			func() (Event, []Fact) { return served(rule("7")), []Fact{wrote("cid", update, "8")} }, tool,
+		},
+		"a kind of the cluster": {
+			func() (Event, []Fact) {
+				event := func(version string) Event { return configMap("web", "r", version).event(update, "") }
+				return event("7"), []Fact{factOf("ann", Audit, create, event("5"))}
+			}, tool,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, Config{}, func(t *testing.T, s *stage) {
+				event, facts := tt.given()
+				s.Add(facts, false)
+				s.submit(event)
+				pass(maxWait)
+				got := s.deliveries()
+				if len(got) != 1 || got[0].author.Signal != tt.want.Signal || got[0].author.Username != tt.want.Username || got[0].author.Manager != tt.want.Manager {
+					t.Errorf("delivered %+v, want %+v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// A comparison that finds a rule finds it with the statuses that the server has given it since. Once an event has told of it, what
+// a comparison finds is something else.
+func TestFindServedKinds(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.Add([]Fact{factOf("ann", Audit, v1alpha1.OperationCreate, served(rule("5")))}, false)
+		if got := s.Find(served(rule("7"))); got.Username != "ann" {
+			t.Errorf("found %+v, want ann", got)
+		}
+		s.submit(served(rule("6")))
+		if got := s.Find(served(rule("7"))); got.Username != "ann" {
+			t.Errorf("while an event waits: found %+v, want ann", got)
+		}
+		pass(maxWait)
+		if got := s.Find(served(rule("7"))); got.Signal != Unknown {
+			t.Errorf("told by an event: found %+v, want nobody", got)
+		}
+		s.Add([]Fact{factOf("bob", Audit, update, served(rule("8")))}, false)
+		if got := s.Find(served(rule("9"))); got.Signal != Unknown {
+			t.Errorf("written by two: found %+v, want nobody", got)
+		}
+	})
+}

@@ -1,0 +1,244 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// auditLag is how late the audit is in the tests of this file.
+const auditLag = 300 * time.Millisecond
+
+// reviewed is a change of web from resourceVersion 5 to 6 of which both signals know.
+type reviewed struct {
+	*stage
+	// event is the change.
+	event Event
+}
+
+// review adds the review of an attempt to make the change.
+func (r *reviewed) review(user string, changes ...func(*Fact)) {
+	fact := factOf(user, Admission, update, r.event)
+	from("5", "C")(&fact)
+	for _, change := range changes {
+		change(&fact)
+	}
+	fact.ID += fact.Before
+	r.Add([]Fact{fact}, false)
+}
+
+// unreviewedChange lets the audit name a change of a ConfigMap of which no review has come.
+func (r *reviewed) unreviewedChange(namespace string) {
+	change := configMap("other", "u2", "4").with(namespace, "metadata", "namespace").event(update, "D")
+	r.Add([]Fact{factOf("bob", Audit, update, change)}, false)
+	r.submit(change)
+	pass(maxWait)
+}
+
+// A change with one candidate waits for other reviews only, from the first one on. Where another may have made it whose
+// review has not come, it waits for the audit, and is never taken for the candidate's.
+func TestOneCandidate(t *testing.T) {
+	const ms = time.Millisecond
+	listed := func(r *reviewed) { r.Listed(configMaps, "") }
+	prompt := func(r *reviewed) { r.review("ann") }
+	cases := map[string]struct {
+		// before is what happened before the change.
+		before []func(*reviewed)
+		// waits says that the change waits for the audit.
+		waits bool
+	}{
+		"from a known state":                {before: []func(*reviewed){func(r *reviewed) { r.Observe(configMap("web", "u1", "5").event(update, "")) }, prompt}},
+		"the first since the watch started": {before: []func(*reviewed){listed, prompt}},
+		"the first since the watch of its namespace started": {
+			before: []func(*reviewed){func(r *reviewed) { r.Listed(configMaps, "shop") }, prompt},
+		},
+		"the first since the watch started again": {before: []func(*reviewed){
+			func(r *reviewed) { r.Observe(configMap("web", "u1", "3").event(update, "")) }, listed, prompt,
+		}},
+		"the first since the object was forgotten": {before: []func(*reviewed){
+			listed,
+			func(r *reviewed) {
+				for i := range 3 * memoryLimit {
+					r.Observe(configMap("many", strconv.Itoa(i), "1").event(update, ""))
+				}
+			},
+			prompt,
+		}},
+		"twice by one user": {before: []func(*reviewed){
+			listed, prompt, func(*reviewed) { pass(3 * time.Second) }, prompt,
+		}},
+		"shortly after others that were reviewed before the term began": {before: []func(*reviewed){
+			func(r *reviewed) {
+				made := factOf("bob", Admission, create, r.event)
+				from("", "A")(&made)
+				changed := factOf("bob", Admission, update, r.event)
+				from("3", "B")(&changed)
+				r.Add([]Fact{made, changed}, true)
+				pass(clockSkew + ms)
+			}, listed, prompt,
+		}},
+		"beside an attempt of something else": {before: []func(*reviewed){
+			listed, func(r *reviewed) { r.review("bob", from("5", "D")) }, prompt,
+		}},
+		"beside a change of another namespace without a review": {before: []func(*reviewed){
+			listed, func(r *reviewed) { r.unreviewedChange("warehouse") }, prompt,
+		}},
+		"long after a change without a review": {before: []func(*reviewed){
+			listed, func(r *reviewed) { r.unreviewedChange("shop") }, func(*reviewed) { pass(distrust) }, prompt,
+		}},
+
+		"of a watch that has not started": {before: []func(*reviewed){prompt}, waits: true},
+		"reviewed before the watch started": {before: []func(*reviewed){
+			prompt, func(*reviewed) { pass(ms) }, listed,
+		}, waits: true},
+		"reviewed before the watch started again": {before: []func(*reviewed){
+			listed, func(r *reviewed) { r.Observe(configMap("web", "u1", "3").event(update, "")) }, prompt, func(*reviewed) { pass(ms) }, listed,
+		}, waits: true},
+		"reviewed before the object was forgotten": {before: []func(*reviewed){
+			listed, prompt,
+			func(r *reviewed) {
+				pass(ms)
+				for i := range memoryLimit + 1 {
+					r.Observe(configMap("many", strconv.Itoa(i), "1").event(update, ""))
+				}
+			},
+		}, waits: true},
+		"reviewed before the term began": {before: []func(*reviewed){
+			listed, func(r *reviewed) {
+				fact := factOf("ann", Admission, update, r.event)
+				from("5", "C")(&fact)
+				r.Add([]Fact{fact}, true)
+			},
+		}, waits: true},
+		"reviewed long ago": {before: []func(*reviewed){listed, prompt, func(*reviewed) { pass(promptly + ms) }}, waits: true},
+		"from an older state": {before: []func(*reviewed){
+			listed, func(r *reviewed) { r.review("bob", from("4", "D")) }, prompt,
+		}, waits: true},
+		"tried again by one user": {before: []func(*reviewed){
+			listed, func(r *reviewed) { r.review("ann", from("4", "C")) }, prompt,
+		}, waits: true},
+		"wanted by another as well":       {before: []func(*reviewed){listed, func(r *reviewed) { r.review("bob") }, prompt}, waits: true},
+		"after a change without a review": {before: []func(*reviewed){listed, func(r *reviewed) { r.unreviewedChange("shop") }, prompt}, waits: true},
+	}
+	for name, c := range cases {
+		for _, maker := range []string{"ann", "bob"} {
+			if maker == "bob" && !c.waits {
+				continue // Nothing tells this bob's change from ann's: it takes his review to be lost, and hers to be refused.
+			}
+			t.Run(fmt.Sprintf("%s, by %s", name, maker), func(t *testing.T) {
+				onStage(t, Config{}, func(t *testing.T, s *stage) {
+					s.wake(0, Admission)
+					s.wake(auditLag, Audit)
+					r := &reviewed{stage: s, event: configMap("web", "u1", "6").event(update, "C")}
+					for _, step := range c.before {
+						step(r)
+					}
+					s.forget()
+					began := time.Now()
+					s.submit(r.event)
+					pass(auditLag)
+					s.Add([]Fact{factOf(maker, Audit, update, r.event)}, false)
+					pass(maxWait)
+					got := s.deliveries()
+					if len(got) != 1 {
+						t.Fatalf("delivered %d times", len(got))
+					}
+					if after := got[0].at.Sub(began); c.waits && after < auditLag || !c.waits && after != graceMargin {
+						t.Errorf("delivered after %s; the audit comes after %s", after, auditLag)
+					}
+					if by := got[0].author; by.Known() && by.Username != maker {
+						t.Errorf("is %s's by %s, want %s's", by.Username, by.Signal, maker)
+					} else if !c.waits && !by.Known() {
+						t.Error("is nobody's")
+					}
+				})
+			})
+		}
+	}
+}
+
+// The first change of all, whose review is the first report of all, waits no longer than later ones.
+func TestFirstChange(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.Listed(configMaps, "")
+		s.Add([]Fact{{ID: "1", Signal: Audit, Resource: "configmaps", Name: "x", Begun: time.Now()}}, true)
+		pass(time.Second)
+		r := &reviewed{stage: s, event: configMap("web", "u1", "6").event(update, "C")}
+		r.review("ann")
+		began := time.Now()
+		s.submit(r.event)
+		pass(maxWait)
+		got := s.deliveries()
+		if len(got) != 1 || got[0].author.Username != "ann" || got[0].author.Signal != Admission || got[0].at.Sub(began) != graceMargin {
+			t.Errorf("delivered %+v, want it after %s", got, graceMargin)
+		}
+	})
+}
+
+// What somebody tried before the watch started, from another state than others since then, is not what was made, also where
+// there is no audit that would say so.
+func TestAttemptBeforeTheWatch(t *testing.T) {
+	onStage(t, Config{}, func(t *testing.T, s *stage) {
+		s.wake(0, Admission)
+		r := &reviewed{stage: s, event: configMap("web", "u1", "6").event(update, "C")}
+		r.review("ann", from("4", "C"))
+		pass(2 * clockSkew)
+		s.Listed(configMaps, "")
+		r.review("bob", from("5", "D"))
+		s.submit(r.event)
+		pass(maxWait)
+		if got := s.deliveries(); len(got) != 1 || got[0].author.Known() {
+			t.Errorf("delivered %+v, want it to be nobody's", got)
+		}
+	})
+}
+
+// A deletion waits for the audit where its only review may be that of another's attempt.
+func TestOneCandidateOfADeletion(t *testing.T) {
+	for name, late := range map[string]time.Duration{"at once": 0, "long after its review": promptly + time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			onStage(t, Config{}, func(t *testing.T, s *stage) {
+				s.wake(0, Admission)
+				s.wake(auditLag, Audit)
+				event := configMap("web", "u1", "6").event(deleted, "")
+				s.Add([]Fact{factOf("ann", Admission, deleted, event)}, false)
+				pass(late)
+				began := time.Now()
+				s.submit(event)
+				pass(auditLag)
+				s.Add([]Fact{factOf("ann", Audit, deleted, event)}, false)
+				pass(maxWait)
+				got := s.deliveries()
+				if len(got) != 1 || got[0].author.Username != "ann" || (got[0].at.Sub(began) >= auditLag) != (late > 0) {
+					t.Errorf("delivered %+v after %s", got, got[0].at.Sub(began))
+				}
+			})
+		})
+	}
+}
+
+// The collections whose reviews are incomplete take bounded room. Beyond it, none are complete.
+func TestUnreviewedCollections(t *testing.T) {
+	u, now := unreviewed{}, time.Now()
+	object := func(i int) Object {
+		return Object{GroupResource: configMaps.GroupResource(), Namespace: strconv.Itoa(i), Name: "web"}
+	}
+	for i := range unreviewedLimit {
+		u.note(object(i), now)
+	}
+	if !u.lately(object(0), now) || u.lately(object(-1), now) {
+		t.Error("a collection is taken for another")
+	}
+	u.note(object(unreviewedLimit), now)
+	if !u.lately(object(-1), now) || len(u) > unreviewedLimit+1 {
+		t.Errorf("%d collections are known, and one beyond the limit is not distrusted", len(u))
+	}
+	u.expire(now.Add(distrust))
+	if len(u) != 0 {
+		t.Errorf("%d are known after their time", len(u))
+	}
+}
