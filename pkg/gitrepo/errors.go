@@ -47,7 +47,7 @@ type Error struct {
 
 // Error returns one text for logs and conditions.
 func (e *Error) Error() string {
-	return e.Doing + ": " + e.Message
+	return "cannot " + e.Doing + ": " + e.Message
 }
 
 // Unwrap returns the underlying error, or nil. Its text may be longer than Message and is not scrubbed.

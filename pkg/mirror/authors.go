@@ -49,10 +49,11 @@ func (a *authors) follow(routes map[schema.GroupVersionResource][]*destination) 
 	a.wanted.Store(&wanted)
 }
 
-// follows says whether facts about an object are needed.
+// follows says whether facts about an object are needed. Those about this server's own kinds always are: a rule that selects
+// them may have been created in the same moment, with what it selects.
 func (a *authors) follows(o attribution.Object) bool {
 	wanted := a.wanted.Load()
-	return wanted == nil || wanted.Has(o.GroupResource)
+	return wanted == nil || o.Group == v1alpha1.GroupName || wanted.Has(o.GroupResource)
 }
 
 // content returns the hash of an object's canonical form as facts have it, when it is asked for.

@@ -13,10 +13,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
 )
 
 // reports are Facts that the test tells.
@@ -242,5 +244,49 @@ func TestNobodyMadeWhatADestinationAsksFor(t *testing.T) {
 	s.idle()
 	if got, want := s.mustRun("log", "--format=%an %s", before+"..main"), "Slipstream [SEED] UPDATE v1/configmaps shop/ann"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What is told of this server's own kinds is kept before a rule selects them: the rule may come with what it selects.
+func TestFactsAboutServedKindsAreKept(t *testing.T) {
+	a := newAuthors(Config{})
+	a.follow(map[schema.GroupVersionResource][]*destination{configMaps: nil})
+	for resource, want := range map[schema.GroupResource]bool{
+		configMaps.GroupResource():                          true,
+		namespacesResource:                                  true,
+		{Resource: "secrets"}:                               false,
+		v1alpha1.Resource("gitdestinations"):                true,
+		{Group: "example.com", Resource: "gitdestinations"}: false,
+	} {
+		if got := a.follows(attribution.Object{GroupResource: resource, Name: "main"}); got != want {
+			t.Errorf("%s: kept %t, want %t", resource, got, want)
+		}
+	}
+}
+
+// A comparison that overtakes a change which waits to be pushed does not lose who made it, and takes nobody for the author of
+// something else.
+func TestComparisonKeepsTheAuthorOfAWaitingChange(t *testing.T) {
+	ann := attribution.Author{Actor: attribution.Actor{Username: "ann"}, Signal: attribution.Audit}
+	nobody := attribution.Author{Signal: attribution.Unknown}
+	d := &destination{queue: newQueue()}
+	c := &comparison{
+		round: &round{member: member{destination: d},
+			worker: &worker{services: &branchServices{author: func(attribution.Event) attribution.Author { return nobody }}}},
+	}
+	waiting := Change{Path: "core/v1/configmaps/shop/a.yaml", Content: []byte("a: 1\n"), Operation: v1alpha1.OperationUpdate, Author: ann}
+	d.queue.enqueued(waiting.Path, pendingOf(waiting, 1))
+	for name, tt := range map[string]struct {
+		path, content string
+		want          attribution.Author
+	}{
+		"the same":      {waiting.Path, "a: 1\n", ann},
+		"other content": {waiting.Path, "a: 2\n", nobody},
+		"another file":  {"core/v1/configmaps/shop/b.yaml", "a: 1\n", nobody},
+	} {
+		found := rendered{path: tt.path, hash: gitrepo.BlobHash([]byte(tt.content))}
+		if got := c.author(found, attribution.Event{}); got.Username != tt.want.Username || got.Signal != tt.want.Signal {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
 	}
 }

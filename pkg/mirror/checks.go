@@ -121,13 +121,7 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 	changed := false
 	client := c.mirror.config.Slipstream.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
 	err = writeStatus(ctx, c.mirror.announcer, client, config, conditionsOfRepository, func(object *v1alpha1.GitRepoConfig) bool {
-		before := object.Status
-		object.Status.ObservedGeneration = config.Generation
-		object.Status.Conditions = slices.Clone(before.Conditions)
-		set := conditionsFor(&object.Status.Conditions, config.Generation)
-		set.ready(v, "The repository can be read, and the server offers to take pushes")
-		set.settle()
-		changed = !equality.Semantic.DeepEqual(before, object.Status)
+		changed = repositoryStatus(object, config.Generation, v)
 		return changed
 	})
 	if err != nil {
@@ -137,6 +131,17 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 		c.mirror.retryBranches(name)
 	}
 	return v.ok(), nil
+}
+
+// repositoryStatus brings the status of a repository to what is found of a generation of it, and says whether that is new.
+func repositoryStatus(object *v1alpha1.GitRepoConfig, generation int64, v verdict) bool {
+	before := object.Status
+	object.Status.ObservedGeneration = generation
+	object.Status.Conditions = slices.Clone(before.Conditions)
+	set := conditionsFor(&object.Status.Conditions, generation)
+	set.ready(v, "The repository can be read, and the server offers to take pushes")
+	set.settle()
+	return !equality.Semantic.DeepEqual(before, object.Status)
 }
 
 func (c *checks) ask(ctx context.Context, config *v1alpha1.GitRepoConfig) error {

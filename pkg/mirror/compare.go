@@ -8,11 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
@@ -21,6 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/manifest"
+	counted "github.com/configbutler/slipstream/pkg/sentence"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -29,9 +32,6 @@ const (
 	// holds no more than that in memory.
 	comparePartBytes = 8 << 20
 	comparePartFiles = 10_000
-	// sweepAge is how old a destination without rules is before its files are taken for
-	// leftovers: a destination is often applied a moment before its rules.
-	sweepAge = time.Minute
 )
 
 // listError marks an error of the cluster, which concerns one type, not the branch.
@@ -39,22 +39,13 @@ type listError struct{ error }
 
 func (e listError) Unwrap() error { return e.error }
 
-// compareNext makes one comparison that is due, or, when there is none, sweeps. It returns
-// whether there may be another. An error of the cluster is noted with its type, to be tried
-// again later; an error of the branch is returned.
+// compareNext makes the comparisons of one destination that are due, or, when none is, sweeps. It returns whether there
+// may be more. An error of the cluster is noted with its type, to be tried again later; an error of the branch is returned.
 func (w *worker) compareNext(ctx context.Context, members []member) (more bool, err error) {
 	for _, m := range members {
-		next, ok := m.seeds.take(func(t schema.GroupVersionResource) bool { return w.services.running(m.plan, t) })
-		if !ok {
-			continue
+		if more, err := (&round{worker: w, members: members, member: m}).run(ctx); more || err != nil {
+			return more, err
 		}
-		if m.destination.plan.Load() != m.plan {
-			// It may be the new plan that asks for it. The next cycle, for which the
-			// controller wakes the worker, goes by that.
-			m.seeds.putBack(next)
-			return false, nil
-		}
-		return true, w.compare(ctx, members, m, next)
 	}
 	for _, m := range members {
 		if err := w.sweep(ctx, members, m); err != nil {
@@ -65,44 +56,156 @@ func (w *worker) compareNext(ctx context.Context, members []member) (more bool, 
 	return false, nil
 }
 
-// compare makes one comparison.
-func (w *worker) compare(ctx context.Context, members []member, m member, next seed) error {
-	err := (&comparison{worker: w, members: members, member: m, seed: next}).run(ctx)
+// round is the comparisons of one destination that are made one after the other and share commits: whoever made the
+// changes made them to objects of several types.
+//
+// It runs in the worker, so no row is staged meanwhile: rows that are already staged are older than the lists it makes,
+// and rows that come later are told apart by the resourceVersion of the lists. A type is compared once in a round, since
+// what the first comparison has found may not be on the branch yet.
+type round struct {
+	worker  *worker
+	members []member
+	member
+	// all are the comparisons that have begun and not failed; current is the one that is being made, nil between two.
+	// Those before it have found everything, and succeed with the next push.
+	all     []*comparison
+	current *comparison
+	// files and bytes are what all have found and nothing has pushed yet.
+	files, bytes int
+	// done are the types that are compared no more in this round.
+	done map[schema.GroupVersionResource]bool
+}
+
+// run makes the comparisons. It returns whether there was one to make.
+func (r *round) run(ctx context.Context) (more bool, err error) {
+	r.done = map[schema.GroupVersionResource]bool{}
+	defer func() {
+		for _, c := range r.all {
+			r.seeds.putBack(c.seed)
+		}
+	}()
+	for ctx.Err() == nil && (!more || !r.worker.wanted(r.members)) {
+		next, ok := r.next()
+		if !ok {
+			break
+		}
+		if r.destination.plan.Load() != r.plan {
+			// It may be the new plan that asks for it. The next cycle, for which the
+			// controller wakes the worker, goes by that.
+			r.seeds.putBack(next)
+			return false, r.flush(ctx)
+		}
+		more = true
+		if err := r.compare(ctx, next); err != nil {
+			return false, err
+		}
+	}
+	return more, r.flush(ctx)
+}
+
+// next takes the next comparison.
+func (r *round) next() (seed, bool) {
+	services := r.worker.services
+	return r.seeds.take(func(t schema.GroupVersionResource) bool {
+		return !r.done[t] && services.running(r.plan, t)
+	}, func(t schema.GroupVersionResource) bool { return services.starting(r.plan, t) })
+}
+
+// wanted says whether there is something to do before more is compared: rows wait, whose authors a comparison would take
+// away, or other branches.
+func (w *worker) wanted(members []member) bool {
+	return w.backlog(members).rows > 0 && !w.gathering(members) || w.slot.contended()
+}
+
+// compare makes one comparison, up to the push.
+func (r *round) compare(ctx context.Context, next seed) error {
+	r.done[next.resource] = true
+	c := &comparison{round: r, seed: next, began: time.Now()}
+	r.all, r.current = append(r.all, c), c
+	err := c.run(ctx)
+	r.current = nil
 	var list listError
-	switch {
-	case errors.As(err, &list):
-		klog.FromContext(ctx).Info("Type cannot be compared", "destination", m.key, "type", next.resource, "reason", err.Error())
-		m.seeds.failed(next, err)
-		w.services.changed()
+	if errors.As(err, &list) {
+		klog.FromContext(ctx).Info("Type cannot be compared", "destination", r.key, "type", next.resource, "reason", err.Error())
+		r.drop(c)
+		r.seeds.failed(next, err)
+		r.worker.services.changed()
 		return nil
-	case err != nil:
-		m.seeds.putBack(next)
-		return err
+	}
+	return err
+}
+
+// drop gives up what the last comparison has found and nothing has pushed yet.
+func (r *round) drop(c *comparison) {
+	r.all = r.all[:len(r.all)-1]
+	r.files -= len(c.changes)
+	for _, change := range c.changes {
+		r.bytes -= len(change.Content)
+	}
+}
+
+// add takes what a comparison has found, and pushes what has gathered when it is enough.
+func (r *round) add(ctx context.Context, c *comparison, change Change) error {
+	c.changes = append(c.changes, change)
+	r.files++
+	r.bytes += len(change.Content)
+	if r.bytes < comparePartBytes && r.files < comparePartFiles {
+		return nil
+	}
+	if err := r.flush(ctx); err != nil {
+		return branchError{err}
 	}
 	return nil
 }
 
-// comparison brings the files of one type of one destination to what the cluster holds.
-//
-// It runs in the worker, so no row is staged meanwhile: rows that are already staged are
-// older than the lists it makes, and rows that come later are told apart by the
-// resourceVersion of the lists.
-type comparison struct {
-	worker  *worker
-	members []member
-	member
-	seed seed
-
-	live    map[string]struct{}
-	changes []Change
-	bytes   int
-	found   found
+// flush pushes what has gathered. The comparisons that have found everything have then succeeded.
+func (r *round) flush(ctx context.Context) error {
+	var changes []Change
+	listed := map[source.Watch]string{}
+	for _, c := range r.all {
+		changes = append(changes, c.changes...)
+		if c != r.current {
+			maps.Copy(listed, c.listed)
+		}
+	}
+	pushed, err := r.worker.pushSeed(ctx, r.members, r.member, changes, listed)
+	if err != nil {
+		return err
+	}
+	r.worker.announceSeed(r.member, pushed, "that no object maps to")
+	r.files, r.bytes = 0, 0
+	for _, c := range r.all {
+		c.changes = nil
+		of := pushed.found[c.seed.resource]
+		c.found.written += of.written
+		c.found.removed += of.removed
+		if c != r.current {
+			c.succeeded(ctx)
+		}
+	}
+	r.all = slices.DeleteFunc(r.all, func(c *comparison) bool { return c != r.current })
+	return nil
 }
 
+// comparison brings the files of one type of one destination to what the cluster holds.
+type comparison struct {
+	*round
+
+	seed  seed
+	began time.Time
+	live  map[string]struct{}
+	// listed is the resourceVersion at which each scope was listed.
+	listed map[source.Watch]string
+	// changes have not been pushed yet.
+	changes []Change
+	// held are the files that no object maps to and that are kept.
+	held  []managedFile
+	found found
+}
+
+// run finds what is to be changed.
 func (c *comparison) run(ctx context.Context) error {
-	began := time.Now()
-	c.live = map[string]struct{}{}
-	listed := map[source.Watch]string{}
+	c.live, c.listed = map[string]struct{}{}, map[source.Watch]string{}
 	for _, scope := range c.scopes() {
 		resourceVersion, err := c.worker.services.lister.List(ctx, scope, func(object *unstructured.Unstructured) error {
 			return c.visit(ctx, object)
@@ -110,24 +213,24 @@ func (c *comparison) run(ctx context.Context) error {
 		if err != nil {
 			return classify(fmt.Errorf("list %s: %w", scope, err))
 		}
-		listed[scope] = resourceVersion
+		c.listed[scope] = resourceVersion
 	}
-	held, err := c.orphans(ctx, listed)
-	if err != nil {
-		return listError{err}
+	if err := c.orphans(ctx); err != nil {
+		return classify(err)
 	}
-	if err := c.flush(ctx, listed); err != nil {
-		return err
-	}
-	c.found.held = len(held)
-	c.seeds.succeeded(c.seed, listed, c.found)
-	c.record.holdOnly(c.looksAt, held)
+	return nil
+}
+
+// succeeded notes that the branch holds what was found.
+func (c *comparison) succeeded(ctx context.Context) {
+	c.found.held = len(c.held)
+	c.seeds.succeeded(c.seed, c.listed, c.found)
+	c.record.holdOnly(c.looksAt, c.held)
 	c.record.compared()
 	c.worker.services.changed()
 	klog.FromContext(ctx).Info("Compared with the cluster", "destination", c.key, "type", c.seed.resource.GroupResource().String(),
 		"objects", len(c.live), "written", c.found.written, "removed", c.found.removed, "orphansHeld", c.found.held,
-		"took", time.Since(began).Round(time.Millisecond).String())
-	return nil
+		"took", time.Since(c.began).Round(time.Millisecond).String())
 }
 
 // classify marks an error as the cluster's unless the branch caused it.
@@ -179,33 +282,20 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	if exists && hash == r.hash || !ops.permits(operation) {
 		return nil
 	}
-	return c.add(ctx, Change{
+	return c.add(ctx, c, Change{
 		Destination: c.key, UID: c.uid, Path: r.path, Content: r.content, Sealing: r.sealing,
 		Operation: operation, Object: r.object, ResourceVersion: object.GetResourceVersion(), Time: time.Now().Truncate(time.Second),
-		Author: c.worker.services.author(attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
+		Author: c.author(r, attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object}),
 	})
 }
 
-func (c *comparison) add(ctx context.Context, change Change) error {
-	c.changes = append(c.changes, change)
-	c.bytes += len(change.Content)
-	if c.bytes < comparePartBytes && len(c.changes) < comparePartFiles {
-		return nil
+// author is who made what the comparison found of an object: whoever made the change that waits to bring the same, and that the
+// comparison overtakes, or else who the facts tell.
+func (c *comparison) author(found rendered, event attribution.Event) attribution.Author {
+	if waiting, ok := c.queue.pending(found.path); ok && waiting.hash == found.hash && waiting.author.Known() {
+		return waiting.author
 	}
-	if err := c.flush(ctx, nil); err != nil {
-		return branchError{err}
-	}
-	return nil
-}
-
-// flush pushes what has gathered as one commit. listed is given with the last part.
-func (c *comparison) flush(ctx context.Context, listed map[source.Watch]string) error {
-	changes := c.changes
-	c.changes, c.bytes = nil, 0
-	pushed, err := c.worker.pushSeed(ctx, c.members, c.member, changes, listed)
-	c.found.written += pushed.written
-	c.found.removed += pushed.removed
-	return err
+	return c.worker.services.author(event)
 }
 
 // looksAt says whether the comparison decides about an object.
@@ -213,28 +303,35 @@ func (c *comparison) looksAt(o Object) bool {
 	return o.resource() == c.seed.resource && (len(c.seed.namespaces) == 0 || slices.Contains(c.seed.namespaces, o.Namespace))
 }
 
-// orphans gathers the files that no listed object maps to and returns those that are kept
-// because the destination does not prune.
-func (c *comparison) orphans(ctx context.Context, listed map[source.Watch]string) (held []managedFile, err error) {
+// orphans gathers the files that no listed object maps to, those apart that are kept because the destination does not
+// prune.
+func (c *comparison) orphans(ctx context.Context) error {
 	t := c.seed.resource
 	folder, err := manifest.Folder{Group: t.Group, Version: t.Version, Resource: t.Resource}.Path()
 	if err != nil {
-		return nil, fmt.Errorf("folder of %s: %w", t, err)
+		return fmt.Errorf("folder of %s: %w", t, err)
 	}
+	var removals []Change
 	err = c.worker.walk(ctx, c.plan, folder, func(file managedFile) {
 		_, live := c.live[file.path]
 		switch {
 		case live || !c.looksAt(file.object) || !c.plan.selection.removable(t, file.object.Namespace, c.worker.services.namespaces):
 		case c.plan.prunes():
 			removal := c.removal(file)
-			removal.ResourceVersion = cmp.Or(listed[source.Watch{Resource: t}], listed[source.Watch{Resource: t, Namespace: file.object.Namespace}])
+			removal.ResourceVersion = cmp.Or(c.listed[source.Watch{Resource: t}], c.listed[source.Watch{Resource: t, Namespace: file.object.Namespace}])
 			removal.Author = c.worker.services.author(attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.unstructured()})
-			c.changes = append(c.changes, removal)
+			removals = append(removals, removal)
 		default:
-			held = append(held, file)
+			c.held = append(c.held, file)
 		}
 	})
-	return held, err
+	if err != nil {
+		return err
+	}
+	// All of them are in one push, as many as they are.
+	c.changes = append(c.changes, removals...)
+	c.files += len(removals)
+	return nil
 }
 
 // managedFile is a file that carries the layout of the mirror.
@@ -272,7 +369,7 @@ func (d *destination) removal(file managedFile) Change {
 	}
 }
 
-// pushSeed pushes what a comparison found as one commit, or as one for each author as far as they are known.
+// pushSeed pushes what comparisons found as one commit, or as one for each author as far as they are known.
 func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change, listed map[source.Watch]string) (pushed, error) {
 	if len(changes) == 0 {
 		return pushed{}, nil
@@ -290,63 +387,16 @@ func (w *worker) pushSeed(ctx context.Context, members []member, m member, chang
 	return b.pushed, nil
 }
 
-// sweepableAt returns when files that no rule selects can be taken for leftovers: at once
-// if the destination has or had rules, else when it is old enough.
-func (d *destination) sweepableAt(p *destinationPlan) time.Time {
-	if p.referred || d.hadRules.Load() {
-		return time.Time{}
+// announceSeed makes the Events of what the remote has accepted of a push of comparisons; orphans says of which kind the files are that
+// were removed. A process that dies before leaves them out.
+func (w *worker) announceSeed(m member, p pushed, orphans string) {
+	if p.written > 0 {
+		w.services.event(m.plan.object, corev1.EventTypeNormal, reasonSeeded, fmt.Sprintf(
+			"A comparison with the cluster has written %s to branch %s; the last commit is %s", counted.Count(p.written, "file"), w.key.branch, p.last))
 	}
-	return p.object.CreationTimestamp.Add(sweepAge)
-}
-
-// sweep removes the files of types that are selected no more. It removes nothing while a
-// rule of the destination is not in force, or of a group that discovery could not ask.
-func (w *worker) sweep(ctx context.Context, members []member, m member) error {
-	p := m.plan
-	if m.destination.plan.Load() != p {
-		return nil
-	}
-	if p.held || time.Now().Before(m.sweepableAt(p)) {
-		w.tellSwept(m, found{}) // whoever asked for a comparison does not wait for this
-		return nil
-	}
-	if !m.seeds.takeSweep() {
-		return nil
-	}
-	selected := map[schema.GroupVersionResource]bool{}
-	for _, t := range p.types() {
-		selected[t.Resource] = true
-	}
-	lookedAt := func(o Object) bool { return !selected[o.resource()] }
-	var changes []Change
-	var held []managedFile
-	err := w.walk(ctx, p, "", func(file managedFile) {
-		switch {
-		case !lookedAt(file.object):
-		case p.locked(file.object) && !m.plainSecrets.Load():
-			m.seeds.sweepWhenKnown()
-		case p.uncertain(file.object.Group):
-			m.seeds.sweepWhenKnown()
-		case p.prunes():
-			changes = append(changes, m.removal(file))
-		default:
-			held = append(held, file)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	m.record.holdOnly(lookedAt, held)
-	pushed, err := w.pushSeed(ctx, members, m, changes, nil)
-	if err == nil {
-		w.tellSwept(m, found{removed: pushed.removed, held: len(held)})
-	}
-	return err
-}
-
-// tellSwept answers those who asked for a comparison.
-func (w *worker) tellSwept(m member, f found) {
-	if m.seeds.swept(f) {
-		w.services.changed()
+	if p.removed > 0 {
+		w.services.event(m.plan.object, corev1.EventTypeNormal, reasonOrphansRemoved, fmt.Sprintf(
+			"A comparison with the cluster has removed %s %s from branch %s; the last commit is %s",
+			counted.Count(p.removed, "file"), orphans, w.key.branch, p.last))
 	}
 }

@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,8 +39,12 @@ func (s *conditionSet) set(kind string, status bool, reason, message string) {
 	if status {
 		state = metav1.ConditionTrue
 	}
+	s.put(kind, state, reason, message)
+}
+
+func (s *conditionSet) put(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(s.conditions, metav1.Condition{
-		Type: kind, Status: state, Reason: reason, Message: visible.Message(message), ObservedGeneration: s.generation,
+		Type: kind, Status: status, Reason: reason, Message: visible.Message(message), ObservedGeneration: s.generation,
 	})
 	s.kept = append(s.kept, kind)
 }
@@ -50,10 +55,16 @@ func (s *conditionSet) ready(v verdict, whenReady string) {
 		s.set(v1alpha1.ConditionReady, true, v1alpha1.ReasonSucceeded, whenReady)
 		return
 	}
+	s.notReady(v, v.reason)
+}
+
+// notReady is ready for an object that is not. cause is the reason that says whether the server goes on by itself: that of
+// another object where v is about one.
+func (s *conditionSet) notReady(v verdict, cause string) {
 	s.set(v1alpha1.ConditionReady, false, v.reason, v.message)
-	if v.reason == v1alpha1.ReasonProgressing {
+	if cause == v1alpha1.ReasonProgressing {
 		s.set(v1alpha1.ConditionReconciling, true, v.reason, v.message)
-	} else if stalls(v.reason) {
+	} else if stalls(cause) {
 		s.set(v1alpha1.ConditionStalled, true, v.reason, v.message)
 	}
 }
@@ -68,13 +79,16 @@ func stalls(reason string) bool {
 	return true
 }
 
-// access sets AccessDenied.
-func (s *conditionSet) access(v verdict) {
-	if v.reason == v1alpha1.ReasonAccessNotGranted {
+// access sets AccessDenied by the verdict about who admits the object; whenGranted is the message when they do.
+func (s *conditionSet) access(v verdict, whenGranted string) {
+	switch v.reason {
+	case "":
+		s.set(v1alpha1.ConditionAccessDenied, false, v1alpha1.ReasonAccessGranted, whenGranted)
+	case v1alpha1.ReasonAccessNotGranted:
 		s.set(v1alpha1.ConditionAccessDenied, true, v.reason, v.message)
-		return
+	default: // what would have to admit it is not there
+		s.put(v1alpha1.ConditionAccessDenied, metav1.ConditionUnknown, v.reason, v.message)
 	}
-	s.set(v1alpha1.ConditionAccessDenied, false, v1alpha1.ReasonAccessGranted, "")
 }
 
 // ownership sets OwnershipConflict once the folder's marker has been looked for.
@@ -86,7 +100,7 @@ func (s *conditionSet) ownership(f facts) {
 	case f.owner == nil:
 		s.set(v1alpha1.ConditionOwnershipConflict, false, v1alpha1.ReasonUnclaimed, "The folder has no marker; the next commit writes one")
 	default:
-		s.set(v1alpha1.ConditionOwnershipConflict, false, v1alpha1.ReasonOwned, "")
+		s.set(v1alpha1.ConditionOwnershipConflict, false, v1alpha1.ReasonOwned, "The marker in the folder names this GitDestination")
 	}
 }
 
@@ -94,7 +108,8 @@ func (s *conditionSet) ownership(f facts) {
 func (s *conditionSet) authors(r authorReports) {
 	switch {
 	case r.known:
-		s.set(v1alpha1.ConditionAuthorsReported, r.verdict.ok(), cmp.Or(r.verdict.reason, v1alpha1.ReasonReported), r.verdict.message)
+		s.set(v1alpha1.ConditionAuthorsReported, r.verdict.ok(), cmp.Or(r.verdict.reason, v1alpha1.ReasonReported),
+			cmp.Or(r.verdict.message, "API servers report who makes changes"))
 	case r.expected:
 		s.kept = append(s.kept, v1alpha1.ConditionAuthorsReported)
 	}
@@ -121,7 +136,7 @@ func destinationConditions(d *destination, failure error, reports authorReports,
 	conditions = slices.Clone(conditions)
 	set := conditionsFor(&conditions, p.object.Generation)
 	set.ready(d.verdict(p, failure), "The folder holds what the rules select")
-	set.access(p.verdict)
+	set.access(p.access(), "The GitRepoConfig admits the GitDestination")
 	set.ownership(d.record.current())
 	set.set(v1alpha1.ConditionSecretsEncrypted, p.secrets.encrypted, p.secrets.reason, p.secrets.message)
 	set.authors(reports)
@@ -129,15 +144,22 @@ func destinationConditions(d *destination, failure error, reports authorReports,
 	return conditions
 }
 
+// access is the verdict about whether the repository admits the destination.
+func (p *destinationPlan) access() verdict {
+	if p.repository == nil {
+		return p.verdict
+	}
+	return verdict{}
+}
+
 // verdict says whether the destination holds what its rules select.
 func (d *destination) verdict(p *destinationPlan, failure error) verdict {
+	writable := p.writable(failure)
 	switch {
 	case !p.verdict.ok():
 		return p.verdict
-	case p.object.Spec.Suspend:
-		return verdict{v1alpha1.ReasonSuspended, "spec.suspend is set; changes are kept and written when it is lifted"}
-	case failure != nil:
-		return verdictOf(failure, v1alpha1.ReasonPushFailed)
+	case !writable.ok():
+		return writable
 	case !d.record.current().served:
 		return progressing("The branch is being read")
 	case d.seeds.outstanding():
@@ -146,14 +168,28 @@ func (d *destination) verdict(p *destinationPlan, failure error) verdict {
 	return verdict{}
 }
 
-// ruleStatus brings the status of a rule to what is found now, and says whether that is new.
-func ruleStatus(r *rulePlan, v verdict, status *v1alpha1.WatchRuleStatus) bool {
+// writable says whether changes reach the folder. failure is what keeps the destination back.
+func (p *destinationPlan) writable(failure error) verdict {
+	if p.object.Spec.Suspend {
+		return verdict{v1alpha1.ReasonSuspended, "spec.suspend is set; changes are kept and written when it is lifted"}
+	}
+	return verdictOf(failure, v1alpha1.ReasonPushFailed)
+}
+
+// ruleStatus brings the status of a rule to what is found now, and says whether that is new. v is about what the rule selects,
+// destination about where it goes.
+func ruleStatus(r *rulePlan, v, destination verdict, status *v1alpha1.WatchRuleStatus) bool {
 	before := *status
 	status.ObservedGeneration = r.generation
 	status.Conditions = slices.Clone(before.Conditions)
 	set := conditionsFor(&status.Conditions, r.generation)
-	set.ready(v, "Everything that the rule selects is watched")
-	set.access(r.verdict)
+	if v.ok() && !destination.ok() {
+		set.notReady(verdict{v1alpha1.ReasonDestinationNotReady, fmt.Sprintf(
+			"GitDestination %s is not ready, %s: %s", r.destination, destination.reason, destination.message)}, destination.reason)
+	} else {
+		set.ready(v, "Everything that the rule selects is watched")
+	}
+	set.access(r.access, "The GitDestination and its GitRepoConfig admit the rule")
 	set.settle()
 	status.MatchedResourceTypes = nil
 	for _, t := range r.types {

@@ -45,8 +45,8 @@ func (d *Deposits) Check(ctx context.Context, destination types.NamespacedName) 
 	return d.hand(ctx, &deposit{destination: destination})
 }
 
-// Write writes a file to the folder .configbutler of a GitDestination's base folder, which the destination must
-// let objects without a namespace do (spec.accessPolicy.allowClusterRules). It returns nil once the branch on the remote
+// Write writes a file to the folder .configbutler of a GitDestination's base folder, which the destination and its GitRepoConfig
+// must let objects without a namespace do (spec.accessPolicy.allowClusterRules). It returns nil once the branch on the remote
 // has the file. After an error the file may be there all the same; writing it again makes no second commit.
 func (d *Deposits) Write(ctx context.Context, destination types.NamespacedName, path string, content []byte, subject string) error {
 	return d.hand(ctx, &deposit{destination: destination, path: path, content: content, subject: subject})
@@ -109,9 +109,10 @@ func (m *mirror) deposit(request *deposit) {
 // again by the branch's worker.
 func (d *destination) takesDeposits() error {
 	p := d.plan.Load()
+	refusal := p.refusal("", "what is in no namespace", nil)
 	switch failure := d.record.current().failure; {
-	case !admitsClusterRules(p.object.Spec.AccessPolicy):
-		return fmt.Errorf("GitDestination %s does not admit what is not of a namespace; spec.accessPolicy.allowClusterRules can", d.key)
+	case !refusal.ok():
+		return errors.New(refusal.message)
 	case !p.verdict.ok():
 		return fmt.Errorf("GitDestination %s: %s", d.key, p.verdict.message)
 	case p.object.Spec.Suspend:

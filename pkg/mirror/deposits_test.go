@@ -27,7 +27,7 @@ var mainDestination = types.NamespacedName{Namespace: "shop", Name: "main"}
 // admitting lets somebody else have files for the destination.
 func admitting(s *stage) {
 	s.deposits = NewDeposits()
-	s.in.destinations[0].Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: true}
+	s.in.allowClusterRules()
 }
 
 // write hands over the file of these tests, for as long as the process lives.
@@ -125,6 +125,14 @@ func TestDestinationsThatTakeNoDeposit(t *testing.T) {
 	admits := func(yes bool) func(*stage) {
 		return edited(func(d *v1alpha1.GitDestination) { d.Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: yes} })
 	}
+	owned := func(yes bool) func(*stage) {
+		return func(s *stage) {
+			r := s.in.repositories[0].DeepCopy()
+			r.Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: yes}
+			s.in.repositories = []*v1alpha1.GitRepoConfig{r}
+			s.plan()
+		}
+	}
 	named := func(name string) func(*stage) {
 		return edited(func(d *v1alpha1.GitDestination) { d.Name = name })
 	}
@@ -145,8 +153,12 @@ func TestDestinationsThatTakeNoDeposit(t *testing.T) {
 		why    string
 		relent func(*stage)
 	}{
-		"no such":        {named("other"), "there is no GitDestination shop/main", named("main")},
-		"not admitted":   {admits(false), "spec.accessPolicy.allowClusterRules", admits(true)},
+		"no such":      {named("other"), "there is no GitDestination shop/main", named("main")},
+		"not admitted": {admits(false), "GitDestination shop/main does not admit", admits(true)},
+		"not by the repository": {
+			owned(false), "GitRepoConfig shop/repo, the repository of GitDestination shop/main, does not admit what is in no namespace: " +
+				"its spec.accessPolicy.allowClusterRules must be true", owned(true),
+		},
 		"suspended":      {suspended(true), "is suspended", suspended(false)},
 		"no such branch": {onto("prod"), `"prod"`, onto("main")},
 		"down":           {guarded(down), "GitDestination shop/main: ", guarded(nil)},

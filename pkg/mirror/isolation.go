@@ -81,7 +81,7 @@ func (w *worker) isolate(ctx context.Context, rejected *rejectedError) {
 		r.err, r.until, r.generation = rejected.error, time.Now().Add(delay), m.plan.object.Generation
 		klog.FromContext(ctx).Error(rejected.error, "Destination is held, because its files are refused", "destination", d.key, "retryAfter", delay.Round(time.Millisecond))
 		countRetry(rejected.error)
-		d.record.failed(rejected.error)
+		d.record.failed(rejected.error, r.until)
 		d.failDeposits(rejected.error)
 	}
 	w.services.changed()
@@ -96,7 +96,7 @@ func (w *worker) able(members []member) (able []member, next time.Time) {
 			continue
 		}
 		next = earliest(next, r.until)
-		m.record.refuses(r.err)
+		m.record.refuses(r.err, r.until)
 	}
 	return able, next
 }

@@ -175,7 +175,7 @@ func TestBranchThatTakesNothing(t *testing.T) {
 	}
 	repository := nameOf(s.in.repositories[0])
 	eventually(t, "the repository says so", func() error {
-		if v := s.rejection(repository); !strings.Contains(v.message, "branch main: push: ") || !strings.Contains(v.message, "main is frozen") {
+		if v := s.rejection(repository); !strings.Contains(v.message, "branch main: cannot push: ") || !strings.Contains(v.message, "main is frozen") {
 			return fmt.Errorf("it says %q", v.message)
 		}
 		return nil

@@ -28,6 +28,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/keyring"
+	"github.com/configbutler/slipstream/pkg/manifest"
 	"github.com/configbutler/slipstream/pkg/rights"
 	"github.com/configbutler/slipstream/pkg/source"
 )
@@ -49,7 +50,8 @@ type mirror struct {
 	services     *branchServices
 	watches      *watchStates
 	permissions  *permissions
-	// announcer is made by run.
+	// recorder and announcer are made by run.
+	recorder  announce.Recorder
 	announcer *announce.Announcer
 
 	// replan asks for a new plan, publish for a look at what has to be reported.
@@ -143,13 +145,13 @@ func newMirror(config Config) (*mirror, error) {
 	m.permissions = &permissions{
 		standing: standing, resolver: &Resolver{Catalogue: m.catalogue, Policy: config.Policy}, of: map[types.UID]judgement{},
 	}
-	objects := source.Objects(clients.Dynamic)
+	objects := source.Labelled(source.Objects(clients.Dynamic), manifest.NotClusterMade)
 	m.streams = source.NewStreams(controllerName, objects, (*watchHandler)(m))
 	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config)}
 	m.services = &branchServices{
 		pushes: &pushLog{table: config.Store.Table("pushes")}, landings: config.Landings, lister: source.NewLister(objects),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
-		remote: m.remote, signer: m.repositories.signer, running: m.running, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
+		remote: m.remote, signer: m.repositories.signer, running: m.running, starting: m.starting, event: m.event, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
 		writes: m.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(leases, config.Identity.Installation, config.Leases, key)
@@ -207,7 +209,8 @@ func (m *mirror) run(ctx context.Context) error {
 		group.Wait()
 	}()
 
-	m.announcer = announce.New(announce.NewRecorder(ctx, m.cluster), troublesOf)
+	m.recorder = announce.NewRecorder(ctx, m.cluster)
+	m.announcer = announce.New(m.recorder, troublesOf)
 	m.informers.StartWithContext(ctx)
 	group.StartWithContext(ctx, m.catalogue.Run)
 	group.StartWithContext(ctx, m.namespaces.Run)
@@ -307,6 +310,17 @@ func (m *mirror) remote(ctx context.Context, key branchKey) (*gitrepo.Remote, er
 func (m *mirror) running(p *destinationPlan, t schema.GroupVersionResource) bool {
 	ok, _ := m.watches.of(p, t)
 	return ok
+}
+
+// event makes an Event about a destination.
+func (m *mirror) event(destination *v1alpha1.GitDestination, eventType, reason, message string) {
+	m.recorder.Event(destination, eventType, reason, message)
+}
+
+// starting says whether a watch that a destination needs for a type does not deliver yet, and none has failed.
+func (m *mirror) starting(p *destinationPlan, t schema.GroupVersionResource) bool {
+	ok, failure := m.watches.of(p, t)
+	return !ok && failure == ""
 }
 
 // namespaceChanged compares what a namespace takes in or out by its labels.

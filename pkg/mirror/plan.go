@@ -69,7 +69,8 @@ type branchKey struct {
 
 // destinationPlan is one GitDestination as it is to be served.
 type destinationPlan struct {
-	object     *v1alpha1.GitDestination
+	object *v1alpha1.GitDestination
+	// repository is that of the object; nil when there is none, or it does not admit the object.
 	repository *v1alpha1.GitRepoConfig
 	branch     branchKey
 	verdict    verdict
@@ -94,7 +95,10 @@ type rulePlan struct {
 	generation  int64
 	destination types.NamespacedName
 
-	verdict   verdict
+	verdict verdict
+	// access says whether the destination and its repository admit the rule: AccessNotGranted if one of them does not, another
+	// reason if that is not known.
+	access    verdict
 	types     []source.Type
 	unmatched []source.Unmatched
 }
@@ -141,10 +145,11 @@ func planDestination(d *v1alpha1.GitDestination, repositories map[types.Namespac
 		out.verdict = verdict{v1alpha1.ReasonRepositoryNotFound, fmt.Sprintf("there is no GitRepoConfig %s", name)}
 		return out
 	case !admits(repository.Spec.AccessPolicy, repository.Namespace, d.Namespace, in.namespaces):
-		out.verdict = verdict{v1alpha1.ReasonAccessNotGranted, fmt.Sprintf(
-			"GitRepoConfig %s does not admit GitDestinations of namespace %s; its spec.accessPolicy can", name, d.Namespace)}
+		out.verdict = notAdmitted(fmt.Sprintf("GitRepoConfig %s", name), d.Namespace, "GitDestinations")
 		return out
-	case !branchAllowed(repository.Spec.AllowedBranches, d.Spec.Branch):
+	}
+	out.repository = repository
+	if !branchAllowed(repository.Spec.AllowedBranches, d.Spec.Branch) {
 		out.verdict = verdict{v1alpha1.ReasonBranchNotAllowed, fmt.Sprintf(
 			"GitRepoConfig %s does not allow branch %q; its spec.allowedBranches has %s", name, d.Spec.Branch, quoted(repository.Spec.AllowedBranches))}
 		return out
@@ -159,7 +164,6 @@ func planDestination(d *v1alpha1.GitDestination, repositories map[types.Namespac
 		out.verdict = verdict{v1alpha1.ReasonIgnoreInvalid, "spec.ignore: " + err.Error()}
 		return out
 	}
-	out.repository = repository
 	out.branch = branchKey{repository: name, url: repository.Spec.RepoURL, branch: d.Spec.Branch, generation: repository.Generation}
 	return out
 }
@@ -191,16 +195,36 @@ func branchAllowed(allowed []string, branch string) bool {
 }
 
 // admits says whether a policy of an object in namespace own lets objects of namespace from
-// refer to it.
+// refer to it, or those without a namespace if from is empty.
 func admits(policy *v1alpha1.AccessPolicy, own, from string, namespaces namespaceLookup) bool {
+	if from == "" {
+		return policy != nil && policy.AllowClusterRules
+	}
 	return accesspolicy.Admits(policy, own, from, func(name string) (labels.Set, bool) {
 		namespace, known := namespaces(name)
 		return namespace.Labels, known
 	})
 }
 
-func admitsClusterRules(policy *v1alpha1.AccessPolicy) bool {
-	return policy != nil && policy.AllowClusterRules
+// refusal says which of the destination and its repository does not admit what refers to the destination, if one of them
+// does not. from is the namespace of what refers to it, empty for what has none; what names it in the message. A repository
+// that is not known refuses nothing.
+func (p *destinationPlan) refusal(from, what string, namespaces namespaceLookup) verdict {
+	if !admits(p.object.Spec.AccessPolicy, p.object.Namespace, from, namespaces) {
+		return notAdmitted(fmt.Sprintf("GitDestination %s", nameOf(p.object)), from, what)
+	}
+	if r := p.repository; r != nil && !admits(r.Spec.AccessPolicy, r.Namespace, from, namespaces) {
+		return notAdmitted(fmt.Sprintf("GitRepoConfig %s, the repository of GitDestination %s,", nameOf(r), nameOf(p.object)), from, what)
+	}
+	return verdict{}
+}
+
+func notAdmitted(who, from, what string) verdict {
+	if from == "" {
+		return verdict{v1alpha1.ReasonAccessNotGranted, fmt.Sprintf("%s does not admit %s: its spec.accessPolicy.allowClusterRules must be true", who, what)}
+	}
+	return verdict{v1alpha1.ReasonAccessNotGranted, fmt.Sprintf(
+		"%s does not admit %s of namespace %s: its spec.accessPolicy.namespacedRules must allow that namespace", who, what, from)}
 }
 
 // refuseOverlaps lets the oldest of the destinations whose folders overlap on a branch
@@ -249,32 +273,33 @@ func canonicalURL(address string) string {
 
 var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22"}
 
-// destinationFor finds what a rule refers to and whether it may. cluster says that the rule
-// is a ClusterWatchRule; from is the namespace of a WatchRule.
-func (p *plan) destinationFor(name types.NamespacedName, from string, cluster bool, namespaces namespaceLookup) (*destinationPlan, verdict) {
+// destinationFor finds what a rule refers to, and says whether the rule is in force and, as access, whether it is admitted.
+// from is the namespace of a WatchRule, empty for a ClusterWatchRule.
+func (p *plan) destinationFor(name types.NamespacedName, from string, namespaces namespaceLookup) (d *destinationPlan, v, access verdict) {
 	d, ok := p.destinations[name]
 	if !ok {
-		return nil, verdict{v1alpha1.ReasonDestinationNotFound, fmt.Sprintf("there is no GitDestination %s", name)}
+		v = verdict{v1alpha1.ReasonDestinationNotFound, fmt.Sprintf("there is no GitDestination %s", name)}
+		return nil, v, v
 	}
-	policy := d.object.Spec.AccessPolicy
-	switch {
-	case cluster && !admitsClusterRules(policy):
-		return d, verdict{v1alpha1.ReasonAccessNotGranted, fmt.Sprintf(
-			"GitDestination %s does not admit ClusterWatchRules; spec.accessPolicy.allowClusterRules can", name)}
-	case !cluster && !admits(policy, name.Namespace, from, namespaces):
-		return d, verdict{v1alpha1.ReasonAccessNotGranted, fmt.Sprintf(
-			"GitDestination %s does not admit WatchRules of namespace %s; its spec.accessPolicy can", name, from)}
-	case !d.verdict.ok():
-		return d, verdict{v1alpha1.ReasonDestinationNotReady, fmt.Sprintf("GitDestination %s: %s", name, d.verdict.message)}
+	kind := "WatchRules"
+	if from == "" {
+		kind = "ClusterWatchRules"
 	}
-	return d, verdict{}
+	if access = d.refusal(from, kind, namespaces); !access.ok() || d.verdict.ok() {
+		return d, access, access
+	}
+	v = verdict{v1alpha1.ReasonDestinationNotReady, fmt.Sprintf("GitDestination %s: %s", name, d.verdict.message)}
+	if d.repository == nil {
+		access = v
+	}
+	return d, v, access
 }
 
 func (p *plan) planRule(r *v1alpha1.WatchRule, in inputs) {
 	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: resolveReference(r.Spec.DestinationRef, r.Namespace)}
 	p.rules[nameOf(r)] = out
-	d, v := p.destinationFor(out.destination, r.Namespace, false, in.namespaces)
-	out.verdict = in.allowed(r, &r.Status, v)
+	d, v, access := p.destinationFor(out.destination, r.Namespace, in.namespaces)
+	out.verdict, out.access = in.allowed(r, &r.Status, v), access
 	objects, err := selectorOrAll(r.Spec.ObjectSelector)
 	if err != nil {
 		out.verdict = verdict{v1alpha1.ReasonNoMatchingTypes, "spec.objectSelector: " + err.Error()}
@@ -290,8 +315,8 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 	ref := r.Spec.DestinationRef
 	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
 	p.clusterRules[r.Name] = out
-	d, v := p.destinationFor(out.destination, "", true, in.namespaces)
-	out.verdict = in.allowed(r, &r.Status, v)
+	d, v, access := p.destinationFor(out.destination, "", in.namespaces)
+	out.verdict, out.access = in.allowed(r, &r.Status, v), access
 	selectors := make([]selector, len(r.Spec.Rules))
 	for i, item := range r.Spec.Rules {
 		selectors[i] = selector{objects: labels.Everything(), operations: operationsOf(item.Operations)}
@@ -301,7 +326,7 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 		}
 		namespaces, err := metav1.LabelSelectorAsSelector(item.NamespaceSelector)
 		if err != nil {
-			out.verdict = verdict{v1alpha1.ReasonNoMatchingTypes, fmt.Sprintf("spec.rules[%s].namespaceSelector: %v", item.Name, err)}
+			out.verdict = verdict{v1alpha1.ReasonNoMatchingTypes, fmt.Sprintf("spec.rules[%d].namespaceSelector: %v", i, err)}
 		}
 		selectors[i].namespaces = namespaces
 	}

@@ -66,6 +66,12 @@ func policy(mode v1alpha1.AccessMode, selector *metav1.LabelSelector) *v1alpha1.
 	return &v1alpha1.AccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{Mode: mode, NamespaceSelector: selector}}
 }
 
+// allowClusterRules lets ClusterWatchRules refer to the first destination.
+func (in *inputs) allowClusterRules() {
+	in.destinations[0].Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: true}
+	in.repositories[0].Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: true}
+}
+
 func TestDestinationVerdicts(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -179,33 +185,78 @@ func TestRuleVerdicts(t *testing.T) {
 	}
 }
 
-func TestClusterRulesNeedToBeAdmitted(t *testing.T) {
-	in := world()
-	in.clusterRules = []*v1alpha1.ClusterWatchRule{{
-		ObjectMeta: metav1.ObjectMeta{Name: "all"},
-		Spec: v1alpha1.ClusterWatchRuleSpec{
-			DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "shop", Name: "main"},
-			Rules: []v1alpha1.ClusterResourceRule{{
-				ResourceRule: v1alpha1.ResourceRule{Name: "all", Resources: []string{"namespaces"}}, Scope: v1alpha1.ScopeCluster,
-			}},
+// A rule is in force when its destination and the repository of that both admit it, and is told which of them does not.
+func TestRulesNeedToBeAdmittedTwice(t *testing.T) {
+	const repository = "GitRepoConfig shop/repo, the repository of GitDestination shop/main, does not admit "
+	var (
+		none    *v1alpha1.AccessPolicy
+		cluster = &v1alpha1.AccessPolicy{AllowClusterRules: true}
+		all     = policy(v1alpha1.AccessModeAllNamespaces, nil)
+		dev     = policy(v1alpha1.AccessModeFromSelector, &metav1.LabelSelector{MatchLabels: map[string]string{"team": "dev"}})
+		ops     = policy(v1alpha1.AccessModeFromSelector, &metav1.LabelSelector{MatchLabels: map[string]string{"team": "ops"}})
+	)
+	for _, tc := range []struct {
+		name                    string
+		destination, repository *v1alpha1.AccessPolicy
+		rule, clusterRule       string
+	}{
+		{
+			"neither", none, none,
+			"GitDestination shop/main does not admit WatchRules of namespace dev: its spec.accessPolicy.namespacedRules must allow that namespace",
+			"GitDestination shop/main does not admit ClusterWatchRules: its spec.accessPolicy.allowClusterRules must be true",
 		},
-	}}
-	p := newPlan(in)
-	if got := p.clusterRules["all"].verdict.reason; got != v1alpha1.ReasonAccessNotGranted {
-		t.Errorf("without a policy: reason %q", got)
-	}
-	d := p.destinations[types.NamespacedName{Namespace: "shop", Name: "main"}]
-	if !d.held {
-		t.Error("the destination may remove what only the refused rule selects")
-	}
-	in.destinations[0].Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: true}
-	p = newPlan(in)
-	if got := p.clusterRules["all"].verdict; !got.ok() {
-		t.Errorf("admitted: %+v", got)
-	}
-	d = p.destinations[types.NamespacedName{Namespace: "shop", Name: "main"}]
-	if d.selection.operations(namespaces, "", nil, in.namespaces) != opAll || d.held {
-		t.Errorf("namespaces are not selected: %+v", d)
+		{
+			"the destination alone, rules of the cluster", cluster, all, "GitDestination shop/main does not admit WatchRules of namespace dev",
+			repository + "ClusterWatchRules: its spec.accessPolicy.allowClusterRules must be true",
+		},
+		{
+			"the destination alone, all namespaces", all, cluster,
+			repository + "WatchRules of namespace dev: its spec.accessPolicy.namespacedRules must allow that namespace",
+			"GitDestination shop/main does not admit ClusterWatchRules",
+		},
+		{"both, rules of the cluster", cluster, cluster, "GitDestination shop/main does not admit", ""},
+		{"both, all namespaces", all, all, "", "GitDestination shop/main does not admit"},
+		{"both, by labels", dev, dev, "", "GitDestination shop/main does not admit"},
+		{"both, by other labels", dev, ops, repository + "WatchRules of namespace dev", "GitDestination shop/main does not admit"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in := world()
+			in.rules[0].Namespace, in.rules[0].Spec.DestinationRef.Namespace = "dev", "shop"
+			in.clusterRules = []*v1alpha1.ClusterWatchRule{{
+				ObjectMeta: metav1.ObjectMeta{Name: "all"},
+				Spec: v1alpha1.ClusterWatchRuleSpec{
+					DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "shop", Name: "main"},
+					Rules: []v1alpha1.ClusterResourceRule{{
+						ResourceRule: v1alpha1.ResourceRule{Resources: []string{"namespaces"}}, Scope: v1alpha1.ScopeCluster,
+					}},
+				},
+			}}
+			in.destinations[0].Spec.AccessPolicy, in.repositories[0].Spec.AccessPolicy = tc.destination, tc.repository
+			p := newPlan(in)
+			d := p.destinations[types.NamespacedName{Namespace: "shop", Name: "main"}]
+			for _, rule := range []struct {
+				plan     *rulePlan
+				says     string
+				selected operations
+			}{
+				{p.rules[types.NamespacedName{Namespace: "dev", Name: "config"}], tc.rule, d.selection.operations(configMaps, "dev", nil, in.namespaces)},
+				{p.clusterRules["all"], tc.clusterRule, d.selection.operations(namespaces, "", nil, in.namespaces)},
+			} {
+				reason, operations := v1alpha1.ReasonAccessNotGranted, operations(0)
+				if rule.says == "" {
+					reason, operations = "", opAll
+				}
+				if got := rule.plan.verdict; got.reason != reason || !strings.Contains(got.message, rule.says) {
+					t.Errorf("verdict %+v, want reason %q saying %q", got, reason, rule.says)
+				}
+				if rule.selected != operations {
+					t.Errorf("operations %b are selected, want %b", rule.selected, operations)
+				}
+			}
+			if refused := tc.rule != "" || tc.clusterRule != ""; d.held != refused {
+				t.Errorf("held %t: the destination may remove what only a refused rule selects", d.held)
+			}
+		})
 	}
 }
 

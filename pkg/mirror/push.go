@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -19,6 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 	"github.com/configbutler/slipstream/pkg/landing"
+	"github.com/configbutler/slipstream/pkg/manifest"
 	"github.com/configbutler/slipstream/pkg/source"
 )
 
@@ -71,8 +73,12 @@ type pushed struct {
 	landings []landing.Landing
 	// authors counts the changes by the signal that told who made them.
 	authors v1alpha1.AttributionCounts
-	// files is how many more files there are of each type.
+	// files is how many more files there are of each type, found how many were written and removed.
 	files map[schema.GroupVersionResource]int64
+	found map[schema.GroupVersionResource]found
+	// unappliable counts the files that server-side apply does not bring back, and names the object of the first.
+	unappliable      int
+	firstUnappliable Object
 }
 
 // pushWaiting pushes the rows that wait when it is called, less those held back.
@@ -283,21 +289,51 @@ func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
 	s.last, s.subject = hash, subject
 	s.commits++
 	if s.files == nil {
-		s.files = map[schema.GroupVersionResource]int64{}
+		s.files, s.found = map[schema.GroupVersionResource]int64{}, map[schema.GroupVersionResource]found{}
 	}
 	for _, change := range changes {
 		countAuthor(&s.authors, change.Author)
+		t := change.Object.resource()
+		of := s.found[t]
 		switch change.Operation {
 		case v1alpha1.OperationDelete:
 			s.removed++
-			s.files[change.Object.resource()]--
-			continue
+			s.files[t]--
+			of.removed++
 		case v1alpha1.OperationCreate:
-			s.files[change.Object.resource()]++
+			s.files[t]++
+			fallthrough
+		default:
+			s.written++
+			of.written++
+			s.bytes += len(change.Content)
+			s.judge(change)
 		}
-		s.written++
-		s.bytes += len(change.Content)
+		s.found[t] = of
 	}
+}
+
+// judge takes note of a file that server-side apply does not bring back.
+func (s *pushed) judge(change Change) {
+	if manifest.IsAppliable(change.Content) {
+		return
+	}
+	if s.unappliable == 0 {
+		s.firstUnappliable = change.Object
+	}
+	s.unappliable++
+}
+
+// warning says what somebody should know who restores from what was pushed; empty if there is nothing.
+func (s *pushed) warning() string {
+	const why = "characters that kubectl apply --server-side refuses or changes (U+007F to U+009F, U+FFFE, U+FFFF): apply the files that say so without it"
+	switch s.unappliable {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s has %s", s.firstUnappliable, why)
+	}
+	return fmt.Sprintf("%s and %d more have %s", s.firstUnappliable, s.unappliable-1, why)
 }
 
 // push sends what is staged, after noting it, and removes the rows once the remote has
@@ -333,6 +369,9 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 			b.record.pushed(b.pushed)
 			b.record.owned(w.ownership(b.member))
 			count(b.pushed)
+			if warning := b.pushed.warning(); warning != "" {
+				w.services.event(b.plan.object, corev1.EventTypeWarning, reasonNotAppliable, warning)
+			}
 			b.log(ctx, time.Since(began))
 		}
 		if err := w.landed(ctx, *note); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/gitrepo"
 )
 
@@ -31,6 +32,7 @@ type pendingChange struct {
 	// hash is the blob's; zero for a removal.
 	hash            gitrepo.Hash
 	resourceVersion string
+	author          attribution.Author
 }
 
 type queuedRow struct {

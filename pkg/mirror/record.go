@@ -39,6 +39,8 @@ type facts struct {
 	orphansHeld    int64
 	compared       time.Time
 	failure        error
+	// nextAttempt is when what failed is tried again, if nothing is done about it before; zero where that is not known.
+	nextAttempt time.Time
 	// owner and conflict are what the marker in the folder says; known, that it has been
 	// looked for.
 	owner      *v1alpha1.OwnerMarker
@@ -79,26 +81,26 @@ func (r *record) current() facts {
 }
 
 // failed notes an error that keeps the destination back. That another writer was faster
-// does not: it is tried again at once.
-func (r *record) failed(err error) {
+// does not: it is tried again at once. next is when the server tries again.
+func (r *record) failed(err error, next time.Time) {
 	r.update(func(f *facts) {
 		f.retries++
 		if !errors.Is(err, gitrepo.ErrMoved) {
-			f.failure = err
+			f.failure, f.nextAttempt = err, next
 		}
 	})
 }
 
 // refuses notes why the destination is held meanwhile, whatever has happened to its branch since.
-func (r *record) refuses(err error) {
-	r.update(func(f *facts) { f.failure = err })
+func (r *record) refuses(err error, next time.Time) {
+	r.update(func(f *facts) { f.failure, f.nextAttempt = err, next })
 }
 
 // succeeded notes that nothing keeps the destination back. It returns whether that is new.
 func (r *record) succeeded() (changed bool) {
 	r.update(func(f *facts) {
 		changed = f.failure != nil || !f.served
-		f.failure, f.served = nil, true
+		f.failure, f.nextAttempt, f.served = nil, time.Time{}, true
 	})
 	return changed
 }
@@ -110,7 +112,7 @@ func (r *record) owned(o ownership) (changed bool) {
 		f.owner, f.conflict, f.ownerKnown = o.owner, o.conflict, true
 		if o.refused != nil {
 			changed = changed || f.failure == nil || f.failure.Error() != o.refused.Error()
-			f.failure = o.refused
+			f.failure, f.nextAttempt = o.refused, time.Time{}
 		}
 	})
 	return changed

@@ -136,7 +136,7 @@ func TestHookThatRefuses(t *testing.T) {
 	s.holds("other", "b", inShop)
 	s.waitReady("other", v1alpha1.ReasonSucceeded)
 	repository := nameOf(s.in.repositories[0])
-	if v := s.rejection(repository); v.reason != v1alpha1.ReasonPushRejected || !strings.Contains(v.message, "branch main: push: ") ||
+	if v := s.rejection(repository); v.reason != v1alpha1.ReasonPushRejected || !strings.Contains(v.message, "branch main: cannot push: ") ||
 		!strings.Contains(v.message, "main is frozen until Monday") {
 		t.Errorf("the repository is %+v", v)
 	}

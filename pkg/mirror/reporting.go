@@ -157,9 +157,10 @@ func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []er
 		if err != nil || rule.UID != rp.uid {
 			continue // it is going
 		}
-		v, client := p.ruleVerdict(rp), api.WatchRules(key.Namespace)
+		v, destination := p.ruleVerdict(rp)
+		client := api.WatchRules(key.Namespace)
 		err = writeStatus(ctx, p.announcer, client, rule, conditionsOfWatchRule, func(object *v1alpha1.WatchRule) bool {
-			return ruleStatus(rp, v, &object.Status)
+			return ruleStatus(rp, v, destination, &object.Status)
 		})
 		errs = append(errs, wrap(fmt.Sprintf("write the status of WatchRule %s", key), err))
 	}
@@ -168,9 +169,10 @@ func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []er
 		if err != nil || rule.UID != rp.uid {
 			continue // it is going
 		}
-		v, client := p.ruleVerdict(rp), api.ClusterWatchRules()
+		v, destination := p.ruleVerdict(rp)
+		client := api.ClusterWatchRules()
 		err = writeStatus(ctx, p.announcer, client, rule, conditionsOfClusterWatchRule, func(object *v1alpha1.ClusterWatchRule) bool {
-			return ruleStatus(rp, v, &object.Status)
+			return ruleStatus(rp, v, destination, &object.Status)
 		})
 		errs = append(errs, wrap(fmt.Sprintf("write the status of ClusterWatchRule %s", name), err))
 	}
@@ -178,15 +180,20 @@ func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []er
 }
 
 // ruleVerdict says whether everything that a rule selects, and its destination takes, is
-// watched and compared.
-func (m *mirror) ruleVerdict(r *rulePlan) verdict {
+// watched and compared; and, of a rule in force, whether changes reach the folder of its destination.
+func (m *mirror) ruleVerdict(r *rulePlan) (v, destination verdict) {
 	m.mu.Lock()
 	d := m.destinations[r.destination]
 	m.mu.Unlock()
 	if v := r.selected(); !v.ok() || d == nil {
-		return v
+		return v, verdict{}
 	}
 	p := d.plan.Load()
+	return m.watched(r, d, p), p.writable(m.failure(d))
+}
+
+// watched says whether everything that a rule selects, and its destination takes, is watched and compared.
+func (m *mirror) watched(r *rulePlan, d *destination, p *destinationPlan) verdict {
 	for _, t := range r.types {
 		if !p.takes(t.Resource) {
 			continue

@@ -145,7 +145,7 @@ func (r *router) enqueue(ctx context.Context, d *destination, change Change) err
 
 // pendingOf is what a change will make of its path.
 func pendingOf(change Change, sequence uint64) pendingChange {
-	pending := pendingChange{sequence: sequence, resourceVersion: change.ResourceVersion}
+	pending := pendingChange{sequence: sequence, resourceVersion: change.ResourceVersion, author: change.Author}
 	if change.Operation != v1alpha1.OperationDelete {
 		pending.hash = gitrepo.BlobHash(change.Content)
 	}

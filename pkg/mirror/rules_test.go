@@ -25,7 +25,7 @@ func secret(name string) Object {
 // instead of the rule of world.
 func byClusterRule(s *stage) {
 	s.in.rules = s.in.rules[1:]
-	s.in.destinations[0].Spec.AccessPolicy = &v1alpha1.AccessPolicy{AllowClusterRules: true}
+	s.in.allowClusterRules()
 	s.in.clusterRules = []*v1alpha1.ClusterWatchRule{{
 		ObjectMeta: metav1.ObjectMeta{Name: "all"},
 		Spec: v1alpha1.ClusterWatchRuleSpec{
@@ -167,6 +167,14 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 	})
 	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Prune = v1alpha1.PruneAlways })
 	s.holds("main", "clusters/a", none)
+	want := "main OrphansRemoved: A comparison with the cluster has removed 2 files of types that no rule selects any more from branch main; " +
+		"the last commit is " + s.mustRun("rev-parse", "main")
+	eventually(t, "the Event", func() error {
+		if events := s.events(); !slices.Contains(events, want) {
+			return fmt.Errorf("%q", events)
+		}
+		return nil
+	})
 }
 
 // withRule is what is in force with the rule of world.

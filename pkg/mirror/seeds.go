@@ -21,6 +21,9 @@ import (
 const (
 	seedRetry    = time.Second
 	seedRetryMax = time.Minute
+	// seedPatience is how long the first comparison of a type that has come to be selected is waited for, so that those of
+	// several types share commits: as a rule their watches start within a second.
+	seedPatience = 10 * time.Second
 )
 
 // seeds keeps, for one destination, which types have to be listed and compared with the
@@ -34,6 +37,8 @@ type seeds struct {
 	unknown bool
 	// runs are the requests to compare, on their way and over, oldest first.
 	runs []*syncRun
+	// heldUntil is until when comparisons that are due wait for types whose watches start; zero: they do not.
+	heldUntil time.Time
 }
 
 type seedState struct {
@@ -44,6 +49,8 @@ type seedState struct {
 	namespaces map[string]bool
 	notBefore  time.Time
 	delay      time.Duration
+	// selected is when the type came to be selected.
+	selected time.Time
 	// comparing says that a comparison has been taken and has not come to its end.
 	comparing bool
 	// listed is the resourceVersion at which each scope was last compared.
@@ -81,7 +88,7 @@ func (s *seeds) want(fingerprints map[schema.GroupVersionResource]string) bool {
 	for t, fingerprint := range fingerprints {
 		state, ok := s.types[t]
 		if !ok {
-			state = &seedState{listed: map[source.Watch]string{}}
+			state = &seedState{listed: map[source.Watch]string{}, selected: time.Now()}
 			s.types[t] = state
 		}
 		if !ok || state.fingerprint != fingerprint {
@@ -137,15 +144,25 @@ func (s *seeds) invalidateAll() {
 }
 
 // take returns the next comparison whose watches are running, so that nothing falls
-// between the list and the watch. Who takes one says succeeded, failed or putBack.
-func (s *seeds) take(running func(schema.GroupVersionResource) bool) (seed, bool) {
+// between the list and the watch. While watches of types that have just come to be selected are starting it returns none, for
+// seedPatience at most. Who takes one says succeeded, failed or putBack.
+func (s *seeds) take(running, starting func(schema.GroupVersionResource) bool) (seed, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var due []schema.GroupVersionResource
+	now := time.Now()
+	s.heldUntil = time.Time{}
 	for t, state := range s.types {
-		if state.needed() && !state.awaitsLook() && !time.Now().Before(state.notBefore) && running(t) {
+		switch {
+		case !state.needed() || state.awaitsLook() || now.Before(state.notBefore):
+		case running(t):
 			due = append(due, t)
+		case now.Before(state.selected.Add(seedPatience)) && starting(t):
+			s.heldUntil = earliest(s.heldUntil, state.selected.Add(seedPatience))
 		}
+	}
+	if !s.heldUntil.IsZero() {
+		return seed{}, false
 	}
 	if len(due) == 0 {
 		return seed{}, false
@@ -284,13 +301,14 @@ func (s *seeds) listedAt(w source.Watch, resourceVersion string) {
 	}
 }
 
-// next returns when the earliest comparison that waits for its time is due (zero: none
+// next returns when the earliest comparison that waits for its time, or for others, is due (zero: none
 // waits), and whether a sweep is asked for. Comparisons whose time has come and that are
 // still here wait for their watches, which wake the worker.
 func (s *seeds) next() (due time.Time, sweep bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
+	due = s.heldUntil
 	for _, state := range s.types {
 		if state.needed() && state.notBefore.After(now) && (due.IsZero() || state.notBefore.Before(due)) {
 			due = state.notBefore

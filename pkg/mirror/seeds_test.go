@@ -15,19 +15,21 @@ import (
 
 func always(schema.GroupVersionResource) bool { return true }
 
+func never(schema.GroupVersionResource) bool { return false }
+
 func TestSeedsAreTakenOnceTheirWatchesRun(t *testing.T) {
 	s := newSeeds()
 	if !s.want(map[schema.GroupVersionResource]string{configMaps: "a"}) {
 		t.Fatal("a new type needs no comparison")
 	}
-	if _, ok := s.take(func(schema.GroupVersionResource) bool { return false }); ok {
+	if _, ok := s.take(never, never); ok {
 		t.Error("taken before the watch runs")
 	}
-	next, ok := s.take(always)
+	next, ok := s.take(always, never)
 	if !ok || next.resource != configMaps {
 		t.Fatalf("taken %+v, %t", next, ok)
 	}
-	if _, ok := s.take(always); ok {
+	if _, ok := s.take(always, never); ok {
 		t.Error("taken twice")
 	}
 	if s.compared(configMaps) || !s.outstanding() {
@@ -48,9 +50,9 @@ func TestSeedsAreTakenOnceTheirWatchesRun(t *testing.T) {
 func TestFailedSeedsComeAgainLater(t *testing.T) {
 	s := newSeeds()
 	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
-	next, _ := s.take(always)
+	next, _ := s.take(always, never)
 	s.failed(next, errors.New("forbidden"))
-	if _, ok := s.take(always); ok {
+	if _, ok := s.take(always, never); ok {
 		t.Error("taken again at once")
 	}
 	if due, _ := s.next(); due.IsZero() {
@@ -60,7 +62,7 @@ func TestFailedSeedsComeAgainLater(t *testing.T) {
 		t.Errorf("report %+v", s.report())
 	}
 	s.invalidate(configMaps) // the watch has started again: the reason may be gone
-	if _, ok := s.take(always); !ok {
+	if _, ok := s.take(always, never); !ok {
 		t.Error("not taken although the watch has started again")
 	}
 }
@@ -68,17 +70,17 @@ func TestFailedSeedsComeAgainLater(t *testing.T) {
 func TestNamespacesAreComparedAlone(t *testing.T) {
 	s := newSeeds()
 	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
-	first, _ := s.take(always)
+	first, _ := s.take(always, never)
 	s.succeeded(first, nil, found{})
 	s.invalidateNamespace(configMaps, "b")
 	s.invalidateNamespace(configMaps, "a")
-	next, ok := s.take(always)
+	next, ok := s.take(always, never)
 	if !ok || !slices.Equal(next.namespaces, []string{"a", "b"}) {
 		t.Fatalf("taken %+v, %t", next, ok)
 	}
 	s.failed(next, errors.New("later"))
 	s.invalidate(configMaps)
-	if next, _ = s.take(always); len(next.namespaces) != 0 {
+	if next, _ = s.take(always, never); len(next.namespaces) != 0 {
 		t.Errorf("taken %+v, want the whole type", next)
 	}
 }
@@ -86,7 +88,7 @@ func TestNamespacesAreComparedAlone(t *testing.T) {
 func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 	s := newSeeds()
 	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
-	first, _ := s.take(always)
+	first, _ := s.take(always, never)
 	s.succeeded(first, map[source.Watch]string{{Resource: configMaps, Namespace: "shop"}: "100"}, found{})
 	change := func(namespace, version string) Change {
 		return Change{ResourceVersion: version, Object: Object{Version: "v1", Resource: "configmaps", Namespace: namespace}}

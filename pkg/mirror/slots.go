@@ -73,11 +73,16 @@ func (b *branchSlot) acquire(ctx context.Context) error {
 
 // giveWay lets those go first who wait for the slot.
 func (b *branchSlot) giveWay(ctx context.Context) error {
-	if !b.slots.all.Contended() && !b.repository.Contended() {
+	if !b.contended() {
 		return nil
 	}
 	b.giveBack()
 	return b.acquire(ctx)
+}
+
+// contended says whether others wait for the slot.
+func (b *branchSlot) contended() bool {
+	return b.slots.all.Contended() || b.repository.Contended()
 }
 
 // release gives the slot back for good.

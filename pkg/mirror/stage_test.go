@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -86,6 +88,8 @@ type stage struct {
 	changed atomic.Pointer[func()]
 	// rechecks counts how often a GitRepoConfig was to be checked again.
 	rechecks atomic.Int64
+	// warned gets the warnings of destinations; it holds more than a test makes.
+	warned chan string
 	// ahead is by how much the clock for keys is ahead.
 	ahead atomic.Int64
 	// earlier are the records that an earlier process has left.
@@ -94,6 +98,9 @@ type stage struct {
 	secrets *fake.Clientset
 	// deposits are files that somebody else has for destinations; nil: nobody has.
 	deposits *Deposits
+	// eventLog are the Events, which eventMutex guards.
+	eventMutex sync.Mutex
+	eventLog   []string
 	// interest is whose commits somebody cares for; nil: nobody does.
 	interest *landing.Interest
 
@@ -115,7 +122,7 @@ func newStage(t *testing.T, prepare ...func(*stage)) *stage {
 // furtherStage is newStage for a test that has one already.
 func furtherStage(t *testing.T, prepare ...func(*stage)) *stage {
 	t.Helper()
-	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset()}
+	s := &stage{t: t, cluster: newCluster(), life: &life{}, in: world(), patience: patience, lookInterval: time.Hour, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100)}
 	s.kv, s.git = newStoreKV(t, s.life), newGitFront(t, s.life)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.limits = Limits{MaxFiles: 200, MaxBytes: 1 << 20, MaxWait: time.Second, Workers: 4, WorkersPerRepository: 2}
@@ -146,7 +153,7 @@ func (s *stage) start() {
 	m.services = &branchServices{
 		pushes: &pushLog{table: store.Table("pushes")}, lister: s.cluster, limits: s.limits, namespaces: s.in.namespaces,
 		identity: Identity{ClusterUID: "cluster", Namespace: "system", Name: "slipstream", Instance: "one", Installation: s.installation},
-		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, lookInterval: s.lookInterval, running: m.running, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
+		remote:   s.remote, signer: m.repositories.signer, retry: s.retry, lookInterval: s.lookInterval, running: m.running, starting: m.starting, event: s.event, changed: s.tell, recheck: func(types.NamespacedName) { s.rechecks.Add(1) },
 		writes: m.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
@@ -174,6 +181,24 @@ func (s *stage) start() {
 		group.Wait()
 	})
 	s.plan()
+}
+
+// event notes an Event about a destination: warnings in warned, others in the log.
+func (s *stage) event(d *v1alpha1.GitDestination, eventType, reason, message string) {
+	if eventType == corev1.EventTypeWarning {
+		s.warned <- d.Name + ": " + reason + ": " + message
+		return
+	}
+	s.eventMutex.Lock()
+	defer s.eventMutex.Unlock()
+	s.eventLog = append(s.eventLog, fmt.Sprintf("%s %s: %s", d.Name, reason, message))
+}
+
+// events are the Events since the beginning.
+func (s *stage) events() []string {
+	s.eventMutex.Lock()
+	defer s.eventMutex.Unlock()
+	return slices.Clone(s.eventLog)
 }
 
 // now is the time by which keys expire.

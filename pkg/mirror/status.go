@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,6 +33,9 @@ func newRecord(
 	}
 	if failure != nil {
 		status.LastError = visible.Text(failure.Error())
+		if !p.object.Spec.Suspend && errors.Is(failure, f.failure) {
+			status.NextAttemptTime = timeOrNil(f.nextAttempt)
+		}
 	}
 	if !f.lastCommit.IsZero() {
 		status.LastCommit = &v1alpha1.CommitSummary{

@@ -11,6 +11,16 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
+// Reasons of Events about a destination that are not those of its conditions.
+const (
+	// reasonSeeded says how many files were written because a comparison found them missing or different.
+	reasonSeeded = "Seeded"
+	// reasonOrphansRemoved says how many files were removed because no object maps to them, or no rule selects their type any more.
+	reasonOrphansRemoved = "OrphansRemoved"
+	// reasonNotAppliable says that files were pushed which server-side apply does not bring back.
+	reasonNotAppliable = "NotAppliable"
+)
+
 // troublesOf reads conditions. While it cannot be said whether an object is ready, what was told before stays.
 func troublesOf(conditions []metav1.Condition, before announce.Troubles) announce.Troubles {
 	now := announce.Troubles{}

@@ -89,3 +89,26 @@ func TestEventsOfConditions(t *testing.T) {
 		})
 	}
 }
+
+// Whoever looks at a destination is warned of files that server-side apply does not bring back, in one Event a push: those that a
+// comparison writes, and those that a change does.
+func TestUnappliableFilesAreWarnedOf(t *testing.T) {
+	const has = " characters that kubectl apply --server-side refuses or changes"
+	s := newStage(t, func(s *stage) {
+		s.cluster.put(configMap("fine"), "\u00a0\u2028\ufeff\x1b")
+		s.cluster.put(configMap("next-line"), "a\u0085b")
+		s.cluster.put(configMap("delete"), "a\x7fb")
+	})
+	all := func(o Object) bool { return o.resource() == configMaps }
+	s.holds("main", "clusters/a", all)
+	if got, want := <-s.warned, "main: NotAppliable: v1/configmaps shop/delete and 1 more have"+has; !strings.HasPrefix(got, want) {
+		t.Errorf("warned: %q, want %q", got, want)
+	}
+	s.cluster.put(configMap("next-line"), "a b")
+	s.holds("main", "clusters/a", all)
+	s.cluster.put(configMap("none"), "\ufffe")
+	s.holds("main", "clusters/a", all)
+	if got, want := <-s.warned, "main: NotAppliable: v1/configmaps shop/none has"+has; !strings.HasPrefix(got, want) {
+		t.Errorf("warned: %q, want %q", got, want)
+	}
+}

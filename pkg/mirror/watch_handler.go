@@ -21,19 +21,30 @@ func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
 	h.router.authors.joiner.Listed(watch.Resource, watch.Namespace)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var branches []branchKey
-	for _, d := range h.destinations {
-		p := d.plan.Load()
-		if slices.ContainsFunc(p.selection.watches(watch.Resource), watch.Covers) {
-			d.seeds.invalidate(watch.Resource)
-			branches = append(branches, p.branch)
-		}
+	needing := h.needing(watch)
+	for _, d := range needing {
+		d.seeds.invalidate(watch.Resource)
 	}
 	h.watches.update(watch, func(s *watchState) { s.listed = true })
-	for _, branch := range branches {
-		(*mirror)(h).wake(branch)
-	}
+	h.wakeAll(needing)
 	signal(h.publish)
+}
+
+// needing returns the destinations that need what a watch covers. The caller holds mu.
+func (h *watchHandler) needing(watch source.Watch) (needing []*destination) {
+	for _, d := range h.destinations {
+		if slices.ContainsFunc(d.plan.Load().selection.watches(watch.Resource), watch.Covers) {
+			needing = append(needing, d)
+		}
+	}
+	return needing
+}
+
+// wakeAll wakes the workers of destinations. The caller holds mu.
+func (h *watchHandler) wakeAll(destinations []*destination) {
+	for _, d := range destinations {
+		(*mirror)(h).wake(d.plan.Load().branch)
+	}
 }
 
 // Changed sends a change on to the outbox.
@@ -41,7 +52,7 @@ func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change s
 	h.router.changed(ctx, watch, change)
 }
 
-// State notes how a watch is.
+// State notes how a watch is. While one has not failed, comparisons of other types wait for it to start.
 func (h *watchHandler) State(watch source.Watch, failure error) {
 	h.watches.update(watch, func(s *watchState) {
 		s.failure = ""
@@ -49,5 +60,10 @@ func (h *watchHandler) State(watch source.Watch, failure error) {
 			s.failure = failure.Error()
 		}
 	})
+	if failure != nil {
+		h.mu.Lock()
+		h.wakeAll(h.needing(watch))
+		h.mu.Unlock()
+	}
 	signal(h.publish)
 }

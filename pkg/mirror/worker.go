@@ -60,9 +60,10 @@ type branchServices struct {
 	retry time.Duration
 	// lookInterval is how often the remote is looked at without cause.
 	lookInterval time.Duration
-	// running says whether every watch that a destination needs for a type delivers.
-	running    func(*destinationPlan, schema.GroupVersionResource) bool
-	namespaces namespaceLookup
+	// running says whether every watch that a destination needs for a type delivers, starting whether one does not that
+	// has not failed either.
+	running, starting func(*destinationPlan, schema.GroupVersionResource) bool
+	namespaces        namespaceLookup
 	// recheck is called when something has changed that the condition of a GitRepoConfig tells.
 	recheck func(types.NamespacedName)
 	// writes says whether a destination writes a folder of a branch of that name.
@@ -71,6 +72,8 @@ type branchServices struct {
 	author func(attribution.Event) attribution.Author
 	// leases returns the Lease of a branch.
 	leases func(branchKey) *branchLease
+	// event makes an Event about a destination: eventType is Normal or Warning.
+	event func(destination *v1alpha1.GitDestination, eventType, reason, message string)
 	// changed is called when something that conditions tell has changed.
 	changed func()
 	slots   *slots
@@ -184,11 +187,12 @@ func (w *worker) run(ctx context.Context) {
 			}
 		case errors.Is(err, gitrepo.ErrMoved):
 			w.stale = true
-			w.report(err)
-			w.sleep(ctx, time.Now().Add(race.Step()), nil)
+			next := time.Now().Add(race.Step())
+			w.report(err, next)
+			w.sleep(ctx, next, nil)
 		case errors.As(err, &held):
 			w.stale = true
-			w.report(err)
+			w.report(err, held.until)
 			w.sleep(ctx, held.until, nil)
 		case errors.As(err, &rejected):
 			w.distrust(err)
@@ -199,9 +203,10 @@ func (w *worker) run(ctx context.Context) {
 			w.accepted(err)
 			delay := backoff.Step()
 			logger.Error(err, "Branch cannot be served", "retryAfter", delay.Round(time.Millisecond))
-			w.report(err)
+			next := time.Now().Add(delay)
+			w.report(err, next)
 			w.fails(true)
-			if w.sleep(ctx, time.Now().Add(delay), nil) {
+			if w.sleep(ctx, next, nil) {
 				backoff = newBackoff(w.services.retry)
 				w.tryRefused()
 			}
@@ -386,10 +391,10 @@ func (w *worker) due(members []member) time.Time {
 }
 
 // report shows an error in the records of all destinations of the branch.
-func (w *worker) report(err error) {
+func (w *worker) report(err error, next time.Time) {
 	countRetry(err)
 	for _, m := range w.members() {
-		m.record.failed(err)
+		m.record.failed(err, next)
 		m.failDeposits(err)
 	}
 	w.services.changed()

@@ -36,11 +36,15 @@ func refusedPushes(t *testing.T, s *stage) {
 			t.Errorf("the Event about %s: %q", object, message)
 		}
 	}
+	s.Run(t, "wait", "-n", m.Namespace, "watchrule/config", "--for="+condition+"reason}=DestinationNotReady", "--timeout=180s")
+	if message := s.Run(t, "get", "-n", m.Namespace, "watchrule/config", "-o", condition+"message}"); !strings.Contains(message, "PushRejected") {
+		t.Errorf("the rule: message %q", message)
+	}
 	if err := os.Remove(hook); err != nil {
 		t.Fatal(err)
 	}
 	m.Holds(t, m.ConfigMapPath("web"), "color: blue\n")
-	s.Ready(t, "-n", m.Namespace, "gitrepoconfig/main", "gitdestination/main")
+	s.Ready(t, "-n", m.Namespace, "gitrepoconfig/main", "gitdestination/main", "watchrule/config")
 	for _, object := range []string{"GitRepoConfig/main", "GitDestination/main"} {
 		s.event(t, m.Namespace, object, "Normal", "Recovered")
 	}

@@ -32,7 +32,8 @@ type Mirror struct {
 }
 
 // NewMirror makes a namespace, a repository configuration and a destination, both called
-// main, without rules. extra lines go into the destination's spec.
+// main, without rules. extra lines go into the destination's spec, which alone decides who may refer to it: the repository
+// admits everybody.
 func (s *Stage) NewMirror(t testing.TB, namespace string, extra ...string) *Mirror {
 	t.Helper()
 	m := &Mirror{stage: s, Namespace: namespace, Folder: "clusters/test", Repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git")}
@@ -51,6 +52,7 @@ metadata: {name: main, namespace: %[1]s}
 spec:
   repoUrl: %[2]s/%[1]s.git
   allowedBranches: [main]
+  accessPolicy: {allowClusterRules: true, namespacedRules: {mode: AllNamespaces}}
 ---
 apiVersion: configbutler.ai/v1alpha1
 kind: GitDestination

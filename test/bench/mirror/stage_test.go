@@ -40,9 +40,10 @@ type stage struct {
 	slipstream versioned.Interface
 }
 
-func newStage(b *testing.B) *stage {
+func newStage(b *testing.B, options devcluster.Options) *stage {
 	b.Helper()
-	s := &stage{Cluster: clustertest.Start(b, devcluster.Options{Server: true})}
+	options.Server = true
+	s := &stage{Cluster: clustertest.Start(b, options)}
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		b.Fatal(err)
@@ -96,7 +97,7 @@ func (s *stage) newMirrorOf(b *testing.B, name, resource string, secrets v1alpha
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	api := s.slipstream.ConfigbutlerV1alpha1()
 	_, err := api.GitRepoConfigs(namespace).Create(b.Context(), &v1alpha1.GitRepoConfig{ObjectMeta: meta, Spec: v1alpha1.GitRepoConfigSpec{
-		RepoURL: m.url(), AllowedBranches: []string{branchName},
+		RepoURL: m.url(), AllowedBranches: []string{branchName}, AccessPolicy: &v1alpha1.AccessPolicy{AllowClusterRules: true},
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		b.Fatal(err)

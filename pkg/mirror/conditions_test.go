@@ -1,0 +1,272 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/source"
+)
+
+const (
+	ready, reconciling, stalled = v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled
+	denied, conflict            = v1alpha1.ConditionAccessDenied, v1alpha1.ConditionOwnershipConflict
+	encrypted, reported         = v1alpha1.ConditionSecretsEncrypted, v1alpha1.ConditionAuthorsReported
+)
+
+var (
+	errFrozen      = &gitrepo.Error{Kind: gitrepo.Rejected, Doing: "push", Message: "the branch is frozen"}
+	errUnreachable = &gitrepo.Error{Kind: gitrepo.Unreachable, Doing: "push", Message: "connection refused"}
+)
+
+// checkConditions compares conditions, all of which are about a generation and say what is the matter.
+func checkConditions(t *testing.T, conditions []metav1.Condition, generation int64, want map[string]string) {
+	t.Helper()
+	got := map[string]string{}
+	for _, c := range conditions {
+		got[c.Type] = string(c.Status) + " " + c.Reason
+		if c.ObservedGeneration != generation || c.LastTransitionTime.IsZero() || c.Message == "" || c.Reason == "" {
+			t.Errorf("%+v", c)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("wrong conditions (-want +got):\n%s", diff)
+	}
+}
+
+// TestConditionsOfDestinations has the conditions that are not as usual, by type; those without a reason are absent.
+func TestConditionsOfDestinations(t *testing.T) {
+	usual := map[string]string{
+		ready: "True Succeeded", denied: "False AccessGranted", conflict: "False Owned", encrypted: "False SecretsOmitted", reported: "True Reported",
+	}
+	for name, tt := range map[string]struct {
+		change  func(*inputs)
+		record  func(*record)
+		failure error
+		reports authorReports
+		want    map[string]string
+	}{
+		"as usual": {},
+		"no repository": {
+			change: func(in *inputs) { in.repositories = nil },
+			want: map[string]string{
+				ready: "False RepositoryNotFound", stalled: "True RepositoryNotFound", denied: "Unknown RepositoryNotFound",
+			},
+		},
+		"not admitted": {
+			change: func(in *inputs) {
+				in.repositories[0].Namespace = "ops"
+				in.destinations[0].Spec.RepoRef.Namespace = "ops"
+			},
+			want: map[string]string{ready: "False AccessNotGranted", stalled: "True AccessNotGranted", denied: "True AccessNotGranted"},
+		},
+		"another branch": {
+			change: func(in *inputs) { in.destinations[0].Spec.Branch = "release" },
+			want:   map[string]string{ready: "False BranchNotAllowed", stalled: "True BranchNotAllowed"},
+		},
+		"suspended": {
+			change: func(in *inputs) { in.destinations[0].Spec.Suspend = true }, failure: errFrozen, want: map[string]string{ready: "False Suspended"},
+		},
+		"refused": {failure: errFrozen, want: map[string]string{ready: "False PushRejected", stalled: "True PushRejected"}},
+		"down":    {failure: errUnreachable, want: map[string]string{ready: "False RepositoryUnreachable"}},
+		"a disk that is full": {
+			failure: errors.New("no space left on device"), want: map[string]string{ready: "False PushFailed"},
+		},
+		"not read yet": {
+			record: func(r *record) { r.served, r.ownerKnown = false, false },
+			want:   map[string]string{ready: "False Progressing", reconciling: "True Progressing", conflict: ""},
+		},
+		"nobody's":        {record: func(r *record) { r.owner = nil }, want: map[string]string{conflict: "False Unclaimed"}},
+		"somebody else's": {record: func(r *record) { r.conflict = "it is theirs" }, want: map[string]string{conflict: "True OwnedByAnother"}},
+		"Secrets as they are": {
+			change: func(in *inputs) { in.destinations[0].Spec.Secrets = v1alpha1.SecretsAsIs },
+			want:   map[string]string{encrypted: "False SecretsAsIs"},
+		},
+		"Secrets without a key": {
+			change: func(in *inputs) { in.destinations[0].Spec.Secrets = v1alpha1.SecretsEncrypt },
+			want:   map[string]string{encrypted: "False EncryptionUnavailable"},
+		},
+		"no reports": {
+			reports: authorReports{known: true, verdict: verdict{v1alpha1.ReasonAuditSilent, "no audit event has come"}},
+			want:    map[string]string{reported: "False AuditSilent"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := world()
+			in.destinations[0].Generation, in.destinations[0].Spec.Secrets = 3, v1alpha1.SecretsOmit
+			if tt.change != nil {
+				tt.change(&in)
+			}
+			d := newDestination(in.destinations[0])
+			d.plan.Store(newPlan(in).destinations[d.key])
+			d.record.served, d.record.ownerKnown, d.record.owner = true, true, &v1alpha1.OwnerMarker{}
+			if tt.record != nil {
+				tt.record(d.record)
+			}
+			if tt.reports == (authorReports{}) {
+				tt.reports.known = true
+			}
+			want := maps.Clone(usual)
+			maps.Copy(want, tt.want)
+			maps.DeleteFunc(want, func(_, reason string) bool { return reason == "" })
+			checkConditions(t, destinationConditions(d, tt.failure, tt.reports, nil), 3, want)
+		})
+	}
+}
+
+// A rule is not ready while nothing that it selects reaches Git, whatever keeps it back.
+func TestConditionsOfRules(t *testing.T) {
+	usual := map[string]string{ready: "True Succeeded", denied: "False AccessGranted"}
+	for name, tt := range map[string]struct {
+		change  func(*inputs)
+		failure error
+		want    map[string]string
+	}{
+		"as usual": {},
+		"no destination": {
+			change: func(in *inputs) { in.destinations = nil },
+			want: map[string]string{
+				ready: "False DestinationNotFound", stalled: "True DestinationNotFound", denied: "Unknown DestinationNotFound",
+			},
+		},
+		"no repository": {
+			change: func(in *inputs) { in.repositories = nil },
+			want: map[string]string{
+				ready: "False DestinationNotReady", stalled: "True DestinationNotReady", denied: "Unknown DestinationNotReady",
+			},
+		},
+		"another branch": {
+			change: func(in *inputs) { in.destinations[0].Spec.Branch = "release" },
+			want:   map[string]string{ready: "False DestinationNotReady", stalled: "True DestinationNotReady"},
+		},
+		"not admitted": {
+			change: func(in *inputs) { in.rules[0].Namespace, in.rules[0].Spec.DestinationRef.Namespace = "dev", "shop" },
+			want:   map[string]string{ready: "False AccessNotGranted", stalled: "True AccessNotGranted", denied: "True AccessNotGranted"},
+		},
+		"a type that is missing": {
+			change:  func(in *inputs) { in.rules[0].Spec.Rules[0].Resources = []string{"configmaps", "gadgets"} },
+			failure: errFrozen, want: map[string]string{ready: "False TypeNotFound", stalled: "True TypeNotFound"},
+		},
+		"refused": {failure: errFrozen, want: map[string]string{ready: "False DestinationNotReady", stalled: "True DestinationNotReady"}},
+		"down":    {failure: errUnreachable, want: map[string]string{ready: "False DestinationNotReady"}},
+		"suspended": {
+			change: func(in *inputs) { in.destinations[0].Spec.Suspend = true }, want: map[string]string{ready: "False DestinationNotReady"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := world()
+			in.rules[0].Generation = 3
+			if tt.change != nil {
+				tt.change(&in)
+			}
+			p := newPlan(in)
+			rule := p.rules[nameOf(in.rules[0])]
+			m := &mirror{watches: newWatchStates(), destinations: map[types.NamespacedName]*destination{}}
+			for key, plan := range p.destinations {
+				d := newDestination(plan.object)
+				d.plan.Store(plan)
+				d.record.failure = tt.failure
+				d.seeds.types[configMaps] = &seedState{time: time.Unix(1000, 0)}
+				m.destinations[key] = d
+			}
+			m.watches.update(source.Watch{Resource: configMaps, Namespace: "shop"}, func(s *watchState) { s.listed = true })
+			v, destination := m.ruleVerdict(rule)
+			status := &v1alpha1.WatchRuleStatus{}
+			ruleStatus(rule, v, destination, status)
+			want := maps.Clone(usual)
+			maps.Copy(want, tt.want)
+			checkConditions(t, status.Conditions, 3, want)
+		})
+	}
+}
+
+// What keeps a destination back is told to whoever looks at a rule, with the name of the destination.
+func TestRuleSaysWhyItsDestinationIsNotReady(t *testing.T) {
+	in := world()
+	rule := newPlan(in).rules[nameOf(in.rules[0])]
+	status := &v1alpha1.WatchRuleStatus{}
+	ruleStatus(rule, verdict{}, verdictOf(errFrozen, v1alpha1.ReasonPushFailed), status)
+	const want = "GitDestination shop/main is not ready, PushRejected: cannot push: the branch is frozen"
+	if got := meta.FindStatusCondition(status.Conditions, ready); got == nil || got.Message != want {
+		t.Errorf("Ready is %+v, want the message %q", got, want)
+	}
+}
+
+// Every verdict about a repository has a message and a reason of its own.
+func TestConditionsOfRepositories(t *testing.T) {
+	for name, tt := range map[string]struct {
+		failure error
+		want    map[string]string
+	}{
+		"as usual": {nil, map[string]string{ready: "True Succeeded"}},
+		"down":     {errUnreachable, map[string]string{ready: "False RepositoryUnreachable"}},
+		"missing": {
+			&gitrepo.Error{Kind: gitrepo.NotFound, Doing: "checking the repository", Message: "not found"},
+			map[string]string{ready: "False RepositoryNotFound", stalled: "True RepositoryNotFound"},
+		},
+		"wrong password": {
+			&gitrepo.Error{Kind: gitrepo.Unauthorized, Doing: "checking the repository", Message: "401"},
+			map[string]string{ready: "False AuthenticationFailed", stalled: "True AuthenticationFailed"},
+		},
+		"no Secret": {
+			refused(v1alpha1.ReasonSecretNotFound, "there is no Secret %s", "shop/git"),
+			map[string]string{ready: "False SecretNotFound", stalled: "True SecretNotFound"},
+		},
+		"refused": {errFrozen, map[string]string{ready: "False PushRejected", stalled: "True PushRejected"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := &v1alpha1.GitRepoConfig{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
+			if !repositoryStatus(config, 3, verdictOf(tt.failure, v1alpha1.ReasonRepositoryUnreachable)) {
+				t.Error("nothing is new")
+			}
+			checkConditions(t, config.Status.Conditions, 3, tt.want)
+		})
+	}
+}
+
+// Whoever looks at a destination that is kept back sees when that is tried again, and nobody else does.
+func TestRecordSaysWhenItIsTriedAgain(t *testing.T) {
+	next := time.Unix(5000, 0)
+	for name, tt := range map[string]struct {
+		change  func(*destination)
+		failure error
+		want    *metav1.Time
+	}{
+		"nothing failed":          {failure: nil},
+		"failed":                  {func(d *destination) { d.record.failed(errFrozen, next) }, errFrozen, &metav1.Time{Time: next}},
+		"held":                    {func(d *destination) { d.record.refuses(errFrozen, next) }, errFrozen, &metav1.Time{Time: next}},
+		"failed and recovered":    {func(d *destination) { d.record.failed(errFrozen, next); d.record.succeeded() }, nil, nil},
+		"kept back by the server": {func(d *destination) { d.record.failed(errFrozen, next) }, errors.New("the store is full"), nil},
+		"somebody else's": {func(d *destination) {
+			d.record.failed(errFrozen, next)
+			d.record.owned(ownership{refused: errUnreachable})
+		}, errUnreachable, nil},
+		"suspended": {func(d *destination) {
+			d.record.failed(errFrozen, next)
+			d.plan.Load().object.Spec.Suspend = true
+		}, errFrozen, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := world()
+			d := newDestination(in.destinations[0])
+			d.plan.Store(newPlan(in).destinations[d.key])
+			if tt.change != nil {
+				tt.change(d)
+			}
+			if got := newRecord(d, tt.failure, 0, nil).Status.NextAttemptTime; !got.Equal(tt.want) {
+				t.Errorf("it is tried again at %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

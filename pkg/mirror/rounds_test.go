@@ -1,0 +1,202 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
+)
+
+// withPlainSecrets lets the rule of world select Secrets too, as they are.
+func withPlainSecrets(s *stage) {
+	withSecrets(s)
+	s.in.destinations[0].Spec.Secrets = v1alpha1.SecretsAsIs
+}
+
+func inShopWithSecrets(o Object) bool {
+	return o.Namespace == "shop" && (o.Resource == "configmaps" || o.Resource == "secrets")
+}
+
+// mirroredWithSecrets waits until Git holds what withPlainSecrets selects.
+func (s *stage) mirroredWithSecrets() {
+	s.t.Helper()
+	s.holds("main", "clusters/a", inShopWithSecrets)
+	s.idle()
+}
+
+func TestSeedOfSeveralTypesIsOneCommit(t *testing.T) {
+	s := newStage(t, withPlainSecrets, func(s *stage) {
+		for _, o := range []Object{configMap("a"), configMap("b"), secret("a"), secret("b"), secret("c")} {
+			s.cluster.put(o, "1")
+		}
+	})
+	s.mirroredWithSecrets()
+	if got, want := s.commits("main"), []string{"[SEED] 5 objects: 5 created"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if synced := s.record("main"); synced.LastSeedTime == nil {
+		t.Errorf("no comparison is on record: %+v", synced)
+	}
+}
+
+// What is found of several types has one commit for each author, too.
+func TestSeedOfSeveralTypesHasACommitForEachAuthor(t *testing.T) {
+	r := newReports()
+	s := newStage(t, withPlainSecrets, func(s *stage) { s.facts, s.hash = r, contentHash })
+	s.cluster.put(configMap("first"), "1")
+	s.mirroredWithSecrets()
+	s.stop()
+	before := s.mustRun("rev-parse", "main")
+	r.followed = make(chan struct{})
+	var facts []attribution.Fact
+	put := func(user string, o Object) {
+		uid := types.UID(o.Resource + "-" + o.Name)
+		s.cluster.put(o, "1", func(object *unstructured.Unstructured) {
+			object.SetUID(uid)
+			object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Time: new(metav1.Now())}})
+		})
+		facts = append(facts, attribution.Fact{
+			ID: string(uid), Signal: attribution.Audit, Operation: v1alpha1.OperationCreate, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name, UID: uid,
+			After: s.cluster.get(o).GetResourceVersion(), Begun: time.Now(), Ended: time.Now(), Actor: attribution.Actor{Username: user},
+		})
+	}
+	put("ann", configMap("ann"))
+	put("bob", configMap("bob"))
+	put("ann", secret("ann"))
+	put("bob", secret("bob"))
+	s.cluster.beforeList(func() { r.tell(facts...) })
+	s.start()
+	s.mirroredWithSecrets()
+	want := "ann [SEED] 2 objects: 2 created\nbob [SEED] 2 objects: 2 created"
+	if got := s.mustRun("log", "--reverse", "--format=%an %s", before+"..main"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A seed holds no more in memory than one part of it, whatever types that is of.
+func TestSeedOfSeveralTypesIsPushedInParts(t *testing.T) {
+	large := strings.Repeat("x", comparePartBytes/4)
+	s := newStage(t, withPlainSecrets, func(s *stage) {
+		for i := range 3 {
+			s.cluster.put(configMap(fmt.Sprint(i)), large)
+			s.cluster.put(secret(fmt.Sprint(i)), large)
+		}
+	})
+	s.mirroredWithSecrets()
+	want := []string{"[SEED] 4 objects: 4 created", "[SEED] 2 objects: 2 created"}
+	if got := s.commits("main"); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A process that dies while it pushes a seed of several types is followed by one that writes what is missing, and nothing twice.
+func TestDeathInASeedOfSeveralTypes(t *testing.T) {
+	for _, moment := range []string{"before put pushes", "after put pushes", "before push", "after push"} {
+		t.Run(moment, func(t *testing.T) {
+			s := newStage(t, withPlainSecrets, func(s *stage) {
+				s.cluster.put(configMap("a"), "1")
+				s.cluster.put(secret("a"), "1")
+				s.cluster.beforeList(func() { s.life.arm(moment, 1) })
+			})
+			<-s.life.died
+			s.stop()
+			s.cluster.put(secret("while dead"), "1")
+			s.start()
+			s.mirroredWithSecrets()
+			for _, o := range []Object{configMap("a"), secret("a"), secret("while dead")} {
+				s.eachChangeOnce(o)
+			}
+		})
+	}
+}
+
+// A type that cannot be listed keeps nothing back that others have brought, and none of its files are removed.
+func TestSeedWithoutATypeThatCannotBeListed(t *testing.T) {
+	s := newStage(t, withPlainSecrets)
+	s.cluster.put(configMap("a"), "1")
+	s.cluster.put(secret("a"), "1")
+	s.mirroredWithSecrets()
+	s.stop()
+	s.cluster.put(configMap("b"), "1")
+	s.cluster.put(secret("b"), "1")
+	s.cluster.remove(secret("a"))
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	s.cluster.setRefused(secrets, errors.New("forbidden"))
+	s.start()
+	eventually(t, "what can be listed", func() error {
+		files, err := s.files("main")
+		if err == nil && files["clusters/a/core/v1/configmaps/shop/b.yaml"] == "" {
+			err = errors.New("the ConfigMap has no file")
+		}
+		return err
+	})
+	if files, err := s.files("main"); err != nil || files["clusters/a/core/v1/secrets/shop/a.yaml"] == "" {
+		t.Errorf("the Secret's file is gone: %v, %v", files, err)
+	}
+	s.cluster.setRefused(secrets, nil)
+	s.mirroredWithSecrets()
+}
+
+// The first comparisons wait for each other as long as their watches may still start.
+func TestSeedsWaitForWatchesThatStart(t *testing.T) {
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	only := func(t schema.GroupVersionResource) bool { return t == configMaps }
+	s := newSeeds()
+	s.want(map[schema.GroupVersionResource]string{configMaps: "a", secrets: "a"})
+	if next, ok := s.take(only, always); ok {
+		t.Fatalf("%s is taken alone", next.resource)
+	}
+	if due, _ := s.next(); due.IsZero() {
+		t.Error("nobody would come back for it")
+	}
+	if next, ok := s.take(only, never); !ok || next.resource != configMaps {
+		t.Errorf("taken %+v, %t, although no watch starts any more", next, ok)
+	}
+	s.types[secrets].selected = time.Now().Add(-seedPatience)
+	s.invalidate(configMaps)
+	if next, ok := s.take(only, always); !ok || next.resource != configMaps {
+		t.Errorf("taken %+v, %t, although the other type has been waited for long enough", next, ok)
+	}
+}
+
+// Each push of a comparison has its Events, and one that finds nothing has none, also after a restart.
+func TestSeedsHaveEvents(t *testing.T) {
+	s := newStage(t, func(s *stage) {
+		s.cluster.put(configMap("a"), "1")
+		s.cluster.put(configMap("b"), "1")
+	})
+	s.mirrored()
+	s.idle()
+	first := s.mustRun("rev-parse", "main")
+	s.stop()
+	s.start()
+	s.idle()
+	s.stop()
+	s.cluster.remove(configMap("b"))
+	s.start()
+	s.mirrored()
+	s.idle()
+	s.stop()
+	s.start()
+	s.idle()
+	want := []string{
+		"main Seeded: A comparison with the cluster has written 2 files to branch main; the last commit is " + first,
+		"main OrphansRemoved: A comparison with the cluster has removed 1 file that no object maps to from branch main; the last commit is " + s.mustRun("rev-parse", "main"),
+	}
+	if got := s.events(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,77 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// sweepAge is how old a destination without rules is before its files are taken for
+// leftovers: a destination is often applied a moment before its rules.
+const sweepAge = time.Minute
+
+// sweepableAt returns when files that no rule selects can be taken for leftovers: at once
+// if the destination has or had rules, else when it is old enough.
+func (d *destination) sweepableAt(p *destinationPlan) time.Time {
+	if p.referred || d.hadRules.Load() {
+		return time.Time{}
+	}
+	return p.object.CreationTimestamp.Add(sweepAge)
+}
+
+// sweep removes the files of types that are selected no more. It removes nothing while a
+// rule of the destination is not in force, or of a group that discovery could not ask.
+func (w *worker) sweep(ctx context.Context, members []member, m member) error {
+	p := m.plan
+	if m.destination.plan.Load() != p {
+		return nil
+	}
+	if p.held || time.Now().Before(m.sweepableAt(p)) {
+		w.tellSwept(m, found{}) // whoever asked for a comparison does not wait for this
+		return nil
+	}
+	if !m.seeds.takeSweep() {
+		return nil
+	}
+	selected := map[schema.GroupVersionResource]bool{}
+	for _, t := range p.types() {
+		selected[t.Resource] = true
+	}
+	lookedAt := func(o Object) bool { return !selected[o.resource()] }
+	var changes []Change
+	var held []managedFile
+	err := w.walk(ctx, p, "", func(file managedFile) {
+		switch {
+		case !lookedAt(file.object):
+		case p.locked(file.object) && !m.plainSecrets.Load():
+			m.seeds.sweepWhenKnown()
+		case p.uncertain(file.object.Group):
+			m.seeds.sweepWhenKnown()
+		case p.prunes():
+			changes = append(changes, m.removal(file))
+		default:
+			held = append(held, file)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	m.record.holdOnly(lookedAt, held)
+	pushed, err := w.pushSeed(ctx, members, m, changes, nil)
+	if err == nil {
+		w.announceSeed(m, pushed, "of types that no rule selects any more")
+		w.tellSwept(m, found{removed: pushed.removed, held: len(held)})
+	}
+	return err
+}
+
+// tellSwept answers those who asked for a comparison.
+func (w *worker) tellSwept(m member, f found) {
+	if m.seeds.swept(f) {
+		w.services.changed()
+	}
+}

@@ -1,0 +1,99 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/test/devcluster"
+)
+
+const (
+	// starts is how often the server is started anew, and firstChanges is how many changes are measured after each start.
+	starts       = 3
+	firstChanges = 30
+	// manyObjects is the larger population whose changes are measured.
+	manyObjects = 10_000
+)
+
+// BenchmarkAuthored measures how long a change takes to its pushed commit on a control plane that sends its audit and its
+// admission reviews, as BenchmarkMirror does on one that sends neither. Every change is the first one of its object since
+// the server was started.
+func BenchmarkAuthored(b *testing.B) {
+	s := newStage(b, devcluster.Options{Audit: true, Admission: true})
+	p := &population{core: s.core}
+	m := s.newMirror(b, "shop")
+	for _, size := range []int{few, manyObjects} {
+		b.Run(fmt.Sprintf("EventToCommit/objects=%d", size), func(b *testing.B) {
+			p.grow(b, size)
+			if size == few {
+				m.watch(b)
+			}
+			m.settled(b, p)
+			for b.Loop() {
+				authored(b, m, p)
+			}
+			b.ReportMetric(0, "ns/op") // how long it took to measure says nothing
+		})
+	}
+}
+
+// authored measures the first changes after each of some starts, and then as many as without the signals. Beside each
+// change a file is pushed to a copy of the repository.
+func authored(b *testing.B, m *mirror, p *population) {
+	r := m.open(b)
+	r.git(b, "repack", "-a", "-d", "-q")
+	direct := newDirectPush(b, m, p.size)
+	before, changed := r.tip(), 0
+	measure := func(count int) (events, pushes []time.Duration) {
+		for range count {
+			event, object := changeOnce(b, r, p, changed*7919%p.size)
+			events, pushes = append(events, event), append(pushes, direct.once(b.Context(), object))
+			changed++
+		}
+		return events, pushes
+	}
+	var first []time.Duration
+	for range starts {
+		m.restarted(b)
+		events, _ := measure(firstChanges)
+		first = append(first, events...)
+	}
+	later, pushes := measure(latencySamples)
+	b.ReportMetric(milliseconds(quantile(first, 0.5)), "first-p50-ms")
+	b.ReportMetric(milliseconds(quantile(first, 0.99)), "first-p99-ms")
+	b.ReportMetric(milliseconds(quantile(later, 0.5)), "p50-ms")
+	b.ReportMetric(milliseconds(quantile(later, 0.99)), "p99-ms")
+	b.ReportMetric(milliseconds(quantile(pushes, 0.5)), "push-p50-ms")
+	b.ReportMetric(ratio(quantile(later, 0.5), quantile(pushes, 0.5)), "p50/push")
+	b.ReportMetric(100*float64(rightAuthors(b, r, before, writer(b, m)))/float64(changed), "right-%")
+}
+
+// writer is the user who makes the changes.
+func writer(b *testing.B, m *mirror) string {
+	b.Helper()
+	review, err := m.core.AuthenticationV1().SelfSubjectReviews().Create(b.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return review.Status.UserInfo.Username
+}
+
+// rightAuthors counts the commits since one whose author a signal named, and rightly.
+func rightAuthors(b *testing.B, r *repository, since, author string) (count int) {
+	b.Helper()
+	out := r.git(b, "log", "--format=%an %(trailers:key=X-ConfigButler-Attribution,valueonly,separator=%x2C)", since+".."+branchName)
+	for line := range strings.Lines(out) {
+		if line = strings.TrimSpace(line); line == author+" audit" || line == author+" admission" {
+			count++
+		}
+	}
+	return count
+}
