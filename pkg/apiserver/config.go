@@ -53,7 +53,7 @@ func NewConfig(scheme *runtime.Scheme, codecs serializer.CodecFactory) *Config {
 	generic := genericapiserver.NewRecommendedConfig(codecs)
 	addOpenAPI(&generic.Config, scheme)
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(withDiscretion(withEmptyBodies(handler)), config)
+		return withQuietDiscovery(genericapiserver.DefaultBuildHandlerChain(withDiscretion(withEmptyBodies(handler)), config))
 	}
 	return &Config{Generic: generic, Clock: clock.RealClock{}, scheme: scheme, codecs: codecs}
 }

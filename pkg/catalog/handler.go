@@ -26,7 +26,7 @@ func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
 
 // Changed takes an event up when it means something to a catalog, and its author is known.
 func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change source.Change) {
-	eventsReceived.Inc()
+	eventsReceived.WithLabelValues(watch.Resource.Resource).Inc()
 	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: change.Object}
 	removed := change.Operation == source.Delete
 	if means := h.interests.meaning(change.Object, removed); means != news {

@@ -264,6 +264,7 @@ func (k *keeper) end(ctx context.Context, t *task, trouble verdict, changed *v1a
 	}
 	if t.told != nil && changed.Status.Revision > t.catalog.Status.Revision {
 		k.events.advanced(changed, t.told)
+		measureEdit(t.told, k.clock.Now())
 		klog.FromContext(ctx).Info("Catalog has a new revision", "catalog", klog.KObj(changed), "revision", changed.Status.Revision,
 			"workloads", t.told.Status.WorkloadCount, "authors", len(t.told.Status.ChangedBy), "actor", t.told.Status.Actor, "syncStatus", t.told.Name)
 	}

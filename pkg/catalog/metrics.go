@@ -5,6 +5,7 @@ package catalog
 
 import (
 	"errors"
+	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -12,14 +13,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
 	"github.com/configbutler/slipstream/pkg/metric"
+	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
 // The labels of the metrics have few values: there is no bound on how many catalogs and namespaces there are. What is wrong
 // with one of them is told by its conditions, its records and Events.
 var (
-	eventsReceived = metric.NewCounter("catalog_events_received_total", "Events of watches of the sources of catalogs.")
-	eventsMapped   = metric.NewCounter("catalog_events_mapped_total", "Those of the events that are to be recorded for a catalog.")
-	eventsIgnored  = metric.NewCounterVec("catalog_events_ignored_total",
+	eventsReceived = metric.NewCounterVec("catalog_events_received_total", "Events of watches of the sources of catalogs, by the type of the objects, such as deployments.",
+		"resource")
+	eventsMapped  = metric.NewCounter("catalog_events_mapped_total", "Those of the events that are to be recorded for a catalog.")
+	eventsIgnored = metric.NewCounterVec("catalog_events_ignored_total",
 		"Those of the events that are not to be recorded, by reason: not_followed or unchanged.", "reason")
 	recordsWritten = metric.NewCounterVec("catalog_records_total", "States that SyncStatuses of catalogs have come to.", "state")
 	failures       = metric.NewCounterVec("catalog_failures_total",
@@ -28,6 +31,9 @@ var (
 		"Time from the first event of a batch, or the beginning of a watch, until its SyncStatus is written: the batch window and what comes after it.",
 		// Most around the default window of 30 seconds.
 		[]float64{1, 2, 5, 10, 20, 30, 30.5, 31, 32, 35, 40, 60, 120, 300, 900, 3600})
+	editSeconds = metric.NewHistogram("catalog_edit_duration_seconds",
+		"Time from when a user has changed the spec of a catalog until there is the revision that this makes. Both times are in the objects, so that restarts do not matter.",
+		[]float64{1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 900, 3600, 4 * 3600, 24 * 3600})
 
 	catalogsGauge    = metric.NewGaugeVec("catalogs", "Catalogs, by the status of their condition Ready: True, False or Unknown.", "ready")
 	missingGauge     = metric.NewGauge("catalog_workloads_missing", "Workloads that catalogs offer and their sources do not have any more.")
@@ -43,7 +49,7 @@ var intakeMetrics = intake.NewMetrics("catalog", "catalogs")
 const reasonTransient = "Transient"
 
 func init() {
-	legacyregistry.MustRegister(eventsReceived, eventsMapped, eventsIgnored, recordsWritten, failures, recordSeconds,
+	legacyregistry.MustRegister(eventsReceived, eventsMapped, eventsIgnored, recordsWritten, failures, recordSeconds, editSeconds,
 		catalogsGauge, missingGauge, awaitingGauge, unreachableGauge, sourcesGauge)
 	// What counts from 0 has its first time counted as an increase.
 	for _, meaning := range []meaning{notFollowed, unchanged} {
@@ -73,4 +79,12 @@ func countFailure(err error) {
 		reason = why.reason
 	}
 	failures.WithLabelValues(reason).Inc()
+}
+
+// measureEdit measures how long it took until a user's edit had made a revision. Of an edit whose user is not known, it is not known
+// either when that was.
+func measureEdit(record *v1alpha1.SyncStatus, now time.Time) {
+	if record.Status.Actor != "" && syncrecord.IsEdit(record.Spec.Batch) {
+		editSeconds.Observe(max(now.Sub(record.Status.DetectedAt.Time), 0).Seconds())
+	}
 }

@@ -57,11 +57,11 @@ func TestEventsAndRecordsAreCounted(t *testing.T) {
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
 	s.reaches("shop", 3)
 	grew(t, before, map[string]float64{
-		"catalog_events_received_total": 6, "catalog_events_mapped_total": 3,
+		"catalog_events_received_total deployments": 6, "catalog_events_mapped_total": 3,
 		"catalog_events_ignored_total unchanged": 1, "catalog_events_ignored_total not_followed": 2,
 		"catalog_intake_events_deduplicated_total": 1, "catalog_intake_batches_closed_total": 1,
 		"catalog_records_total AutoApplied": 1, "catalog_records_total Applied": 1,
-		"catalog_record_duration_seconds": 1,
+		"catalog_record_duration_seconds": 1, "catalog_edit_duration_seconds": 1,
 	})
 }
 

@@ -25,7 +25,8 @@ type Standing interface {
 var _ Standing = &rights.Standing{}
 
 // permitted returns the catalogs of a namespace whose editors may still read what they show. The others stay as they are, and
-// say so; those of which that cannot be found out wait.
+// say so; those of which that cannot be found out wait. It has the namespace looked at again when the answers are out of date, also
+// if nothing changes in it.
 func (c *catalogs) permitted(
 	ctx context.Context, namespace string, following []*v1alpha1.AppCatalog,
 ) (able []*v1alpha1.AppCatalog, err error) {
@@ -44,6 +45,7 @@ func (c *catalogs) permitted(
 			// What it has missed comes with the next batch, when it says itself that it goes on.
 			c.intake.Resync(namespace, intake.Requested)
 		default:
+			c.queue.AddAfter(namespace, rights.GrantKept)
 			able = append(able, catalog)
 		}
 	}

@@ -109,6 +109,18 @@ func TestWhatItsEditorMayNotReadIsNotTakenOver(t *testing.T) {
 	s.tells(first, "shop 2 AutoApplied Changed api Changed worker (2)")
 }
 
+func TestACatalogSaysWhatItsEditorLosesWhileNothingChanges(t *testing.T) {
+	s, judge := judgedStage(t)
+	s.says("shop", v1alpha1.ReasonSucceeded, "")
+	judge.mayNot("eve", secretsLost)
+	s.says("shop", v1alpha1.ReasonPermissionLost, secretsLost)
+	judge.restore()
+	s.says("shop", v1alpha1.ReasonSucceeded, "")
+	s.windowPasses()
+	s.tells(first)
+	s.offers(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+}
+
 func TestAnotherEditorTakesACatalogOver(t *testing.T) {
 	s, judge := judgedStage(t)
 	judge.mayNot("eve", secretsLost)

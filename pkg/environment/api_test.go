@@ -28,6 +28,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	"github.com/configbutler/slipstream/pkg/sentence"
 )
 
 // api does what the API does with what is written: it counts versions, refuses what is of an earlier one, and validates.
@@ -181,6 +182,7 @@ func (a *api) update(action clienttesting.Action) (bool, runtime.Object, error) 
 	if next.DeletionTimestamp != nil && len(next.Finalizers) == 0 {
 		return true, next, a.client.Tracker().Delete(action.GetResource(), next.Namespace, next.Name)
 	}
+	next.Status.State = sentence.Environment(next)
 	err = a.put("environments", next)
 	if err != nil {
 		return true, nil, err

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -28,7 +29,7 @@ type beside struct {
 }
 
 // Remove removes everything but what is left.
-func (b *beside) Remove(_ context.Context, e *v1alpha1.Environment) ([]string, error) {
+func (b *beside) Remove(_ context.Context, e *v1alpha1.Environment, _ ...schema.GroupKind) ([]string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.left) == 0 {
@@ -57,6 +58,8 @@ func (r *ready) Of(*v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string) {
 type detector struct {
 	mu           sync.Mutex
 	rediscovered int
+	// following is what it is told by, and tells.
+	following following
 	// failure is what comes of it, nil if it can be done.
 	failure error
 }
@@ -68,12 +71,33 @@ func (d *detector) fail(why error) {
 	d.failure = why
 }
 
+// follow has the detector know whom to tell.
+func (d *detector) follow(of following) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.following = of
+}
+
+// changed has environments hear that something has changed in their sources.
+func (d *detector) changed(environments ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, name := range environments {
+		if d.following.changed == nil {
+			return // No process runs: the next one plans everything.
+		}
+		d.following.changed(types.NamespacedName{Namespace: environmenttest.Teams, Name: name})
+	}
+}
+
 func (*detector) Run(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
 func (*detector) PolicyChanged() {}
+
+func (*detector) SourcesChanged() {}
 
 // Rediscover counts.
 func (d *detector) Rediscover(context.Context, types.NamespacedName) error {

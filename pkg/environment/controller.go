@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -95,17 +96,17 @@ func (c *Controller) Run(ctx context.Context) error {
 		watch: func(changed func(types.NamespacedName)) (Readiness, error) {
 			return readiness.New(readiness.Config{Client: clients.Dynamic, Changed: changed, Clock: config.Clock})
 		},
-		detect: func(policy func() v1alpha1.SyncPolicySpec) Detector {
-			return detect.New(config.detector(clients, policy))
-		},
+		detect: func(of following) Detector { return detect.New(config.detector(clients, of)) },
 	})
 }
 
 // detector is what notices changes of what environments depend on.
-func (c *Config) detector(clients *source.Clients, policy func() v1alpha1.SyncPolicySpec) detect.Config {
+func (c *Config) detector(clients *source.Clients, of following) detect.Config {
 	return detect.Config{
-		Slipstream: c.Slipstream.ConfigbutlerV1alpha1(), Source: clients.Dynamic, Store: c.Store, Records: c.Records,
-		Index: c.Runner.Index, Hasher: c.Runner.Gatherer.Planner.Hasher, Runner: c.Runner, Policy: policy, Clock: c.Clock,
+		Slipstream: c.Slipstream.ConfigbutlerV1alpha1(), Source: clients.Dynamic, Mapper: c.Runner.Gatherer.Mapper, Store: c.Store,
+		Records: c.Records, Index: c.Runner.Index, Hasher: c.Runner.Gatherer.Planner.Hasher, Runner: c.Runner, Policy: of.policy,
+		Clock:   c.Clock,
+		Sources: of.sources, Changed: of.changed,
 		Facts: c.Facts, Hash: c.Hash, AttributionMaxWait: c.AttributionMaxWait, Capacity: c.Capacity,
 	}
 }
@@ -119,7 +120,14 @@ type edge struct {
 	// watch returns what says whether workloads came up, and tells changed when they do.
 	watch func(changed func(types.NamespacedName)) (Readiness, error)
 	// detect returns what notices changes of what environments depend on.
-	detect func(policy func() v1alpha1.SyncPolicySpec) Detector
+	detect func(of following) Detector
+}
+
+// following is what a Detector knows of environments, and whom it tells, as detect.Config has it.
+type following struct {
+	policy  func() v1alpha1.SyncPolicySpec
+	sources func() map[string][]types.NamespacedName
+	changed func(environments ...types.NamespacedName)
 }
 
 // Jobs carries out the runs that records stand for.
@@ -129,7 +137,7 @@ type Jobs interface {
 
 // Remover removes what environments wrote, and says what is left.
 type Remover interface {
-	Remove(ctx context.Context, e *v1alpha1.Environment) (left []string, err error)
+	Remove(ctx context.Context, e *v1alpha1.Environment, custom ...schema.GroupKind) (left []string, err error)
 }
 
 // Readiness says whether what environments hold came up, and why not.
@@ -143,6 +151,7 @@ type Detector interface {
 	Run(ctx context.Context) error
 	Rediscover(ctx context.Context, environment types.NamespacedName) error
 	PolicyChanged()
+	SourcesChanged()
 }
 
 var (

@@ -12,9 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/condition"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/sentence"
 	"github.com/configbutler/slipstream/pkg/syncrecord"
 )
 
@@ -77,12 +81,19 @@ func (t *turning) remove(ctx context.Context) (again time.Time, err error) {
 		return again, nil
 	case t.busy:
 		t.runs.cancel(name)
-		return again, nil
+		return again, t.reportDeletion(ctx)
+	}
+	if err := t.reportDeletion(ctx); err != nil {
+		return again, err
 	}
 	if err := t.close(ctx); err != nil {
 		return again, err
 	}
-	left, err := t.remover.Remove(ctx, t.environment)
+	custom, err := t.customKinds(ctx)
+	if err != nil {
+		return again, err
+	}
+	left, err := t.remover.Remove(ctx, t.environment, custom...)
 	if err != nil {
 		return again, err
 	}
@@ -100,6 +111,31 @@ func (t *turning) remove(ctx context.Context) (again time.Time, err error) {
 		return again, fmt.Errorf("take the finalizer out: %w", err)
 	}
 	return again, nil
+}
+
+// customKinds are the kinds of custom resources that the environment may have written: what it has applied, and what a run that died
+// may have.
+func (t *turning) customKinds(ctx context.Context) ([]schema.GroupKind, error) {
+	applied, _, err := t.copies.List(ctx, t.environment.UID)
+	if err != nil {
+		return nil, err
+	}
+	kinds := sets.New[schema.GroupKind]()
+	for _, object := range applied {
+		kinds.Insert(plan.KeyOf(object).GroupKind)
+	}
+	for _, object := range t.environment.Spec.Include {
+		kinds.Insert(plan.KeyOfIncluded(object).GroupKind)
+	}
+	return slices.DeleteFunc(kinds.UnsortedList(), func(kind schema.GroupKind) bool { return !plan.IsOnlyIncluded(kind) }), nil
+}
+
+// reportDeletion has the status say that the environment is being deleted, if it does not. Nobody writes it when that begins.
+func (t *turning) reportDeletion(ctx context.Context) error {
+	if t.environment.Status.State == sentence.Environment(t.environment) {
+		return nil
+	}
+	return t.reportLeft(ctx, nil)
 }
 
 // reportLeft says what is still there.

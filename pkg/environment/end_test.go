@@ -28,6 +28,37 @@ func TestPermissionLost(t *testing.T) {
 	s.tells()
 	s.rights.Lose()
 	s.applied(1)
+	s.held("")
+
+	// It is said while there is nothing to do, too.
+	s.rights.Lose("create deployments " + environmenttest.Target)
+	s.held(v1alpha1.ReasonPermissionLost)
+	s.stalled(v1alpha1.ReasonPermissionLost)
+	s.rights.Lose()
+	s.held("")
+	s.tells("Environment auto.shop-r1.1 Completed r1")
+}
+
+// TestRightToCreateTheTarget has the user who automates lose it: that matters only where the namespace is missing.
+func TestRightToCreateTheTarget(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		t.Run(fmt.Sprintf("there %t", there), func(t *testing.T) {
+			s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.CreateNamespace = true })
+			s.rights.Lose("create namespaces ")
+			if !there {
+				s.dropNamespace(environmenttest.Target)
+				// No controller makes the account that pods get.
+				s.cluster.Put(environmenttest.Object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop-alice}}"))
+			}
+			s.start(0)
+			if !there {
+				s.held(v1alpha1.ReasonPermissionLost)
+				s.tells()
+				s.rights.Lose()
+			}
+			s.applied(1)
+		})
+	}
 }
 
 func TestTargetGone(t *testing.T) {
@@ -100,6 +131,9 @@ func TestEnd(t *testing.T) {
 	})
 	if at := s.environment("alice").DeletionTimestamp; at.Time.Before(noon.Add(ttl)) {
 		t.Errorf("deleted at %s", at)
+	}
+	if state := s.environment("alice").Status.State; state != "Deleting" {
+		t.Errorf("state %q", state)
 	}
 	s.leave()
 	s.eventually("it is gone", func() error {

@@ -47,6 +47,8 @@ type environments struct {
 	remover   Remover
 	readiness Readiness
 	detector  Detector
+	// sources are the changes that the detector has told of.
+	sources *sourceChanges
 	// queue has the environments that are to be looked at.
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
@@ -99,7 +101,8 @@ func newEnvironments(config Config, edge edge) (*environments, error) {
 	}
 	c.events, c.rights, c.remover = newEvents(edge.events), config.Runner.Gatherer.Rights, edge.remover
 	policy := func() v1alpha1.SyncPolicySpec { return *c.settings() }
-	c.detector = edge.detect(policy)
+	c.sources = newSourceChanges()
+	c.detector = edge.detect(following{policy: policy, sources: c.bySourceNamespace, changed: c.sourceChanged})
 	c.line = newLine(config.Clock)
 	c.runs = newRuns()
 	c.offers = newOffers(config.Runner, config.Clock, c.queue.Add)

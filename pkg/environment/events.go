@@ -22,6 +22,10 @@ const (
 	reasonSynced = "Synced"
 	// reasonPreviewed says what would have been done.
 	reasonPreviewed = "Previewed"
+	// reasonOffered says that the catalog has a newer revision, and reasonDependenciesChanged that what workloads refer to has changed,
+	// which nothing takes by itself.
+	reasonOffered             = "Offered"
+	reasonDependenciesChanged = "DependenciesChanged"
 	// reasonManualIntervention says that a record needs someone.
 	reasonManualIntervention = "ManualIntervention"
 	// reasonNamespaceKept says why the target is not deleted with the environment.
@@ -40,6 +44,34 @@ func newEvents(recorder announce.Recorder) *events {
 	return &events{recorder, announce.New(recorder, troublesOf)}
 }
 
+// prompted tells of what is new that users can ask for, once its name has been written into the status: a name is written once, so that
+// neither the next look nor a restart tells of it again.
+//
+// dependencies is the record that status.latestDependencySync names, nil if there is none.
+func (e *events) prompted(before, after *v1alpha1.Environment, dependencies *v1alpha1.SyncStatus) {
+	was, is := &before.Status, &after.Status
+	if after.Spec.AutoSync || is.AppliedRevision == 0 {
+		return
+	}
+	if is.LatestCatalogSync != was.LatestCatalogSync && is.LatestRevision > is.AppliedRevision && after.Spec.PinnedRevision == nil {
+		e.recorder.Event(after, corev1.EventTypeNormal, reasonOffered, fmt.Sprintf("The catalog offers revision %d (SyncStatus %s), and the environment holds revision %d",
+			is.LatestRevision, is.LatestCatalogSync, is.AppliedRevision))
+	}
+	if dependencies != nil && is.LatestDependencySync != was.LatestDependencySync {
+		e.recorder.Event(after, corev1.EventTypeNormal, reasonDependenciesChanged, fmt.Sprintf("SyncStatus %s: %s changed in the source",
+			dependencies.Name, sentence.Counts(numbersOf(dependencies))))
+	}
+}
+
+// numbersOf counts the objects that a record names, by type.
+func numbersOf(record *v1alpha1.SyncStatus) map[string]int {
+	numbers := map[string]int{}
+	for _, changed := range record.Status.ResourceSummaries {
+		numbers[changed.Type]++
+	}
+	return numbers
+}
+
 // ended tells of a run that has come to its end.
 func (e *events) ended(environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) {
 	reason := reasonSynced
@@ -51,13 +83,9 @@ func (e *events) ended(environment *v1alpha1.Environment, record *v1alpha1.SyncS
 
 // doneBy says what a run has changed.
 func doneBy(record *v1alpha1.SyncStatus) string {
-	counts := map[string]int{}
-	for _, changed := range record.Status.ResourceSummaries {
-		counts[changed.Type]++
-	}
 	what := "nothing was to be changed"
-	if len(counts) > 0 {
-		what = sentence.Counts(counts) + " changed"
+	if numbers := numbersOf(record); len(numbers) > 0 {
+		what = sentence.Counts(numbers) + " changed"
 	}
 	if record.Status.Revision > 0 {
 		what = fmt.Sprintf("revision %d, %s", record.Status.Revision, what)

@@ -39,16 +39,18 @@ func (s *situation) fold() (ended []*v1alpha1.SyncStatus) {
 // complete takes up that a run has done everything. One of some workloads has not: the environment has the revision when all do.
 func (s *situation) complete(record *v1alpha1.SyncStatus) {
 	status := &s.environment.Status
+	status.Dismissals = 0
 	if s.isPartial(record) {
 		return
 	}
+	status.DismissedDependencySync = ""
 	status.LastDependencySyncedAt = record.Status.ResolvedAt.DeepCopy()
 	if record.Spec.Type != v1alpha1.SyncTypeEnvironment {
 		return
 	}
 	status.LastCatalogSyncedAt = record.Status.ResolvedAt.DeepCopy()
 	status.AppliedRevision, status.AppliedCatalogSync = record.Status.Revision, s.syncOf(record.Status.Revision)
-	status.DismissedCatalogSync, status.Dismissals = "", 0
+	status.DismissedCatalogSync = ""
 	status.History = slices.DeleteFunc(slices.Clone(status.History), func(entry v1alpha1.CatalogRevision) bool {
 		return entry.Revision == record.Status.Revision
 	})
@@ -122,6 +124,7 @@ func (s *situation) describeOffer() {
 	}
 	status.ChangedWorkloadCount = int32(len(s.offer.workloads))
 	status.ChangedWorkloads = slices.Clip(s.offer.workloads[:min(len(s.offer.workloads), syncrecord.MaxListed)])
+	status.NotCopied = slices.Clip(s.offer.notCopied[:min(len(s.offer.notCopied), validation.MaxNotCopied)])
 	if s.isConflicted() {
 		status.Conflicts = slices.Clip(s.offer.conflicts[:min(len(s.offer.conflicts), validation.MaxConflicts)])
 	}
@@ -134,26 +137,26 @@ func (s *situation) isConflicted() bool {
 	})
 }
 
-// describeDependencies says what of what workloads refer to has changed in the source. While a run brings workloads, too, the record
-// names these as well.
+// describeDependencies says what of what else the environment has is not as it should be, as far as it is known, and which record
+// tells of what has changed in the source. A record that was dismissed is named until there is another, or nothing to offer.
 func (s *situation) describeDependencies() {
 	status := &s.environment.Status
-	status.LatestDependencySync, status.ChangedDependencies = "", nil
-	open := s.dependency()
-	if open == nil {
-		return
+	told := s.called(status.LatestDependencySync)
+	status.LatestDependencySync = ""
+	isKnown := s.offer.isKnown()
+	if isKnown {
+		status.ChangedDependencies = s.offer.others
 	}
-	status.LatestDependencySync = open.Name
-	counts := map[v1alpha1.DependencyType]int32{}
-	for _, changed := range open.Status.ResourceSummaries {
-		if of := v1alpha1.DependencyType(changed.Type); of.Valid() {
-			counts[of]++
-		}
+	switch open := s.dependency(); {
+	case open != nil:
+		status.LatestDependencySync, status.DismissedDependencySync = open.Name, ""
+	case told != nil && told.Status.State == v1alpha1.SyncStateDismissed && status.DismissedDependencySync != told.Name:
+		// The replica that dismissed it has died before it noted that here, or will note it soon.
+		status.DismissedDependencySync = told.Name
+		status.Dismissals++
+	case isKnown && len(s.offer.others) == 0:
+		status.DismissedDependencySync = ""
 	}
-	for of, count := range counts {
-		status.ChangedDependencies = append(status.ChangedDependencies, v1alpha1.DependencyCount{Type: v1alpha1.CountedType(of), Count: count})
-	}
-	slices.SortFunc(status.ChangedDependencies, func(a, b v1alpha1.DependencyCount) int { return cmp.Compare(a.Type, b.Type) })
 }
 
 // isActive says whether a run waits, is being done, or is to be tried again.

@@ -88,6 +88,9 @@ func (c *environments) followEnvironments() error {
 	if err != nil {
 		return err
 	}
+	if _, err = informer.AddEventHandler(c.followSources()); err != nil {
+		return err
+	}
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: c.events.conditions.Forget})
 	return err
 }
@@ -95,6 +98,9 @@ func (c *environments) followEnvironments() error {
 func (c *environments) followCatalogs() error {
 	informer := c.informers.Configbutler().V1alpha1().AppCatalogs().Informer()
 	if err := informer.AddIndexers(cache.Indexers{bySource: by(sourceOf)}); err != nil {
+		return err
+	}
+	if _, err := informer.AddEventHandler(c.followSources()); err != nil {
 		return err
 	}
 	_, err := informer.AddEventHandler(heard(func(catalog *v1alpha1.AppCatalog) {

@@ -11,21 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/job"
 )
 
 // measurePeriod is how old the gauges are at most. It is shorter than what metrics are usually read in.
 const measurePeriod = 5 * time.Second
-
-// measure counts what came of a run.
-func measure(outcome job.Outcome, took time.Duration) {
-	for _, record := range outcome.Records {
-		syncs.WithLabelValues(string(record.Spec.Type), string(record.Status.State)).Inc()
-	}
-	if outcome.Result.Plan != nil {
-		syncSeconds.Observe(took.Seconds())
-	}
-}
 
 // measureUntil keeps the gauges, and what the SyncPolicy says of the line, until ctx ends. Afterwards the gauges are 0: whoever
 // leads next tells.
@@ -49,6 +38,7 @@ func (c *environments) measureUntil(ctx context.Context) {
 type numbers struct {
 	ready                                map[metav1.ConditionStatus]int
 	waiting, active, awaiting, conflicts int
+	copies                               int
 	catalog, dependencies                prompts
 }
 
@@ -56,6 +46,7 @@ type numbers struct {
 func (c *environments) count() numbers {
 	out := numbers{ready: map[metav1.ConditionStatus]int{}}
 	out.waiting, out.active = c.line.numbers()
+	out.copies = c.config.Runner.Index.Len()
 	api := c.informers.Configbutler().V1alpha1()
 	for _, e := range as[*v1alpha1.Environment](api.Environments().Informer().GetStore().List()) {
 		status := metav1.ConditionUnknown
@@ -65,7 +56,7 @@ func (c *environments) count() numbers {
 		out.ready[status]++
 		out.countOpen(c.openOf(e))
 		out.catalog.add(e, v1alpha1.ConditionCatalogUpToDate, e.Status.ChangedWorkloadCount > 0)
-		out.dependencies.add(e, v1alpha1.ConditionDependenciesUpToDate, e.Status.LatestDependencySync != "")
+		out.dependencies.add(e, v1alpha1.ConditionDependenciesUpToDate, e.Status.LatestDependencySync != "" || len(e.Status.ChangedDependencies) > 0)
 	}
 	return out
 }
@@ -121,8 +112,9 @@ func setGauges(to numbers) {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
 		environmentsGauge.WithLabelValues(string(status)).Set(float64(to.ready[status]))
 	}
-	to.catalog.show("catalog")
-	to.dependencies.show("dependencies")
+	to.catalog.show(aboutCatalog)
+	to.dependencies.show(aboutDependencies)
+	indexCopies.Set(float64(to.copies))
 	waitingGauge.Set(float64(to.waiting))
 	activeGauge.Set(float64(to.active))
 	awaitingGauge.WithLabelValues(string(v1alpha1.SyncStateManualIntervention)).Set(float64(to.awaiting))

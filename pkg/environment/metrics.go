@@ -4,9 +4,15 @@
 package environment
 
 import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/job"
 	"github.com/configbutler/slipstream/pkg/metric"
 )
 
@@ -14,15 +20,23 @@ import (
 // is told by its conditions, its records and Events.
 var (
 	syncs = metric.NewCounterVec("environment_syncs_total",
-		"Runs of environments' syncs that have come to an end, by the type of their SyncStatus and the state that it has come to.",
-		"type", "state")
+		"SyncStatuses of runs of environments' syncs that have come to an end, by their type, what the run does (action), whether it began by itself "+
+			"(trigger: automatic) or a user asked for it (requested), and the state that they have come to.",
+		"type", "action", "trigger", "state")
 	syncSeconds = metric.NewHistogram("environment_sync_duration_seconds",
 		"How long runs of environments' syncs take, from the first reading to the last record.",
 		[]float64{.1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 900})
+	sourceSeconds = metric.NewHistogramVec("environment_source_change_duration_seconds",
+		"Time from when a change of a source was seen until an environment had it, by what has changed (catalog: a revision of the catalog; or dependencies) and "+
+			"whether the run began by itself (trigger: automatic) or a user asked for it (requested). Each revision counts once for an environment. "+
+			"Both times are in SyncStatuses, so that restarts do not matter.",
+		// Some around the default window of 30 seconds.
+		[]float64{5, 10, 20, 30, 35, 40, 60, 120, 300, 900, 3600, 4 * 3600, 24 * 3600, 7 * 24 * 3600}, "about", "trigger")
 	unrecorded = metric.NewCounter("environment_syncs_unrecorded_total",
 		"Runs of environments' syncs of which it could not be recorded what came of them. They are done again.")
 	indexDifferences = metric.NewCounter("environment_index_differences_total",
 		"Copies of which the index of dependencies said something else than the EnvironmentDependencies when the two were compared.")
+	indexCopies       = metric.NewGauge("environment_index_copies", "Copies that the index of dependencies knows, of all environments.")
 	environmentsGauge = metric.NewGaugeVec("environments", "Environments, by the status of their condition Ready: True, False or Unknown.", "ready")
 	awaitingGauge     = metric.NewGaugeVec("environment_records_awaiting",
 		"SyncStatuses of environments that are there which need someone, by state: ManualIntervention or Conflicted.", "state")
@@ -36,12 +50,110 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(syncs, syncSeconds, unrecorded, indexDifferences, environmentsGauge, awaitingGauge, promptsGauge, oldestPrompt, waitingGauge, activeGauge)
+	legacyregistry.MustRegister(syncs, syncSeconds, sourceSeconds, unrecorded, indexDifferences, indexCopies,
+		environmentsGauge, awaitingGauge, promptsGauge, oldestPrompt, waitingGauge, activeGauge)
 	// What counts from 0 has its first time counted as an increase.
-	for _, of := range []v1alpha1.SyncType{v1alpha1.SyncTypeEnvironment, v1alpha1.SyncTypeDependency} {
-		for _, state := range []v1alpha1.SyncState{v1alpha1.SyncStateCompleted, v1alpha1.SyncStateFailed} {
-			syncs.WithLabelValues(string(of), string(state))
+	for _, trigger := range []string{triggerAutomatic, triggerRequested} {
+		for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionCatalog, v1alpha1.SyncActionAll, v1alpha1.SyncActionCluster} {
+			of, states := v1alpha1.SyncTypeEnvironment, []v1alpha1.SyncState{v1alpha1.SyncStateCompleted, v1alpha1.SyncStateFailed, v1alpha1.SyncStateConflicted}
+			if action == v1alpha1.SyncActionCluster {
+				of, states = v1alpha1.SyncTypeDependency, states[:2]
+			}
+			for _, state := range states {
+				syncs.WithLabelValues(string(of), string(action), trigger, string(state))
+			}
+		}
+		sourceSeconds.WithLabelValues(aboutCatalog, trigger)
+		sourceSeconds.WithLabelValues(aboutDependencies, trigger)
+	}
+}
+
+// What has changed, as metrics call it.
+const (
+	aboutCatalog      = "catalog"
+	aboutDependencies = "dependencies"
+)
+
+// Why a run has begun, as metrics call it.
+const (
+	triggerAutomatic = "automatic"
+	triggerRequested = "requested"
+)
+
+// triggerOf is why a run has begun.
+func triggerOf(automatic bool) string {
+	if automatic {
+		return triggerAutomatic
+	}
+	return triggerRequested
+}
+
+// measure counts what came of a run.
+func measure(begun job.Job, outcome job.Outcome, took time.Duration) {
+	for i, record := range outcome.Records {
+		// Once a record has ended, it does not say any more who asked for its last attempt.
+		trigger := triggerOf(isAutomatic(begun.Records[i]))
+		syncs.WithLabelValues(string(record.Spec.Type), string(actionOf(record)), trigger, string(record.Status.State)).Inc()
+	}
+	if outcome.Result.Plan != nil {
+		syncSeconds.Observe(took.Seconds())
+	}
+}
+
+// measureSource measures how long changes of the source took until the environment had them, of runs of all
+// workloads that have done everything. before is the environment's status before.
+func (t *turning) measureSource(ctx context.Context, before *v1alpha1.EnvironmentStatus, ended []*v1alpha1.SyncStatus) {
+	had := newestApplied(before)
+	for _, record := range ended {
+		switch {
+		case record.Status.Preview:
+		case record.Spec.Type == v1alpha1.SyncTypeDependency && tellsOfSource(record):
+			observeSource(aboutDependencies, record, record.Status.DetectedAt.Time)
+		case record.Spec.Type == v1alpha1.SyncTypeEnvironment && had > 0: // The first build takes no change.
+			t.measureRevisions(ctx, record, had)
+		}
+		had = max(had, record.Status.Revision)
+	}
+}
+
+// measureRevisions measures the revisions of the catalog that a run has brought and that the environment never had, as far as their
+// records can be read.
+func (t *turning) measureRevisions(ctx context.Context, record *v1alpha1.SyncStatus, had int64) {
+	if t.catalog == nil {
+		return
+	}
+	status := &t.catalog.Status
+	revisions := append(slices.Clone(status.History), v1alpha1.CatalogRevision{Revision: status.Revision, SyncStatus: status.LatestSync})
+	syncs := map[int64]string{}
+	for _, of := range revisions {
+		if of.Revision > had && of.Revision <= record.Status.Revision {
+			syncs[of.Revision] = of.SyncStatus
 		}
 	}
-	syncs.WithLabelValues(string(v1alpha1.SyncTypeEnvironment), string(v1alpha1.SyncStateConflicted))
+	for _, name := range syncs {
+		change, err := t.api.SyncStatuses(t.catalog.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && change.Status.AutoTriggered {
+			observeSource(aboutCatalog, record, change.Status.DetectedAt.Time)
+		}
+	}
+}
+
+func observeSource(about string, record *v1alpha1.SyncStatus, since time.Time) {
+	if end := record.Status.ResolvedAt; end != nil {
+		sourceSeconds.WithLabelValues(about, triggerOf(record.Status.AutoTriggered)).Observe(max(end.Sub(since), 0).Seconds())
+	}
+}
+
+// newestApplied is the newest revision that an environment has had, 0 if it had none.
+func newestApplied(status *v1alpha1.EnvironmentStatus) int64 {
+	newest := status.AppliedRevision
+	for _, entry := range status.History {
+		newest = max(newest, entry.Revision)
+	}
+	return newest
+}
+
+// tellsOfSource says whether a record about dependencies began with a change of the source, and not with a user's request.
+func tellsOfSource(record *v1alpha1.SyncStatus) bool {
+	return record.Status.Actor == "" || record.Annotations[annotationRequest] != ""
 }

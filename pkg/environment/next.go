@@ -119,12 +119,14 @@ func (s *situation) stopped(of v1alpha1.SyncType) verdict {
 	return s.lost
 }
 
-// unwished says why the catalog's offer is not taken by itself although the spec wants that.
+// unwished says why the catalog's offer is not taken by itself although the spec wants that. That a permission is lost is said also
+// while nothing is offered: what is offered next would not be taken.
 func (s *situation) unwished() verdict {
-	if !s.environment.Spec.AutoSync || !s.isBehind() {
+	held := s.withheld()
+	if !s.environment.Spec.AutoSync || !s.isBehind() && held.reason != v1alpha1.ReasonPermissionLost {
 		return verdict{}
 	}
-	return s.withheld()
+	return held
 }
 
 // window says whether the windows of the spec let a run begin, and when else.

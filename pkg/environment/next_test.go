@@ -88,16 +88,18 @@ func TestNext(t *testing.T) {
 		"a closed window, forced": {do: []func(*situation){closed, func(s *situation) {
 			s.record("a", catalogRun, pending, 1, "jane").Status.Force = true
 		}}, want: "a"},
-		"a closed window, a rollback":   {do: []func(*situation){closed, pinned, add(syncrecord.EditBatch(3), catalogRun, pending, 1, "jane")}, want: "generation-3"},
-		"pinned":                        {do: []func(*situation){auto, pinned, offered}, held: v1alpha1.ReasonPinned},
-		"pinned, and nothing offered":   {do: []func(*situation){auto, pinned}},
-		"pinned and asked for":          {do: []func(*situation){pinned, offered, add("a", catalogRun, pending, 1, "jane")}, want: "a"},
-		"a kill switch":                 {do: []func(*situation){auto, offered, func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}, held: v1alpha1.ReasonSuspended},
-		"a kill switch and a request":   {do: []func(*situation){auto, add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}, want: "a"},
-		"the other kill switch":         {do: []func(*situation){auto, add("a", catalogRun, pending, 1, ""), func(s *situation) { s.policy.Suspend.DependencyAutoSync = true }}, want: "a"},
-		"the kill switch of refreshes":  {do: []func(*situation){auto, add("a", refreshRun, pending, 1, ""), func(s *situation) { s.policy.Suspend.DependencyAutoSync = true }}, held: v1alpha1.ReasonSuspended},
-		"a permission that is lost":     {do: []func(*situation){auto, add("a", catalogRun, pending, 1, ""), func(s *situation) { s.lost.reason = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost},
-		"a permission nobody asked for": {do: []func(*situation){add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.lost.reason = "PermissionLost" }}, want: "a"},
+		"a closed window, a rollback":                        {do: []func(*situation){closed, pinned, add(syncrecord.EditBatch(3), catalogRun, pending, 1, "jane")}, want: "generation-3"},
+		"pinned":                                             {do: []func(*situation){auto, pinned, offered}, held: v1alpha1.ReasonPinned},
+		"pinned, and nothing offered":                        {do: []func(*situation){auto, pinned}},
+		"pinned and asked for":                               {do: []func(*situation){pinned, offered, add("a", catalogRun, pending, 1, "jane")}, want: "a"},
+		"a kill switch":                                      {do: []func(*situation){auto, offered, func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}, held: v1alpha1.ReasonSuspended},
+		"a kill switch and a request":                        {do: []func(*situation){auto, add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.policy.Suspend.EnvironmentAutoSync = true }}, want: "a"},
+		"the other kill switch":                              {do: []func(*situation){auto, add("a", catalogRun, pending, 1, ""), func(s *situation) { s.policy.Suspend.DependencyAutoSync = true }}, want: "a"},
+		"the kill switch of refreshes":                       {do: []func(*situation){auto, add("a", refreshRun, pending, 1, ""), func(s *situation) { s.policy.Suspend.DependencyAutoSync = true }}, held: v1alpha1.ReasonSuspended},
+		"a permission that is lost":                          {do: []func(*situation){auto, add("a", catalogRun, pending, 1, ""), func(s *situation) { s.lost.reason = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost},
+		"a permission that is lost while nothing is offered": {do: []func(*situation){auto, func(s *situation) { s.lost.reason = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost},
+		"a permission that is not known then":                {do: []func(*situation){auto, func(s *situation) { s.lost.reason = "Unreachable" }}},
+		"a permission nobody asked for":                      {do: []func(*situation){add("a", catalogRun, pending, 1, "jane"), func(s *situation) { s.lost.reason = "PermissionLost" }}, want: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := quiet()

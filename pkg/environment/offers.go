@@ -5,7 +5,9 @@ package environment
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -13,23 +15,40 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/gather"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/environment/view"
 )
 
 // planners is how many environments are planned for at once. Plans wait behind each other, and never behind runs.
 const planners = 2
 
-// offer is what the action Catalog would bring of the newest revision, also to an environment that is pinned.
+// unwatchedPeriod is how often an environment is planned anew because of objects that are not watched: what the target lacks, while it
+// lacks something, and the custom resources in spec.include.
+const unwatchedPeriod = 5 * time.Minute
+
+// offer is what a sync of everything would bring now, as the subresource diff shows it: of the newest revision, or of the one that
+// the environment is pinned to.
 type offer struct {
 	basis
 	workloads []v1alpha1.WorkloadChange
+	// others are how many other objects would be changed.
+	others []v1alpha1.DependencyCount
 	// changes says that something would be changed, be it no workload.
-	changes   bool
+	changes bool
+	// news is plan.Plan.News.
+	news      string
 	conflicts []v1alpha1.WorkloadConflict
+	// notCopied are what the target lacks and a sync does not bring.
+	notCopied []v1alpha1.NotCopiedObject
 	// failure is why that is not known.
 	failure error
+	// stale says that the source has changed since.
+	stale bool
 }
+
+// isKnown says whether it is known what a sync would bring now.
+func (o *offer) isKnown() bool { return o != nil && o.failure == nil && !o.stale }
 
 // basis is what an offer depends on. Of another basis there is another offer.
 type basis struct {
@@ -45,6 +64,8 @@ type basis struct {
 	there  int32
 	// withheld are the types that are not copied from the source.
 	withheld string
+	// source is how many changes of the source have been told of.
+	source int
 }
 
 // Planner makes plans, as run.Runner does in the mode Plan.
@@ -54,7 +75,7 @@ type Planner interface {
 
 var _ Planner = &run.Runner{}
 
-// offers finds out what catalogs would bring to environments, beside whoever asks.
+// offers finds out what syncs would bring to environments, beside whoever asks.
 type offers struct {
 	planner Planner
 	// known is told that something else is known of an environment.
@@ -81,7 +102,8 @@ func newOffers(planner Planner, clock clock.WithTicker, known func(types.Namespa
 	}
 }
 
-// of returns the offer of a basis, nil if it is not known yet: then it is being found out.
+// of returns the offer of a basis. If it is not known yet, it is being found out: then it returns what was offered before the source
+// changed, which is stale, or nil.
 func (o *offers) of(name types.NamespacedName, q question) *offer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,7 +114,22 @@ func (o *offers) of(name types.NamespacedName, q question) *offer {
 		o.asked[name] = q
 		o.queue.Add(name)
 	}
-	return nil
+	return o.stale(name, q.basis)
+}
+
+// stale returns the last offer, if nothing has changed since but the source.
+func (o *offers) stale(name types.NamespacedName, now basis) *offer {
+	last := o.answer[name]
+	if last == nil || last.failure != nil {
+		return nil
+	}
+	before := last.basis
+	if before.source = now.source; before != now {
+		return nil
+	}
+	offer := *last
+	offer.stale = true
+	return &offer
 }
 
 // forget lets go of an environment that is gone.
@@ -135,13 +172,25 @@ func (o *offers) find(ctx context.Context, name types.NamespacedName) {
 		found.failure = err
 		o.queue.AddRateLimited(name)
 	default:
-		found.workloads, found.conflicts = result.Plan.Workloads(), result.Plan.Conflicts
-		found.changes = len(result.Plan.Summaries()) > 0
+		found.workloads, found.others = plan.Prompt(result.Plan.Changes(plan.HideSecrets))
+		found.conflicts = result.Plan.Conflicts
+		found.changes, found.news = len(result.Plan.Summaries()) > 0, result.Plan.News
+		found.notCopied = result.Plan.NotCopied
 		o.queue.Forget(name)
+		if len(found.notCopied) > 0 || includesCustom(q.request.Environment) {
+			o.queue.AddAfter(name, unwatchedPeriod)
+		}
 	}
 	if o.take(name, found) {
 		o.known(name)
 	}
+}
+
+// includesCustom says whether an environment names custom resources.
+func includesCustom(e *v1alpha1.Environment) bool {
+	return slices.ContainsFunc(e.Spec.Include, func(object v1alpha1.IncludedObject) bool {
+		return plan.IsOnlyIncluded(plan.KeyOfIncluded(object).GroupKind)
+	})
 }
 
 // take keeps an offer, and says whether it is another than before.
@@ -154,18 +203,18 @@ func (o *offers) take(name types.NamespacedName, found *offer) bool {
 		before.failure.Error() != found.failure.Error()
 }
 
-// question asks what the catalog would bring after so many runs, to a target that is there or not.
-func (s *situation) question(runs int, target bool) question {
+// question asks what a sync of everything would bring after so many runs and changes of the source, to a target that is there or
+// not. It is what the subresource diff asks.
+func (s *situation) question(runs, source int, target bool) question {
 	e := s.environment
 	q := question{
 		basis: basis{
 			catalog: s.catalog.UID, revision: s.offered(), generation: e.Generation, applied: e.Status.AppliedRevision, runs: runs, target: target,
-			withheld: s.notCopied.String(),
+			withheld: s.notCopied.String(), source: source,
 		},
-		request: run.Request{Mode: run.Plan, Request: gather.Request{
-			Environment: e.DeepCopy(), Action: v1alpha1.SyncActionCatalog, Resolution: s.resolution(),
-		}},
+		request: run.Request{Mode: run.Plan, Request: view.Request(e.DeepCopy(), v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll})},
 	}
+	q.request.Resolution = s.resolution()
 	for _, request := range e.Status.PendingRequests {
 		if request.Type == v1alpha1.EnvironmentRequestResolve {
 			q.decisions++

@@ -5,6 +5,7 @@ package environment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,7 @@ func (s *stage) prompt(batch string) *v1alpha1.SyncStatus {
 	if err := s.Write(s.Context(), record); err != nil {
 		s.Fatal(err)
 	}
+	s.detector.changed("alice")
 	return record
 }
 
@@ -165,6 +167,199 @@ func TestDismissalsEndWithASync(t *testing.T) {
 	s.applied(1)
 	if e := s.environment("alice"); e.Status.Dismissals != 0 || e.Status.DismissedCatalogSync != "" {
 		t.Errorf("%+v", e.Status)
+	}
+}
+
+// A sync that brings less than everything ends the count of dismissals, too, and what it brings is not dismissed any more.
+func TestDismissalsEndWithAnySync(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spec                v1alpha1.SyncRequestSpec
+		catalog, dependency bool
+	}{
+		"a refresh": {v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster}, true, false},
+		"a part": {v1alpha1.SyncRequestSpec{
+			Action: v1alpha1.SyncActionCatalog, Workloads: []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "worker"}},
+		}, true, true},
+		"what the catalog offers": {v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCatalog}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
+			s.start(0)
+			s.applied(1)
+			s.offer(2, image(web, "2"), image(worker, "2"))
+			s.produce(strings.ReplaceAll(configMap, "info", "debug"))
+			s.reaches("the prompt", func(e *v1alpha1.Environment) bool {
+				return e.Status.ChangedWorkloadCount == 2 && len(e.Status.ChangedDependencies) == 1
+			})
+			s.change(func(e *v1alpha1.Environment) {
+				e.Status.DismissedCatalogSync, e.Status.DismissedDependencySync, e.Status.Dismissals = "shop-r2", "alice-bcdfg", 3
+			})
+			s.reaches("it is said to be dismissed", func(e *v1alpha1.Environment) bool {
+				return e.Status.State == "Dismissed: 2 workloads, 1 ConfigMap changed"
+			})
+			s.ask("two", "jane", tt.spec)
+			s.reaches("the end", func(e *v1alpha1.Environment) bool {
+				status := &e.Status
+				return len(status.PendingRequests) == 0 && status.Dismissals == 0 && (status.DismissedCatalogSync != "") == tt.catalog &&
+					(status.DismissedDependencySync != "") == tt.dependency
+			})
+		})
+	}
+}
+
+// A record that is dismissed, by whoever died before noting that, is said to be so, and counted once.
+func TestDismissedDependencies(t *testing.T) {
+	s := newStage(t)
+	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
+	s.start(0)
+	s.applied(1)
+	s.produce(strings.ReplaceAll(configMap, "info", "debug"))
+	record := s.prompt("batch")
+	s.reaches("the prompt", func(e *v1alpha1.Environment) bool {
+		return e.Status.State == "1 ConfigMap changed" && e.Status.LatestDependencySync == record.Name
+	})
+	moved, err := syncrecord.Move(s.called(record.Name), syncrecord.Step{To: v1alpha1.SyncStateDismissed, By: "jane", At: s.clock.Now()})
+	if err == nil {
+		err = s.Write(t.Context(), moved)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dismissed := func(e *v1alpha1.Environment) bool {
+		return e.Status.State == "Dismissed: 1 ConfigMap changed" && e.Status.DismissedDependencySync == record.Name && e.Status.Dismissals == 1
+	}
+	s.reaches("it is dismissed", dismissed)
+	s.pass(10)
+	if e := s.environment("alice"); !dismissed(e) {
+		t.Errorf("%+v", e.Status)
+	}
+	s.produce(strings.ReplaceAll(configMap, "info", "trace"))
+	another := s.prompt("another")
+	s.reaches("another prompt", func(e *v1alpha1.Environment) bool {
+		return e.Status.State == "1 ConfigMap changed" && e.Status.LatestDependencySync == another.Name && e.Status.DismissedDependencySync == ""
+	})
+}
+
+// What the source does not have any more is no reason to be Synced, although its copy stays.
+func TestWhatTheSourceLosesIsSaid(t *testing.T) {
+	s := newStage(t)
+	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
+	s.start(0)
+	s.applied(1)
+	s.reaches("nothing to do", func(e *v1alpha1.Environment) bool { return e.Status.State == "Synced" })
+	s.cluster.Drop("configmaps", environmenttest.Production, "settings")
+	s.detector.changed("alice")
+	s.reaches("it is said", func(e *v1alpha1.Environment) bool { return e.Status.State == "1 ConfigMap changed" })
+	if s.level() != "info" {
+		t.Errorf("level %s", s.level())
+	}
+}
+
+// called is the record of a name.
+func (s *stage) called(name string) *v1alpha1.SyncStatus {
+	s.Helper()
+	for _, record := range s.syncStatuses() {
+		if record.Name == name {
+			return record
+		}
+	}
+	s.Fatalf("there is no record %s", name)
+	return nil
+}
+
+// What is about workloads is brought by itself as often as it changes in the source, and never because of what somebody does in the
+// target.
+func TestCompanionsByThemselves(t *testing.T) {
+	s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource })
+	s.start(0)
+	s.applied(1)
+	most := func() string {
+		live := s.cluster.Live("horizontalpodautoscalers", environmenttest.Target, "web")
+		if live == nil {
+			return "none"
+		}
+		return fmt.Sprint(live.Object["spec"].(map[string]any)["maxReplicas"])
+	}
+	brings := func(want string) {
+		t.Helper()
+		s.pass(2)
+		s.detector.changed("alice")
+		s.reaches("at most "+want, func(e *v1alpha1.Environment) bool {
+			return most() == want && e.Status.State == "Synced" && len(e.Status.ActiveSyncs) == 0
+		})
+	}
+	for _, replicas := range []string{"2", "3", "2", "3"} {
+		s.produce(fmt.Sprintf("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web}, "+
+			"spec: {maxReplicas: %s, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}", replicas))
+		brings(replicas)
+	}
+	before := len(s.told())
+	s.cluster.Drop("horizontalpodautoscalers", environmenttest.Target, "web")
+	s.detector.changed("alice")
+	s.reaches("it is said", func(e *v1alpha1.Environment) bool { return e.Status.State == "1 HorizontalPodAutoscaler changed" })
+	s.pass(30)
+	if most() != "none" || len(s.told()) != before {
+		t.Errorf("at most %s; records: %q", most(), s.told())
+	}
+	s.produce("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}}")
+	brings("3")
+	s.cluster.Drop("horizontalpodautoscalers", environmenttest.Production, "web")
+	brings("none")
+}
+
+// TestCompanionsAfterARunThatFailed has a policy of the cluster refuse what the source has, until that is corrected.
+func TestCompanionsAfterARunThatFailed(t *testing.T) {
+	s := newStage(t, automatic, func(e *v1alpha1.Environment) { e.Spec.Adapt.Replicas = v1alpha1.ReplicasAsSource })
+	s.start(0)
+	s.applied(1)
+	budget := func(available int) {
+		s.produce(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, "+
+			"spec: {minAvailable: %d, selector: {matchLabels: {app: web}}}}", available))
+		s.detector.changed("alice")
+	}
+	s.refuse("dry PATCH shop-alice/poddisruptionbudgets/web")
+	budget(1)
+	s.reaches("a failure", func(e *v1alpha1.Environment) bool { return e.Status.LastError != nil })
+	s.reaches("it is given up", func(*v1alpha1.Environment) bool {
+		return slices.ContainsFunc(s.syncStatuses(), func(r *v1alpha1.SyncStatus) bool { return r.Status.State == v1alpha1.SyncStateManualIntervention })
+	})
+	s.refuse("")
+	budget(2)
+	s.reaches("what was corrected", func(e *v1alpha1.Environment) bool {
+		live := s.cluster.Live("poddisruptionbudgets", environmenttest.Target, "web")
+		return live != nil && e.Status.State == "Synced"
+	})
+}
+
+// TestConditionsWhileTheSourceIsLookedAt has the source change while something is offered: the condition stays as it is, so that its
+// time says since when.
+func TestConditionsWhileTheSourceIsLookedAt(t *testing.T) {
+	s := newStage(t)
+	s.start(0)
+	s.ask("one", "jane", v1alpha1.SyncRequestSpec{})
+	s.applied(1)
+	s.offer(2, image(web, "2"), worker)
+	since := func() metav1.Time {
+		t.Helper()
+		var told metav1.Time
+		s.reaches("the offer", func(e *v1alpha1.Environment) bool {
+			condition := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionCatalogUpToDate)
+			told = condition.LastTransitionTime
+			return condition.Reason == v1alpha1.ReasonWorkloadsChanged
+		})
+		return told
+	}
+	before := since()
+	for i := range 3 {
+		s.pass(5)
+		s.produce(fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, "+
+			"spec: {minAvailable: %d, selector: {matchLabels: {app: web}}}}", i))
+		s.detector.changed("alice")
+		s.pass(5)
+		if got := since(); !got.Equal(&before) {
+			t.Fatalf("since %s, and since %s before", got, before)
+		}
 	}
 }
 

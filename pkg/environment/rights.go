@@ -17,7 +17,8 @@ import (
 const (
 	// askAgain is how soon it is found out whether a permission that was lost has come back.
 	askAgain = rights.LossKept
-	// askStanding is how often it is found out whether the catalog's editor may still read what is copied.
+	// askStanding is how often it is found out whether a permission is still there: that of the catalog's editor to read what is
+	// copied, and those that automatic syncs need.
 	askStanding = rights.GrantKept
 )
 
@@ -34,36 +35,30 @@ func (t *turning) checkConsent(ctx context.Context) (again time.Time, err error)
 	return t.now.Add(askStanding), err
 }
 
-// checkRights finds out whether what the environment would do by itself may still be done, and when to look again if it may not. By
-// itself nothing is done while a part of it would be withheld: all of it is done when that may be copied again.
+// checkRights finds out whether what the environment would do by itself may still be done, also while there is nothing to do, and when
+// to look again. By itself nothing is done while a part of it would be withheld: all of it is done when that may be copied again.
 func (t *turning) checkRights(ctx context.Context) (again time.Time) {
-	if !t.environment.Spec.AutoSync || t.catalog == nil || !t.isBehind() && !t.waitsByItself() {
+	if !t.environment.Spec.AutoSync || t.catalog == nil {
 		return again
 	}
 	if len(t.notCopied) > 0 {
 		t.lost = verdict{t.notCopied.Reason(), t.notCopied.Sentence(t.catalog.Spec.SourceNamespace)}
 		return again
 	}
-	lost, err := t.rights.Check(ctx, rights.Automating(t.environment), rights.OfEnvironment(t.environment, t.catalog))
+	permissions := rights.OfEnvironment(t.environment, t.catalog)
+	if !t.hasTarget(t.environment) {
+		permissions = append(permissions, rights.OfTarget(t.environment)...)
+	}
+	lost, err := t.rights.Check(ctx, rights.Automating(t.environment), permissions)
 	switch {
 	case err != nil:
 		t.lost = verdict{v1alpha1.ReasonUnreachable, fmt.Sprintf("whether automatic syncs are still permitted is not known: %v", err)}
 	case lost != "":
 		t.lost = verdict{v1alpha1.ReasonPermissionLost, lost}
 	default:
-		return again
+		return t.now.Add(askStanding)
 	}
 	return t.now.Add(askAgain)
-}
-
-// waitsByItself says whether a record is to be worked on that nobody has asked for.
-func (s *situation) waitsByItself() bool {
-	for _, record := range s.records {
-		if isAutomatic(record) && s.isActive(record) {
-			return true
-		}
-	}
-	return false
 }
 
 // consent is what is withheld of what the environment has, or may come to have if it has never been synced.

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 
@@ -72,7 +70,7 @@ func NewRunner(config RunnerConfig) (*run.Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make clients for the cluster of environments: %w", err)
 	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(clients.Discovery))
+	mapper := source.NewMapper(clients.Discovery, config.Clock)
 	limiter := flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, requestBurst)
 	standing, err := rights.Connect(config.Cluster, config.Clock)
 	if err != nil {

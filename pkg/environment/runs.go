@@ -105,7 +105,7 @@ func (c *environments) carryOut(ctx context.Context, begun job.Job) (pause time.
 	outcome, err := c.jobs.Do(ctx, begun)
 	switch {
 	case err == nil:
-		measure(outcome, c.config.Clock.Since(since))
+		measure(begun, outcome, c.config.Clock.Since(since))
 	case ctx.Err() == nil:
 		unrecorded.Inc()
 		klog.FromContext(ctx).Error(err, "What came of a sync could not be recorded, doing it again", "environment", klog.KObj(begun.Environment))

@@ -207,8 +207,11 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 func (s *stage) edge() edge {
 	return edge{
 		metadata: s.meta, events: s.events, remover: s,
-		watch:  func(func(types.NamespacedName)) (Readiness, error) { return s.ready, nil },
-		detect: func(func() v1alpha1.SyncPolicySpec) Detector { return s.detector },
+		watch: func(func(types.NamespacedName)) (Readiness, error) { return s.ready, nil },
+		detect: func(of following) Detector {
+			s.detector.follow(of)
+			return s.detector
+		},
 	}
 }
 

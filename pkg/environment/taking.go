@@ -62,6 +62,7 @@ func (t *turning) rediscover(ctx context.Context) error {
 	}
 	if t.undone = t.detector.Rediscover(ctx, nameOf(t.environment)); t.undone == nil {
 		t.rediscovered = asked
+		t.sources.add(nameOf(t.environment)) // What the index names belongs to the action Cluster.
 	}
 	return nil
 }
@@ -194,7 +195,7 @@ func (s *situation) replaces(newer, older *v1alpha1.SyncStatus) bool {
 
 // isDone says whether another run has done what a record was to begin by itself.
 func (s *situation) isDone(record *v1alpha1.SyncStatus) bool {
-	return record.Status.AutoTriggered && s.offer != nil && s.offer.failure == nil && !s.isBehind()
+	return record.Status.AutoTriggered && s.offer.isKnown() && !s.isBehind()
 }
 
 // isTakenBack says whether a record is about a revision that the environment was pinned to and is not any more. What has begun is

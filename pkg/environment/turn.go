@@ -6,6 +6,7 @@ package environment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -75,6 +76,8 @@ func (t *turning) proceed(ctx context.Context) (again time.Time, err error) {
 	}
 	before := t.environment.DeepCopy()
 	ended := t.fold()
+	// Which requests are of some workloads only is not known any more once they are over.
+	whole := slices.DeleteFunc(slices.Clone(ended), t.isPartial)
 	consent, err := t.checkConsent(ctx)
 	if err != nil {
 		return again, err
@@ -91,6 +94,7 @@ func (t *turning) proceed(ctx context.Context) (again time.Time, err error) {
 		}
 		return again, err
 	}
+	t.measureSource(ctx, &before.Status, whole)
 	for _, record := range ended {
 		t.events.ended(t.environment, record)
 	}
@@ -129,7 +133,7 @@ func (t *turning) question() *offer {
 		return nil
 	}
 	e, name := t.environment, nameOf(t.environment)
-	asked := t.situation.question(t.runs.count(e.UID), t.hasTarget(e))
+	asked := t.situation.question(t.runs.count(e.UID), t.sources.count(name), t.hasTarget(e))
 	if count, _ := t.workloads(); count != nil {
 		asked.there = count.Total
 	}
@@ -164,12 +168,14 @@ func (t *turning) writeStatus(ctx context.Context, before *v1alpha1.Environment)
 	}
 	t.environment = written
 	t.events.conditions.Announce(written, before.Status.Conditions, written.Status.Conditions)
+	t.events.prompted(before, written, t.called(written.Status.LatestDependencySync))
 	return nil
 }
 
 // forget lets go of an environment that is gone.
 func (c *environments) forget(name types.NamespacedName) {
 	c.offers.forget(name)
+	c.sources.forget(name)
 	c.config.Runner.Index.Set(name, nil)
 	c.leaveLine(name)
 	// Somebody has taken the finalizer out: what goes on writes for nobody.

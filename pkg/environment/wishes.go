@@ -6,6 +6,7 @@ package environment
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -112,9 +113,31 @@ func (s *situation) automatic() (wish, bool) {
 		return wish{}, false
 	}
 	return wish{
-		of: v1alpha1.SyncTypeEnvironment, detected: s.now, action: v1alpha1.SyncActionCatalog, revision: s.offered(),
-		batch: fmt.Sprintf("auto.%s.%d", s.catalog.Status.LatestSync, s.environment.Generation),
+		of: v1alpha1.SyncTypeEnvironment, detected: s.now, action: v1alpha1.SyncActionCatalog, revision: s.offered(), batch: s.automaticBatch(),
 	}, true
+}
+
+// newsDigits is how many digits of a hash tell apart what has changed in one source since the last sync.
+const newsDigits = 16
+
+// automaticBatch names what is offered with the spec that there is. What has changed in the source beside workloads, and belongs to
+// the action Catalog, is offered with the revision that the environment has: it is named by its content, and by when that revision was
+// brought, since the source may have once more what it had before. A run that was superseded while it waited is not in the way of
+// another.
+func (s *situation) automaticBatch() string {
+	batch := fmt.Sprintf("auto.%s.%d", s.catalog.Status.LatestSync, s.environment.Generation)
+	status := &s.environment.Status
+	if status.AppliedRevision != s.offered() || s.offer == nil || s.offer.news == "" || status.LastCatalogSyncedAt == nil {
+		return batch
+	}
+	batch = fmt.Sprintf("%s.%d.%s", batch, status.LastCatalogSyncedAt.Unix(), s.offer.news[:newsDigits])
+	superseded := 0
+	for _, record := range s.records {
+		if strings.HasPrefix(record.Spec.Batch, batch) && record.Status.State == v1alpha1.SyncStateSuperseded {
+			superseded++
+		}
+	}
+	return fmt.Sprintf("%s.%d", batch, superseded)
 }
 
 // isBehind says whether the environment does not have what its catalog offers, as far as is known.

@@ -13,6 +13,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/configbutler/slipstream/pkg/fieldpointer"
 )
@@ -22,7 +23,7 @@ import (
 func Of(objects ...*unstructured.Unstructured) ([]Reference, error) {
 	var found [][]Reference
 	for _, object := range objects {
-		f := finder{kind: object.GetKind(), name: object.GetName()}
+		f := finder{kind: object.GetKind(), namespace: object.GetNamespace(), name: object.GetName()}
 		if err := f.find(object); err != nil {
 			return nil, err
 		}
@@ -33,8 +34,8 @@ func Of(objects ...*unstructured.Unstructured) ([]Reference, error) {
 
 // finder collects what one object refers to.
 type finder struct {
-	kind, name string
-	found      []Reference
+	kind, namespace, name string
+	found                 []Reference
 }
 
 // use is how a target is referred to.
@@ -56,6 +57,24 @@ func (f *finder) add(t Type, name string, at place, u use) {
 
 func (f *finder) find(object *unstructured.Unstructured) error {
 	switch object.GroupVersionKind().GroupKind().String() {
+	case "Gateway." + gatewayv1.GroupName:
+		var gateway gatewayv1.Gateway
+		if err := read(object, &gateway); err != nil {
+			return err
+		}
+		f.gateway(&gateway.Spec)
+	case "GRPCRoute." + gatewayv1.GroupName:
+		var route gatewayv1.GRPCRoute
+		if err := read(object, &route); err != nil {
+			return err
+		}
+		f.grpcRoute(&route.Spec)
+	case "HTTPRoute." + gatewayv1.GroupName:
+		var route gatewayv1.HTTPRoute
+		if err := read(object, &route); err != nil {
+			return err
+		}
+		f.httpRoute(&route.Spec)
 	case "Ingress.networking.k8s.io":
 		var ingress networkingv1.Ingress
 		if err := read(object, &ingress); err != nil {

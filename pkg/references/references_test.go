@@ -162,6 +162,31 @@ func TestOf(t *testing.T) {
 		"an Ingress": {`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i}, spec: {defaultBackend: {service: {name: front}}, tls: [{hosts: [a]}, {secretName: cert}],
   rules: [{host: none}, {host: a, http: {paths: [{path: /, backend: {service: {name: web}}}, {path: /s, backend: {resource: {kind: Bucket, name: b}}}]}}]}}`,
 			[]string{"Secret cert: Ingress i /spec/tls/1/secretName", "Service front: Ingress i /spec/defaultBackend/service", "Service web: Ingress i /spec/rules/1/http/paths/0/backend/service"}},
+		"an HTTPRoute": {`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: r, namespace: shop}, spec: {
+  parentRefs: [{name: edge}, {group: "", kind: Service, name: mesh}, {group: "", kind: Service, name: far, namespace: other}],
+  rules: [{backendRefs: [{name: web, namespace: shop, filters: [{requestMirror: {backendRef: {name: copy}}}]}, {name: far, namespace: other}, {group: example.com, kind: Pool, name: pool}],
+    filters: [{type: CORS}, {requestMirror: {backendRef: {name: audit}}}, {externalAuth: {backendRef: {name: auth}}}]}, {}]}}`,
+			[]string{
+				"Service audit: HTTPRoute r /spec/rules/0/filters/1/requestMirror/backendRef", "Service auth: HTTPRoute r /spec/rules/0/filters/2/externalAuth/backendRef",
+				"Service copy: HTTPRoute r /spec/rules/0/backendRefs/0/filters/0/requestMirror/backendRef", "Service mesh: HTTPRoute r /spec/parentRefs/1",
+				"Service web: HTTPRoute r /spec/rules/0/backendRefs/0",
+			}},
+		"a GRPCRoute": {`{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: r, namespace: shop}, spec: {parentRefs: [{group: "", kind: Service, name: mesh}],
+  rules: [{backendRefs: [{name: api, filters: [{requestMirror: {backendRef: {name: copy}}}]}], filters: [{requestMirror: {backendRef: {name: audit}}}, {extensionRef: {group: a, kind: B, name: c}}]}]}}`,
+			[]string{
+				"Service api: GRPCRoute r /spec/rules/0/backendRefs/0", "Service audit: GRPCRoute r /spec/rules/0/filters/0/requestMirror/backendRef",
+				"Service copy: GRPCRoute r /spec/rules/0/backendRefs/0/filters/0/requestMirror/backendRef", "Service mesh: GRPCRoute r /spec/parentRefs/0",
+			}},
+		"a Gateway": {`{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: g, namespace: shop}, spec: {gatewayClassName: c,
+  listeners: [{name: a}, {name: b, tls: {certificateRefs: [{name: cert}, {name: far, namespace: other}, {group: example.com, kind: Cert, name: x}]}}],
+  infrastructure: {parametersRef: {group: "", kind: ConfigMap, name: settings}},
+  tls: {backend: {clientCertificateRef: {name: client}}, frontend: {default: {validation: {caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}},
+    perPort: [{port: 8443, tls: {}}, {port: 443, tls: {validation: {caCertificateRefs: [{group: "", kind: Secret, name: ca}, {group: "", kind: Secret, name: far, namespace: other}]}}}]}}}}`,
+			[]string{
+				"ConfigMap ca: Gateway g /spec/tls/frontend/default/validation/caCertificateRefs/0", "ConfigMap settings: Gateway g /spec/infrastructure/parametersRef",
+				"Secret ca: Gateway g /spec/tls/frontend/perPort/1/tls/validation/caCertificateRefs/0", "Secret cert: Gateway g /spec/listeners/1/tls/certificateRefs/0",
+				"Secret client: Gateway g /spec/tls/backend/clientCertificateRef",
+			}},
 		"kinds that refer to nothing": {`{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: b}}
 ---
 {apiVersion: argoproj.io/v1alpha1, kind: Deployment, metadata: {name: x}, spec: {template: {spec: {serviceAccountName: a}}}}`, nil},
@@ -274,6 +299,9 @@ func TestWhatIsNotOfItsTypeIsRefusedWithoutItsValues(t *testing.T) {
 		"{apiVersion: batch/v1, kind: CronJob, metadata: {name: x}, spec: {jobTemplate: swordfish}}",
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: x}, secrets: swordfish}",
 		"{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: x}, spec: swordfish}",
+		"{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: x}, spec: swordfish}",
+		"{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: x}, spec: {rules: swordfish}}",
+		"{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: x}, spec: {rules: swordfish}}",
 		"{apiVersion: v1, kind: Service, metadata: {name: x}, spec: {selector: swordfish}}",
 	} {
 		from := objects(t, text)
@@ -284,5 +312,18 @@ func TestWhatIsNotOfItsTypeIsRefusedWithoutItsValues(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), from[0].GetKind()+` "x"`) || strings.Contains(err.Error(), "swordfish") {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+func TestGateways(t *testing.T) {
+	route := objects(t, `{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: r, namespace: shop}, spec: {parentRefs: [{name: near},
+  {name: named, namespace: shop, sectionName: https, port: 443}, {name: far, namespace: infra}, {group: "", kind: Service, name: mesh}, {kind: ListenerSet, name: more}]}}`)[0]
+	parents, err := references.Gateways(route)
+	if diff := cmp.Diff([]references.Parent{{Gateway: "near"}, {Gateway: "named", Listener: "https", Port: 443}}, parents); diff != "" || err != nil {
+		t.Errorf("%v, want -, got +:\n%s", err, diff)
+	}
+	route.Object["spec"] = "swordfish"
+	if _, err := references.Gateways(route); err == nil || strings.Contains(err.Error(), "swordfish") {
+		t.Errorf("of no shape: %v", err)
 	}
 }

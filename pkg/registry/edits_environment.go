@@ -98,7 +98,7 @@ func automatedBy(obj, old *configbutler.Environment, e edit) *configbutler.Autom
 
 // doesNoMore says whether automatic syncs do nothing that they did not do before, on nobody else's permissions. Everything
 // counts but what is left out here: when they begin, which revision they keep to, what can be gone back to and how the
-// environment ends; that less is created or written; and workloads that are taken out of a branch.
+// environment ends; that less is created or written; and workloads that are taken out of a branch, and objects out of include.
 func doesNoMore(spec, before *configbutler.EnvironmentSpec) bool {
 	was := before.DeepCopy()
 	was.SyncWindows, was.PinnedRevision, was.HistoryLimit = spec.SyncWindows, spec.PinnedRevision, spec.HistoryLimit
@@ -111,6 +111,9 @@ func doesNoMore(spec, before *configbutler.EnvironmentSpec) bool {
 	}
 	was.BranchWorkloads = slices.DeleteFunc(was.BranchWorkloads, func(workload configbutler.WorkloadReference) bool {
 		return !slices.Contains(spec.BranchWorkloads, workload)
+	})
+	was.Include = slices.DeleteFunc(was.Include, func(object configbutler.IncludedObject) bool {
+		return !slices.Contains(spec.Include, object)
 	})
 	return equality.Semantic.DeepEqual(spec, was)
 }

@@ -176,6 +176,10 @@ func TestWhoAnswersForAutomaticSyncs(t *testing.T) {
 		{"more by nobody", "", func(o envt) { o.Spec.Patches = []configbutler.Patch{patch} }, ""},
 		{"patches", "joe", func(o envt) { o.Spec.Patches = []configbutler.Patch{patch} }, "joe"},
 		{"adaptations", "joe", func(o envt) { o.Spec.Adapt.Replicas = configbutler.ReplicasAsSource }, "joe"},
+		{"more that is included", "joe", func(o envt) {
+			o.Spec.Include = append(o.Spec.Include, configbutler.IncludedObject{APIVersion: "v1", Kind: "Secret", Name: "root"})
+		}, "joe"},
+		{"less that is included", "joe", func(o envt) { o.Spec.Include = nil }, "jane"},
 		{"another account", "joe", func(o envt) { o.Spec.ServiceAccountName = "syncs" }, "joe"},
 		{"a shadow no longer", "joe", func(o envt) { o.Spec.Shadow = false }, "joe"},
 		{"the status", "joe", func(o envt) { o.Status.AutomatedBy.Username = "joe" }, "jane"},
@@ -184,6 +188,7 @@ func TestWhoAnswersForAutomaticSyncs(t *testing.T) {
 			storage := newStorage(t)
 			obj := branch()
 			obj.Spec.AutoSync, obj.Spec.Shadow, obj.Spec.CreateNamespace = true, true, true
+			obj.Spec.Include = []configbutler.IncludedObject{{APIVersion: "v1", Kind: "ConfigMap", Name: "settings"}}
 			obj.Spec.SyncWindows = []configbutler.SyncWindow{{
 				Name: "nightly", Kind: configbutler.SyncWindowAllow, Schedule: "0 22 * * *", Duration: metav1.Duration{Duration: time.Hour}, TimeZone: "UTC",
 			}}

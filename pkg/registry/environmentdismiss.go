@@ -54,7 +54,6 @@ func (r *environmentRequests) carryOutDismissal(ctx context.Context, name string
 	}); err != nil {
 		return err
 	}
-	countDismissal(dryRun)
 	request.Status = dismissal(offer, record, dryRun)
 	return nil
 }
@@ -100,7 +99,8 @@ func dismissal(offer, record string, dryRun []string) configbutler.RequestOutcom
 	return outcome
 }
 
-// undismiss is the subresource undismiss of an Environment. A record that was dismissed stays so, because that is its end.
+// undismiss is the subresource undismiss of an Environment. It has the environment prompt again for what was put aside. A record that
+// was dismissed stays so, because that is its end.
 func (r *environmentRequests) undismiss() *requestREST[*configbutler.Undismissal] {
 	return &requestREST[*configbutler.Undismissal]{
 		newRequest: func() *configbutler.Undismissal { return &configbutler.Undismissal{} },
@@ -117,11 +117,11 @@ func (r *environmentRequests) carryOutUndismissal(
 	if _, err := requester(ctx); err != nil {
 		return err
 	}
-	offered, counted := "", int32(0)
+	dismissed := false
 	environment, err := change(ctx, r.statuses, name, dryRun, func(environment *configbutler.Environment) error {
 		status := &environment.Status
-		offered, counted = status.DismissedCatalogSync, status.Dismissals
-		status.DismissedCatalogSync, status.Dismissals = "", 0
+		dismissed = status.DismissedCatalogSync != "" || status.DismissedDependencySync != "" || status.Dismissals > 0
+		status.DismissedCatalogSync, status.DismissedDependencySync, status.Dismissals = "", "", 0
 		return nil
 	})
 	if err != nil {
@@ -130,12 +130,12 @@ func (r *environmentRequests) carryOutUndismissal(
 	request.Status = configbutler.RequestOutcome{Accepted: true}
 	answer := &request.Status
 	switch {
-	case offered == "" && counted == 0:
+	case !dismissed:
 		answer.Message = "Nothing was dismissed: " + environmentSentence(environment)
 	case dryrun.IsDryRun(dryRun):
 		answer.Message = "Would offer again what was dismissed (dry run)"
 	default:
-		answer.Message = "What the catalog offers is shown again, and dismissals are counted anew: " + environmentSentence(environment)
+		answer.Message = "What was dismissed is offered again, and dismissals are counted anew: " + environmentSentence(environment)
 	}
 	return nil
 }

@@ -6,11 +6,13 @@ package registry
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -23,14 +25,17 @@ import (
 // The record is moved first, and the environment says so then. Who dies in between leaves a prompt for a record that is
 // dismissed, which whoever dismisses it again takes away, as the controller does.
 type prompts struct {
-	// statuses changes the status of Environments, policies reads SyncPolicies.
-	statuses, policies *genericregistry.Store
+	// statuses changes the status of Environments. The others are read.
+	statuses, policies, catalogs, records *genericregistry.Store
+	clock                                 clock.PassiveClock
 }
 
-// catalogOffer is the record that the catalog's prompt is about, empty when there is nothing to take, or it has been put aside.
+// catalogOffer is the record that the catalog's prompt is about, empty when there is nothing to take, or it has been put aside. What
+// changes beside workloads, and no record tells of, comes with the action Catalog.
 func catalogOffer(environment *configbutler.Environment) string {
 	status := &environment.Status
-	offered := status.ChangedWorkloadCount > 0 || status.AppliedCatalogSync != status.LatestCatalogSync
+	companions := len(status.ChangedDependencies) > 0 && status.LatestDependencySync == "" && status.DismissedDependencySync == ""
+	offered := status.ChangedWorkloadCount > 0 || status.AppliedCatalogSync != status.LatestCatalogSync || companions
 	if !offered || status.DismissedCatalogSync == status.LatestCatalogSync {
 		return ""
 	}
@@ -61,18 +66,24 @@ func (p *prompts) note(
 	ctx context.Context, environment *configbutler.Environment, offer, record string, dryRun []string,
 	judge func(context.Context, *configbutler.Environment) error,
 ) error {
+	var since map[string]time.Time
+	var dismissed []string
 	_, err := change(ctx, p.statuses, environment.Name, dryRun, func(stored *configbutler.Environment) error {
-		status, counts := &stored.Status, false
+		status := &stored.Status
+		since, dismissed = p.since(ctx, stored), nil
 		if stored.UID != environment.UID {
 			return nil // It is another one by now, which prompts for nothing of that.
 		}
 		if offer != "" && status.DismissedCatalogSync != offer {
-			status.DismissedCatalogSync, counts = offer, true
+			status.DismissedCatalogSync = offer
+			dismissed = append(dismissed, aboutCatalog)
 		}
+		// The controller may have seen that the record is dismissed, and noted it, or another record may be open by now.
 		if record != "" && status.LatestDependencySync == record {
-			status.LatestDependencySync, status.ChangedDependencies, counts = "", nil, true
+			status.LatestDependencySync, status.DismissedDependencySync = "", record
+			dismissed = append(dismissed, aboutDependencies)
 		}
-		if !counts {
+		if len(dismissed) == 0 {
 			return nil
 		}
 		status.Dismissals++
@@ -81,7 +92,14 @@ func (p *prompts) note(
 		}
 		return judge(ctx, stored)
 	})
-	return err
+	if err != nil || dryrun.IsDryRun(dryRun) {
+		return err
+	}
+	for _, about := range dismissed {
+		dismissals.WithLabelValues(about).Inc()
+	}
+	measureDecision(since, dismissed, decisionDismissed, p.clock.Now())
+	return nil
 }
 
 // mayPutAside says why the last of the dismissals of an environment is one too many.

@@ -6,6 +6,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apiserver/pkg/util/dryrun"
 
@@ -52,11 +53,16 @@ func (r *environmentRequests) carryOutSync(ctx context.Context, name string, req
 		return err
 	}
 	pending.Sync = request.Spec.DeepCopy()
+	var prompts map[string]time.Time
 	environment, err := r.note(ctx, name, dryRun, pending, func(stored *configbutler.Environment) error {
+		prompts = r.moves.prompts.since(ctx, stored)
 		return r.expectDependencySync(ctx, stored, request.Spec.ExpectedDependencySync)
 	})
 	if err != nil {
 		return err
+	}
+	if !dryrun.IsDryRun(dryRun) {
+		measureDecision(prompts, takenBy(&pending), decisionTaken, pending.Time.Time)
 	}
 	request.Status = configbutler.SyncRequestStatus{RequestOutcome: configbutler.RequestOutcome{Accepted: true}}
 	if dryrun.IsDryRun(dryRun) {

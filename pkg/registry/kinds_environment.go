@@ -15,6 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/visible"
 )
 
 func environments() kind[*configbutler.Environment, configbutler.EnvironmentSpec, configbutler.EnvironmentStatus] {
@@ -30,6 +31,8 @@ func environments() kind[*configbutler.Environment, configbutler.EnvironmentSpec
 		validateStatusUpdate:  validation.ValidateEnvironmentStatusUpdate,
 		validateStatusRequest: validation.ValidateEnvironmentStatusRequest,
 		edits:                 environmentEdits(),
+		derive:                func(o obj) { o.Status.State = environmentSentence(o) },
+		selectable:            map[string]func(obj) string{v1alpha1.EnvironmentStateField: func(o obj) string { return o.Status.State }},
 		columns: []column[obj]{
 			textColumn("Catalog", "The AppCatalog that it is built from.", func(o obj) string {
 				return reference(o.Spec.CatalogRef.Namespace, o.Spec.CatalogRef.Name)
@@ -63,13 +66,13 @@ func automation(o *configbutler.Environment) string {
 	return "yes"
 }
 
-// environmentSentence is what everybody shows of an environment.
+// environmentSentence is what everybody shows of an environment, and its status.state.
 func environmentSentence(o *configbutler.Environment) string {
 	environment, err := versionedEnvironment(o)
 	if err != nil {
 		return "" // what is stored has been converted before
 	}
-	return sentence.Environment(environment)
+	return visible.Text(sentence.Environment(environment))
 }
 
 // versionedEnvironment is an environment as packages outside the API know it. It shares what it can with the one that is

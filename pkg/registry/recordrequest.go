@@ -48,9 +48,6 @@ func (r *recordRequests) carryOutDismissal(ctx context.Context, name string, req
 	if err != nil {
 		return err
 	}
-	if !already {
-		countDismissal(dryRun)
-	}
 	message := "Dismissed; nothing else has changed"
 	switch {
 	case already:
@@ -78,7 +75,13 @@ func (r *recordRequests) dismissed(
 		return nil, false, err
 	}
 	if environment == nil {
-		return record, already, move(dryRun)
+		if err := move(dryRun); err != nil {
+			return record, already, err
+		}
+		if !already && !dryrun.IsDryRun(dryRun) {
+			countRecordDismissal(record.Spec.Type)
+		}
+		return record, already, nil
 	}
 	err = r.prompts.putAside(ctx, environment, "", name, dryRun, func() error { return move(dryRun) })
 	return record, already, err

@@ -10,8 +10,11 @@ package registry
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/storage"
 )
 
 // category is the word that selects all of our kinds, as in kubectl get slipstream.
@@ -46,6 +49,11 @@ type kind[O object, S, T any] struct {
 	validateStatusRequest func(updated, old O) field.ErrorList
 	// edits, if there are any, keep who has changed the spec in the status.
 	edits *edits[O]
+	// derive, if there is one, sets the fields of the status that follow from the rest of the object, whoever writes it.
+	derive func(O)
+	// selectable are the fields, besides the name and the namespace, that field selectors may use. v1alpha1 has to convert
+	// their labels.
+	selectable map[string]func(O) string
 
 	// columns follow NAME in the tables that kubectl get prints.
 	columns []column[O]
@@ -76,6 +84,10 @@ type resource struct {
 	// of old. A kind that keeps no edits admits all of them and notes none.
 	admitEdit func(obj runtime.Object, actor string) error
 	noteEdit  func(obj, old runtime.Object, e edit)
+	// derive does nothing where the kind does not say otherwise.
+	derive func(obj runtime.Object)
+	// attributes are what selectors look at; nil: the labels, name and namespace.
+	attributes storage.AttrFunc
 
 	columns []column[runtime.Object]
 }
@@ -117,6 +129,14 @@ func (k kind[O, S, T]) erase() resource {
 			k.edits.note(obj.(O), before, e)
 		}
 	}
+	r.derive = func(obj runtime.Object) {
+		if k.derive != nil {
+			k.derive(obj.(O))
+		}
+	}
+	if len(k.selectable) > 0 {
+		r.attributes = func(obj runtime.Object) (labels.Set, fields.Set, error) { return k.attributesOf(obj.(O)) }
+	}
 	r.clearStatus = func(obj runtime.Object) { *k.status(obj.(O)) = *new(T) }
 	r.keepStatus = func(obj, old runtime.Object) { *k.status(obj.(O)) = *k.status(old.(O)) }
 	r.keepSpec = func(obj, old runtime.Object) { *k.spec(obj.(O)) = *k.spec(old.(O)) }
@@ -124,4 +144,20 @@ func (k kind[O, S, T]) erase() resource {
 		return !equality.Semantic.DeepEqual(k.spec(obj.(O)), k.spec(old.(O)))
 	}
 	return r
+}
+
+// attributesOf are what selectors look at.
+func (k kind[O, S, T]) attributesOf(obj O) (labels.Set, fields.Set, error) {
+	attributes := storage.DefaultNamespaceScopedAttr
+	if !k.namespaced {
+		attributes = storage.DefaultClusterScopedAttr
+	}
+	ofLabels, ofFields, err := attributes(obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	for name, value := range k.selectable {
+		ofFields[name] = value(obj)
+	}
+	return ofLabels, ofFields, nil
 }

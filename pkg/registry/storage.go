@@ -96,6 +96,7 @@ func (s *Storage) addRequests(config Config, stores map[string]*genericregistry.
 		records: stores["syncstatuses"], catalogs: stores["appcatalogs"], environments: stores["environments"],
 		prompts: &prompts{
 			statuses: statusStore(config.Scheme, environments().erase(), stores["environments"]), policies: stores["syncpolicies"],
+			catalogs: stores["appcatalogs"], records: stores["syncstatuses"], clock: config.Clock,
 		},
 		clock: config.Clock,
 	}
@@ -180,7 +181,7 @@ func newStore(config Config, r resource) (*genericregistry.Store, error) {
 	if config.Recorder != nil {
 		options = &recordingOptions{RESTOptionsGetter: options, recorder: config.Recorder, clock: config.Clock}
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: r.attributes}); err != nil {
 		return nil, fmt.Errorf("opening the storage of %s: %w", r.plural, err)
 	}
 	return store, nil

@@ -77,6 +77,7 @@ func (s objectStrategy) PrepareForCreate(ctx context.Context, obj runtime.Object
 	s.resource.clearStatus(obj)
 	setGeneration(obj, 1)
 	s.noteEdit(ctx, obj, nil)
+	s.resource.derive(obj)
 }
 
 // PrepareForUpdate keeps the status and counts the generations of the spec.
@@ -87,6 +88,7 @@ func (s objectStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 		setGeneration(obj, generationOf(old)+1)
 		s.noteEdit(ctx, obj, old)
 	}
+	s.resource.derive(obj)
 }
 
 // GetResetFields tells server-side apply that nobody owns the status through this endpoint.
@@ -117,6 +119,7 @@ func (s statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Obj
 	updated.SetAnnotations(stored.GetAnnotations())
 	updated.SetFinalizers(stored.GetFinalizers())
 	updated.SetOwnerReferences(stored.GetOwnerReferences())
+	s.resource.derive(obj)
 }
 
 // ValidateUpdate judges the status and leaves the spec alone, which was judged when it was stored.

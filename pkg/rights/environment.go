@@ -9,7 +9,9 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -19,7 +21,7 @@ var writeVerbs = []string{"create", "patch", "delete"}
 
 // OfEnvironment is to use the catalog of an environment, to write in its target what a sync may write there, and to read the
 // Secrets that it copies, and the ConfigMaps that its patches may name. Of a catalog that is not there, nil, nothing is known of
-// what it offers: who syncs is asked again when it is.
+// what it offers: who syncs is asked again when it is. A target that does not exist takes what OfTarget returns as well.
 //
 // What the catalog's workloads refer to beside Secrets takes no right to read it: the catalog's editor, who must have that, consents
 // to it.
@@ -27,13 +29,23 @@ func OfEnvironment(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Perm
 	permissions := []Permission{usesCatalog(e)}
 	permissions = append(permissions, copiesSecrets(e, catalog)...)
 	permissions = append(permissions, copiesConfigMaps(e, catalog)...)
-	if e.Spec.CreateNamespace {
-		permissions = append(permissions, Permission{
-			Verbs: []string{"create"}, Resources: []string{"namespaces"},
-			Cause: onBehalf, Remedy: "or have the namespace made by somebody who may, and leave out spec.createNamespace",
-		})
+	for _, object := range e.Spec.Include {
+		if read, ok := OfIncluded(object, catalog); ok {
+			permissions = append(permissions, read)
+		}
 	}
 	return append(permissions, writes(e, catalog)...)
+}
+
+// OfTarget is to create the namespace that an environment writes in, where it is missing and the environment has it created.
+func OfTarget(e *v1alpha1.Environment) []Permission {
+	if !e.Spec.CreateNamespace {
+		return nil
+	}
+	return []Permission{{
+		Verbs: []string{"create"}, Resources: []string{"namespaces"},
+		Cause: onBehalf, Remedy: fmt.Sprintf("or have the namespace %s made by somebody who may", e.Spec.TargetNamespace),
+	}}
 }
 
 // OfAccount is to act as the account for which an environment is synced by itself, if it names one. Who names it lets it do what
@@ -73,6 +85,26 @@ func OfCopying(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) map[v1alph
 	return permissions
 }
 
+// OfIncluded is to read a custom resource that spec.include names; false for ConfigMaps and Secrets, which OfCopying is about, and while
+// it is not known where the object is.
+func OfIncluded(object v1alpha1.IncludedObject, catalog *v1alpha1.AppCatalog) (Permission, bool) {
+	resource := object.Resource()
+	if catalog == nil || resource.Group == "" {
+		return Permission{}, false
+	}
+	return Permission{
+		Verbs: []string{"get"}, Namespace: catalog.Spec.SourceNamespace, Group: resource.Group, Resources: []string{resource.Resource},
+		Name: object.Name, Cause: copied, Remedy: fmt.Sprintf("or leave %s %s out of spec.include", object.Kind, object.Name),
+	}, true
+}
+
+// isIncluded says whether spec.include names ConfigMaps or Secrets.
+func isIncluded(e *v1alpha1.Environment, of v1alpha1.DependencyType) bool {
+	return slices.ContainsFunc(e.Spec.Include, func(o v1alpha1.IncludedObject) bool {
+		return o.Resource().Group == "" && o.Kind == string(of)
+	})
+}
+
 // OfPatched is what the requester of a refresh must be allowed to read, so that an object of a type is copied to which only patches
 // of the environment refer, or referred when it was last synced; false for types that take no right.
 func OfPatched(catalog *v1alpha1.AppCatalog, of v1alpha1.DependencyType) (Permission, bool) {
@@ -87,7 +119,7 @@ func OfPatched(catalog *v1alpha1.AppCatalog, of v1alpha1.DependencyType) (Permis
 }
 
 // copiesSecrets is to read the Secrets of the source, unless the catalog's editor shares them. What is shared is what the
-// catalog's own workloads refer to: the environment's patches could have any Secret copied.
+// catalog's own workloads refer to: the environment's patches could have any Secret copied, and so could spec.include.
 func copiesSecrets(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
 	if catalog == nil {
 		return nil
@@ -99,6 +131,8 @@ func copiesSecrets(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Perm
 		remedy = fmt.Sprintf("or ask the editors of AppCatalog %s/%s to share them with spec.secrets Shared", namespace, name)
 	case mayRefer(e.Spec.Patches, wordsOfSecrets):
 		remedy = "or leave what refers to Secrets or ServiceAccounts out of spec.patches"
+	case isIncluded(e, v1alpha1.DependencySecret):
+		remedy = "or leave Secrets out of spec.include"
 	default:
 		return nil
 	}
@@ -108,47 +142,88 @@ func copiesSecrets(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Perm
 	}}
 }
 
-// copiesConfigMaps is to read the ConfigMaps of the source, if the environment's patches could have any of them copied.
+// copiesConfigMaps is to read the ConfigMaps of the source, if the environment's patches could have any of them copied, or spec.include
+// names some.
 func copiesConfigMaps(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
-	if catalog == nil || !mayRefer(e.Spec.Patches, wordsOfConfigMaps) {
+	remedy := ""
+	switch {
+	case catalog == nil:
+		return nil
+	case mayRefer(e.Spec.Patches, wordsOfConfigMaps):
+		remedy = "or leave what refers to ConfigMaps out of spec.patches"
+	case isIncluded(e, v1alpha1.DependencyConfigMap):
+		remedy = "or leave ConfigMaps out of spec.include"
+	default:
 		return nil
 	}
 	return []Permission{{
-		Verbs: []string{"get"}, Namespace: catalog.Spec.SourceNamespace, Resources: []string{"configmaps"},
-		Cause: copied, Remedy: "or leave what refers to ConfigMaps out of spec.patches",
+		Verbs: []string{"get"}, Namespace: catalog.Spec.SourceNamespace, Resources: []string{"configmaps"}, Cause: copied, Remedy: remedy,
 	}}
 }
 
 // copied is a cause.
 const copied = "which the server would copy on their behalf"
 
-// writes is to write what syncs may write in the target.
-func writes(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
-	target := e.Spec.TargetNamespace
-	remedy := "or leave the environment to somebody who may write in " + target
+// gatewayResources are where the API server has the kinds of the Gateway API that are copied. Whoever patches one has it written; about
+// the others, a sync asks when it writes some.
+var gatewayResources = map[string]string{
+	"Gateway": "gateways", "GRPCRoute": "grpcroutes", "HTTPRoute": "httproutes", "ReferenceGrant": "referencegrants",
+}
+
+// networking is the API group of Ingresses and NetworkPolicies.
+const networking = "networking.k8s.io"
+
+// OfWriting is to do with objects of a resource in the target of an environment what verbs say.
+func OfWriting(e *v1alpha1.Environment, resource schema.GroupResource, verbs ...string) Permission {
+	return Permission{
+		Verbs: verbs, Namespace: e.Spec.TargetNamespace, Group: resource.Group, Resources: []string{resource.Resource},
+		Cause: onBehalf, Remedy: leftToOthers(e),
+	}
+}
+
+// leftToOthers is what can be done without the permission to write in the target.
+func leftToOthers(e *v1alpha1.Environment) string {
+	remedy := "or leave the environment to somebody who may write in " + e.Spec.TargetNamespace
 	if e.Spec.CreateNamespace {
 		remedy = "or, while the namespace does not exist, for a ClusterRole that does, " + remedy
 	}
+	return remedy
+}
+
+// writes is to write what syncs may write in the target.
+func writes(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
 	byGroup := map[string]sets.Set[string]{
 		"":            sets.New("configmaps", "secrets", "services", "serviceaccounts"),
 		"autoscaling": sets.New("horizontalpodautoscalers"),
 		"policy":      sets.New("poddisruptionbudgets"),
+		networking:    sets.New("networkpolicies"),
 	}
-	if hosts := e.Spec.Adapt.IngressHosts.Type; hosts != "" && hosts != v1alpha1.IngressHostsOmit {
-		byGroup["networking.k8s.io"] = sets.New("ingresses")
+	if e.Spec.Adapt.IngressHosts.Copied() {
+		byGroup[networking].Insert("ingresses")
+	}
+	insert := func(group, resource string) {
+		if byGroup[group] == nil {
+			byGroup[group] = sets.New[string]()
+		}
+		byGroup[group].Insert(resource)
 	}
 	resources := v1alpha1.WorkloadResources()
 	for kind := range kindsOf(e, catalog) {
-		resource := resources[kind]
-		if byGroup[resource.Group] == nil {
-			byGroup[resource.Group] = sets.New[string]()
+		insert(resources[kind].Group, resources[kind].Resource)
+	}
+	for _, object := range e.Spec.Include {
+		insert(object.Resource().Group, object.Resource().Resource)
+	}
+	for _, patch := range e.Spec.Patches {
+		if resource, ok := gatewayResources[patch.Target.Kind]; ok && e.Spec.Adapt.IngressHosts.Copied() {
+			insert(gatewayv1.GroupName, resource)
 		}
-		byGroup[resource.Group].Insert(resource.Resource)
 	}
 	var permissions []Permission
 	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
 		permissions = append(permissions, Permission{
-			Verbs: writeVerbs, Namespace: target, Group: group, Resources: sets.List(byGroup[group]), Cause: onBehalf, Remedy: remedy,
+			Verbs: writeVerbs, Namespace: e.Spec.TargetNamespace, Group: group, Resources: sets.List(byGroup[group]),
+			Cause: onBehalf, Remedy: leftToOthers(e),
 		})
 	}
 	return permissions

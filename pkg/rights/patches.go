@@ -12,13 +12,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// The words by which a patch is known that may make a workload refer to something. Every field of Kubernetes that refers to Secrets,
+// The words by which a patch is known that may make an object refer to something. Every field of Kubernetes that refers to Secrets,
 // by itself or by an account, which has Secrets of its own, has one of the first in its name, or lies within one that has:
 // secretRef, secretKeyRef, imagePullSecrets, nodePublishSecretRef, serviceAccountName. ConfigMaps are referred to by configMap,
-// configMapRef and configMapKeyRef.
+// configMapRef and configMapKeyRef. Gateways refer to both by certificateRefs, clientCertificateRef, caCertificateRefs and
+// parametersRef.
 var (
-	wordsOfSecrets    = []string{"secret", "serviceaccount"}
-	wordsOfConfigMaps = []string{"configmap"}
+	wordsOfSecrets    = []string{"secret", "serviceaccount", "certificateref", "parametersref"}
+	wordsOfConfigMaps = []string{"configmap", "certificateref", "parametersref"}
 )
 
 // PatchesNameObjects says whether an environment's patches may make a workload refer to objects that take a right to be read.

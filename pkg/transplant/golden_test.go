@@ -4,6 +4,7 @@
 package transplant_test
 
 import (
+	"errors"
 	"flag"
 	"maps"
 	"os"
@@ -17,6 +18,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/pkg/transplant"
@@ -68,11 +70,11 @@ func preview(found map[string]*unstructured.Unstructured) transplant.Target {
 	target := twin(found)
 	target.Namespace, target.Labels["configbutler.ai/environment"] = "shop-preview", "preview"
 	target.OneReplica, target.SuspendCronJobs, target.NoLoadBalancers = true, true, true
-	target.Host = func(ingress, host string) string {
+	target.Host = func(ingress *unstructured.Unstructured, host string) string {
 		if host == "metrics.internal" {
 			return ""
 		}
-		return ingress + ".preview.example.com"
+		return ingress.GetName() + ".preview.example.com"
 	}
 	return target
 }
@@ -126,7 +128,12 @@ func written(t *testing.T, target transplant.Target, source *unstructured.Unstru
 // checkFits expects a copy to have no field that its type does not have.
 func checkFits(t *testing.T, copied *unstructured.Unstructured) {
 	t.Helper()
-	typed, err := scheme.Scheme.New(copied.GroupVersionKind())
+	known := runtime.NewScheme()
+	err := errors.Join(scheme.AddToScheme(known), gatewayv1.Install(known))
+	var typed runtime.Object
+	if err == nil {
+		typed, err = known.New(copied.GroupVersionKind())
+	}
 	if err == nil {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(copied.Object, typed, true)
 	}

@@ -4,8 +4,11 @@
 package transplant
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/manifest"
@@ -52,8 +55,16 @@ func (t Target) adapt(copied *unstructured.Unstructured, source string) string {
 			delete(spec, "minAvailable")
 			spec["maxUnavailable"] = int64(1)
 		}
+	case "Gateway.gateway.networking.k8s.io":
+		return t.gateway(copied, spec, source)
+	case "GRPCRoute.gateway.networking.k8s.io", "HTTPRoute.gateway.networking.k8s.io":
+		return t.route(copied, spec, source)
+	case "ReferenceGrant.gateway.networking.k8s.io":
+		t.moveReferences(spec, source)
 	case "Ingress.networking.k8s.io":
 		return t.ingress(copied, spec)
+	case "NetworkPolicy.networking.k8s.io":
+		t.policy(spec, source)
 	case "Service":
 		t.service(copied, spec)
 	case "ServiceAccount":
@@ -61,6 +72,9 @@ func (t Target) adapt(copied *unstructured.Unstructured, source string) string {
 		// Without Secrets, the account that every namespace has is nothing to copy.
 		return staysBehind(copied)
 	default:
+		if t.Custom != nil && t.Custom(copied.GroupVersionKind().GroupKind()) {
+			return ""
+		}
 		return copied.GetKind() + " is no kind that is copied"
 	}
 	return ""
@@ -81,10 +95,35 @@ func (t Target) pods(spec map[string]any, source string) {
 }
 
 func (t Target) rename(term map[string]any, source string) {
-	namespaces := listOf(term["namespaces"])
+	t.replace(listOf(term["namespaces"]), source)
+	t.moveSelector(mapOf(term["namespaceSelector"]), source)
+}
+
+// replace puts the namespace of the copy in the place of that of the source.
+func (t Target) replace(namespaces []any, source string) {
 	for i, namespace := range namespaces {
 		if namespace == source {
 			namespaces[i] = t.Namespace
+		}
+	}
+}
+
+// moveSelector lets a selector of namespaces that names the source by the label that every namespace has name the namespace of the
+// copy. One that leaves the source out leaves out both: the copy of a policy must not admit the source. Other labels stay: which
+// namespaces have them is not known here.
+func (t Target) moveSelector(selector map[string]any, source string) {
+	if labels := mapOf(selector["matchLabels"]); labels[corev1.LabelMetadataName] == source {
+		labels[corev1.LabelMetadataName] = t.Namespace
+	}
+	for _, item := range listOf(selector["matchExpressions"]) {
+		requirement := mapOf(item)
+		values := listOf(requirement["values"])
+		switch {
+		case requirement["key"] != corev1.LabelMetadataName:
+		case requirement["operator"] != string(metav1.LabelSelectorOpNotIn):
+			t.replace(values, source)
+		case slices.Contains(values, any(source)) && !slices.Contains(values, any(t.Namespace)):
+			requirement["values"] = append(values, t.Namespace)
 		}
 	}
 }

@@ -5,13 +5,14 @@ package transplant
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // defaultMarks are those of widespread tools. A label that only describes, such as helm.sh/chart, is none of them.
-var defaultMarks = [...]string{
+var defaultMarks = []string{
 	"app.kubernetes.io/instance",
 	"app.kubernetes.io/managed-by=Helm",
 	"applyset.kubernetes.io/*",
@@ -44,12 +45,18 @@ type mark struct {
 
 // DefaultMarks returns those of widespread tools.
 func DefaultMarks() Marks {
-	marks, err := ParseMarks(defaultMarks[:]...)
+	marks, err := ParseMarks(defaultMarks...)
 	if err != nil {
 		panic(err) // They are constants.
 	}
 	return marks
 }
+
+// DefaultMarkTexts returns those of widespread tools as ParseMarks reads them.
+func DefaultMarkTexts() []string { return slices.Clone(defaultMarks) }
+
+// And returns these marks and others.
+func (m Marks) And(others Marks) Marks { return Marks{slices.Concat(m.marks, others.marks)} }
 
 // ParseMarks reads marks, each of which is a key (example.com/owner), a key with its value (example.com/owner=tool) or all
 // keys of a domain (example.com/*). The error names the one that is wrong.

@@ -38,11 +38,20 @@ func withoutLoadBalancer(spec map[string]any) {
 }
 
 // withoutPublicName takes out the annotations by which external-dns gives an object a name in a DNS.
-func withoutPublicName(copied *unstructured.Unstructured) {
+func withoutPublicName(copied *unstructured.Unstructured) { withoutAnnotations(copied, isPublicName) }
+
+func isPublicName(annotation string) bool {
+	return strings.HasPrefix(annotation, "external-dns.") && strings.HasSuffix(annotation, "hostname")
+}
+
+// isPublicAddress says whether external-dns reads from an annotation where names lead to: with a Gateway of production, to production.
+func isPublicAddress(annotation string) bool {
+	return strings.HasPrefix(annotation, "external-dns.") && strings.HasSuffix(annotation, "/target")
+}
+
+func withoutAnnotations(copied *unstructured.Unstructured, which func(annotation string) bool) {
 	annotations := copied.GetAnnotations()
-	maps.DeleteFunc(annotations, func(key, _ string) bool {
-		return strings.HasPrefix(key, "external-dns.") && strings.HasSuffix(key, "hostname")
-	})
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return which(key) })
 	if len(annotations) == 0 {
 		annotations = nil
 	}
@@ -58,21 +67,21 @@ func (t Target) ingress(copied *unstructured.Unstructured, spec map[string]any) 
 	delete(spec, "defaultBackend")
 	keep(spec, "rules", func(rule any) bool {
 		host, _ := mapOf(rule)["host"].(string)
-		host = t.Host(copied.GetName(), host)
+		host = t.Host(copied, host)
 		if host != "" {
 			mapOf(rule)["host"] = host
 		}
 		return host != ""
 	})
-	keep(spec, "tls", func(tls any) bool { return t.certificate(copied.GetName(), mapOf(tls)) })
+	keep(spec, "tls", func(tls any) bool { return t.certificate(copied, mapOf(tls)) })
 	if spec["rules"] == nil {
-		return "no host of its own"
+		return noHost
 	}
 	return ""
 }
 
 // certificate gives a certificate the hosts of the copy, and says whether one is left.
-func (t Target) certificate(ingress string, tls map[string]any) bool {
+func (t Target) certificate(ingress *unstructured.Unstructured, tls map[string]any) bool {
 	var hosts []any
 	for _, host := range listOf(tls["hosts"]) {
 		text, _ := host.(string)
@@ -85,4 +94,16 @@ func (t Target) certificate(ingress string, tls map[string]any) bool {
 	}
 	tls["hosts"] = hosts
 	return true
+}
+
+// policy lets a NetworkPolicy admit the namespace of the copy where it admits that of the source. Which Pods it selects stays, as
+// their labels do, and so do other namespaces and blocks of addresses.
+func (t Target) policy(spec map[string]any, source string) {
+	for rules, peers := range map[string]string{"ingress": "from", "egress": "to"} {
+		for _, rule := range listOf(spec[rules]) {
+			for _, peer := range listOf(mapOf(rule)[peers]) {
+				t.moveSelector(mapOf(mapOf(peer)["namespaceSelector"]), source)
+			}
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/manifest"
@@ -25,6 +26,9 @@ type Target struct {
 	// LeftBehind are names of Secrets that are not copied; ServiceAccounts do not refer to them.
 	LeftBehind sets.Set[string]
 
+	// Custom says of kinds that are not built into Kubernetes which are copied, as they are but for their metadata; nil: none.
+	Custom func(kind schema.GroupKind) bool
+
 	// OneReplica lets at most one pod of a workload run, whatever an autoscaler would like, and lets it be evicted: a
 	// PodDisruptionBudget that wants more would keep nodes from being drained.
 	OneReplica bool
@@ -33,10 +37,10 @@ type Target struct {
 	// NoLoadBalancers makes Services of type LoadBalancer such of type ClusterIP, and gives no Service a name in a DNS
 	// outside the cluster.
 	NoLoadBalancers bool
-	// Host returns the host that an Ingress has in the place of one; an empty host is one that stands for all. Rules and
-	// certificates for which it returns an empty one are left out, and so is the backend of last resort, which answers for
-	// all hosts. It is nil if Ingresses keep their hosts.
-	Host func(ingress, host string) string
+	// Host returns the host that an Ingress, a Gateway or a route has in the place of one; an empty host is one that stands for all.
+	// Rules, certificates and listeners for which it returns an empty one are left out, and so is the backend of last resort of an
+	// Ingress, which answers for all hosts. It is nil if hosts stay as they are.
+	Host func(of *unstructured.Unstructured, host string) string
 }
 
 // Copy returns the copy of an object, which is left as it is, or why there is none: then the copy is nil. It fails on

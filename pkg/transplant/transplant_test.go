@@ -79,7 +79,7 @@ func TestIngressesHaveHostsOfTheirOwn(t *testing.T) {
 		return "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i, namespace: shop}, spec: {" + spec + "}}"
 	}
 	const backend = "defaultBackend: {service: {name: w, port: {number: 80}}}"
-	byHost := func(_, host string) string {
+	byHost := func(_ *unstructured.Unstructured, host string) string {
 		if host == "" || host == "gone" {
 			return ""
 		}
@@ -87,7 +87,7 @@ func TestIngressesHaveHostsOfTheirOwn(t *testing.T) {
 	}
 	tests := map[string]struct {
 		spec string
-		host func(ingress, host string) string
+		host func(of *unstructured.Unstructured, host string) string
 		want string
 	}{
 		"by template":                       {"rules: [{host: a}, {host: b}]", byHost, "rules: [{host: a.dev}, {host: b.dev}]"},
@@ -95,7 +95,7 @@ func TestIngressesHaveHostsOfTheirOwn(t *testing.T) {
 		"a certificate for all":             {"rules: [{host: b}], tls: [{secretName: s}]", byHost, "rules: [{host: b.dev}], tls: [{secretName: s}]"},
 		"every host is left out":            {"rules: [{host: gone}]", byHost, ""},
 		"a rule for all hosts is left out":  {"rules: [{http: {}}]", byHost, ""},
-		"a rule for all hosts gets its own": {"rules: [{http: {}}]", func(ingress, _ string) string { return ingress + ".dev" }, "rules: [{host: i.dev, http: {}}]"},
+		"a rule for all hosts gets its own": {"rules: [{http: {}}]", func(ingress *unstructured.Unstructured, _ string) string { return ingress.GetName() + ".dev" }, "rules: [{host: i.dev, http: {}}]"},
 		"the backend for all is left out":   {backend + ", rules: [{host: a}]", byHost, "rules: [{host: a.dev}]"},
 		"nothing but a backend for all":     {backend, byHost, ""},
 		"as the source":                     {backend + ", rules: [{http: {}}, {host: a}], tls: [{hosts: [a]}]", nil, backend + ", rules: [{http: {}}, {host: a}], tls: [{hosts: [a]}]"},
@@ -111,6 +111,49 @@ func TestIngressesHaveHostsOfTheirOwn(t *testing.T) {
 			}
 			want := object(t, strings.Replace(ingress(test.want), "namespace: shop", "namespace: dev", 1))
 			if diff := cmp.Diff(want, copied); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGatewaysAndRoutesHaveHostsOfTheirOwn(t *testing.T) {
+	const source = "{apiVersion: gateway.networking.k8s.io/v1, kind: %s, metadata: {name: x, namespace: %s}, spec: {%s}}"
+	byHost := func(_ *unstructured.Unstructured, host string) string {
+		if host == "gone" {
+			return ""
+		}
+		return host[:1] + ".dev"
+	}
+	tests := map[string]struct {
+		kind, spec string
+		want       string
+	}{
+		"a listener for all hosts stays":        {"Gateway", "listeners: [{name: a}, {name: b, hostname: b}]", "listeners: [{name: a}, {name: b, hostname: b.dev}]"},
+		"a listener without a host is left out": {"Gateway", "listeners: [{name: a, hostname: gone}, {name: b, hostname: b}]", "listeners: [{name: b, hostname: b.dev}]"},
+		"listeners that would be the same":      {"Gateway", "listeners: [{name: a, port: 1, hostname: b1}, {name: b, port: 1, hostname: b2}, {name: c, port: 2, hostname: b2}]", "listeners: [{name: a, port: 1, hostname: b.dev}, {name: c, port: 2, hostname: b.dev}]"},
+		"of everybody's routes":                 {"Gateway", "defaultScope: All, addresses: [{value: a}], listeners: [{name: a}]", "listeners: [{name: a}]"},
+		"on everybody's Gateways":               {"GRPCRoute", "useDefaultGateways: All, hostnames: [a]", "hostnames: [a.dev]"},
+		"a route of a mesh on everybody's":      {"HTTPRoute", "useDefaultGateways: All, parentRefs: [{group: '', kind: Service, name: s}]", "parentRefs: [{group: '', kind: Service, name: s}]"},
+		"every listener is left out":            {"Gateway", "listeners: [{name: a, hostname: gone}]", ""},
+		"hosts of a route":                      {"HTTPRoute", "hostnames: [a, b]", "hostnames: [a.dev, b.dev]"},
+		"hosts that are the same now":           {"GRPCRoute", "hostnames: [a1, a2, gone]", "hostnames: [a.dev]"},
+		"every host is left out":                {"GRPCRoute", "hostnames: [gone], parentRefs: [{name: near}]", ""},
+		"all hosts of a Gateway":                {"HTTPRoute", "parentRefs: [{name: near}]", ""},
+		"all hosts of whatever":                 {"HTTPRoute", "rules: []", ""},
+		"a route of a mesh":                     {"GRPCRoute", "parentRefs: [{group: '', kind: Service, name: s}, {group: '', kind: Service, name: s, namespace: shop}]", "parentRefs: [{group: '', kind: Service, name: s}, {group: '', kind: Service, name: s, namespace: dev}]"},
+		"a route of a mesh and a Gateway":       {"GRPCRoute", "parentRefs: [{group: '', kind: Service, name: s}, {name: near}]", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			copied, omitted := copyOf(t, transplant.Target{Namespace: "dev", Host: byHost}, object(t, fmt.Sprintf(source, test.kind, "shop", test.spec)))
+			if test.want == "" {
+				if omitted != "no host of its own" {
+					t.Errorf("%v %q", copied, omitted)
+				}
+				return
+			}
+			if diff := cmp.Diff(object(t, fmt.Sprintf(source, test.kind, "dev", test.want)), copied); diff != "" {
 				t.Errorf("want -, got +:\n%s", diff)
 			}
 		})

@@ -7,8 +7,8 @@ import "time"
 
 func environmentCases() []alertCase {
 	const (
-		failed    = `slipstream_environment_syncs_total{type="Environment",state="Failed"} `
-		completed = `slipstream_environment_syncs_total{type="Environment",state="Completed"} `
+		failed    = `slipstream_environment_syncs_total{type="Environment",action="Catalog",trigger="automatic",state="Failed"} `
+		completed = `slipstream_environment_syncs_total{type="Environment",action="All",trigger="requested",state="Completed"} `
 		fast      = `slipstream_environment_sync_duration_seconds_bucket{le="120"} `
 		slow      = `slipstream_environment_sync_duration_seconds_bucket{le="300"} `
 		all       = `slipstream_environment_sync_duration_seconds_bucket{le="+Inf"} `
@@ -35,7 +35,7 @@ func environmentCases() []alertCase {
 func peopleCases() []alertCase {
 	const (
 		prompt     = `slipstream_environment_oldest_prompt_timestamp_seconds{about="catalog"} `
-		dismissals = `slipstream_dismissals_total `
+		dismissals = `slipstream_dismissals_total{about="catalog"} `
 	)
 	return []alertCase{
 		{name: "a prompt is old", alert: "SlipstreamPromptsStale", series: []string{prompt + "3600+0x30"}, step: 12 * time.Hour, fires: true},

@@ -37,7 +37,7 @@ func (s *stage) archivedInGit(t *testing.T) {
 	s.govern(t, "retention: {days: 90, keepPerSubject: 1, maxPerSubject: 1, "+archive)
 	mirrortest.Eventually(t, "the SyncPolicy says that the destination does not admit it", func(ctx context.Context) error {
 		out, err := s.Administrator.Run(ctx, "get", "syncpolicy", "default", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
-		if err == nil && !strings.Contains(out, "spec.accessPolicy.allowClusterRules can") {
+		if err == nil && !strings.Contains(out, "spec.accessPolicy.allowClusterRules must be true") {
 			err = fmt.Errorf("it says %q", out)
 		}
 		return err

@@ -27,6 +27,8 @@ func (s *stage) hidden(t *testing.T) {
 	})
 	c.permit(t)
 	c.recorded(t, "shop", 1)
+	// Each type of workload is listed again by itself, so the record of the first may be there before the last is listed.
+	c.Run(t, "wait", "-n", c.team, "cat/shop", "--for=condition=SourceReachable", "--timeout=180s")
 	c.reads(t, map[string]string{"READY": "True", "STATE": "Up to date", "WORKLOADS": "2"}, "cat", "shop")
 	c.onlyTheNext(t, "shop", 1)
 }

@@ -17,6 +17,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/mirrortest"
@@ -161,6 +162,30 @@ func (c *scene) recorded(t *testing.T, catalog string, records int) *v1alpha1.Sy
 		t.Fatalf("%s/%s has %d records, want %d: %s", c.team, catalog, len(found), records, c.tell(t.Context()))
 	}
 	return &found[records-1]
+}
+
+// recordedSince waits until the records after the first ones name workloads and no others, in one batch or in several: a busy API server
+// may show one change long before the next. It returns how many records there are then.
+func (c *scene) recordedSince(t *testing.T, catalog string, first int, workloads ...string) int {
+	t.Helper()
+	var found []v1alpha1.SyncStatus
+	mirrortest.Eventually(t, fmt.Sprintf("%s/%s records %q", c.team, catalog, workloads), func(ctx context.Context) (err error) {
+		if found, err = c.records(ctx, catalog); err != nil {
+			return err
+		}
+		names := sets.New[string]()
+		for i := first; i < len(found); i++ {
+			names.Insert(found[i].Status.WorkloadNames...)
+		}
+		if !names.Equal(sets.New(workloads...)) {
+			return fmt.Errorf("it records %q: %s", sets.List(names), c.tell(t.Context()))
+		}
+		return c.shows(ctx, catalog, found[len(found)-1].Status.Revision)
+	})
+	for i := first; i < len(found); i++ {
+		automatic(t, &found[i], found[i].Status.WorkloadNames...)
+	}
+	return len(found)
 }
 
 // shows says whether a catalog has come to a revision. Records come before.

@@ -48,8 +48,9 @@ func TestWhatTheServerMayChange(t *testing.T) {
 		"slipstream-server-environment-namespaces": {"create,delete,patch namespaces"},
 		"slipstream-server-environment-targets": {
 			"create pods", ofEnvironments + " configmaps,secrets,serviceaccounts,services", ofEnvironments + " cronjobs,jobs.batch",
-			ofEnvironments + " daemonsets,deployments,replicasets,statefulsets.apps", ofEnvironments + " horizontalpodautoscalers.autoscaling",
-			ofEnvironments + " ingresses.networking.k8s.io", ofEnvironments + " poddisruptionbudgets.policy",
+			ofEnvironments + " daemonsets,deployments,replicasets,statefulsets.apps",
+			ofEnvironments + " gateways,grpcroutes,httproutes,referencegrants.gateway.networking.k8s.io", ofEnvironments + " horizontalpodautoscalers.autoscaling",
+			ofEnvironments + " ingresses,networkpolicies.networking.k8s.io", ofEnvironments + " poddisruptionbudgets.policy",
 		},
 		"slipstream-server-leads":         {"create,get,update leases.coordination.k8s.io"},
 		"slipstream-server-pipeline-jobs": {"create,get configmaps", "create,get,list jobs.batch"},

@@ -106,7 +106,7 @@ func (c *scene) missing(t *testing.T) {
 	}
 	states.expect(t, record.Name, v1alpha1.SyncStatePending, v1alpha1.SyncStateInProgress, v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying,
 		v1alpha1.SyncStateInProgress, v1alpha1.SyncStateFailed, v1alpha1.SyncStateManualIntervention)
-	c.says(t, "alice", "Failed: "+message)
+	c.says(t, "alice", message)
 	objects := c.in(t, c.target)
 	if level := text(objects["ConfigMap settings"], "data", "level"); level != "info" {
 		t.Errorf("the old copy has the level %q", level)

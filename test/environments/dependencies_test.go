@@ -89,7 +89,7 @@ func (c *scene) dismissed(t *testing.T, environment string, before objects) {
 	if by := c.rests(t, record, v1alpha1.SyncStateDismissed).Status.ResolvedBy; by != "dave" {
 		t.Errorf("%s is dismissed by %q", record, by)
 	}
-	c.says(t, environment, "Synced")
+	c.says(t, environment, "Dismissed: 1 ConfigMap, 2 Secrets changed")
 	c.becomes(t, environment, "offers nothing", func(e *v1alpha1.Environment) error {
 		if e.Status.LatestDependencySync != "" {
 			return errors.New("it offers " + e.Status.LatestDependencySync)

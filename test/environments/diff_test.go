@@ -88,6 +88,7 @@ func expectDiff(t *testing.T, diff *v1alpha1.SyncPlan, before, after objects) {
 	for _, side := range []map[string]map[string]any{was, is} {
 		for _, object := range side {
 			unstructured.RemoveNestedField(object, "metadata", "generation")
+			unstructured.RemoveNestedField(object, "metadata", "labels", v1alpha1.LabelRevision)
 		}
 	}
 	if diff := cmp.Diff(was, is); diff != "" {

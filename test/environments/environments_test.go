@@ -19,6 +19,8 @@ func TestEnvironments(t *testing.T) {
 	}{
 		{"an environment is a faithful and independent copy", (*stage).faithful},
 		{"objects of every kind come, change and go", (*stage).everyKindGoes},
+		{"routes of the Gateway API get hosts of their own", (*stage).routed},
+		{"an application is complete once somebody has granted its rights", (*stage).rightful},
 		{"nothing moves until somebody asks", (*stage).manual},
 		{"what workloads refer to is prompted for where it is used", (*stage).depend},
 		{"an automatic environment follows production", (*stage).automated},

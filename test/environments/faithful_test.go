@@ -25,7 +25,8 @@ const (
 // copied are the objects of the production in testdata that an environment has.
 var copied = []string{
 	"ConfigMap init-env", "ConfigMap report-env", "ConfigMap web-env", "ConfigMap web-key", "ConfigMap web-projected", "ConfigMap web-volume",
-	"CronJob report", "DaemonSet agent", "Deployment web", "HorizontalPodAutoscaler web", "Ingress web", "PodDisruptionBudget web",
+	"CronJob report", "DaemonSet agent", "Deployment web", "HorizontalPodAutoscaler web", "Ingress web", "NetworkPolicy web",
+	"PodDisruptionBudget web",
 	"Secret account-pull", "Secret account-secret", "Secret csi-credentials", "Secret init-secret", "Secret pod-pull",
 	"Secret web-secret-env", "Secret web-secret-key", "Secret web-secret-projected", "Secret web-secret-volume", "Secret web-tls",
 	"Service db", "Service edge", "Service web", "ServiceAccount web", "StatefulSet db",

@@ -5,8 +5,11 @@ package environments
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -82,7 +85,14 @@ func (s *stage) pinned(t *testing.T) {
 	before := s.in(t, c.target)
 	c.setImage(t, "api", "shop/api:3")
 	c.offered(t, "alice", 3)
-	c.says(t, "alice", "1 workload changed, pinned at r1")
+	c.becomes(t, "alice", "says that another revision is offered", func(e *v1alpha1.Environment) error {
+		const says = "The catalog offers revision 3, and spec.pinnedRevision is 1"
+		found := apimeta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionCatalogUpToDate)
+		if found == nil || found.Message != says || e.Status.ChangedWorkloadCount > 0 || !strings.HasSuffix(e.Status.State, ", pinned at r1") {
+			return fmt.Errorf("the condition is %+v, the state %q", found, e.Status.State)
+		}
+		return nil
+	})
 	s.unmoved(t, c.target, before)
 
 	s.dave.Run(t, "patch", "envt", "alice", "-n", c.team, "--type=merge", "-p", `{"spec":{"pinnedRevision":null}}`)

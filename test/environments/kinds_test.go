@@ -21,8 +21,9 @@ import (
 
 // everyKind are the objects of the production in testdata/kinds.yaml that an environment has, but for the workload that stays.
 var everyKind = []string{
-	"ConfigMap web", "CronJob report", "DaemonSet agent", "Deployment web", "HorizontalPodAutoscaler web", "Ingress web", "Job import",
-	"PodDisruptionBudget web", "ReplicaSet cache", "Secret web", "Service web", "ServiceAccount web", "StatefulSet db",
+	"ConfigMap web", "CronJob report", "DaemonSet agent", "Deployment web", "GRPCRoute web", "Gateway web", "HTTPRoute web",
+	"HorizontalPodAutoscaler web", "Ingress web", "Job import", "NetworkPolicy web", "PodDisruptionBudget web", "ReferenceGrant web",
+	"ReplicaSet cache", "Secret web", "Service web", "ServiceAccount web", "StatefulSet db",
 }
 
 const (
@@ -54,6 +55,8 @@ func production(t *testing.T, version string, labelled bool) string {
 
 // everyKindGoes has objects of every kind come to an environment, be changed there and in production, and go.
 func (s *stage) everyKindGoes(t *testing.T) {
+	s.mayRoute(t, "kinds-production", s.ann)
+	s.mayRoute(t, "kinds", s.dave)
 	c := s.newScene(t, "kinds", production(t, "v1", true), everyWorkload)
 	c.environment(t, "alice", asSource)
 	record := c.synced(t, "alice", all)
@@ -88,6 +91,7 @@ func (c *scene) changedEverywhere(t *testing.T) {
 	t.Helper()
 	before := c.in(t, c.target)
 	c.produce(t, production(t, "v2", false))
+	c.offered(t, "alice", 2) // What dave has labelled is shown, too.
 	c.says(t, "alice", everythingChanged)
 	record := c.synced(t, "alice", all)
 	if len(record.Status.Warnings) > 0 {
@@ -123,6 +127,8 @@ func (c *scene) removedEverywhere(t *testing.T) {
 
 // unwatched has an environment with objects of every kind come and go whose workloads the server cannot watch.
 func (s *stage) unwatched(t *testing.T) {
+	s.mayRoute(t, "unwatched-production", s.ann)
+	s.mayRoute(t, "unwatched", s.dave)
 	c := s.newScene(t, "unwatched", production(t, "v1", true), everyWorkload)
 	c.environment(t, "alice", asSource)
 	c.synced(t, "alice", all)

@@ -59,6 +59,17 @@ func (s *stage) manual(t *testing.T) {
 	c.gone(t, c.target, "ConfigMap jobs")
 	c.expectOwn(t)
 	c.says(t, "alice", "Synced")
+	c.accompanied(t)
+}
+
+// accompanied has production get an autoscaler for a workload, which is prompted for like the rest.
+func (c *scene) accompanied(t *testing.T) {
+	t.Helper()
+	c.produce(t, `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: api},
+  spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: api}}}`)
+	c.says(t, "alice", "1 HorizontalPodAutoscaler changed")
+	c.synced(t, "alice", all)
+	c.says(t, "alice", "Synced")
 }
 
 // expecting asks for what an environment has shown.

@@ -56,6 +56,8 @@ func newStageOf(t *testing.T, options devcluster.Options) *stage {
 	s.Apply(t, readers)
 	s.ann, s.eve, s.dave, s.mallory = s.person(t, "ann"), s.person(t, "eve"), s.person(t, "dave"), s.person(t, "mallory")
 	s.admin = people.Admin(t, s.Cluster)
+	s.installGatewayAPI(t)
+	s.restart(t, syscall.SIGTERM) // It would learn of the definitions within a minute.
 	s.govern(t)
 	return s
 }

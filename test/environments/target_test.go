@@ -37,6 +37,11 @@ var kinds = map[string]schema.GroupVersionResource{
 	"HorizontalPodAutoscaler": {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
 	"PodDisruptionBudget":     {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
 	"Ingress":                 {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+	"NetworkPolicy":           {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
+	"Gateway":                 {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"},
+	"GRPCRoute":               {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "grpcroutes"},
+	"HTTPRoute":               {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"},
+	"ReferenceGrant":          {Group: "gateway.networking.k8s.io", Version: "v1", Resource: "referencegrants"},
 }
 
 // objects are those of a namespace, under names such as "ConfigMap settings".

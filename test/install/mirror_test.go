@@ -62,6 +62,7 @@ spec:
   repoUrl: https://%[2]s/%[1]s.git
   allowedBranches: [main]
   secretRef: {name: git}
+  accessPolicy: {allowClusterRules: true}
 ---
 apiVersion: configbutler.ai/v1alpha1
 kind: GitDestination

@@ -8,6 +8,7 @@ package install
 import (
 	_ "embed"
 	"flag"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,36 @@ func isWording(path cmp.Path) bool {
 	return key == "reason" || key == "message"
 }
 
+// isOfVersion says whether a path leads to a field of a status, or a condition, that only the newer version has, or to a setting that it
+// has not any more.
+func isOfVersion(path cmp.Path) bool {
+	last, ok := path.Last().(cmp.MapIndex)
+	if !ok {
+		return false
+	}
+	before, after := last.Values()
+	isAdded, isGone := !before.IsValid(), !after.IsValid()
+	return isAdded && strings.Contains(path.GoString(), ".Status") || isGone && last.Key().String() == "reminders"
+}
+
+// conditionsByType compares conditions by their type: another version may have further ones.
+var conditionsByType = cmp.FilterPath(isConditions, cmp.Transformer("byType", func(conditions []any) map[string]any {
+	byType := map[string]any{}
+	for _, condition := range conditions {
+		if fields, ok := condition.(map[string]any); ok {
+			byType[fmt.Sprint(fields["type"])] = condition
+		}
+	}
+	return byType
+}))
+
+// isConditions says whether a path leads to the conditions of an object.
+func isConditions(path cmp.Path) bool {
+	list, ok := path.Index(-2).(cmp.MapIndex)
+	_, isAsserted := path.Last().(cmp.TypeAssertion)
+	return ok && isAsserted && list.Key().String() == "conditions"
+}
+
 // testUpgrade installs the previous version with its own chart, has it fill its store, and upgrades it.
 func testUpgrade(t *testing.T, s *stage) {
 	if s.previous == "" {
@@ -97,7 +128,7 @@ func testUpgrade(t *testing.T, s *stage) {
 	if want := repository + ":" + version(t, s.root); image != want {
 		t.Errorf("%q runs, want %q", image, want)
 	}
-	s.unchanged(t, before, cmp.FilterPath(isWording, cmp.Ignore()))
+	s.unchanged(t, before, cmp.FilterPath(isWording, cmp.Ignore()), cmp.FilterPath(isOfVersion, cmp.Ignore()), conditionsByType)
 	informed.goesOn(t)
 	if now := m.commits(t); now != commits {
 		t.Errorf("the upgrade made commits:\n%s\nbefore it there were:\n%s", now, commits)

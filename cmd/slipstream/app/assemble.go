@@ -42,7 +42,7 @@ func assemble(
 	monitor := monitorRecords(opts.Storage, keeper, &config.Generic.Config)
 	rules := &mirror.Resolver{Policy: opts.Mirror.Policy()}
 	err = opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
-		references, err := newReferences(generic.LoopbackClientConfig)
+		references, err := newReferences(generic.LoopbackClientConfig, generic.ClientConfig)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	runner, err := newRunner(ctx, config.Generic.ClientConfig, server, store)
+	runner, err := newRunner(ctx, opts.Environments, config.Generic.ClientConfig, server, store)
 	if err != nil {
 		return nil, err
 	}

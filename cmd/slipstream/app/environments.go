@@ -8,16 +8,18 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/environment"
 	syncrun "github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/keyedhash"
-	"github.com/configbutler/slipstream/pkg/transplant"
 	"github.com/configbutler/slipstream/pkg/workstore"
 )
 
 // newRunner makes what carries out syncs in a cluster. Every replica plans with it, the one that leads syncs.
-func newRunner(ctx context.Context, cluster *rest.Config, server *apiserver.Server, store *workstore.Store) (*syncrun.Runner, error) {
+func newRunner(
+	ctx context.Context, opts *options.EnvironmentOptions, cluster *rest.Config, server *apiserver.Server, store *workstore.Store,
+) (*syncrun.Runner, error) {
 	slipstream, err := newLoopbackClient(server.Generic.LoopbackClientConfig, "sync")
 	if err != nil {
 		return nil, err
@@ -26,8 +28,12 @@ func newRunner(ctx context.Context, cluster *rest.Config, server *apiserver.Serv
 	if err != nil {
 		return nil, err
 	}
+	marks, err := opts.Marks()
+	if err != nil {
+		return nil, err
+	}
 	return environment.NewRunner(environment.RunnerConfig{
-		Slipstream: slipstream, Cluster: cluster, Store: store, Records: server.Records, Hasher: hasher, Marks: transplant.DefaultMarks(),
+		Slipstream: slipstream, Cluster: cluster, Store: store, Records: server.Records, Hasher: hasher, Marks: marks,
 	})
 }
 

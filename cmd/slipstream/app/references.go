@@ -5,8 +5,11 @@ package app
 
 import (
 	"context"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -18,17 +21,24 @@ import (
 // makes older than the writes of other replicas.
 type references struct {
 	client versioned.Interface
+	// cluster asks kube-apiserver.
+	cluster kubernetes.Interface
 }
 
 var _ callerrights.References = &references{}
 
-// newReferences asks the server that loopback leads to, which need not serve yet.
-func newReferences(loopback *rest.Config) (*references, error) {
+// newReferences asks the server that loopback leads to, which need not serve yet, and about namespaces kube-apiserver, which
+// cluster leads to.
+func newReferences(loopback, cluster *rest.Config) (*references, error) {
 	client, err := newLoopbackClient(loopback, "admission")
 	if err != nil {
 		return nil, err
 	}
-	return &references{client: client}, nil
+	kube, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(cluster), "admission"))
+	if err != nil {
+		return nil, fmt.Errorf("make a client for namespaces: %w", err)
+	}
+	return &references{client: client, cluster: kube}, nil
 }
 
 // WatchRules lists those of all namespaces.
@@ -80,4 +90,13 @@ func (r *references) Environment(ctx context.Context, namespace, name string) (*
 // SyncStatus gets one.
 func (r *references) SyncStatus(ctx context.Context, namespace, name string) (*v1alpha1.SyncStatus, error) {
 	return r.client.ConfigbutlerV1alpha1().SyncStatuses(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// HasNamespace looks for one.
+func (r *references) HasNamespace(ctx context.Context, name string) (bool, error) {
+	_, err := r.cluster.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -7,16 +7,17 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // Applier carries out steps in one cluster. It may be used concurrently.
 type Applier struct {
 	Client dynamic.Interface
-	Mapper meta.RESTMapper
+	Mapper source.KindMapper
 	// Manager is the field manager.
 	Manager string
 	// Limiter is waited for before each request.
@@ -31,6 +32,8 @@ type Target struct {
 	Namespace string
 	// Creation is applied if there is no such namespace; nil: then it is not created.
 	Creation *unstructured.Unstructured
+	// NotCreated says in a clause why it is not created although that was wanted; it may be empty.
+	NotCreated string
 }
 
 // Progress hears of steps that have been written, one after the other.

@@ -33,7 +33,11 @@ func (r *run) namespaceObject() Object {
 }
 
 func (r *run) missingNamespace() Refusal {
-	return Refusal{Object: r.namespaceObject(), Sentence: "does not exist", step: -1}
+	sentence := "does not exist"
+	if r.target.NotCreated != "" {
+		sentence += ", and " + r.target.NotCreated
+	}
+	return Refusal{Object: r.namespaceObject(), Sentence: sentence, step: -1}
 }
 
 func (r *run) hasNamespace(ctx context.Context) (bool, error) {

@@ -57,6 +57,9 @@ func Set(e *v1alpha1.Environment, facts Facts, now time.Time) {
 	s.flag(v1alpha1.ConditionConflicted, f.conflicted(),
 		Why{v1alpha1.ReasonNoConflicts, "No field was changed in the environment and in the catalog"})
 	s.flag(v1alpha1.ConditionHeld, facts.Held, Why{v1alpha1.ReasonNotHeld, "No automatic sync is held back"})
+	if !facts.Unplanned {
+		s.lacking(f.lacking())
+	}
 	ready := f.ready()
 	s.good(v1alpha1.ConditionReady, ready,
 		Why{v1alpha1.ReasonSucceeded, "The environment is what its spec asks for, and its workloads run"})
@@ -96,6 +99,16 @@ func (s set) flag(kind string, why, otherwise Why) {
 		return
 	}
 	s.put(kind, metav1.ConditionTrue, why)
+}
+
+// lacking sets the condition that the target lacks something, which is unknown where the server may not look.
+func (s set) lacking(why Why) {
+	if why.Reason == v1alpha1.ReasonUnreadable {
+		s.put(v1alpha1.ConditionObjectsMissing, metav1.ConditionUnknown, why)
+		return
+	}
+	s.flag(v1alpha1.ConditionObjectsMissing, why,
+		Why{v1alpha1.ReasonNothingMissing, "The target has what workloads use, as far as the server does not copy it"})
 }
 
 // good sets a condition that is true with fine while nothing is the matter, and unknown while that is being found out.

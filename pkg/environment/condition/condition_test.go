@@ -25,6 +25,7 @@ var usual = map[string]string{
 	v1alpha1.ConditionReady: "True Succeeded", v1alpha1.ConditionCatalogUpToDate: "True UpToDate",
 	v1alpha1.ConditionDependenciesUpToDate: "True UpToDate", v1alpha1.ConditionSyncing: "False NotSyncing",
 	v1alpha1.ConditionConflicted: "False NoConflicts", v1alpha1.ConditionHeld: "False NotHeld",
+	v1alpha1.ConditionObjectsMissing: "False NothingMissing",
 }
 
 func synced() *v1alpha1.Environment {
@@ -56,6 +57,15 @@ func conflicts(e *v1alpha1.Environment) {
 	e.Status.Conflicts = []v1alpha1.WorkloadConflict{{Kind: "Deployment", Name: "web", Fields: []v1alpha1.FieldConflict{{Field: "/spec/replicas"}}}}
 }
 
+// absent is a condition that is not there.
+const absent = ""
+
+var unreadable = v1alpha1.NotCopiedObject{Kind: "RoleBinding", Name: "*", Reason: v1alpha1.NotCopiedUnreadable}
+
+func lacking(objects ...v1alpha1.NotCopiedObject) func(*v1alpha1.Environment) {
+	return func(e *v1alpha1.Environment) { e.Status.NotCopied = objects }
+}
+
 func never(e *v1alpha1.Environment) {
 	e.Status = v1alpha1.EnvironmentStatus{ObservedGeneration: 3, LatestRevision: 41, ChangedWorkloadCount: 3}
 }
@@ -78,6 +88,13 @@ func TestSet(t *testing.T) {
 		state string
 	}{
 		"as usual": {state: "Synced"},
+		"something is not copied": {
+			do:   lacking(v1alpha1.NotCopiedObject{Kind: "Role", Name: "web", Reason: v1alpha1.NotCopiedGrantsRights}, unreadable),
+			want: conditions{v1alpha1.ConditionObjectsMissing: "True NotCopied"}, state: "Synced",
+		},
+		"it is not known what is not copied": {
+			do: lacking(unreadable), want: conditions{v1alpha1.ConditionObjectsMissing: "Unknown Unreadable"}, state: "Synced",
+		},
 		"a prompt": {do: changed, want: conditions{catalog: "False WorkloadsChanged"}, state: "2 workloads changed"},
 		"a prompt that was put aside": {
 			do:   func(e *v1alpha1.Environment) { changed(e); e.Status.DismissedCatalogSync = "shop-bcdfg" },
@@ -90,7 +107,7 @@ func TestSet(t *testing.T) {
 		"a revision that changes nothing here": {do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, state: "Synced"},
 		"a revision that is looked at": {
 			do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, facts: condition.Facts{Unplanned: true},
-			want: conditions{catalog: "Unknown Progressing"}, state: "Synced",
+			want: conditions{catalog: "Unknown Progressing", v1alpha1.ConditionObjectsMissing: absent}, state: "Synced",
 		},
 		"pinned": {do: pinned(41), want: conditions{catalog: "False Pinned"}, state: "2 workloads changed, pinned at r41"},
 		"pinned to another revision": {
@@ -103,17 +120,61 @@ func TestSet(t *testing.T) {
 			},
 			want: conditions{dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
 		},
+		"changed dependencies that were put aside": {
+			do: func(e *v1alpha1.Environment) {
+				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
+				e.Status.DismissedDependencySync = "alice-bcdfg"
+			},
+			want: conditions{dependencies: "False Dismissed"}, state: "Dismissed: 2 ConfigMaps changed",
+		},
+		"both put aside": {
+			do: func(e *v1alpha1.Environment) {
+				changed(e)
+				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
+				e.Status.DismissedDependencySync, e.Status.DismissedCatalogSync = "alice-bcdfg", "shop-bcdfg"
+			},
+			want:  conditions{catalog: "False Dismissed", dependencies: "False Dismissed"},
+			state: "Dismissed: 2 workloads, 2 ConfigMaps changed",
+		},
+		"what is put aside, and more since": {
+			do: func(e *v1alpha1.Environment) {
+				changed(e)
+				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
+				e.Status.DismissedCatalogSync, e.Status.LatestDependencySync = "shop-bcdfg", "alice-fghjk"
+			},
+			want: conditions{catalog: "False Dismissed", dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
+		},
+		"an autoscaler": {
+			do: func(e *v1alpha1.Environment) {
+				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedAutoscaler, Count: 1}}
+			},
+			want: conditions{dependencies: "False DependenciesChanged"}, state: "1 HorizontalPodAutoscaler changed",
+		},
+		"an autoscaler that was put aside": {
+			do: func(e *v1alpha1.Environment) {
+				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedAutoscaler, Count: 1}}
+				e.Status.DismissedCatalogSync = "shop-bcdfg"
+			},
+			want: conditions{dependencies: "False Dismissed"}, state: "Dismissed: 1 HorizontalPodAutoscaler changed",
+		},
+		"pinned to what it holds, and changed in the source": {
+			do: func(e *v1alpha1.Environment) {
+				pinned(41)(e)
+				e.Status.ChangedWorkloadCount, e.Status.ChangedWorkloads, e.Status.LatestDependencySync = 0, nil, "alice-fghjk"
+			},
+			want: conditions{catalog: "False Pinned", dependencies: "False Pinned"}, state: "Synced, pinned at r41",
+		},
 		"a missing one": {
 			facts: condition.Facts{Missing: []string{"ConfigMap app-config"}}, want: conditions{dependencies: "False DependenciesMissing"}, state: "Synced",
 		},
 		"withheld": {
 			facts: condition.Facts{Withheld: why("PermissionLost"), Missing: []string{"ConfigMap app-config"}},
-			want:  conditions{dependencies: "False PermissionLost"}, state: "Synced",
+			want:  conditions{dependencies: "False PermissionLost"}, state: "a sentence",
 		},
 		"withheld, and new": {
 			do: never, facts: condition.Facts{Withheld: why("PermissionLost")},
 			want:  conditions{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False PermissionLost"},
-			state: "Not synced yet",
+			state: "a sentence",
 		},
 		"new": {
 			do: never, want: conditions{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False NeverSynced"},
@@ -209,6 +270,7 @@ func TestSet(t *testing.T) {
 			condition.Set(e, tt.facts, noon)
 			want := maps.Clone(usual)
 			maps.Copy(want, tt.want)
+			maps.DeleteFunc(want, func(_, is string) bool { return is == absent })
 			if diff := cmp.Diff(want, told(t, e)); diff != "" {
 				t.Errorf("wrong conditions (-want +got):\n%s", diff)
 			}

@@ -23,11 +23,12 @@ func (f *findings) catalog() Why {
 		return Why{v1alpha1.ReasonProgressing, fmt.Sprintf("What revision %d of the catalog would change is being found out", status.LatestRevision)}
 	case len(status.Conflicts) > 0:
 		return f.conflicted()
+	case f.isPinned() && *f.Spec.PinnedRevision != status.LatestRevision:
+		return Why{v1alpha1.ReasonPinned, fmt.Sprintf("The catalog offers revision %d, and spec.pinnedRevision is %d",
+			status.LatestRevision, *f.Spec.PinnedRevision)}
 	case status.ChangedWorkloadCount == 0:
 		return Why{}
-	case f.isPinned():
-		return Why{v1alpha1.ReasonPinned, fmt.Sprintf("%s, and spec.pinnedRevision is %d", f.changed(), *f.Spec.PinnedRevision)}
-	case status.DismissedCatalogSync != "" && status.DismissedCatalogSync == status.LatestCatalogSync:
+	case sentence.IsCatalogDismissed(status):
 		return Why{v1alpha1.ReasonDismissed, f.changed() + ", which was put aside"}
 	}
 	return Why{v1alpha1.ReasonWorkloadsChanged, f.changed()}
@@ -57,10 +58,22 @@ func (f *findings) dependencies() Why {
 		return neverSynced
 	case len(f.Missing) > 0:
 		return Why{v1alpha1.ReasonDependenciesMissing, "Not in the source, and kept as it was: " + sentence.List(f.Missing)}
+	case f.Unplanned && f.Status.LatestDependencySync != "":
+		return Why{v1alpha1.ReasonDependenciesChanged, fmt.Sprintf("SyncStatus %s names what has changed in the source", f.Status.LatestDependencySync)}
+	case len(f.Status.ChangedDependencies) > 0 && sentence.AreDependenciesDismissed(&f.Status):
+		return Why{v1alpha1.ReasonDismissed, f.others() + ", which was put aside"}
 	case len(f.Status.ChangedDependencies) > 0:
-		return Why{v1alpha1.ReasonDependenciesChanged, fmt.Sprintf("%s changed in the source", sentence.Dependencies(f.Status.ChangedDependencies))}
+		return Why{v1alpha1.ReasonDependenciesChanged, f.others()}
+	case f.isPinned() && f.Status.LatestDependencySync != "":
+		return Why{v1alpha1.ReasonPinned, fmt.Sprintf("What SyncStatus %s names has changed in the source, and is not brought while spec.pinnedRevision is %d",
+			f.Status.LatestDependencySync, *f.Spec.PinnedRevision)}
 	}
 	return Why{}
+}
+
+// others says how many objects beside workloads a sync would change.
+func (f *findings) others() string {
+	return "A sync changes " + sentence.Dependencies(f.Status.ChangedDependencies)
 }
 
 // syncing says that a run is being done.
@@ -69,6 +82,27 @@ func (f *findings) syncing() Why {
 		return Why{}
 	}
 	return Why{v1alpha1.ReasonProgressing, fmt.Sprintf("SyncStatus %s says how far the sync has come", f.Running.Name)}
+}
+
+// lacking says which objects the target lacks that the server does not copy.
+func (f *findings) lacking() Why {
+	var lacking, unreadable []string
+	for _, object := range f.Status.NotCopied {
+		if object.Reason == v1alpha1.NotCopiedUnreadable {
+			unreadable = append(unreadable, object.Kind+"s")
+			continue
+		}
+		lacking = append(lacking, object.Kind+" "+object.Name)
+	}
+	switch {
+	case len(lacking) > 0:
+		return Why{v1alpha1.ReasonNotCopied, fmt.Sprintf("%s lacks what the server does not copy: %s; kubectl slipstream missing %s -n %s prints it",
+			f.Spec.TargetNamespace, sentence.List(lacking), f.Name, f.Namespace)}
+	case len(unreadable) > 0:
+		return Why{v1alpha1.ReasonUnreadable, fmt.Sprintf("Whether ServiceAccounts have the rights that they have in the source is not known: "+
+			"the server may not list %s", sentence.List(unreadable))}
+	}
+	return Why{}
 }
 
 // conflicted says which workloads somebody has to decide about.

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/workqueue"
@@ -76,6 +77,8 @@ type Config struct {
 	Slipstream typed.ConfigbutlerV1alpha1Interface
 	// Source reads and watches the sources, with the server's own rights.
 	Source dynamic.Interface
+	// Mapper finds the types of the sources.
+	Mapper source.KindMapper
 	// Store keeps what must outlive the process.
 	Store *workstore.Store
 	// Records writes SyncStatuses and EnvironmentDependencies.
@@ -84,6 +87,11 @@ type Config struct {
 	Index  *index.Index
 	Hasher plan.Hasher
 	Runner Runner
+	// Sources returns the environments that hold a revision of their catalog, by the namespaces of their sources.
+	Sources func() map[string][]types.NamespacedName
+	// Changed hears of environments of whose sources something has changed that they have copies of, or that is about workloads. It
+	// must not block.
+	Changed func(environments ...types.NamespacedName)
 	// Policy returns the settings that all environments share, with their defaults.
 	Policy func() v1alpha1.SyncPolicySpec
 	// Clock says when windows end; nil: the real one.
@@ -111,6 +119,8 @@ type Detector struct {
 	reader  *reader
 	keeper  *keeper
 	touched *touched
+	// companions are what is about workloads, whether there is a copy of it or not.
+	companions *companions
 	// queue has the namespaces of sources that are to be looked at.
 	queue workqueue.TypedRateLimitingInterface[string]
 	// replan asks for another look at what is to be watched, lookAgain for one at what is due.
@@ -124,7 +134,7 @@ func New(config Config) *Detector {
 	}
 	d := &Detector{
 		config: config, authors: config.Authors, sights: newSights(config.Index), touched: newTouched(),
-		replan: make(chan struct{}, 1), lookAgain: make(chan struct{}, 1),
+		companions: newCompanions(config.Hasher), replan: make(chan struct{}, 1), lookAgain: make(chan struct{}, 1),
 	}
 	if d.authors == nil {
 		d.authors = attribution.NewJoiner(attribution.Config{
@@ -178,6 +188,9 @@ func (d *Detector) open(ctx context.Context) (err error) {
 
 // PolicyChanged has all namespaces looked at again: a shorter window may be over already.
 func (d *Detector) PolicyChanged() { signal(d.lookAgain) }
+
+// SourcesChanged has it found out again what is to be watched, since Sources returns something else.
+func (d *Detector) SourcesChanged() { signal(d.replan) }
 
 // signal says something that is heard once, however often it is said before.
 func signal(to chan<- struct{}) {

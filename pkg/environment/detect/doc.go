@@ -8,6 +8,10 @@
 // as it was known to be, is dropped in silence. The rest gathers in a batch of pkg/catalog/intake. At the end of the window the
 // objects are read as they are then, and each environment concerned is told in one SyncStatus of the type Dependency.
 //
+// HorizontalPodAutoscalers, PodDisruptionBudgets, Ingresses, NetworkPolicies and Services are watched in all sources besides, since a new one may
+// be about workloads of any environment. Environments hear that one of them has changed, once for each window, and plan anew. Those without an
+// EnvironmentDependency are in no record.
+//
 // # What is known of an object
 //
 // A version of an object is the keyed hash of its canonical form, as plans copy it, or that there is none. An

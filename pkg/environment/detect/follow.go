@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/intake"
@@ -16,6 +17,8 @@ import (
 
 // watchUntil watches what environments have copies of until ctx ends.
 func (d *Detector) watchUntil(ctx context.Context) {
+	types := d.config.Clock.NewTicker(typesPeriod)
+	defer types.Stop()
 	for {
 		watches := d.watches()
 		d.watched.Set(watches)
@@ -24,6 +27,7 @@ func (d *Detector) watchUntil(ctx context.Context) {
 		}
 		select {
 		case <-d.replan:
+		case <-types.C():
 		case <-d.lookAgain:
 			for _, in := range d.config.Index.Collections() {
 				d.queue.Add(in.Namespace)
@@ -34,13 +38,21 @@ func (d *Detector) watchUntil(ctx context.Context) {
 	}
 }
 
-// watches are those of each type in each namespace of which there is a copy.
+// watches are those of each type in each namespace of which there is a copy, and of what is about workloads in all sources.
 func (d *Detector) watches() []source.Watch {
-	var watches []source.Watch
+	watches := sets.New[source.Watch]()
 	for _, in := range d.config.Index.Collections() {
-		watches = append(watches, watchOf(in))
+		watches.Insert(watchOf(in))
 	}
-	return watches
+	sources := d.config.Sources()
+	d.companions.retain(sources)
+	types := d.companions.discover(d.config.Mapper)
+	for namespace := range sources {
+		for _, resource := range types {
+			watches.Insert(source.Watch{Resource: resource, Namespace: namespace})
+		}
+	}
+	return watches.UnsortedList()
 }
 
 func watchOf(in index.Collection) source.Watch {

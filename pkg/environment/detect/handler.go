@@ -24,12 +24,18 @@ var _ source.Handler = (*watchHandler)(nil)
 func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
 	h.authors.Listed(watch.Resource, watch.Namespace)
 	h.sights.missed(watch)
+	if h.companions.isAbout(watch) {
+		h.companions.listed(watch)
+	}
 	h.intake.Resync(watch.Namespace, intake.Relisted)
 }
 
 // Changed takes an event up when it is news to an environment, and its author is known.
 func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change source.Change) {
-	eventsReceived.Inc()
+	eventsReceived.WithLabelValues(watch.Resource.Resource).Inc()
+	if h.companions.isAbout(watch) && h.companions.note(watch, change) {
+		h.queue.AddAfter(watch.Namespace, (*Detector)(h).window())
+	}
 	removed := change.Operation == source.Delete
 	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: bare(change.Object)}
 	if means := h.meaning(change); means != news {
@@ -57,11 +63,16 @@ const (
 	unchanged meaning = "unchanged"
 	// notCopied is an object of which nobody has a copy.
 	notCopied meaning = "not_copied"
+	// companion is an object that is about workloads: environments plan anew when it has changed.
+	companion meaning = "companion"
 )
 
 // meaning says what an event means. Only what somebody has a copy of is hashed.
 func (h *watchHandler) meaning(change source.Change) meaning {
 	of := objectOf(change.Object)
+	if !of.Type.Valid() {
+		return companion
+	}
 	if copied, _ := h.config.Index.Differs(of, ""); !copied {
 		return notCopied
 	}

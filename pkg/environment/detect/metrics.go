@@ -19,10 +19,11 @@ const (
 
 // The labels of the metrics have few values: there is no bound on how many environments and namespaces there are.
 var (
-	eventsReceived = metric.NewCounter("dependency_events_received_total", "Events of watches of what environments have copies of.")
-	eventsMapped   = metric.NewCounter("dependency_events_mapped_total", "Those of the events that are to be recorded for an environment.")
-	eventsIgnored  = metric.NewCounterVec("dependency_events_ignored_total",
-		"Those of the events that are not to be recorded, by reason: not_copied or unchanged.", "reason")
+	eventsReceived = metric.NewCounterVec("dependency_events_received_total",
+		"Events of watches of what environments have copies of, or may get, by the type of the objects, such as configmaps.", "resource")
+	eventsMapped  = metric.NewCounter("dependency_events_mapped_total", "Those of the events that are to be recorded for an environment.")
+	eventsIgnored = metric.NewCounterVec("dependency_events_ignored_total",
+		"Those of the events that are not to be recorded, by reason: not_copied, unchanged or companion.", "reason")
 	recordsWritten = metric.NewCounterVec("dependency_records_total",
 		"SyncStatuses about dependencies that were written, by what was done to them: begun, changed or superseded.", "what")
 	failures = metric.NewCounter("dependency_failures_total",

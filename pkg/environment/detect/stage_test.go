@@ -24,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
@@ -63,12 +62,16 @@ type stage struct {
 	testing.TB
 	api     *fake.Clientset
 	source  *dynamicfake.FakeDynamicClient
+	types   clusterTypes
 	kv      clientv3.KV
 	clock   *clocktesting.FakeClock
 	life    *life
 	authors *audit
 	index   *index.Index
 	stop    func()
+	// sources are the environments by their sources, and heard those that have heard of a change.
+	sources map[string][]types.NamespacedName
+	heard   hearing
 	// capacity is that of the intake, 0 for its own.
 	capacity int
 	// detector is the one of the process that runs.
@@ -87,7 +90,7 @@ type stage struct {
 func newStage(t testing.TB) *stage {
 	t.Helper()
 	s := &stage{
-		TB: t, api: fake.NewSimpleClientset(), source: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), index: index.New(),
+		TB: t, api: fake.NewSimpleClientset(), source: newCluster(), index: index.New(),
 		clock: clocktesting.NewFakeClock(noon), life: &life{}, authors: newAudit(), stop: func() {},
 	}
 	s.kv = mortalKV{bolttest.NewKV(t), s.life}
@@ -166,9 +169,10 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 
 func (s *stage) config() detect.Config {
 	return detect.Config{
-		Slipstream: s.api.ConfigbutlerV1alpha1(), Source: s.source, Store: workstore.New(s.kv, test), Records: s, Index: s.index,
+		Slipstream: s.api.ConfigbutlerV1alpha1(), Source: s.source, Mapper: &s.types, Store: workstore.New(s.kv, test), Records: s, Index: s.index,
 		Hasher: planner.Hasher, Runner: s.runner, Policy: s.policy, Clock: s.clock, Authors: s.authors,
 		AttributionMaxWait: 20 * time.Second, Capacity: s.capacity,
+		Sources: func() map[string][]types.NamespacedName { return s.sources }, Changed: s.heard.add,
 	}
 }
 

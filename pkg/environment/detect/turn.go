@@ -41,6 +41,9 @@ func (d *Detector) turn(ctx context.Context, namespace string) error {
 		d.queue.AddAfter(namespace, explainInterval)
 		return nil
 	}
+	if d.companions.take(namespace) {
+		d.config.Changed(d.config.Sources()[namespace]...)
+	}
 	err := d.recordBatch(ctx, namespace)
 	if err == nil {
 		err = d.settle(ctx, namespace)
@@ -77,6 +80,11 @@ func (d *Detector) recordBatch(ctx context.Context, namespace string) error {
 		return err
 	}
 	failed := d.keeper.recordAll(ctx, batch, found)
+	for _, f := range found {
+		for _, copied := range d.config.Index.Lookup(f.of) {
+			d.config.Changed(copied.Environment)
+		}
+	}
 	if failed != nil {
 		if ctx.Err() != nil || d.queue.NumRequeues(namespace) == 0 {
 			return failed // What fails for the first time may well pass.

@@ -20,17 +20,24 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
 // Cluster answers as much of an API server's protocol as syncs of environments use. It validates nothing, and sets no defaults.
 type Cluster struct {
 	testing.TB
+	// HasGatewayAPI says whether mappers know the Gateway API.
+	HasGatewayAPI bool
+
 	server *httptest.Server
 
 	mu      sync.Mutex
@@ -49,9 +56,20 @@ func NewCluster(t testing.TB) *Cluster {
 	return c
 }
 
-// Mapper knows the types of the cluster.
+// Mapper knows the types of the cluster: those that are built in, and of example.com/v1 Widget, Oddity, whose resource is called things,
+// and Planet, which is in no namespace.
 func (c *Cluster) Mapper() meta.RESTMapper {
-	return testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme)
+	v1 := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	custom := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1, {Group: gatewayv1.GroupName, Version: "v1"}})
+	custom.Add(v1.WithKind("Widget"), meta.RESTScopeNamespace)
+	custom.AddSpecific(v1.WithKind("Oddity"), v1.WithResource("things"), v1.WithResource("thing"), meta.RESTScopeNamespace)
+	custom.Add(v1.WithKind("Planet"), meta.RESTScopeRoot)
+	if c.HasGatewayAPI {
+		for _, kind := range plan.GatewayAPIKinds() {
+			custom.Add(kind.WithVersion("v1"), meta.RESTScopeNamespace)
+		}
+	}
+	return meta.MultiRESTMapper{testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme), custom}
 }
 
 // Client reads and writes objects.

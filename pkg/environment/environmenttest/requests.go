@@ -43,10 +43,14 @@ func (c *Cluster) list(q *request) any {
 	return map[string]any{"apiVersion": q.version, "kind": "ObjectList", "metadata": map[string]any{}, "items": items}
 }
 
-var builtIn = applyconfigurations.NewTypeConverter(scheme.Scheme)
+var builtIn, deduced = applyconfigurations.NewTypeConverter(scheme.Scheme), managedfields.NewDeducedTypeConverter()
 
 func fieldsOf(o *unstructured.Unstructured) *managedfields.FieldManager {
-	return managedfieldstest.NewFakeFieldManager(builtIn, o.GroupVersionKind())
+	gvk := o.GroupVersionKind()
+	if !scheme.Scheme.Recognizes(gvk) {
+		return managedfieldstest.NewFakeFieldManager(deduced, gvk)
+	}
+	return managedfieldstest.NewFakeFieldManager(builtIn, gvk)
 }
 
 func conflict(q *request) (int, any) {

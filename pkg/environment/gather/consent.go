@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/rights"
@@ -65,19 +67,75 @@ func (r *reading) askRequester(ctx context.Context, catalog *v1alpha1.AppCatalog
 	return nil
 }
 
+// included finds out where the custom resources are that spec.include names, and withholds those that cannot be copied: the requester
+// may not read them, or the cluster does not have such a resource. Their kinds tell which right that takes; of a kind whose resource is
+// another one, the requester has not been asked about the right that matters.
+func (r *reading) included(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
+	for _, object := range r.Environment.Spec.Include {
+		permission, isCustom := rights.OfIncluded(object, catalog)
+		if !isCustom {
+			continue
+		}
+		key := plan.KeyOfIncluded(object)
+		r.versions[key] = object.Resource().Version
+		if why := r.unservable(key, object); why != "" {
+			r.WithheldObjects[key] = plan.Withholding{Reason: v1alpha1.ReasonRefused, Message: why}
+			continue
+		}
+		if r.requester == nil {
+			continue
+		}
+		why, withheld, err := r.review(ctx, *r.requester, permission)
+		if err != nil {
+			return err
+		}
+		if withheld {
+			r.WithheldObjects[key] = why
+		}
+	}
+	return nil
+}
+
+// unservable says why an object that spec.include names cannot be read and written, empty if it can.
+func (r *reading) unservable(key plan.Key, object v1alpha1.IncludedObject) string {
+	resource := object.Resource()
+	mapping, err := r.Mapper.RESTMapping(key.GroupKind, resource.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		return fmt.Sprintf("the cluster has no kind %s in %s", object.Kind, object.APIVersion)
+	case err != nil:
+		return fmt.Sprintf("the resource of the kind %s in %s cannot be found: %v", object.Kind, object.APIVersion, err)
+	case mapping.Resource != resource:
+		return fmt.Sprintf("the resource of the kind %s is %s, and only %s could be copied", object.Kind, mapping.Resource.GroupResource(),
+			resource.GroupResource())
+	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
+		return fmt.Sprintf("objects of the kind %s are in no namespace", object.Kind)
+	}
+	return ""
+}
+
 // ask withholds objects of a type unless who has a permission.
 func (g *Gatherer) ask(
 	ctx context.Context, withheld plan.Withheld, of v1alpha1.DependencyType, who rights.Holder, permission rights.Permission,
 ) error {
+	why, is, err := g.review(ctx, who, permission)
+	if is {
+		withheld[of] = why
+	}
+	return err
+}
+
+// review says why something is withheld that takes a permission, if it is.
+func (g *Gatherer) review(ctx context.Context, who rights.Holder, permission rights.Permission) (why plan.Withholding, is bool, err error) {
 	lost, err := g.Rights.Check(ctx, who, []rights.Permission{permission})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return err
+		return why, false, err
 	case err != nil:
-		withheld[of] = plan.Withholding{Reason: v1alpha1.ReasonUnreachable, Message: fmt.Sprintf(
-			"it is not known whether %s may still %s: %v", who, permission, err)}
+		return plan.Withholding{Reason: v1alpha1.ReasonUnreachable, Message: fmt.Sprintf(
+			"it is not known whether %s may still %s: %v", who, permission, err)}, true, nil
 	case lost != "":
-		withheld[of] = plan.Withholding{Reason: v1alpha1.ReasonPermissionLost, Message: lost}
+		return plan.Withholding{Reason: v1alpha1.ReasonPermissionLost, Message: lost}, true, nil
 	}
-	return nil
+	return why, false, nil
 }

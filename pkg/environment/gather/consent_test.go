@@ -6,13 +6,17 @@ package gather_test
 import (
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/copies"
 	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/rights"
@@ -105,6 +109,8 @@ func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 		"Secrets that are shared no more": {do: requester, requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret}},
 		"Secrets that patches name":       {do: patched("secretRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret}},
 		"ConfigMaps that patches name":    {do: patched("configMapRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap}},
+		"Secrets that are included":       {do: included("v1", "Secret", "extra"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret}},
+		"ConfigMaps that are included":    {do: included("v1", "ConfigMap", "extra"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap}},
 		"a plan, which copies nothing":    {do: requester},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,4 +131,89 @@ func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// included has the environment include an object.
+func included(apiVersion, kind, name string) func(*stage) {
+	return func(s *stage) {
+		s.environment.Spec.Include = append(s.environment.Spec.Include, v1alpha1.IncludedObject{APIVersion: apiVersion, Kind: kind, Name: name})
+	}
+}
+
+// TestCustomResourcesThatAreIncluded has those read that can be copied and that the requester may read, and no others.
+func TestCustomResourcesThatAreIncluded(t *testing.T) {
+	jane := rights.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
+	for name, tt := range map[string]struct {
+		kind, apiVersion string
+		lost             string
+		answer           string
+		why              string
+	}{
+		"may be read":                  {kind: "Widget"},
+		"may not be read":              {kind: "Widget", lost: "get widgets production", why: `user "jane" may not get widgets.example.com`},
+		"not by the server":            {kind: "Widget", answer: "GET production/widgets/extra", why: "the server may not get it in production and shop-alice"},
+		"not by the server over there": {kind: "Widget", answer: "GET shop-alice/widgets/extra", why: "the server may not get it in production and shop-alice"},
+		"of no kind":                   {kind: "Gadget", why: "the cluster has no kind Gadget in example.com/v1"},
+		"of a kind of another name":    {kind: "Oddity", why: "the resource of the kind Oddity is things.example.com, and only oddities.example.com could be copied"},
+		"in no namespace":              {kind: "Planet", why: "objects of the kind Planet are in no namespace"},
+		"of a platform":                {kind: "App", apiVersion: "catalog.cattle.io/v1", why: "the cluster has no kind App in catalog.cattle.io/v1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := shop(t)
+			apiVersion := "example.com/v1"
+			if tt.apiVersion != "" {
+				apiVersion = tt.apiVersion
+			}
+			included(apiVersion, tt.kind, "extra")(s)
+			s.produce("{apiVersion: " + apiVersion + ", kind: " + tt.kind + ", metadata: {name: extra}, spec: {size: 1}}")
+			s.rights.Lose(tt.lost)
+			s.Answer(func(request string) *metav1.Status {
+				if request == tt.answer {
+					return environmenttest.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+				}
+				return nil
+			})
+			request := s.request()
+			request.Requester = &jane
+			situation := s.situation(request)
+			key := plan.KeyOfIncluded(s.environment.Spec.Include[0])
+			is := slices.Contains(names(situation.Source), key.String())
+			if why := situation.WithheldObjects[key]; is != (tt.why == "") || !strings.HasPrefix(why.Message, tt.why) || is && why.Message != "" {
+				t.Errorf("read: %v, withheld: %+v", is, why)
+			}
+		})
+	}
+}
+
+// TestKindsInNoNamespace includes what cannot be in a namespace, and has applied it while its kind still could. An API server answers as one
+// that does not know the path.
+func TestKindsInNoNamespace(t *testing.T) {
+	s := shop(t)
+	included("example.com/v1", "Planet", "extra")(s)
+	planet := environmenttest.Object(t, "{apiVersion: example.com/v1, kind: Planet, metadata: {name: applied, namespace: shop-alice}}")
+	err := s.copies.Put(t.Context(), copies.Environment{UID: s.environment.UID}, copies.Change{
+		Revision: 1, Applied: []*unstructured.Unstructured{planet},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Answer(func(request string) *metav1.Status {
+		if strings.Contains(request, "/planets/") {
+			return &metav1.Status{Code: http.StatusNotFound}
+		}
+		return nil
+	})
+	situation := s.situation(s.request())
+	why := situation.WithheldObjects[plan.KeyOfIncluded(s.environment.Spec.Include[0])]
+	if want := "objects of the kind Planet are in no namespace"; len(situation.WithheldObjects) != 1 || why.Message != want {
+		t.Errorf("withheld: %v", situation.WithheldObjects)
+	}
+}
+
+// produce has an object in the source.
+func (s *stage) produce(text string) {
+	s.T.Helper()
+	o := environmenttest.Object(s.T, text)
+	o.SetNamespace(environmenttest.Production)
+	s.Put(o)
 }

@@ -14,8 +14,8 @@
 // # What is read
 //
 // What the catalog offers comes from its CatalogWorkloads as far as they are of the revision, and from what is kept of
-// revisions otherwise. Of the source, Services, HorizontalPodAutoscalers, PodDisruptionBudgets and Ingresses are listed, because it
-// is they that say what they are about. ConfigMaps, Secrets and ServiceAccounts are read by name, as far as they are referred to:
+// revisions otherwise. Of the source, Services, HorizontalPodAutoscalers, PodDisruptionBudgets, Ingresses and NetworkPolicies are
+// listed, because it is they that say what they are about. ConfigMaps, Secrets and ServiceAccounts are read by name, as far as they are referred to:
 // the planner says which, by what the environment makes of what refers to them, and is asked again with what was found. Of the
 // target, what the environment has written is listed by its labels, and the rest is read by name. No Secret is ever listed with
 // its content.

@@ -28,12 +28,16 @@ import (
 // unrelated is what no workload needs.
 const unrelated = "{apiVersion: v1, kind: Secret, metadata: {name: unrelated}, data: {a: aHVudGVyMg==}}"
 
+func isGateway(step plan.Step) bool { return plan.IsGatewayAPI(step.GroupKind) }
+
 // TestPlansAreThoseOfEverything compares plans of what was read with plans of the whole source.
 func TestPlansAreThoseOfEverything(t *testing.T) {
 	for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionAll, v1alpha1.SyncActionCatalog, v1alpha1.SyncActionCluster} {
 		t.Run(string(action), func(t *testing.T) {
 			all := append(production(t), environmenttest.Object(t, unrelated))
 			s := newStage(t, all...)
+			s.HasGatewayAPI = true
+			s.environment.Spec.Adapt.IngressHosts = v1alpha1.IngressHosts{Type: v1alpha1.IngressHostsAsSource}
 			if action == v1alpha1.SyncActionCluster {
 				s.recordDependencies()
 			}
@@ -48,6 +52,9 @@ func TestPlansAreThoseOfEverything(t *testing.T) {
 			if diff := cmp.Diff(lines(want), lines(got)); diff != "" || len(got.Steps) == 0 {
 				t.Errorf("%d steps, another plan:\n%s", len(got.Steps), diff)
 			}
+			if refreshes := action == v1alpha1.SyncActionCluster; refreshes == slices.ContainsFunc(got.Steps, isGateway) {
+				t.Errorf("only refreshes: %v, and yet: %v", refreshes, lines(got))
+			}
 			if diff := cmp.Diff(want.Index, got.Index); diff != "" {
 				t.Errorf("another index:\n%s", diff)
 			}
@@ -57,6 +64,51 @@ func TestPlansAreThoseOfEverything(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRightsMayBeUnreadable has a server that may not list some kinds of RBAC. What it may not list is said, and the rest is read.
+func TestRightsMayBeUnreadable(t *testing.T) {
+	binding := func(kind, name, namespace string) *unstructured.Unstructured {
+		o := environmenttest.Object(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: "+kind+", metadata: {name: "+name+"}, "+
+			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: web}, "+
+			"subjects: [{kind: ServiceAccount, name: web, namespace: "+namespace+"}]}")
+		return o
+	}
+	s := shop(t)
+	for name, namespace := range map[string]string{"web": environmenttest.Production, "other": "elsewhere"} {
+		o := binding("RoleBinding", name, namespace)
+		o.SetNamespace(environmenttest.Production)
+		s.Put(o)
+	}
+	s.Put(binding("ClusterRoleBinding", "web", environmenttest.Production))
+	role := environmenttest.Object(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: web}, rules: [{verbs: [get]}]}")
+	role.SetNamespace(environmenttest.Target)
+	s.Put(role)
+	all := s.situation(s.request())
+	want := []string{"ClusterRoleBinding web", "RoleBinding web"}
+	got := slices.DeleteFunc(names(all.Source), func(name string) bool { return !strings.Contains(name, "Binding") })
+	if diff := cmp.Diff(want, got); diff != "" || len(all.Unreadable) > 0 || !slices.Contains(names(all.Live), "Role web") {
+		t.Errorf("unreadable %v, live %q, bindings (-want +got):\n%s", all.Unreadable, names(all.Live), diff)
+	}
+	for _, o := range all.Live {
+		if o.GetKind() == "Role" && o.Object["rules"] != nil {
+			t.Error("what a Role of the target grants was read")
+		}
+	}
+	s.drop("appcatalogs", s.catalog.Name)
+	s.Answer(func(request string) *metav1.Status {
+		if request == "GET clusterrolebindings" || request == "GET "+environmenttest.Target+"/roles" {
+			return environmenttest.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+		}
+		return nil
+	})
+	some := s.situation(s.request())
+	if len(some.Unreadable) != 2 || !some.Unreadable.HasAll(plan.ClusterRoleBindings, plan.Roles) {
+		t.Errorf("unreadable: %v", some.Unreadable)
+	}
+	if !slices.Contains(names(some.Source), "RoleBinding web") || slices.Contains(names(some.Source), "ClusterRoleBinding web") {
+		t.Errorf("the source: %q", names(some.Source))
 	}
 }
 
@@ -231,6 +283,35 @@ func TestFamilyAndBase(t *testing.T) {
 	if diff := cmp.Diff(map[plan.Key]*unstructured.Unstructured{plan.KeyOf(applied): applied}, situation.Base); diff != "" {
 		t.Errorf("base (-want +got):\n%s", diff)
 	}
+}
+
+// TestClusterWithoutTheGatewayAPI asks for nothing that the cluster does not have. An environment that had something of it is left
+// alone, unless it wants nothing of it any more: the API server may have started a moment ago.
+func TestClusterWithoutTheGatewayAPI(t *testing.T) {
+	s := newStage(t, production(t)...)
+	s.environment.Spec.Adapt.IngressHosts.Type = v1alpha1.IngressHostsAsSource
+	s.situation(s.request())
+	for _, request := range s.Told() {
+		if strings.Contains(request, "routes") || strings.Contains(request, "gateways") || strings.Contains(request, "referencegrants") {
+			t.Errorf("requested: %s", request)
+		}
+	}
+	route := environmenttest.Object(t, "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web, namespace: shop-alice}}")
+	err := s.copies.Put(t.Context(), copies.Environment{UID: s.environment.UID}, copies.Change{
+		Revision: 1, Applied: []*unstructured.Unstructured{route},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.drop("appcatalogs", s.catalog.Name)
+	const want = "the API server does not serve HTTPRoute.gateway.networking.k8s.io now, of which the environment has web: " +
+		"install the definition, or set spec.adapt.ingressHosts.type to Omit"
+	if _, err := s.gather(s.request()); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("it says %v", err)
+	}
+	s.drop("appcatalogs", s.catalog.Name)
+	s.environment.Spec.Adapt.IngressHosts.Type = v1alpha1.IngressHostsOmit
+	s.situation(s.request())
 }
 
 func TestWhatCannotBeRead(t *testing.T) {

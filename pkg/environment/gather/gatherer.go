@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +22,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/rights"
+	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/transplant"
 )
 
 // Gatherer reads situations. It may be used concurrently.
@@ -30,7 +32,7 @@ type Gatherer struct {
 	Slipstream typed.ConfigbutlerV1alpha1Interface
 	Client     dynamic.Interface
 	Metadata   metadata.Interface
-	Mapper     meta.RESTMapper
+	Mapper     source.KindMapper
 	// Limiter is waited for before each request for objects of the source and the target.
 	Limiter flowcontrol.RateLimiter
 	// Concurrency is how many of these requests are made at once, at least 1.
@@ -80,7 +82,7 @@ type Request struct {
 func (g *Gatherer) Gather(ctx context.Context, request Request) (plan.Situation, error) {
 	r := &reading{Gatherer: g, requester: request.Requester, Situation: &plan.Situation{
 		Environment: request.Environment, Action: request.Action, Only: request.Only, Force: request.Force, Resolution: request.Resolution,
-		Now: metav1.NewTime(g.Clock.Now()),
+		Now: metav1.NewTime(g.Clock.Now()), WithheldObjects: map[plan.Key]plan.Withholding{},
 	}}
 	if err := r.read(ctx, request.Revision); err != nil {
 		return plan.Situation{}, fmt.Errorf("read what environment %s/%s is made of: %w",
@@ -107,6 +109,9 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 	if r.Situation.Withheld, err = r.Gatherer.Withheld(ctx, catalog); err != nil {
 		return err
 	}
+	if r.Marks, err = r.marks(ctx); err != nil {
+		return err
+	}
 	if err := r.records(ctx); err != nil {
 		return err
 	}
@@ -122,7 +127,22 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 	if err := r.base(ctx); err != nil {
 		return err
 	}
+	if err := r.included(ctx, catalog); err != nil {
+		return err
+	}
 	return r.objects(ctx)
+}
+
+// marks reads the marks of tools that the SyncPolicy names.
+func (r *reading) marks(ctx context.Context) (transplant.Marks, error) {
+	policy, err := r.Slipstream.SyncPolicies().Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return transplant.Marks{}, nil
+	}
+	if err != nil {
+		return transplant.Marks{}, fmt.Errorf("read the SyncPolicy: %w", err)
+	}
+	return transplant.ParseMarks(policy.Spec.TrackingMarks...)
 }
 
 // wanted reads what the environment is to have: what it had with the revision that is asked for, or what the catalog offers.
@@ -146,7 +166,11 @@ func (r *reading) base(ctx context.Context) error {
 	applied, _, err := r.Copies.List(ctx, r.Environment.UID)
 	r.Base = make(map[plan.Key]*unstructured.Unstructured, len(applied))
 	for _, object := range applied {
-		r.Base[plan.KeyOf(object)] = object
+		key := plan.KeyOf(object)
+		r.Base[key] = object
+		if _, known := r.versions[key]; !known && plan.IsOnlyIncluded(key.GroupKind) {
+			r.versions[key] = object.GroupVersionKind().Version
+		}
 	}
 	return err
 }

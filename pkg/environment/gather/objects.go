@@ -5,15 +5,19 @@ package gather
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
@@ -23,12 +27,13 @@ var (
 )
 
 // listed are the kinds of the source that say themselves which workloads they are about.
-var listed = []schema.GroupKind{
+var listed = append(plan.GatewayAPIKinds(),
 	services,
-	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"},
-	{Group: "policy", Kind: "PodDisruptionBudget"},
-	{Group: "networking.k8s.io", Kind: "Ingress"},
-}
+	schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"},
+	schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"},
+	schema.GroupKind{Group: "networking.k8s.io", Kind: "Ingress"},
+	schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"},
+)
 
 // named are the kinds of the source that are read because something refers to them.
 var named = []schema.GroupKind{{Kind: "ConfigMap"}, secrets, {Kind: "ServiceAccount"}}
@@ -79,7 +84,7 @@ func (r *reading) objects(ctx context.Context) error {
 		}
 		fromSource := needs.Clone()
 		maps.DeleteFunc(fromSource, func(key plan.Key, _ sets.Empty) bool {
-			return !slices.Contains(named, key.GroupKind) || r.Situation.Withheld.Has(key.GroupKind) || source.has(key)
+			return !r.isNamed(key) || source.has(key)
 		})
 		fromTarget := needs.Union(written)
 		maps.DeleteFunc(fromTarget, func(key plan.Key, _ sets.Empty) bool { return target.has(key) })
@@ -92,14 +97,31 @@ func (r *reading) objects(ctx context.Context) error {
 	}
 }
 
+// isNamed says whether an object of the source is read because something refers to it, if it is not withheld.
+func (r *reading) isNamed(key plan.Key) bool {
+	if plan.IsOnlyIncluded(key.GroupKind) {
+		_, withheld := r.WithheldObjects[key]
+		return !withheld && slices.ContainsFunc(r.Environment.Spec.Include, func(o v1alpha1.IncludedObject) bool {
+			return plan.KeyOfIncluded(o) == key
+		})
+	}
+	return slices.Contains(named, key.GroupKind) && !r.Situation.Withheld.Has(key.GroupKind)
+}
+
 // byName reads objects of the source and of the target.
 func (r *reading) byName(
 	ctx context.Context, source *found, fromSource sets.Set[plan.Key], target *found, fromTarget sets.Set[plan.Key],
 ) error {
 	group, ctx := r.group(ctx)
+	forbidden := newFound()
 	read := func(namespace string, in *found, key plan.Key) {
 		group.Go(func() error {
 			object, err := r.get(ctx, namespace, key)
+			if plan.IsOnlyIncluded(key.GroupKind) && apierrors.IsForbidden(err) {
+				// The chart gives no rights on custom resources. Without, the rest is synced.
+				forbidden.add(key, nil)
+				object, err = nil, nil
+			}
 			if err == nil {
 				in.add(key, object)
 			}
@@ -112,7 +134,14 @@ func (r *reading) byName(
 	for key := range fromTarget {
 		read(r.Environment.Spec.TargetNamespace, target, key)
 	}
-	return group.Wait()
+	err := group.Wait()
+	for key := range forbidden.objects {
+		r.WithheldObjects[key] = plan.Withholding{Reason: v1alpha1.ReasonPermissionLost, Message: fmt.Sprintf(
+			"the server may not get it in %s and %s: grant its account get, create, update, patch, delete and list on the resource there",
+			r.SourceNamespace, r.Environment.Spec.TargetNamespace)}
+		source.add(key, nil)
+	}
+	return err
 }
 
 // lists reads what is not known by name. It returns what else the environment has written, to be read by name: Secrets, and
@@ -120,7 +149,7 @@ func (r *reading) byName(
 func (r *reading) lists(ctx context.Context, source, target *found) (sets.Set[plan.Key], error) {
 	group, ctx := r.group(ctx)
 	for _, kind := range listed {
-		if r.Situation.Withheld.Has(kind) {
+		if r.Situation.Withheld.Has(kind) || plan.IsGatewayAPI(kind) && !r.Environment.Spec.Adapt.IngressHosts.Copied() {
 			continue
 		}
 		group.Go(func() error {
@@ -145,8 +174,57 @@ func (r *reading) lists(ctx context.Context, source, target *found) (sets.Set[pl
 			})
 		})
 	}
+	unreadable := newFound()
+	if r.Action != v1alpha1.SyncActionCluster {
+		r.grants(ctx, group, source, target, unreadable)
+	}
+	for key := range r.Base {
+		if plan.IsOnlyIncluded(key.GroupKind) {
+			later.add(key, nil)
+		}
+	}
 	err := group.Wait()
+	r.Unreadable = sets.New[schema.GroupKind]()
+	for key := range unreadable.objects {
+		r.Unreadable.Insert(key.GroupKind)
+	}
 	return sets.KeySet(later.objects), err
+}
+
+// grants reads what grants rights to ServiceAccounts of the source and the target, of the Roles of the target only the names. Kinds that
+// the server may not list are unreadable: environments are synced without.
+func (r *reading) grants(ctx context.Context, group *errgroup.Group, source, target, unreadable *found) {
+	unlessForbidden := func(kind schema.GroupKind, list func() error) {
+		group.Go(func() error {
+			err := list()
+			if apierrors.IsForbidden(err) {
+				unreadable.add(plan.Key{GroupKind: kind}, nil)
+				return nil
+			}
+			return err
+		})
+	}
+	from, to := r.SourceNamespace, r.Environment.Spec.TargetNamespace
+	bindings := func(kind schema.GroupKind, namespace string, into *found) {
+		unlessForbidden(kind, func() error {
+			return r.list(ctx, namespace, kind, "", func(object *unstructured.Unstructured) {
+				if plan.Binds(object, from, to) {
+					into.add(plan.KeyOf(object), object)
+				}
+			})
+		})
+	}
+	bindings(plan.ClusterRoleBindings, metav1.NamespaceAll, source)
+	bindings(plan.RoleBindings, from, source)
+	bindings(plan.RoleBindings, to, target)
+	unlessForbidden(plan.Roles, func() error {
+		return r.listNames(ctx, to, plan.Roles, "", func(name string) {
+			role := &unstructured.Unstructured{}
+			role.SetGroupVersionKind(plan.Roles.WithVersion("v1"))
+			role.SetName(name)
+			target.add(plan.KeyOf(role), role)
+		})
+	})
 }
 
 // group is for requests that are made at once.

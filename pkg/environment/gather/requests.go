@@ -19,28 +19,34 @@ import (
 )
 
 // mapping is where an object is read. Workloads are read in the version that the catalog has, so that both can be compared.
-func (r *reading) mapping(key plan.Key) (schema.GroupVersionResource, error) {
+func (r *reading) mapping(key plan.Key) (*meta.RESTMapping, error) {
 	var versions []string
 	if version, ok := r.versions[key]; ok {
 		versions = append(versions, version)
 	}
 	mapping, err := r.Mapper.RESTMapping(key.GroupKind, versions...)
 	if err != nil {
-		return schema.GroupVersionResource{}, fmt.Errorf("find the resource of %s: %w", key, err)
+		return nil, fmt.Errorf("find the resource of %s: %w", key, err)
 	}
-	return mapping.Resource, nil
+	return mapping, nil
 }
 
 // get reads an object, nil if there is none.
 func (r *reading) get(ctx context.Context, namespace string, key plan.Key) (*unstructured.Unstructured, error) {
-	resource, err := r.mapping(key)
+	mapping, err := r.mapping(key)
+	if meta.IsNoMatchError(err) && plan.IsCustomResource(key.GroupKind) {
+		return nil, nil // Without the definition, there are no objects.
+	}
 	if err != nil {
 		return nil, err
+	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return nil, nil // There are none in a namespace, and an API server does not know the path.
 	}
 	if err := r.Limiter.Wait(ctx); err != nil {
 		return nil, err
 	}
-	object, err := r.Client.Resource(resource).Namespace(namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	object, err := r.Client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if isAbsent(err) {
 		return nil, nil
 	}
@@ -89,10 +95,14 @@ type pageOf func(ctx context.Context, resource schema.GroupVersionResource, opti
 func (r *reading) pages(
 	ctx context.Context, namespace string, kind schema.GroupKind, labels string, page pageOf, each func(runtime.Object),
 ) error {
-	resource, err := r.mapping(plan.Key{GroupKind: kind})
+	mapping, err := r.mapping(plan.Key{GroupKind: kind})
+	if meta.IsNoMatchError(err) && plan.IsGatewayAPI(kind) {
+		return r.undefined(kind)
+	}
 	if err != nil {
 		return err
 	}
+	resource := mapping.Resource
 	err = pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		if err := r.Limiter.Wait(ctx); err != nil {
 			return nil, err
@@ -104,6 +114,18 @@ func (r *reading) pages(
 	})
 	if err != nil {
 		return fmt.Errorf("list %s in %s: %w", resource.GroupResource(), namespace, err)
+	}
+	return nil
+}
+
+// undefined returns an error for a kind that the API server does not serve although the environment had objects of it: what else they
+// brought along must not go because of an API server that has just started.
+func (r *reading) undefined(kind schema.GroupKind) error {
+	for key := range r.Base {
+		if key.GroupKind == kind && r.Environment.Spec.Adapt.IngressHosts.Copied() {
+			return fmt.Errorf("the API server does not serve %s now, of which the environment has %s: "+
+				"install the definition, or set spec.adapt.ingressHosts.type to Omit", kind, key.Name)
+		}
 	}
 	return nil
 }

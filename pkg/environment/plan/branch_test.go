@@ -135,7 +135,7 @@ func TestConflicts(t *testing.T) {
 				t.Errorf("the ConfigMap has the level %s", level)
 			}
 			web := []v1alpha1.WorkloadChange{{Kind: of.Kind, Name: of.Name, ChangeType: v1alpha1.ChangeChanged}}
-			if diff := cmp.Diff(web, p.Workloads()); want != nil && diff != "" {
+			if diff := cmp.Diff(web, workloads(p)); want != nil && diff != "" {
 				t.Errorf("workloads that change: want -, got +:\n%s", diff)
 			}
 			s.checkShown(p, test.conflicts)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/managedfields/managedfieldstest"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -34,7 +35,16 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	return o
 }
 
-var types = applyconfigurations.NewTypeConverter(scheme.Scheme)
+var types, deduced = applyconfigurations.NewTypeConverter(scheme.Scheme), managedfields.NewDeducedTypeConverter()
+
+// fieldsOf merges objects of a type. The fields of custom resources are deduced.
+func fieldsOf(o *unstructured.Unstructured) *managedfields.FieldManager {
+	gvk := o.GroupVersionKind()
+	if !scheme.Scheme.Recognizes(gvk) {
+		return managedfieldstest.NewFakeFieldManager(deduced, gvk)
+	}
+	return managedfieldstest.NewFakeFieldManager(types, gvk)
+}
 
 // namespace keeps the objects of a namespace as an API server does, with the library's own field manager and in the form in
 // which typed objects are stored.
@@ -60,7 +70,7 @@ func (n *namespace) list() []*unstructured.Unstructured {
 
 func (n *namespace) apply(manager string, o *unstructured.Unstructured) {
 	n.t.Helper()
-	fields := managedfieldstest.NewFakeFieldManager(types, o.GroupVersionKind())
+	fields := fieldsOf(o)
 	after, err := fields.Apply(n.before(o), o.DeepCopy(), manager, true)
 	if err != nil {
 		n.t.Fatalf("apply %s: %v", plan.KeyOf(o), err)
@@ -70,7 +80,7 @@ func (n *namespace) apply(manager string, o *unstructured.Unstructured) {
 
 func (n *namespace) update(manager string, o *unstructured.Unstructured) {
 	n.t.Helper()
-	fields := managedfieldstest.NewFakeFieldManager(types, o.GroupVersionKind())
+	fields := fieldsOf(o)
 	after, err := fields.Update(n.before(o), n.stored(o.DeepCopy()), manager)
 	if err != nil {
 		n.t.Fatalf("update %s: %v", plan.KeyOf(o), err)
@@ -99,6 +109,9 @@ func (n *namespace) store(after runtime.Object) {
 // stored is an object as it comes out of a typed one, less the empty fields that it then has.
 func (n *namespace) stored(o *unstructured.Unstructured) *unstructured.Unstructured {
 	n.t.Helper()
+	if !scheme.Scheme.Recognizes(o.GroupVersionKind()) {
+		return o // Definitions of custom resources are not asked.
+	}
 	into, err := scheme.Scheme.New(o.GroupVersionKind())
 	if err == nil {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, into, true)

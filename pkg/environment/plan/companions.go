@@ -4,7 +4,7 @@
 package plan
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,9 +22,11 @@ var (
 	autoscalers = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 	budgets     = schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}
 	ingresses   = schema.GroupKind{Group: "networking.k8s.io", Kind: "Ingress"}
+	policies    = schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}
 )
 
-// companions takes in what is about workloads: what scales them, how many may be evicted, what leads to their Services.
+// companions takes in what is about workloads: what scales them, how many may be evicted, who may reach them, what leads to their
+// Services.
 func (d *draft) companions(workloads []*unstructured.Unstructured) error {
 	for _, autoscaler := range d.originals(autoscalers) {
 		if of, ok := scaled(autoscaler); ok && d.wanted[of] != nil {
@@ -33,20 +35,34 @@ func (d *draft) companions(workloads []*unstructured.Unstructured) error {
 			}
 		}
 	}
-	for _, budget := range d.originals(budgets) {
-		of := selected(budget, workloads)
-		if of == nil {
-			continue
-		}
-		if _, err := d.want(budget, "it is about "+KeyOf(of).String()); err != nil {
-			return err
-		}
+	if err := d.selecting(budgets, workloads, "spec", "selector"); err != nil {
+		return err
+	}
+	if err := d.selecting(policies, workloads, "spec", "podSelector"); err != nil {
+		return err
 	}
 	services, err := d.services()
 	if err != nil {
 		return err
 	}
-	return d.leadingTo(services)
+	if _, err := d.leadingTo(ingresses, services); err != nil {
+		return err
+	}
+	return d.gatewayAPI(services)
+}
+
+// selecting takes in the objects of a kind whose selector, at a path, selects Pods of workloads.
+func (d *draft) selecting(kind schema.GroupKind, workloads []*unstructured.Unstructured, path ...string) error {
+	for _, object := range d.originals(kind) {
+		of := selected(object, workloads, path...)
+		if of == nil {
+			continue
+		}
+		if _, err := d.want(object, "it is about "+KeyOf(of).String()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // services are the Services that workloads refer to without patches of the environment. An Ingress brings its certificates along,
@@ -69,32 +85,40 @@ func (d *draft) services() (sets.Set[string], error) {
 	return names, nil
 }
 
-// leadingTo takes in the Ingresses that lead to Services, with what else they refer to. Patches of the environment can have them lead
-// elsewhere, and bring no others.
-func (d *draft) leadingTo(services sets.Set[string]) error {
-	for _, ingress := range d.originals(ingresses) {
-		w, _, err := d.copyOf(ingress)
+// leadingTo takes in the objects of a kind that lead to Services, with what else they refer to, and returns them. Patches of the
+// environment can have them lead elsewhere, and bring no others.
+func (d *draft) leadingTo(kind schema.GroupKind, services sets.Set[string]) ([]*wanted, error) {
+	var found []*wanted
+	for _, object := range d.originals(kind) {
+		w, omitted, err := d.copyOf(object)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if w == nil {
-			continue
+		of := object
+		if w != nil {
+			of = w.undeclared
 		}
-		leads, err := references.Of(w.undeclared)
+		leads, err := references.Of(of)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		to := slices.IndexFunc(leads, func(r references.Reference) bool { return r.Type == references.Service && services.Has(r.Name) })
 		if to < 0 {
 			continue
 		}
-		d.wanted[KeyOf(ingress)], d.why[KeyOf(ingress)] = w, "it leads to Service "+leads[to].Name
-		refs, err := references.Of(w.desired)
-		if err := errors.Join(err, d.require(w.undeclared), d.take(refs)); err != nil {
-			return err
+		if w == nil {
+			if d.Environment.Spec.Adapt.IngressHosts.Copied() {
+				d.report(fmt.Sprintf("%s is not copied: %s", KeyOf(object), omitted))
+			}
+			continue
+		}
+		d.wanted[KeyOf(object)], d.why[KeyOf(object)] = w, "it leads to Service "+leads[to].Name
+		found = append(found, w)
+		if err := d.takeFor(w); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // scaled returns what an autoscaler scales.
@@ -107,10 +131,10 @@ func scaled(autoscaler *unstructured.Unstructured) (Key, bool) {
 	return Key{schema.GroupKind{Group: gv.Group, Kind: of["kind"]}, of["name"]}, err == nil
 }
 
-// selected returns the first of the workloads whose pods a budget selects.
-func selected(budget *unstructured.Unstructured, workloads []*unstructured.Unstructured) *unstructured.Unstructured {
-	content, ok, err := unstructured.NestedMap(budget.Object, "spec", "selector")
-	if !ok || err != nil {
+// selected returns the first of the workloads whose pods an object selects. A NetworkPolicy without a selector selects all.
+func selected(by *unstructured.Unstructured, workloads []*unstructured.Unstructured, path ...string) *unstructured.Unstructured {
+	content, ok, err := unstructured.NestedMap(by.Object, path...)
+	if !ok && KeyOf(by).GroupKind != policies || err != nil {
 		return nil
 	}
 	var written metav1.LabelSelector

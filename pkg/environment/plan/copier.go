@@ -46,6 +46,7 @@ func (s *Situation) newCopier(marks transplant.Marks) (*copier, error) {
 	c.target = transplant.Target{
 		Namespace:       spec.TargetNamespace,
 		Marks:           marks,
+		Custom:          IsOnlyIncluded,
 		Selected:        transplant.SelectorKeys(slices.Concat(s.Workloads, s.Source, s.Applied, s.lastApplied())...),
 		OneReplica:      spec.Adapt.Replicas != v1alpha1.ReplicasAsSource,
 		SuspendCronJobs: spec.Adapt.CronJobs != v1alpha1.CronJobsAsSource,
@@ -67,27 +68,27 @@ func readPatches(from []v1alpha1.Patch) (patch.Patches, error) {
 	return patches, errs.ToAggregate()
 }
 
-// hosts returns what makes the hosts of Ingresses, nil if they stay as they are.
-func (c *copier) hosts(e *v1alpha1.Environment) (func(ingress, host string) string, error) {
+// hosts returns what makes the hosts of Ingresses, Gateways and routes, nil if they stay as they are.
+func (c *copier) hosts(e *v1alpha1.Environment) (func(of *unstructured.Unstructured, host string) string, error) {
 	switch e.Spec.Adapt.IngressHosts.Type {
 	case v1alpha1.IngressHostsAsSource:
 		return nil, nil
 	case v1alpha1.IngressHostsTemplate:
 	default:
-		return func(string, string) string { return "" }, nil
+		return func(*unstructured.Unstructured, string) string { return "" }, nil
 	}
 	template, err := ingresshost.Parse(e.Spec.Adapt.IngressHosts.Template)
 	if err != nil {
 		return nil, fmt.Errorf("spec.adapt.ingressHosts.template %w", err)
 	}
 	place := ingresshost.Place{Environment: e.Name, Namespace: e.Spec.TargetNamespace}
-	return func(ingress, host string) string {
+	return func(of *unstructured.Unstructured, host string) string {
 		if host == "" {
 			return ""
 		}
 		made, err := template.Host(host, place)
 		if err != nil {
-			c.problems.Insert(fmt.Sprintf("Ingress %s is copied without the host %s: %v", ingress, host, err))
+			c.problems.Insert(fmt.Sprintf("%s is copied without the host %s: %v", KeyOf(of), host, err))
 		}
 		return made
 	}, nil

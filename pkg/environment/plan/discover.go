@@ -5,6 +5,7 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,14 +41,14 @@ func (d *draft) discover() error {
 	if err := d.follow(workloads); err != nil {
 		return err
 	}
-	if err := d.companions(workloads); err != nil {
+	if err := errors.Join(d.include(), d.companions(workloads)); err != nil {
 		return err
 	}
 	if d.isAsApplied() {
 		return d.takeRest()
 	}
 	d.takeStock()
-	return nil
+	return d.lacking()
 }
 
 // require takes down what an object needs of the source.
@@ -138,7 +139,7 @@ func (d *draft) takeStock() {
 			continue
 		}
 		// What only patches of the environment refer to may be its people's own.
-		if live := d.live[key]; !d.required.Has(ref.Target) && live != nil && d.ownerOf(live) == others {
+		if live := d.live[key]; !d.required.Has(ref.Target) && !d.includes(key) && live != nil && d.ownerOf(live) == others {
 			continue
 		}
 		d.absent.Insert(key)
@@ -159,14 +160,20 @@ func (d *draft) missing(key Key, optional bool) {
 	case optional:
 		return
 	}
+	d.failSource(key, v1alpha1.ReasonSourceMissing, "does not exist")
+}
+
+// failSource takes down why an object of the source is not copied.
+func (d *draft) failSource(key Key, reason, why string) {
 	d.plan.Missing = append(d.plan.Missing, v1alpha1.ObjectFailure{
-		Type: key.Kind, Namespace: d.SourceNamespace, Name: key.Name, Reason: v1alpha1.ReasonSourceMissing,
-		Message: fmt.Sprintf("Failed to sync %s '%s' from %s - does not exist", key.Kind, key.Name, d.SourceNamespace),
+		Type: key.Kind, Namespace: d.SourceNamespace, Name: key.Name, Reason: reason,
+		Message: fmt.Sprintf("Failed to sync %s '%s' from %s - %s", key.Kind, key.Name, d.SourceNamespace, why),
 	})
 }
 
 func (d *draft) reportClaim(ref references.Reference) {
 	if d.live[keyOf(ref.Target)] == nil {
+		d.notCopied(string(ref.Type), ref.Name, v1alpha1.NotCopiedHoldsData)
 		d.report(fmt.Sprintf("PersistentVolumeClaim %s is not copied, and %s does not have it: %s",
 			ref.Name, d.Environment.Spec.TargetNamespace, refersTo(ref)))
 	}

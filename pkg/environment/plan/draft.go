@@ -6,7 +6,9 @@ package plan
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -23,7 +25,7 @@ type Planner struct {
 	Schemas *fielddiff.Schemas
 	// Hasher makes the hashes of what the index names.
 	Hasher Hasher
-	// Marks are the labels and annotations of other tools, which copies do not have.
+	// Marks are the labels and annotations of other tools that copies never have.
 	Marks transplant.Marks
 }
 
@@ -42,13 +44,53 @@ func (p Planner) Plan(ctx context.Context, s Situation) (*Plan, error) {
 	}
 	slices.SortFunc(d.plan.Steps, inOrder)
 	d.plan.Reported = append(d.plan.Reported, sets.List(d.copies.problems)...)
+	if d.plan.News, err = d.news(); err != nil {
+		return nil, err
+	}
 	d.plan.Index, err = d.index()
+	d.hide()
 	return d.plan, err
+}
+
+// news is Plan.News.
+func (d *draft) news() (string, error) {
+	var lines []string
+	for i := range d.plan.Steps {
+		s := &d.plan.Steps[i]
+		if s.Action != v1alpha1.SyncActionCatalog || s.ChangeType() == "" || s.isWorkload() || !d.isNews(s) {
+			continue
+		}
+		hash := ""
+		if s.Desired != nil {
+			var err error
+			if hash, err = Hash(d.hasher, s.Desired); err != nil {
+				return "", err
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%s %s %s", s.Verb, s.Key, hash))
+	}
+	if len(lines) == 0 {
+		return "", nil
+	}
+	return d.hasher.Sum("news", []byte(strings.Join(lines, "\n"))), nil
+}
+
+// isNews says whether an object is wanted otherwise than it was last.
+func (d *draft) isNews(s *Step) bool {
+	base := d.Base[s.Key]
+	if s.Desired == nil || base == nil {
+		return s.Desired != base
+	}
+	before, after := base.DeepCopy(), s.Desired.DeepCopy()
+	for _, object := range []*unstructured.Unstructured{before, after} {
+		unstructured.RemoveNestedField(object.Object, "metadata", "labels", v1alpha1.LabelRevision)
+	}
+	return !reflect.DeepEqual(before.Object, after.Object)
 }
 
 // draft begins a plan with what is wanted.
 func (p Planner) draft(s *Situation) (*draft, error) {
-	copies, err := s.newCopier(p.Marks)
+	copies, err := s.newCopier(p.Marks.And(s.Marks))
 	if err != nil {
 		return nil, err
 	}

@@ -13,19 +13,24 @@ import (
 
 // The kinds that are written, by when: what others need comes before them.
 var ranks = map[schema.GroupKind]int{
-	{Kind: "ServiceAccount"}:                                1,
-	{Kind: "ConfigMap"}:                                     2,
-	{Kind: "Secret"}:                                        3,
-	{Kind: "Service"}:                                       4,
-	{Group: "apps", Kind: "DaemonSet"}:                      5,
-	{Group: "apps", Kind: "Deployment"}:                     5,
-	{Group: "apps", Kind: "ReplicaSet"}:                     5,
-	{Group: "apps", Kind: "StatefulSet"}:                    5,
-	{Group: "batch", Kind: "CronJob"}:                       5,
-	{Group: "batch", Kind: "Job"}:                           5,
-	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: 6,
-	{Group: "policy", Kind: "PodDisruptionBudget"}:          7,
-	{Group: "networking.k8s.io", Kind: "Ingress"}:           8,
+	{Kind: "ServiceAccount"}: 1,
+	{Kind: "ConfigMap"}:      2,
+	{Kind: "Secret"}:         3,
+	{Kind: "Service"}:        4,
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:     5,
+	{Group: "apps", Kind: "DaemonSet"}:                      6,
+	{Group: "apps", Kind: "Deployment"}:                     6,
+	{Group: "apps", Kind: "ReplicaSet"}:                     6,
+	{Group: "apps", Kind: "StatefulSet"}:                    6,
+	{Group: "batch", Kind: "CronJob"}:                       6,
+	{Group: "batch", Kind: "Job"}:                           6,
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: 7,
+	{Group: "policy", Kind: "PodDisruptionBudget"}:          8,
+	{Group: "networking.k8s.io", Kind: "Ingress"}:           9,
+	referenceGrants: 10,
+	gateways:        11,
+	grpcRoutes:      12,
+	httpRoutes:      12,
 }
 
 // Kinds are those of which an environment writes objects, in the order in which it does.
@@ -35,13 +40,27 @@ func Kinds() []schema.GroupKind {
 	})
 }
 
+// isWritten says whether environments write objects of a kind.
+func isWritten(kind schema.GroupKind) bool {
+	_, known := ranks[kind]
+	return known || IsOnlyIncluded(kind)
+}
+
+// rank is when objects of a kind are written. Custom resources come before the workloads that read them.
+func rank(kind schema.GroupKind) int {
+	if IsOnlyIncluded(kind) {
+		return ranks[services]
+	}
+	return ranks[kind]
+}
+
 // inOrder compares steps by when they are done: deletions come last, and in the reverse order.
 func inOrder(a, b Step) int {
 	if a.Verb == Delete && b.Verb == Delete {
 		a, b = b, a
 	}
 	return cmp.Or(
-		cmp.Compare(last(a), last(b)), cmp.Compare(ranks[a.GroupKind], ranks[b.GroupKind]),
+		cmp.Compare(last(a), last(b)), cmp.Compare(rank(a.GroupKind), rank(b.GroupKind)),
 		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 

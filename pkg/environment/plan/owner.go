@@ -4,13 +4,17 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -37,7 +41,7 @@ type Writer struct {
 }
 
 // WriterOf returns the environment that has written an object, false if none has. What a controller makes may have the labels of what
-// it makes it of.
+// it makes it of; what is made for a Gateway names it as an owner and, by Istio, not as a controller.
 func WriterOf(object metav1.Object) (Writer, bool) {
 	labels := object.GetLabels()
 	writer := Writer{
@@ -45,7 +49,10 @@ func WriterOf(object metav1.Object) (Writer, bool) {
 		UID:            types.UID(labels[v1alpha1.LabelEnvironmentUID]),
 	}
 	isWhole := writer.Namespace != "" && writer.Name != "" && writer.UID != ""
-	return writer, isWhole && metav1.GetControllerOfNoCopy(object) == nil
+	isMade := slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool {
+		return ptr.Deref(owner.Controller, false) || strings.HasPrefix(owner.APIVersion, gatewayv1.GroupName+"/")
+	})
+	return writer, isWhole && !isMade
 }
 
 // Owns says whether an environment has written an object.

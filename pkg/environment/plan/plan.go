@@ -17,6 +17,9 @@ import (
 type Plan struct {
 	// Steps are in the order in which they are done, those that leave objects alone among them. Each object has one.
 	Steps []Step
+	// News is a hash of what else than workloads the action Catalog changes because it is wanted otherwise than it was last, and not because
+	// somebody has changed it in the target. It is empty if there is nothing such.
+	News string
 	// Missing are what workloads need and the source does not have.
 	Missing []v1alpha1.ObjectFailure
 	// NotOurs are objects that are left alone because the environment has not written them.
@@ -27,6 +30,8 @@ type Plan struct {
 	Conflicts []v1alpha1.WorkloadConflict
 	// Reported are sentences about what is not done, such as to copy the data of a PersistentVolumeClaim.
 	Reported []string
+	// NotCopied are the objects of the source that workloads use, that are not copied, and that the target lacks, by kind and name.
+	NotCopied []v1alpha1.NotCopiedObject
 	// Index is what the environment's EnvironmentDependencies record when the plan has been carried out.
 	Index []v1alpha1.EnvironmentDependencyRecord
 }
@@ -53,6 +58,8 @@ type Step struct {
 	Reason string
 	// Unchanged says that the object is what it should be.
 	Unchanged bool
+	// Hidden says that its values are not shown to whoever asks for the plan: nobody has been asked whether they may be read.
+	Hidden bool
 	// Changes are the fields that an update changes, and by Before who owns them in the target.
 	Changes []fielddiff.Difference
 

@@ -78,6 +78,9 @@ func (w world) an(kind, name string) *unstructured.Unstructured {
 			"scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %s}}", 2+w.Intn(3), name)
 	case "PodDisruptionBudget":
 		body = fmt.Sprintf("apiVersion: policy/v1\nspec: {minAvailable: 1, selector: {matchLabels: {app: %s}}}", name)
+	case "NetworkPolicy":
+		body = fmt.Sprintf("apiVersion: networking.k8s.io/v1\nspec: {podSelector: {matchLabels: {app: %s}}, policyTypes: [Ingress], "+
+			"ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}}]}]}", name, w.oneOf("production", "other"))
 	case "Ingress":
 		body = fmt.Sprintf("apiVersion: networking.k8s.io/v1\nspec: {tls: [{hosts: [%[1]s.example.com], secretName: %[2]s}], "+
 			"rules: [{host: %[1]s.example.com, http: {paths: [{path: /, pathType: Prefix, "+
@@ -90,13 +93,13 @@ func (w world) an(kind, name string) *unstructured.Unstructured {
 var kinds = map[string][]string{
 	"Deployment": {"web", "api"}, "StatefulSet": {"db"}, "CronJob": {"report"},
 	"ConfigMap": {"c1", "c2", "c3"}, "Secret": {"s1", "s2", "s3"}, "Service": {"web", "db"}, "ServiceAccount": {"runner", "default"},
-	"HorizontalPodAutoscaler": {"web"}, "PodDisruptionBudget": {"web"}, "Ingress": {"web"},
+	"HorizontalPodAutoscaler": {"web"}, "PodDisruptionBudget": {"web"}, "Ingress": {"web"}, "NetworkPolicy": {"web"},
 }
 
 // ordered are the kinds in an order that seeds can rely on.
 var ordered = []string{
 	"Deployment", "StatefulSet", "CronJob", "ConfigMap", "Secret", "Service", "ServiceAccount",
-	"HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress",
+	"HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "NetworkPolicy",
 }
 
 // change changes the source, the target and the request.
@@ -228,7 +231,7 @@ func (w world) checkTexts(at string, p *plan.Plan, found map[string]int) {
 	w.t.Helper()
 	shown := p.Changes(plan.HideSecrets)
 	texts := fmt.Sprintf("%v %+v %#v %s %v", p, *p, p.Steps, p.Steps, p.Summaries())
-	for _, part := range []any{p, shown, p.Index, p.Failures(), p.Conflicts, p.Reported, p.Summaries(), p.Workloads()} {
+	for _, part := range []any{p, shown, p.Index, p.Failures(), p.Conflicts, p.Reported, p.Summaries(), workloads(p)} {
 		text, err := json.Marshal(part)
 		if err != nil {
 			w.t.Fatal(err)

@@ -6,10 +6,16 @@ package plan
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/references"
 )
+
+// leading are the kinds that lead to Services.
+var leading = sets.New(ingresses.Kind, grpcRoutes.Kind, httpRoutes.Kind)
 
 // refresh takes in what the index names, and nothing else.
 func (d *draft) refresh() error {
@@ -34,7 +40,7 @@ func (d *draft) refresh() error {
 }
 
 // named returns what the index names because of the workloads that are to be synced: what they refer to, what that refers to, and
-// what the Ingresses that lead to them do.
+// what the Ingresses, routes and Gateways do that lead to them.
 func (d *draft) named() sets.Set[string] {
 	named := sets.New[string]()
 	for _, workload := range d.Only {
@@ -55,7 +61,7 @@ func (d *draft) named() sets.Set[string] {
 	return named
 }
 
-// reach adds what a record is about, if one of the named refers to it, and the Ingresses that lead to a Service that is named.
+// reach adds what a record is about, if one of the named refers to it, and what leads to a Service that is named.
 func (d *draft) reach(named sets.Set[string], record *v1alpha1.EnvironmentDependencyRecord) {
 	of := recordKey(record).String()
 	for _, referrer := range record.ReferredBy {
@@ -67,10 +73,28 @@ func (d *draft) reach(named sets.Set[string], record *v1alpha1.EnvironmentDepend
 		return
 	}
 	for _, referrer := range record.ReferredBy {
-		if referrer.Kind == ingresses.Kind {
+		if leading.Has(referrer.Kind) {
 			named.Insert(referrer.Kind + " " + referrer.Name)
+			named.Insert(d.gatewaysOf(referrer)...)
 		}
 	}
+}
+
+// gatewaysOf names the Gateways that a route attaches to in the source.
+func (d *draft) gatewaysOf(referrer v1alpha1.DependencyReference) []string {
+	route := d.source[Key{schema.GroupKind{Group: gatewayv1.GroupName, Kind: referrer.Kind}, referrer.Name}]
+	if route == nil {
+		return nil
+	}
+	parents, err := references.Gateways(route)
+	if err != nil {
+		return nil // The next sync of everything says so.
+	}
+	var names []string
+	for _, parent := range parents {
+		names = append(names, gateways.Kind+" "+parent.Gateway)
+	}
+	return names
 }
 
 // refreshed are the records of a plan that only refreshes: who refers to what stays as it is.

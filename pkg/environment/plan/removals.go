@@ -8,7 +8,7 @@ import "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 // removals delete what the environment has written and what is not wanted any more.
 func (d *draft) removals() {
 	for key, live := range d.live {
-		if _, written := ranks[key.GroupKind]; !written || d.wanted[key] != nil || !Owns(d.Environment, live) || !d.mayGo(key) {
+		if !isWritten(key.GroupKind) || d.wanted[key] != nil || !Owns(d.Environment, live) || !d.mayGo(key) {
 			continue
 		}
 		s := Step{
@@ -16,12 +16,14 @@ func (d *draft) removals() {
 			Live: live, Reason: "nothing needs it any more",
 		}
 		switch {
+		case d.isWithheld(key):
+			s.Verb, s.Reason = Leave, "it is not read in the source, and spec.include names it"
 		case d.Withheld.Has(services) && !key.isWorkload():
 			s.Verb, s.Reason = Leave, "what needs it is not known while Services of the source are not read"
 		case d.absent.Has(key) && d.Withheld.Has(key.GroupKind):
 			s.Verb, s.Reason = Leave, "it is not read in the source, and something refers to it"
 		case d.absent.Has(key):
-			s.Verb, s.Reason = Leave, "the source does not have it, and something refers to it"
+			s.Verb, s.Action, s.Reason = Leave, d.actionOf(key), "the source does not have it, and something refers to it"
 		case live.GetDeletionTimestamp() != nil:
 			s.Verb, s.Reason = Leave, "it is being deleted"
 		case key.isWorkload():

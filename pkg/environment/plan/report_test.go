@@ -4,6 +4,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -24,14 +25,15 @@ func TestReported(t *testing.T) {
 	s.Environment.Spec.Adapt.IngressHosts.Template = "x{label}.dev.example.com"
 	want := []string{
 		"Secret token is not copied: token of a ServiceAccount",
+		"Ingress web is not copied: no host of its own",
 		"PersistentVolumeClaim data is not copied, and shop-alice does not have it: Deployment web refers to it",
 	}
 	got := s.plan().Reported
-	if len(got) != 3 || !slices.Equal(got[:2], want) || !strings.Contains(got[2], "is copied without the host aaa") {
+	if len(got) != 4 || !slices.Equal(got[:3], want) || !strings.Contains(got[3], "is copied without the host aaa") {
 		t.Errorf("%q", got)
 	}
 	s.target.update("jane", object(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {volumeName: v}}"))
-	if got := s.plan().Reported; len(got) != 2 {
+	if got := s.plan().Reported; len(got) != 3 {
 		t.Errorf("with the claim: %q", got)
 	}
 }
@@ -57,6 +59,36 @@ spec:
 	p = s.sync()
 	if diff := cmp.Diff([]string{"create Service peers: StatefulSet db refers to it"}, lines(p)); diff != "" || len(p.Reported) > 0 {
 		t.Errorf("reported %q, planned (-want +got):\n%s", p.Reported, diff)
+	}
+}
+
+// TestNetworkPolicies has those copied that select Pods of the environment's workloads, as one without a selector does.
+func TestNetworkPolicies(t *testing.T) {
+	policy := func(name, spec string) *unstructured.Unstructured {
+		return object(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: "+name+"}, spec: {"+spec+"}}")
+	}
+	s := newStage(t, object(t, web), object(t, appConfig), object(t, database),
+		policy("all", "policyTypes: [Ingress]"), policy("other", "podSelector: {matchLabels: {app: other}}"),
+		policy("web", "podSelector: {matchLabels: {app: web}}, ingress: [{from: [{namespaceSelector: {matchExpressions: "+
+			"[{key: kubernetes.io/metadata.name, operator: In, values: [production]}]}}]}]"))
+	var got []string
+	for _, line := range lines(s.sync()) {
+		if strings.Contains(line, "NetworkPolicy") {
+			got = append(got, line)
+		}
+	}
+	want := []string{"create NetworkPolicy all: it is about Deployment web", "create NetworkPolicy web: it is about Deployment web"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	for key, live := range s.target.objects {
+		if text := fmt.Sprint(live.Object["spec"]); key.Name == "web" && key.Kind == "NetworkPolicy" && !strings.Contains(text, "[shop-alice]") {
+			t.Errorf("%s admits others than its own namespace: %s", key, text)
+		}
+	}
+	s.drop("NetworkPolicy", "all")
+	if diff := cmp.Diff([]string{"delete NetworkPolicy all: nothing needs it any more"}, lines(s.sync())); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
 	}
 }
 
@@ -91,12 +123,12 @@ func TestSummary(t *testing.T) {
 		{Kind: "CronJob", Name: "report", ChangeType: v1alpha1.ChangeRemoved},
 		{Kind: "Deployment", Name: "web", ChangeType: v1alpha1.ChangeChanged},
 	}
-	if diff := cmp.Diff(changes, p.Workloads()); diff != "" {
+	if diff := cmp.Diff(changes, workloads(p)); diff != "" {
 		t.Errorf("workloads: want -, got +:\n%s", diff)
 	}
 	counts := []v1alpha1.DependencyCount{{Type: "ConfigMap", Count: 1}, {Type: "Secret", Count: 1}}
-	if diff := cmp.Diff(counts, p.Dependencies(v1alpha1.SyncActionCluster)); diff != "" {
-		t.Errorf("dependencies: want -, got +:\n%s", diff)
+	if _, others := plan.Prompt(p.Changes(plan.HideSecrets)); !slices.Equal(others, counts) {
+		t.Errorf("other objects: %v, want %v", others, counts)
 	}
 	if all := p.Summaries(); len(all) != 6 || p.Unchanged() != 2 {
 		t.Errorf("%d objects change (%v), %d do not", len(all), all, p.Unchanged())
@@ -108,5 +140,53 @@ func TestSummary(t *testing.T) {
 	if shown.Hidden || *shown.Before != `"aHVudGVyMg=="` || *shown.After != `"c3dvcmRmaXNo"` ||
 		!slices.Equal(shown.Owners, []string{"slipstream"}) {
 		t.Errorf("shown: %+v", shown)
+	}
+}
+
+// workloads are those that a plan prompts for.
+func workloads(p *plan.Plan) []v1alpha1.WorkloadChange {
+	changed, _ := plan.Prompt(p.Changes(plan.HideSecrets))
+	return changed
+}
+
+// What is about workloads alone is counted while these do not change, and is news until it has been written: not when somebody has
+// changed it in the target.
+func TestPromptOfCompanions(t *testing.T) {
+	s := shop(t)
+	s.add(object(t, autoscaler))
+	added := s.plan()
+	changed, others := plan.Prompt(added.Changes(plan.HideSecrets))
+	if want := []v1alpha1.DependencyCount{{Type: "HorizontalPodAutoscaler", Count: 1}}; len(changed) > 0 || !slices.Equal(others, want) || added.News == "" {
+		t.Errorf("a new one: %v and %v, news %q", changed, others, added.News)
+	}
+	s.sync()
+	live := s.target.objects[plan.KeyOf(object(t, autoscaler))].DeepCopy()
+	live.Object["spec"].(map[string]any)["maxReplicas"] = int64(99)
+	s.target.update("jane", live)
+	drifted := s.plan()
+	if _, others := plan.Prompt(drifted.Changes(plan.HideSecrets)); len(others) != 1 || drifted.News != "" {
+		t.Errorf("one that jane has changed: %v, news %q", others, drifted.News)
+	}
+	s.sync()
+	s.drop("HorizontalPodAutoscaler", "web")
+	removed := s.plan()
+	if _, others := plan.Prompt(removed.Changes(plan.HideSecrets)); len(others) != 1 || removed.News == "" {
+		t.Errorf("one that is gone: %v, news %q", others, removed.News)
+	}
+}
+
+// What the source does not have any more counts, although its copy stays.
+func TestPromptOfWhatIsMissing(t *testing.T) {
+	s := shop(t)
+	s.drop("ConfigMap", "app-config")
+	p := s.plan()
+	changed, others := plan.Prompt(p.Changes(plan.HideSecrets))
+	if want := []v1alpha1.DependencyCount{{Type: "ConfigMap", Count: 1}}; len(changed) > 0 || !slices.Equal(others, want) {
+		t.Errorf("%v and %v change, want %v", changed, others, want)
+	}
+	change := p.Changes(plan.HideSecrets)[0]
+	const refusal = "Failed to sync ConfigMap 'app-config' from production - does not exist, and the copy stays"
+	if change.Action != v1alpha1.SyncActionCluster || change.ChangeType != v1alpha1.ChangeRemoved || change.Refusal != refusal {
+		t.Errorf("it is shown as %+v", change)
 	}
 }

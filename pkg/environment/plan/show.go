@@ -8,23 +8,44 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/fielddiff"
 	"github.com/configbutler/slipstream/pkg/fieldpointer"
 )
 
-// Values says whose values are shown.
+// Values says whose values are shown, of steps that are not hidden.
 type Values int
 
 const (
 	// HideSecrets shows the names of what a Secret holds and no values.
 	HideSecrets Values = iota
-	// ShowSecrets shows all values.
+	// ShowSecrets shows the values of Secrets as well.
 	ShowSecrets
 )
 
-// Changes are what a sync would change, in the order in which it does, and what it would if somebody decided so.
+// configMaps are shown as far as the catalog's workloads need them.
+var configMaps = schema.GroupKind{Kind: "ConfigMap"}
+
+// hide has steps hidden that are about what the catalog's editor does not consent to have shown: custom resources, which the role view
+// does not let people read, and ConfigMaps that only patches or spec.include of the environment name.
+func (d *draft) hide() {
+	consented := sets.New[Key]()
+	for _, record := range d.plan.Index {
+		if !record.ByPatches {
+			consented.Insert(recordKey(&record))
+		}
+	}
+	for i := range d.plan.Steps {
+		s := &d.plan.Steps[i]
+		s.Hidden = IsCustomResource(s.GroupKind) || s.GroupKind == configMaps && !consented.Has(s.Key)
+	}
+}
+
+// Changes are what a sync would change, in the order in which it does, what it would if somebody decided so, and what it cannot bring
+// because the source does not have it any more.
 func (p *Plan) Changes(values Values) []v1alpha1.ObjectChange {
 	var list []v1alpha1.ObjectChange
 	for _, s := range p.Steps {
@@ -32,6 +53,8 @@ func (p *Plan) Changes(values Values) []v1alpha1.ObjectChange {
 		switch {
 		case p.refusal(s) != "":
 			change.ChangeType, change.Refusal = v1alpha1.ChangeChanged, p.refusal(s)
+		case p.missing(s) != "":
+			change.ChangeType, change.Refusal = v1alpha1.ChangeRemoved, p.missing(s)
 		case p.conflict(s) != nil:
 			change.ChangeType, change.Fields = v1alpha1.ChangeChanged, p.conflict(s)
 		case change.ChangeType == "":
@@ -52,7 +75,9 @@ func (s Step) show(values Values) v1alpha1.ObjectChange {
 		change.APIVersion = object.GetAPIVersion()
 	}
 	for _, difference := range s.Changes {
-		change.Fields = append(change.Fields, s.field(difference, values))
+		if isContent(difference) {
+			change.Fields = append(change.Fields, s.field(difference, values))
+		}
 	}
 	return change
 }
@@ -61,7 +86,7 @@ func (s Step) field(difference fielddiff.Difference, values Values) v1alpha1.Fie
 	field := v1alpha1.FieldChange{
 		Field: difference.Path.String(), ChangeType: v1alpha1.ChangeType(difference.Change), Owners: difference.Before,
 	}
-	if s.GroupKind == secrets && values == HideSecrets {
+	if s.Hidden || s.GroupKind == secrets && values == HideSecrets {
 		field.Hidden = true
 		return field
 	}
@@ -90,6 +115,16 @@ func (p *Plan) refusal(s Step) string {
 	for _, failure := range slices.Concat(p.NotOurs, p.Leaving) {
 		if failure.Type == s.Kind && failure.Name == s.Name {
 			return failure.Message
+		}
+	}
+	return ""
+}
+
+// missing says that the source does not have an object any more that something needs, and of which the copy stays.
+func (p *Plan) missing(s Step) string {
+	for _, failure := range p.Missing {
+		if s.Verb == Leave && failure.Reason == v1alpha1.ReasonSourceMissing && failure.Type == s.Kind && failure.Name == s.Name {
+			return failure.Message + ", and the copy stays"
 		}
 	}
 	return ""

@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/transplant"
 )
 
 // Situation is everything that a plan depends on. Objects of one kind are all of one version. Nothing of it is changed.
@@ -29,21 +31,29 @@ type Situation struct {
 	// is known.
 	Before []*unstructured.Unstructured
 	// SourceNamespace is the catalog's, and Source are its ConfigMaps, Secrets, Services, ServiceAccounts,
-	// HorizontalPodAutoscalers, PodDisruptionBudgets and Ingresses. Those that nobody needs (Planner.Needs) may be left out. What is
-	// not among them does not exist.
+	// HorizontalPodAutoscalers, PodDisruptionBudgets, Ingresses, NetworkPolicies, and of the Gateway API GatewayAPIKinds. Those that nobody
+	// needs (Planner.Needs) may be left out. What is not among them does not exist.
+	// Besides, it has the RoleBindings of the source, and the ClusterRoleBindings, that are about ServiceAccounts of the source or the
+	// target.
 	SourceNamespace string
 	Source          []*unstructured.Unstructured
+	// Unreadable are kinds of RBAC that could not be listed.
+	Unreadable sets.Set[schema.GroupKind]
 	// Withheld are types of which Source has nothing because they may not be copied now. What the environment has of them stays as it
 	// is, and what it needs of them is said to be withheld.
 	Withheld Withheld
+	// WithheldObjects are custom resources of which the same is true one by one.
+	WithheldObjects map[Key]Withholding
 	// Applied are all objects that were applied when the environment had the revision, if that is known: then they are wanted as
 	// they were, and nothing is taken from the catalog or the source. If it is nil, what the catalog offers is wanted.
 	Applied []*unstructured.Unstructured
 	// Live are objects of the target, with their managedFields: all that the environment has written, whatever has the name of
-	// what it may write, and the PersistentVolumeClaims.
+	// what it may write, the PersistentVolumeClaims, the RoleBindings, and the Roles, of which only the names are there.
 	Live []*unstructured.Unstructured
 	// Base are what was wanted last, as Step.Desired had it. What has none is compared by its managedFields.
 	Base map[Key]*unstructured.Unstructured
+	// Marks are further labels and annotations of other tools that copies do not have now, beside those of the Planner.
+	Marks transplant.Marks
 	// Index is what the environment's EnvironmentDependencies record.
 	Index []v1alpha1.EnvironmentDependencyRecord
 

@@ -84,7 +84,8 @@ func (d *draft) merged(ctx context.Context, s Step, w *wanted, owner owner) (Ste
 	return s, nil
 }
 
-// revisionAt is the label of the revision that an object was last written for. It alone is no reason to write.
+// revisionAt is the label of the revision that an object was last written for. It alone is no reason to write,
+// and people who ask for the differences are not shown it.
 var revisionAt = fieldpointer.Of(fieldpath.MakePathOrDie("metadata", "labels", v1alpha1.LabelRevision))
 
 func isContent(change fielddiff.Difference) bool { return !change.Path.Equal(revisionAt) }

@@ -6,41 +6,51 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Workloads are those that the plan changes, or would if somebody had decided about their conflicts, by kind and name.
-func (p *Plan) Workloads() []v1alpha1.WorkloadChange {
-	var changed []v1alpha1.WorkloadChange
-	for _, s := range p.Steps {
-		if change := s.ChangeType(); change != "" && s.isWorkload() {
-			changed = append(changed, v1alpha1.WorkloadChange{Kind: v1alpha1.WorkloadKind(s.Kind), Name: s.Name, ChangeType: change})
+// Prompt is what changes come to, as a diff shows them: the workloads, by kind and name, and the numbers of other objects, by type: those
+// that the action Cluster brings, and, while there are no workloads, those of the action Catalog. What is left alone although it should
+// be another, or the source does not have it any more, counts as well.
+func Prompt(changes []v1alpha1.ObjectChange) ([]v1alpha1.WorkloadChange, []v1alpha1.DependencyCount) {
+	var workloads []v1alpha1.WorkloadChange
+	for _, c := range changes {
+		if isWorkload(c) {
+			workloads = append(workloads, v1alpha1.WorkloadChange{Kind: v1alpha1.WorkloadKind(c.Kind), Name: c.Name, ChangeType: c.ChangeType})
 		}
 	}
-	for _, c := range p.Conflicts {
-		changed = append(changed, v1alpha1.WorkloadChange{Kind: c.Kind, Name: c.Name, ChangeType: v1alpha1.ChangeChanged})
-	}
-	slices.SortFunc(changed, func(a, b v1alpha1.WorkloadChange) int {
+	slices.SortFunc(workloads, func(a, b v1alpha1.WorkloadChange) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
-	return changed
-}
-
-// Dependencies are the numbers of ConfigMaps, Secrets, Services and ServiceAccounts that an action changes, by type.
-func (p *Plan) Dependencies(action v1alpha1.SyncAction) []v1alpha1.DependencyCount {
-	counts := map[v1alpha1.DependencyType]int32{}
-	for _, s := range p.Steps {
-		if s.ChangeType() != "" && s.isDependency() && s.Action == action {
-			counts[v1alpha1.DependencyType(s.Kind)]++
+	counts := map[v1alpha1.CountedType]int32{}
+	for _, c := range changes {
+		of := typeOf(c)
+		if of.Valid() && (c.Action == v1alpha1.SyncActionCluster || len(workloads) == 0) {
+			counts[of]++
 		}
 	}
-	var list []v1alpha1.DependencyCount
+	var others []v1alpha1.DependencyCount
 	for of, count := range counts {
-		list = append(list, v1alpha1.DependencyCount{Type: v1alpha1.CountedType(of), Count: count})
+		others = append(others, v1alpha1.DependencyCount{Type: of, Count: count})
 	}
-	slices.SortFunc(list, func(a, b v1alpha1.DependencyCount) int { return cmp.Compare(a.Type, b.Type) })
-	return list
+	slices.SortFunc(others, func(a, b v1alpha1.DependencyCount) int { return cmp.Compare(a.Type, b.Type) })
+	return workloads, others
+}
+
+// typeOf is what a change counts as that is no workload.
+func typeOf(c v1alpha1.ObjectChange) v1alpha1.CountedType {
+	if group, _, ok := strings.Cut(c.APIVersion, "/"); ok && v1alpha1.IsCustomGroup(group) {
+		return v1alpha1.CountedCustomResource
+	}
+	return v1alpha1.CountedType(c.Kind)
+}
+
+// isWorkload says whether a change is one of a workload.
+func isWorkload(c v1alpha1.ObjectChange) bool {
+	resource, ok := v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(c.Kind)]
+	return ok && strings.HasPrefix(c.APIVersion, resource.Group+"/")
 }
 
 // Summaries are the objects that the plan changes, in the order in which it does.

@@ -38,10 +38,7 @@ func (d *draft) withhold(key Key, optional bool) {
 		d.report(fmt.Sprintf("%s is not copied from %s, if it is there: %s", key, d.SourceNamespace, why.Message))
 		return
 	}
-	d.plan.Missing = append(d.plan.Missing, v1alpha1.ObjectFailure{
-		Type: key.Kind, Namespace: d.SourceNamespace, Name: key.Name, Reason: why.Reason,
-		Message: fmt.Sprintf("Failed to sync %s '%s' from %s - %s", key.Kind, key.Name, d.SourceNamespace, why.Message),
-	})
+	d.failSource(key, why.Reason, why.Message)
 }
 
 // withholdServices says that Services are withheld where none is known that something needs.

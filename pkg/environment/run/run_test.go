@@ -4,6 +4,7 @@
 package run_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -280,6 +281,26 @@ func TestRevisionBroughtInPart(t *testing.T) {
 	}
 }
 
+// TestTrackingMarks has the SyncPolicy name the mark of a tool.
+func TestTrackingMarks(t *testing.T) {
+	s := newStage(t)
+	s.put("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {example.com/owner: tool, helm.toolkit.fluxcd.io/name: shop}}}")
+	labels := func() map[string]string {
+		s.sync()
+		return s.cluster.Live("configmaps", environmenttest.Target, "settings").GetLabels()
+	}
+	if got := labels(); got["example.com/owner"] != "tool" || got["helm.toolkit.fluxcd.io/name"] != "" {
+		t.Errorf("without a SyncPolicy: %v", got)
+	}
+	policy := &v1alpha1.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.SyncPolicySpec{TrackingMarks: []string{"example.com/*"}}}
+	if err := s.api.Tracker().Add(policy); err != nil {
+		t.Fatal(err)
+	}
+	if got := labels(); got["example.com/owner"] != "" || got[v1alpha1.LabelEnvironment] == "" {
+		t.Errorf("with a SyncPolicy: %v", got)
+	}
+}
+
 func TestSyncWithoutARequester(t *testing.T) {
 	s := newStage(t)
 	request := s.request()
@@ -297,6 +318,19 @@ func TestTargetThatIsNotThere(t *testing.T) {
 		t.Errorf("%v: %+v", err, result)
 	}
 	s.environment.Spec.CreateNamespace = true
+	s.rights.Lose(`user "jane": create namespaces `)
+	result, err = s.runner().Run(t.Context(), s.request())
+	const lost = `Namespace 'shop-alice': does not exist, and user "jane" may not create namespaces in the whole cluster: grant that again`
+	if err != nil || len(result.Failures) != 1 || result.Failures[0].Message != lost || len(result.Written) > 0 {
+		t.Errorf("%v: %+v", err, result)
+	}
+	s.rights.Fail(errors.New("no answer"))
+	result, err = s.runner().Run(t.Context(), s.request())
+	const unknown = `Namespace 'shop-alice': does not exist, and whether user "jane" may create it is not known: no answer`
+	if err != nil || len(result.Failures) != 2 || result.Failures[1].Message != unknown || len(result.Written) > 0 {
+		t.Errorf("%v: %+v", err, result)
+	}
+	s.rights.Lose()
 	// No controller makes the account that pods get, and nobody waits for it long where that is an error.
 	s.cluster.Put(environmenttest.Object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: shop-alice}}"))
 	if result := s.sync(); !result.NamespaceCreated || len(result.Written) != 5 {

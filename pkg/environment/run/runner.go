@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/index"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // plans bounds how often a run plans because others write what it writes.
@@ -78,7 +80,7 @@ type Result struct {
 	// Plan is the one that was made last.
 	Plan *plan.Plan
 	// Failures are the objects because of which the run has not ended well: missing in the source, not ours, being deleted, refused by
-	// the cluster. If any is refused by the dry run, nothing was written.
+	// the cluster. If any is refused by the dry run, or is a custom resource that the Requester may not write, nothing was written.
 	Failures []v1alpha1.ObjectFailure
 	// Refused says that the cluster has refused something.
 	Refused bool
@@ -146,16 +148,28 @@ func (r *running) once(ctx context.Context) ([]apply.Conflict, error) {
 	case Plan:
 		return nil, nil
 	case Check:
-		report, err := r.Applier.Check(ctx, r.target(), s.apply)
+		report, err := r.Applier.Check(ctx, r.creating(), s.apply)
 		r.take(report, s)
 		return report.Conflicts, err
+	}
+	forbidden, err := r.forbidden(ctx, s.planned)
+	if err != nil {
+		return nil, err
+	}
+	if len(forbidden) > 0 {
+		r.result.Failures = slices.Concat(forbidden, r.result.Failures)
+		return nil, nil
 	}
 	if r.Planned != nil {
 		if err := r.Planned(planned); err != nil {
 			return nil, err
 		}
 	}
-	report, err := r.Applier.Apply(ctx, r.target(), s.apply, r.progress())
+	target, err := r.target(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report, err := r.Applier.Apply(ctx, target, s.apply, r.progress())
 	r.take(report, s)
 	done := err == nil && report.IsClean()
 	if kept := r.keep(ctx, situation, s, report.Written, done); err == nil {
@@ -171,8 +185,28 @@ func (r *running) once(ctx context.Context) ([]apply.Conflict, error) {
 	return nil, nil
 }
 
-func (r *running) target() apply.Target {
+// creating is the target, created if the environment says so.
+func (r *running) creating() apply.Target {
 	return apply.Target{Namespace: r.Environment.Spec.TargetNamespace, Creation: plan.Namespace(r.Environment)}
+}
+
+// target is the target, created if the environment says so and whoever has it synced may create namespaces. When they asked for the
+// sync, the namespace may have been there.
+func (r *running) target(ctx context.Context) (apply.Target, error) {
+	target := r.creating()
+	if target.Creation == nil {
+		return target, nil
+	}
+	lost, err := r.Gatherer.Rights.Check(ctx, *r.Requester, rights.OfTarget(r.Environment))
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return target, err
+	case err != nil:
+		target.Creation, target.NotCreated = nil, fmt.Sprintf("whether %s may create it is not known: %v", r.Requester, err)
+	case lost != "":
+		target.Creation, target.NotCreated = nil, lost
+	}
+	return target, nil
 }
 
 // progress counts what earlier plans of the run have written as well.

@@ -29,10 +29,10 @@ import (
 const attempts = 5
 
 // empty deletes the environment's objects and returns what is left of them.
-func (r *Remover) empty(ctx context.Context, e *v1alpha1.Environment) (left []string, err error) {
+func (r *Remover) empty(ctx context.Context, e *v1alpha1.Environment, custom []schema.GroupKind) (left []string, err error) {
 	var errs []error
 	var kinds []schema.GroupKind
-	for _, kind := range slices.Backward(plan.Kinds()) {
+	for _, kind := range slices.Backward(slices.Concat(custom, plan.Kinds())) {
 		some, err := r.deleteAll(ctx, e, kind)
 		if some {
 			kinds = append(kinds, kind)
@@ -161,13 +161,14 @@ func (r *Remover) written(ctx context.Context, e *v1alpha1.Environment, kind sch
 		}
 		return nil
 	})
-	if err != nil && !isAbsent(err) {
+	if err != nil && !isAbsent(err) && !(plan.IsOnlyIncluded(kind) && apierrors.IsForbidden(err)) {
 		return nil, fmt.Errorf("list objects of the kind %s in %s: %w", kind, e.Spec.TargetNamespace, err)
 	}
 	return objects, nil
 }
 
-// resource is where objects of a kind are in the target, nil if the API server does not know it.
+// resource is where objects of a kind are in the target, nil if the API server does not know the kind, or has its objects in no
+// namespace: it does not know the path then.
 func (r *Remover) resource(e *v1alpha1.Environment, kind schema.GroupKind) (metadata.ResourceInterface, error) {
 	mapping, err := r.Mapper.RESTMapping(kind)
 	if meta.IsNoMatchError(err) {
@@ -175,6 +176,9 @@ func (r *Remover) resource(e *v1alpha1.Environment, kind schema.GroupKind) (meta
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the resource of %s: %w", kind, err)
+	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return nil, nil
 	}
 	return r.Client.Resource(mapping.Resource).Namespace(e.Spec.TargetNamespace), nil
 }

@@ -8,21 +8,22 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // Remover removes what environments wrote. It may be used concurrently.
 type Remover struct {
 	// Client reads and deletes objects. Their content is never read.
 	Client metadata.Interface
-	Mapper meta.RESTMapper
+	Mapper source.KindMapper
 	// Types are asked for what can be in a namespace.
 	Types Types
 	// Limiter is waited for before each request for objects.
@@ -43,14 +44,15 @@ type Types interface {
 var _ Types = &discovery.DiscoveryClient{}
 
 // Remove removes what an environment that is being deleted wrote, as its deletionPolicy says. It returns what is still there, a
-// sentence for each; if there are none, and no error, everything is as it is to be. Until then, it is to be called again.
-func (r *Remover) Remove(ctx context.Context, e *v1alpha1.Environment) (left []string, err error) {
+// sentence for each; if there are none, and no error, everything is as it is to be. Until then, it is to be called again. Custom are
+// the kinds of custom resources that the environment may have written: those that the server may not list any more stay.
+func (r *Remover) Remove(ctx context.Context, e *v1alpha1.Environment, custom ...schema.GroupKind) (left []string, err error) {
 	if e.Spec.DeletionPolicy != v1alpha1.DeletionPolicyDelete {
 		return nil, nil
 	}
 	target, err := r.target(ctx, e)
 	if err == nil && target != nil {
-		left, err = r.empty(ctx, e)
+		left, err = r.empty(ctx, e, custom)
 	}
 	if err == nil && target != nil && len(left) == 0 && plan.Owns(e, target) {
 		left, err = r.namespace(ctx, e, target)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
@@ -44,6 +45,40 @@ func TestWhatWasWrittenLastGoesFirst(t *testing.T) {
 	s.removes()
 	if got := s.Told(); !slices.Equal(got, []string{"GET namespaces/shop-alice"}) {
 		t.Errorf("once everything is gone: %q", got)
+	}
+}
+
+// TestCustomResourcesGo deletes those of the kinds that the environment may have written. A right that the server has lost does not keep
+// the environment there for ever, nor does a kind whose objects are in no namespace: an API server does not know the path.
+func TestCustomResourcesGo(t *testing.T) {
+	const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: web}}"
+	kinds := []schema.GroupKind{
+		{Group: "example.com", Kind: "Widget"}, {Group: "example.com", Kind: "Planet"}, {Group: "example.com", Kind: "Gone"},
+	}
+	s := newStage(t)
+	s.mine(widget)
+	s.mine(web)
+	s.theirs(strings.Replace(widget, "name: web", "name: theirs", 1))
+	mayList := false
+	s.Answer(func(request string) *metav1.Status {
+		switch {
+		case request == "GET shop-alice/widgets" && !mayList:
+			return environmenttest.Status(403, metav1.StatusReasonForbidden, "no")
+		case request == "GET shop-alice/planets":
+			return &metav1.Status{Code: 404}
+		}
+		return nil
+	})
+	if left, err := s.remover.Remove(t.Context(), s.environment, kinds...); err != nil || len(left) > 0 {
+		t.Errorf("without the right: %q, %v", left, err)
+	}
+	mayList = true
+	s.mine("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}")
+	if left, err := s.remover.Remove(t.Context(), s.environment, kinds...); err != nil || len(left) > 0 {
+		t.Errorf("left %q, %v", left, err)
+	}
+	if got := s.Names(environmenttest.Target); !slices.Equal(got, []string{"widgets/theirs"}) {
+		t.Errorf("there are %q", got)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,6 +130,65 @@ func TestSecretsAreHidden(t *testing.T) {
 	s.next()
 	annotated("cXVpZXQ")
 	show()
+}
+
+// TestWhatOnlyTheEnvironmentNamesIsHidden shows that custom resources change, and ConfigMaps that its patches or include name, and no value
+// of them: nobody has been asked whether whoever looks may read them.
+func TestWhatOnlyTheEnvironmentNamesIsHidden(t *testing.T) {
+	const (
+		own      = "{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {level: value-1}}"
+		widget   = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: extra}, spec: {level: value-1}}"
+		ofOthers = "Changed ConfigMap %s /data/level ? -> ?"
+	)
+	s := newStage(t)
+	produce := func(version string) {
+		for _, text := range []string{fmt.Sprintf(own, "included"), fmt.Sprintf(own, "patched"), widget} {
+			s.put(strings.ReplaceAll(text, "value-1", version))
+		}
+	}
+	s.environment.Spec.Include = []v1alpha1.IncludedObject{
+		{APIVersion: "v1", Kind: "ConfigMap", Name: "included"}, {APIVersion: "example.com/v1", Kind: "Widget", Name: "extra"},
+	}
+	s.environment.Spec.Patches = []v1alpha1.Patch{{
+		Target: v1alpha1.PatchTarget{Kind: "Deployment"}, Type: v1alpha1.PatchJSON6902,
+		Patch: "[{op: add, path: /spec/template/spec/containers/0/envFrom/-, value: {configMapRef: {name: patched}}}]",
+	}}
+	produce("value-1")
+	s.sync()
+	s.next()
+	produce("value-2")
+	show := func(when string, planned func(context.Context, *v1alpha1.Environment) (*v1alpha1.SyncPlan, error), want ...string) {
+		s.Helper()
+		shown, err := planned(s.Context(), s.environment)
+		if err != nil {
+			s.Fatal(err)
+		}
+		text, err := json.Marshal(shown)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if strings.Contains(string(text), "value-") {
+			s.Errorf("%s: it shows %s", when, text)
+		}
+		for _, line := range want {
+			if !slices.Contains(lines(shown), line) {
+				s.Errorf("%s: it does not say %s: %q", when, line, lines(shown))
+			}
+		}
+	}
+	hidden := []string{
+		fmt.Sprintf(ofOthers, "included"), fmt.Sprintf(ofOthers, "patched"), "Changed Widget extra /spec/level ? -> ?",
+	}
+	catalogs := "Changed ConfigMap settings /data/level \"info\" -> \"debug\""
+	show("diff", s.planner.Diff, append(hidden, catalogs)...)
+	show("secretdiff", s.planner.SecretDiff, append(hidden, catalogs)...)
+	show("a refresh", func(ctx context.Context, e *v1alpha1.Environment) (*v1alpha1.SyncPlan, error) {
+		return s.planner.Rehearse(ctx, e, v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionCluster})
+	}, hidden[0], hidden[1], catalogs)
+
+	s.sync()
+	s.environment.Spec.PinnedRevision, s.environment.Spec.Include = ptr.To[int64](1), nil
+	show("a pin to an earlier revision", s.planner.Diff, append(hidden, "Changed ConfigMap settings /data/level \"debug\" -> \"info\"")...)
 }
 
 func TestWhatKeepsASyncFromIt(t *testing.T) {

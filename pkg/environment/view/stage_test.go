@@ -153,15 +153,12 @@ func (s *stage) wrote() []string {
 	})
 }
 
-// lines are what a plan shows of its changes, but for the revision in the labels.
+// lines are what a plan shows of its changes. The label of the revision is none.
 func lines(shown *v1alpha1.SyncPlan) []string {
 	lines := []string{}
 	for _, change := range shown.Changes {
 		line := fmt.Sprintf("%s %s %s", change.ChangeType, change.Kind, change.Name)
 		for _, field := range change.Fields {
-			if strings.HasPrefix(field.Field, "/metadata/labels/") {
-				continue
-			}
 			line += fmt.Sprintf(" %s %s -> %s", field.Field, ptr.Deref(field.Before, "?"), ptr.Deref(field.After, "?"))
 		}
 		lines = append(lines, strings.TrimSuffix(line+": "+change.Refusal, ": "))

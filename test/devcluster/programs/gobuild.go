@@ -80,6 +80,16 @@ func kubernetesVersion(ctx context.Context, module string) (string, error) {
 	return strings.TrimSpace(out), nil
 }
 
+// ModuleFolder returns the folder with the files of another module, in the version that
+// the module in the folder module pins.
+func ModuleFolder(ctx context.Context, module, path string) (string, error) {
+	out, err := runGo(ctx, module, "list", "-m", "-f", "{{.Dir}}", path)
+	if err != nil {
+		return "", fmt.Errorf("finding the files of %s: %w", path, err)
+	}
+	return strings.TrimSpace(out), nil
+}
+
 // runGo runs the go command in a module's folder and returns what it prints; an error
 // carries what it complains about.
 func runGo(ctx context.Context, module string, arguments ...string) (string, error) {

@@ -61,6 +61,7 @@ func TestAPI(t *testing.T) {
 		{"explain tells what fields mean", testExplain},
 		{"unknown fields are refused", testFieldValidation},
 		{"server-side apply divides fields between managers", testServerSideApply},
+		{"rules need no names", testRuleNames},
 		{"server-side apply divides workloads between managers", testCatalogApply},
 		{"a dry run stores nothing", testDryRun},
 		{"wait sees conditions and deletions", testWait},

@@ -132,7 +132,7 @@ func testEnvironmentSync(t *testing.T, s *stage, namespace string, ask func(subr
 		return nil
 	})
 	contains(t, s.kubectl(t, "get", "envt", "alice", "-n", namespace, "-o=jsonpath={.status.dismissedCatalogSync}"), "shop-")
-	contains(t, ask("undismiss", "", ""), "What the catalog offers is shown again")
+	contains(t, ask("undismiss", "", ""), "What was dismissed is offered again")
 	synced(2)
 	contains(t, ask("rollback", `{"spec":{"revision":1}}`, ""), "Environment alice goes from revision 2 to revision 1 of its catalog")
 	s.kubectl(t, "wait", "--for=jsonpath={.status.appliedRevision}=1", "envt/alice", "-n", namespace, "--timeout=180s")

@@ -113,7 +113,7 @@ func testExplain(t *testing.T, s *stage) {
 	contains(t, s.kubectl(t, "explain", "envt.spec"), "targetNamespace\t<string> -required-", "enum: Branch, Shared")
 	contains(t, s.kubectl(t, "explain", "envt.spec.syncWindows"), "schedule\t<string> -required-", "enum: Allow, Deny")
 	contains(t, s.kubectl(t, "explain", "envt.status"), "pendingRequests\t<[]PendingEnvironmentRequest>", "automatedBy\t<AutomatedBy>")
-	contains(t, s.kubectl(t, "explain", "envdep.status"), "keys\t<[]string>", "enum: ConfigMap, Secret, Service, ServiceAccount")
+	contains(t, s.kubectl(t, "explain", "envdep.status"), "keys\t<[]string>", "enum: ConfigMap, Secret, Service, ServiceAccount", "type is ConfigMap, Secret, Service or ServiceAccount.")
 	contains(t, s.kubectl(t, "explain", "ss.status"), "state\t<string> -required-", "workloadNames\t<[]string>")
 	contains(t, s.kubectl(t, "explain", "pipe.spec.sinks.http"), "url\t<string> -required-", "enum: CloudEvents, ClusterWhisperer, DotAI")
 	contains(t, s.kubectl(t, "explain", "pipe.status"), "pendingRequests\t<[]PendingPipelineRequest>", "editedBy\t<AutomatedBy>")
@@ -134,19 +134,51 @@ func testServerSideApply(t *testing.T, s *stage) {
 	namespace := s.namespace(t, "ssa")
 	s.apply(t, repositoryIn(namespace))
 	s.apply(t, ruleIn(namespace), "--server-side", "--field-manager=one")
-	another := strings.Replace(ruleIn(namespace), "name: some", "name: more", 1)
-	s.apply(t, another, "--server-side", "--field-manager=two")
-	if got := s.jsonpath(t, "{.spec.rules[*].name}", "wr", "rule", "-n", namespace); got != "some more" {
-		t.Errorf("rules = %s, want those of both managers", got)
-	}
-	conflicting := strings.Replace(ruleIn(namespace), "name: dest}", "name: theirs}", 1)
-	_, err := s.admin.Feed(t.Context(), conflicting, "apply", "-f", "-", "--server-side", "--field-manager=two")
-	if err == nil || !strings.Contains(err.Error(), `conflict with "one": .spec.destinationRef`) {
-		t.Errorf("taking another manager's field: %v, want a conflict", err)
+	for _, each := range []struct{ old, new, field string }{
+		{"name: some", "name: more", ".spec.rules"},
+		{"name: dest}", "name: theirs}", ".spec.destinationRef"},
+	} {
+		conflicting := strings.Replace(ruleIn(namespace), each.old, each.new, 1)
+		_, err := s.admin.Feed(t.Context(), conflicting, "apply", "-f", "-", "--server-side", "--field-manager=two")
+		if err == nil || !strings.Contains(err.Error(), `conflict with "one": `+each.field) {
+			t.Errorf("taking another manager's %s: %v, want a conflict", each.field, err)
+		}
 	}
 	s.apply(t, destinationIn(namespace)+"status: {observedGeneration: 99}\n", "--server-side", "--field-manager=one")
 	if got := s.jsonpath(t, "{.status.observedGeneration}", "gd", "dest", "-n", namespace); got == "99" {
 		t.Error("the main endpoint took a status")
+	}
+}
+
+// Rules need no names, however they are applied: a list takes the place of the one before.
+func testRuleNames(t *testing.T, s *stage) {
+	lists := []struct{ rules, want string }{
+		{`[{resources: [configmaps]}]`, `[{"resources":["configmaps"]}]`},
+		{`[{resources: [configmaps]}, {resources: [services]}]`, `[{"resources":["configmaps"]},{"resources":["services"]}]`},
+		{`[{name: net, resources: [services]}, {resources: [configmaps]}]`, `[{"name":"net","resources":["services"]},{"resources":["configmaps"]}]`},
+		{`[{name: a, resources: [secrets]}, {name: net, resources: [services]}]`, `[{"name":"a","resources":["secrets"]},{"name":"net","resources":["services"]}]`},
+		{`[{resources: [services]}]`, `[{"resources":["services"]}]`},
+	}
+	for _, way := range []struct {
+		name      string
+		arguments []string
+	}{
+		{"client", nil},
+		{"server", []string{"--server-side"}},
+	} {
+		namespace := s.namespace(t, "names-"+way.name)
+		for _, list := range lists {
+			manifest := strings.Replace(ruleIn(namespace), `[{name: some, apiGroups: [""], resources: [configmaps]}]`, list.rules, 1)
+			s.apply(t, manifest, way.arguments...)
+			if got := s.jsonpath(t, "{.spec.rules}", "wr", "rule", "-n", namespace); got != list.want {
+				t.Errorf("%s-side apply of %s made the rules %s", way.name, list.rules, got)
+			}
+		}
+		manifest := strings.ReplaceAll(clusterRuleFor(namespace), "name: crds, ", "")
+		for range 2 {
+			s.apply(t, manifest, way.arguments...)
+		}
+		s.kubectl(t, "delete", "cwr", namespace)
 	}
 }
 

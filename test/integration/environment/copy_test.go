@@ -16,18 +16,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/environment/apply"
+	"github.com/configbutler/slipstream/test/people"
 )
 
 // copied are the copies of a production namespace, in the order in which they are written. They are what transplant makes of it.
 const copied = "../../../pkg/transplant/testdata/twin/*.yaml"
 
 var order = []string{
-	"ServiceAccount", "ConfigMap", "Secret", "Service", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "CronJob", "Job",
-	"HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress",
+	"ServiceAccount", "ConfigMap", "Secret", "Service", "NetworkPolicy", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "CronJob",
+	"Job", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "Gateway", "HTTPRoute", "GRPCRoute", "ReferenceGrant",
 }
 
+// copies reads the copies, and has the cluster serve the types of all of them.
 func (s *stage) copies() []*unstructured.Unstructured {
 	s.Helper()
+	people.Admin(s, cluster).InstallGatewayAPI(s)
 	files, err := filepath.Glob(copied)
 	if err != nil {
 		s.Fatal(err)

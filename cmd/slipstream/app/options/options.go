@@ -63,6 +63,7 @@ type Options struct {
 	Git            *GitOptions
 	Mirror         *MirrorOptions
 	Attribution    *AttributionOptions
+	Environments   *EnvironmentOptions
 	LeaderElection componentconfig.LeaderElectionConfiguration
 	Logging        *logs.Options
 
@@ -98,13 +99,14 @@ func New(codecs serializer.CodecFactory) *Options {
 	server.ShutdownWatchTerminationGracePeriod = watchGracePeriod
 	server.ShutdownSendRetryAfter = true
 	return &Options{
-		Recommended: recommended,
-		Server:      server,
-		Serving:     newServingOptions(),
-		Storage:     newStorageOptions(recommended.Etcd),
-		Git:         &GitOptions{},
-		Mirror:      newMirrorOptions(),
-		Attribution: newAttributionOptions(),
+		Recommended:  recommended,
+		Server:       server,
+		Serving:      newServingOptions(),
+		Storage:      newStorageOptions(recommended.Etcd),
+		Git:          &GitOptions{},
+		Mirror:       newMirrorOptions(),
+		Attribution:  newAttributionOptions(),
+		Environments: newEnvironmentOptions(),
 		LeaderElection: componentconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: loop.DefaultLeaseDuration},
@@ -152,6 +154,7 @@ func (o *Options) Flags() (flags cliflag.NamedFlagSets) {
 	o.Git.addFlags(&flags)
 	o.Mirror.addFlags(flags.FlagSet("mirror"))
 	o.Attribution.addFlags(flags.FlagSet("attribution"))
+	o.Environments.addFlags(&flags)
 	controllers := flags.FlagSet("controllers")
 	controllers.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"The server's own namespace, where its Lease and its Secrets live. Defaults to POD_NAMESPACE or the namespace of the service account.")
@@ -215,6 +218,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Git.validate()...)
 	errs = append(errs, o.Mirror.validate()...)
 	errs = append(errs, o.Attribution.validate()...)
+	errs = append(errs, o.Environments.validate()...)
 	errs = append(errs, o.validateLeaderElection()...)
 	if problems := content.IsDNS1123Label(o.Namespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("--namespace=%q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, "; ")))

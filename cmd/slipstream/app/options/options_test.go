@@ -84,6 +84,10 @@ func TestValidate(t *testing.T) {
 		},
 		{name: "known destinations", arguments: []string{"--allow-destinations=loopback,link-local,10.0.0.0/8,192.0.2.1"}},
 		{
+			name: "a mark that is no key", arguments: []string{"--environment-tracking-marks=example.com/owner,no key"},
+			wants: []string{"--environment-tracking-marks", `"no key"`},
+		},
+		{
 			name: "a namespace that cannot be", arguments: []string{"--namespace=Not/One"},
 			wants: []string{`--namespace="Not/One" is not a name of a namespace`},
 		},

@@ -32,7 +32,13 @@ func (p *Plugin) wantedByEnvironment(ctx context.Context, e *v1alpha1.Environmen
 		return wanted{refusal: fmt.Errorf("spec.patches: they may name Secrets or ConfigMaps, and of which namespace is not known "+
 			"while AppCatalog %s does not exist: create the catalog first", e.Spec.CatalogRef.Name)}, nil
 	}
-	return wanted{permissions: append(rights.OfAccount(e), rights.OfEnvironment(e, catalog)...)}, nil
+	namesMore := len(e.Spec.Include) > 0 && (!updated || !equality.Semantic.DeepEqual(e.Spec.Include, before.Spec.Include))
+	if catalog == nil && namesMore {
+		return wanted{refusal: fmt.Errorf("spec.include: it names objects, and of which namespace is not known "+
+			"while AppCatalog %s does not exist: create the catalog first", e.Spec.CatalogRef.Name)}, nil
+	}
+	permissions, err := p.synced(ctx, e, catalog)
+	return wanted{permissions: append(rights.OfAccount(e), permissions...)}, err
 }
 
 // asksForNoMore says whether an environment has nothing written that it had not before. Everything counts but what is left out
@@ -62,7 +68,24 @@ func (p *Plugin) doneFor(ctx context.Context, e *v1alpha1.Environment) (wanted, 
 	if err != nil {
 		return wanted{}, err
 	}
-	return wanted{permissions: rights.OfEnvironment(e, catalog)}, nil
+	permissions, err := p.synced(ctx, e, catalog)
+	return wanted{permissions: permissions}, err
+}
+
+// synced is what syncs of an environment take now. One that finds the target gone later asks again.
+func (p *Plugin) synced(ctx context.Context, e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) ([]rights.Permission, error) {
+	permissions, target := rights.OfEnvironment(e, catalog), rights.OfTarget(e)
+	if len(target) == 0 {
+		return permissions, nil
+	}
+	there, err := p.references.HasNamespace(ctx, e.Spec.TargetNamespace)
+	if err != nil {
+		return nil, fmt.Errorf("looking for namespace %s: %w", e.Spec.TargetNamespace, err)
+	}
+	if !there {
+		permissions = append(permissions, target...)
+	}
+	return permissions, nil
 }
 
 // catalogOf returns the catalog of an environment, nil if there is none.

@@ -88,7 +88,7 @@ func builds(workloads ...string) []string {
 	for _, group := range [][]string{filter(workloads, "apps"), {"horizontalpodautoscalers.autoscaling"}, filter(workloads, "batch")} {
 		types = append(types, group...)
 	}
-	return written("alice", append(types, "poddisruptionbudgets.policy")...)
+	return written("alice", append(types, "networkpolicies.networking.k8s.io", "poddisruptionbudgets.policy")...)
 }
 
 func filter(types []string, group string) []string {
@@ -103,11 +103,20 @@ var (
 	buildsShop = slices.Concat([]string{usesCatalog, getsSecrets}, builds("deployments.apps"))
 )
 
+// naming includes the object root.
+func naming(apiVersion, kind string) func(environmentSpec) {
+	return func(s environmentSpec) {
+		s.Include = append(s.Include, configbutler.IncludedObject{APIVersion: apiVersion, Kind: kind, Name: "root"})
+	}
+}
+
 func TestWhatAnEnvironmentTakes(t *testing.T) {
 	shop := among(catalog())
 	sharing := among(catalog(shared))
 	offering := among(catalog())
 	offering.catalogs[0].Status.Workloads = []configbutler.CatalogEntry{{Kind: configbutler.WorkloadCronJob, Name: "report"}}
+	there := among(catalog())
+	there.namespaces = []string{"alice"}
 	tests := []struct {
 		name     string
 		obj      *configbutler.Environment
@@ -182,14 +191,40 @@ func TestWhatAnEnvironmentTakes(t *testing.T) {
 			asks: slices.Concat([]string{usesCatalog}, builds()),
 		},
 		{
+			name: "a patch that refers to a certificate", existing: sharing,
+			obj:  environment(patched("spec: {listeners: [{name: a, tls: {certificateRefs: [{name: root}]}}]}")),
+			asks: slices.Concat([]string{usesCatalog, getsSecrets, getsConfigs}, builds("deployments.apps")),
+		},
+		{
+			name: "a patch that refers to the settings of a Gateway", existing: sharing,
+			obj:  environment(patched("[{op: add, path: /spec/infrastructure/parametersRef/name, value: root}]")),
+			asks: slices.Concat([]string{usesCatalog, getsSecrets, getsConfigs}, builds("deployments.apps")),
+		},
+		{
+			name: "a Secret that is included", existing: sharing, asks: buildsShop, obj: environment(naming("v1", "Secret")),
+		},
+		{
+			name: "a ConfigMap that is included", existing: sharing, obj: environment(naming("v1", "ConfigMap")),
+			asks: slices.Concat([]string{usesCatalog, getsConfigs}, builds("deployments.apps")),
+		},
+		{
+			name: "a custom resource that is included", existing: sharing, obj: environment(naming("example.com/v1", "Policy")),
+			asks: slices.Concat([]string{usesCatalog, "get policies.example.com production/root"}, builds("deployments.apps")[:18],
+				written("alice", "policies.example.com"), builds("deployments.apps")[18:]),
+		},
+		{
 			name: "a namespace", existing: shop,
 			obj:  environment(func(s environmentSpec) { s.CreateNamespace = true }),
-			asks: slices.Concat([]string{usesCatalog, getsSecrets, "create namespaces"}, builds("deployments.apps")),
+			asks: slices.Concat(buildsShop, []string{"create namespaces"}),
+		},
+		{
+			name: "a namespace that is there", existing: there,
+			obj: environment(func(s environmentSpec) { s.CreateNamespace = true }), asks: buildsShop,
 		},
 		{
 			name: "Ingresses", existing: shop,
 			obj:  environment(func(s environmentSpec) { s.Adapt.IngressHosts.Type = configbutler.IngressHostsAsSource }),
-			asks: slices.Concat(buildsShop[:len(buildsShop)-3], written("alice", "ingresses.networking.k8s.io", "poddisruptionbudgets.policy")),
+			asks: slices.Concat(buildsShop[:len(buildsShop)-6], written("alice", "ingresses.networking.k8s.io", "networkpolicies.networking.k8s.io", "poddisruptionbudgets.policy")),
 		},
 		{
 			name: "the permissions of an account", existing: shop,
@@ -274,6 +309,29 @@ func TestWhatAChangeOfAnEnvironmentTakes(t *testing.T) {
 	}
 }
 
+// TestIncludeWithoutACatalog has the catalog be away, so that it is not known in which namespace the objects are.
+func TestIncludeWithoutACatalog(t *testing.T) {
+	all := &rbac{allowed: slices.Concat(buildsShop, builds(everyKind...), written("alice", "widgets.example.com"))}
+	for name, tt := range map[string]struct {
+		was, is *configbutler.Environment
+		refused bool
+	}{
+		"a new one":     {is: environment(naming("v1", "ConfigMap")), refused: true},
+		"one more":      {was: environment(naming("v1", "ConfigMap")), is: environment(naming("v1", "ConfigMap"), naming("example.com/v1", "Widget")), refused: true},
+		"none any more": {was: environment(naming("v1", "ConfigMap")), is: environment()},
+		"another field": {was: environment(naming("v1", "ConfigMap")), is: environment(naming("v1", "ConfigMap"), func(s environmentSpec) { s.AutoSync = true })},
+	} {
+		asked := request(tt.is, nil, admission.Create, "")
+		if tt.was != nil {
+			asked = request(tt.is, tt.was, admission.Update, "")
+		}
+		err := pluginAmong(t, all, cluster(), existing{}).Validate(t.Context(), asked, nil)
+		if apierrors.IsForbidden(err) != tt.refused || tt.refused && !strings.Contains(err.Error(), "spec.include: it names objects") || !tt.refused && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestPatchesWithoutACatalog has the catalog be away, so that it is not known which Secrets patches name. Requests of others may wait.
 func TestPatchesWithoutACatalog(t *testing.T) {
 	for text, refused := range map[string]bool{
@@ -336,6 +394,7 @@ func TestNothingIsSyncedUnseen(t *testing.T) {
 	retry := requestAt("syncstatuses", "retry", "alice-1", &configbutler.Retry{})
 	for what, asked := range map[string]admission.Attributes{
 		"catalog": request(environment(), nil, admission.Create, ""), "environment": retry, "record": retry,
+		"namespace": request(environment(func(s environmentSpec) { s.CreateNamespace = true }), nil, admission.Create, ""),
 	} {
 		t.Run(what, func(t *testing.T) {
 			references := among(catalog())
@@ -350,8 +409,8 @@ func TestNothingIsSyncedUnseen(t *testing.T) {
 
 func TestRefusalOfAnEnvironmentNamesThePermissionsAndTheWaysOut(t *testing.T) {
 	creating := environment(func(s environmentSpec) { s.CreateNamespace = true })
-	allowed := slices.Concat([]string{usesCatalog}, written("alice", "deployments.apps", "horizontalpodautoscalers.autoscaling"),
-		[]string{"create poddisruptionbudgets.policy alice"}, written("alice", "services"))
+	allowed := slices.Concat([]string{usesCatalog}, written("alice", "deployments.apps", "horizontalpodautoscalers.autoscaling",
+		"networkpolicies.networking.k8s.io"), []string{"create poddisruptionbudgets.policy alice"}, written("alice", "services"))
 	err := pluginAmong(t, &rbac{allowed: allowed}, cluster(), among(catalog())).
 		Validate(t.Context(), request(creating, nil, admission.Create, ""), nil)
 	if !apierrors.IsForbidden(err) {
@@ -362,9 +421,6 @@ func TestRefusalOfAnEnvironmentNamesThePermissionsAndTheWaysOut(t *testing.T) {
 		`user "jane" cannot get secrets in the namespace production, which the server would copy on their behalf: ` +
 			`ask for a Role in the namespace production that allows get on resource "secrets" in API group "", ` +
 			`or ask the editors of AppCatalog teams/shop to share them with spec.secrets Shared`,
-		`user "jane" cannot create namespaces in the whole cluster, which the server would do on their behalf: ` +
-			`ask for a ClusterRole that allows create on resource "namespaces" in API group "", ` +
-			`or have the namespace made by somebody who may, and leave out spec.createNamespace`,
 		`user "jane" cannot create, patch and delete configmaps, secrets and serviceaccounts in the namespace alice, ` +
 			`which the server would do on their behalf: ask for a Role in the namespace alice that allows create, patch and delete ` +
 			`on resources "configmaps", "secrets" and "serviceaccounts" in API group "", or, while the namespace does not exist, ` +
@@ -373,6 +429,9 @@ func TestRefusalOfAnEnvironmentNamesThePermissionsAndTheWaysOut(t *testing.T) {
 			`which the server would do on their behalf: ask for a Role in the namespace alice that allows patch and delete ` +
 			`on resource "poddisruptionbudgets" in API group "policy", or, while the namespace does not exist, ` +
 			`for a ClusterRole that does, or leave the environment to somebody who may write in alice`,
+		`user "jane" cannot create namespaces in the whole cluster, which the server would do on their behalf: ` +
+			`ask for a ClusterRole that allows create on resource "namespaces" in API group "", ` +
+			`or have the namespace alice made by somebody who may`,
 	}
 	if diff := cmp.Diff(want, strings.Split(strings.Trim(text, "[]"), "\n")); diff != "" {
 		t.Errorf("refusal (-want +got):\n%s", diff)

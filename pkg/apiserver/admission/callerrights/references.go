@@ -22,4 +22,7 @@ type References interface {
 	AppCatalog(ctx context.Context, namespace, name string) (*v1alpha1.AppCatalog, error)
 	Environment(ctx context.Context, namespace, name string) (*v1alpha1.Environment, error)
 	SyncStatus(ctx context.Context, namespace, name string) (*v1alpha1.SyncStatus, error)
+
+	// HasNamespace says whether there is a namespace in the cluster.
+	HasNamespace(ctx context.Context, name string) (bool, error)
 }

@@ -1,0 +1,277 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+// api is a workload with its Service, reached by a route of each kind through a Gateway of its own and one that all share.
+const api = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: api}
+spec:
+  selector: {matchLabels: {app: api}}
+  template: {metadata: {labels: {app: api}}, spec: {containers: [{name: api, image: "api:1"}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: api}, spec: {selector: {app: api}, ports: [{port: 80, targetPort: 80}]}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: api-tls}, data: {tls.key: aHVudGVyMg==}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: other-tls}, data: {tls.key: aHVudGVyMg==}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web}
+spec:
+  hostnames: [api.example.com]
+  parentRefs: [{name: edge, port: 443}, {name: shared, namespace: infra}]
+  rules: [{backendRefs: [{name: api, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GRPCRoute
+metadata: {name: calls}
+spec:
+  hostnames: [api.example.com]
+  parentRefs: [{name: edge, sectionName: https}]
+  rules: [{backendRefs: [{name: api, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge}
+spec:
+  gatewayClassName: envoy
+  listeners:
+  - {name: https, hostname: api.example.com, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: api-tls}]}}
+  - {name: others, hostname: other.example.com, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: other-tls}]}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: other}
+spec:
+  gatewayClassName: envoy
+  listeners: [{name: https, hostname: other.example.com, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: other-tls}]}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: other}
+spec:
+  hostnames: [other.example.com]
+  parentRefs: [{name: other}]
+  rules: [{backendRefs: [{name: other, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: certificate}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: Gateway, namespace: infra}]
+  to: [{group: "", kind: Secret, name: api-tls}, {group: "", kind: Secret, name: other-tls}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: services}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: infra}]
+  to: [{group: example.com, kind: Pool}, {group: "", kind: Service}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: others}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: Gateway, namespace: infra}]
+  to: [{group: "", kind: Secret, name: other-tls}, {group: "", kind: ConfigMap}]
+`
+
+func newAPIStage(t *testing.T) *stage {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	for document := range strings.SplitSeq(api, "\n---\n") {
+		objects = append(objects, object(t, document))
+	}
+	return newStage(t, objects...)
+}
+
+// TestGatewayAPI has what leads to a workload copied, and nothing else: neither another Gateway with its certificate nor what lets others
+// refer to that.
+func TestGatewayAPI(t *testing.T) {
+	withoutHosts := []string{
+		"create Service api: Deployment api refers to it",
+		"create Deployment api: the catalog offers it",
+	}
+	everything := []string{
+		"create Secret api-tls: Gateway edge refers to it",
+		withoutHosts[0], withoutHosts[1],
+		"create ReferenceGrant certificate: it lets others refer to what is copied",
+		"create ReferenceGrant services: it lets others refer to what is copied",
+		"create Gateway edge: routes that are copied attach to it",
+		"create GRPCRoute calls: it leads to Service api",
+		"create HTTPRoute web: it leads to Service api",
+	}
+	permitted := map[string][]any{
+		"certificate": {map[string]any{"group": "", "kind": "Secret", "name": "api-tls"}},
+		"services":    {map[string]any{"group": "", "kind": "Service", "name": "api"}},
+	}
+	for name, tt := range map[string]struct {
+		hosts v1alpha1.IngressHosts
+		want  []string
+	}{
+		"by a template":   {environment().Spec.Adapt.IngressHosts, everything},
+		"as the source":   {v1alpha1.IngressHosts{Type: v1alpha1.IngressHostsAsSource}, everything},
+		"left out":        {v1alpha1.IngressHosts{Type: v1alpha1.IngressHostsOmit}, withoutHosts},
+		"nothing is said": {v1alpha1.IngressHosts{}, withoutHosts},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newAPIStage(t)
+			s.Environment.Spec.Adapt.IngressHosts = tt.hosts
+			p := s.sync()
+			if diff := cmp.Diff(tt.want, lines(p)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			if len(p.Missing)+len(p.Reported) > 0 {
+				t.Errorf("missing: %v, reported: %q", p.Missing, p.Reported)
+			}
+			for _, step := range p.Steps {
+				if step.Kind == "ReferenceGrant" {
+					to, _, err := unstructured.NestedSlice(step.Desired.Object, "spec", "to")
+					if diff := cmp.Diff(permitted[step.Name], to); diff != "" || err != nil {
+						t.Errorf("%v, ReferenceGrant %s is about: want -, got +:\n%s", err, step.Name, diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A change of a route is a change that an environment counts, and what is left out later goes.
+func TestGatewayAPIChanges(t *testing.T) {
+	s := newAPIStage(t)
+	s.sync()
+	route := s.Source[slices.IndexFunc(s.Source, func(o *unstructured.Unstructured) bool { return o.GetKind() == "HTTPRoute" && o.GetName() == "web" })]
+	set(t, route, []any{"api.example.com", "more.example.com"}, "spec", "hostnames")
+	_, others := plan.Prompt(s.plan().Changes(plan.HideSecrets))
+	if want := []v1alpha1.DependencyCount{{Type: v1alpha1.CountedHTTPRoute, Count: 1}}; !slices.Equal(others, want) {
+		t.Errorf("counts %v, want %v", others, want)
+	}
+	s.drop("GRPCRoute", "calls")
+	s.drop("HTTPRoute", "web")
+	const gone = ": nothing needs it any more"
+	want := []string{
+		"delete HTTPRoute web" + gone, "delete GRPCRoute calls" + gone, "delete Gateway edge" + gone,
+		"delete ReferenceGrant certificate" + gone, "delete Secret api-tls" + gone,
+	}
+	if diff := cmp.Diff(want, lines(s.sync())); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if len(s.Base) != 3 {
+		t.Errorf("%d objects are left", len(s.Base))
+	}
+}
+
+// The certificate of a Gateway is refreshed with the workload that the Gateway's routes lead to, as that of an Ingress is.
+func TestGatewayCertificatesAreRefreshed(t *testing.T) {
+	s := newAPIStage(t)
+	s.sync()
+	s.put(object(t, "{apiVersion: v1, kind: Secret, metadata: {name: other-tls}, data: {tls.key: bmV3}}"))
+	s.put(object(t, "{apiVersion: v1, kind: Secret, metadata: {name: api-tls}, data: {tls.key: bmV3}}"))
+	s.Action = v1alpha1.SyncActionCluster
+	for workload, want := range map[string]string{"api": "update Secret api-tls", "another": ""} {
+		s.Only = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: workload}}
+		if got := strings.Join(lines(s.plan()), ", "); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("with %s: %q, want %q", workload, got, want)
+		}
+	}
+}
+
+// A route that answers for all hosts of a Gateway is not copied with a template, and that is said of those that lead to a workload.
+func TestRouteWithoutHosts(t *testing.T) {
+	s := newAPIStage(t)
+	for _, route := range s.Source {
+		if of := route.GetKind(); of == "HTTPRoute" || of == "GRPCRoute" {
+			unstructured.RemoveNestedField(route.Object, "spec", "hostnames")
+		}
+	}
+	want := []string{"GRPCRoute calls is not copied: no host of its own", "HTTPRoute web is not copied: no host of its own"}
+	p := s.plan()
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(p.Reported))); diff != "" || slices.ContainsFunc(p.Steps, func(step plan.Step) bool { return step.Kind == "Gateway" }) {
+		t.Errorf("steps %q, reported (-want +got):\n%s", lines(p), diff)
+	}
+}
+
+// A ReferenceGrant that would name more than one can is left out.
+func TestReferenceGrantOfMany(t *testing.T) {
+	s := newAPIStage(t)
+	for i := range 16 {
+		s.add(object(t, fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: more-%d}, spec: {selector: {app: api}, ports: [{port: 80, targetPort: 80}]}}", i)))
+	}
+	want := "ReferenceGrant services is not copied: it would name 17 objects, and can name 16"
+	if p := s.plan(); !slices.Contains(p.Reported, want) {
+		t.Errorf("reported: %q", p.Reported)
+	}
+}
+
+// TestWhatIsMadeForGateways has a controller make a Service for a Gateway, with the labels of the Gateway and no controller as an owner,
+// as Istio does: it is not the environment's to delete.
+func TestWhatIsMadeForGateways(t *testing.T) {
+	s := newAPIStage(t)
+	s.sync()
+	made := object(t, "{apiVersion: v1, kind: Service, metadata: {name: edge-istio, ownerReferences: [{apiVersion: gateway.networking.k8s.io/v1, "+
+		"kind: Gateway, name: edge, uid: u}]}, spec: {ports: [{port: 80, targetPort: 80}]}}")
+	for key, live := range s.target.objects {
+		if key.Kind == "Gateway" {
+			made.SetLabels(live.GetLabels())
+		}
+	}
+	s.target.update("istio", made)
+	if p := s.plan(); len(lines(p)) > 0 || len(made.GetLabels()) == 0 {
+		t.Errorf("a sync would %q", lines(p))
+	}
+}
+
+// The values of custom resources are not shown: the role view does not let people read them.
+func TestGatewayAPIIsHidden(t *testing.T) {
+	for _, step := range newAPIStage(t).plan().Steps {
+		if step.Hidden != plan.IsGatewayAPI(step.GroupKind) {
+			t.Errorf("%s is hidden: %v", step.Key, step.Hidden)
+		}
+	}
+}
+
+// TestPartsOfAGateway has one workload synced of two that share a Gateway and a ReferenceGrant: what the other needs of these stays, and
+// so it does when the environment goes back.
+func TestPartsOfAGateway(t *testing.T) {
+	s := newAPIStage(t)
+	deployment, _, _ := strings.Cut(api, "\n---\n")
+	s.add(object(t, strings.NewReplacer("name: api", "name: other", "app: api", "app: other").Replace(deployment)))
+	s.add(object(t, "{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {selector: {app: other}, ports: [{port: 80, targetPort: 80}]}}"))
+	for _, o := range s.Source {
+		if o.GetKind() == "HTTPRoute" && o.GetName() == "other" {
+			set(t, o, []any{map[string]any{"name": "edge", "sectionName": "others"}}, "spec", "parentRefs")
+		}
+	}
+	s.sync()
+	s.Only = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "api"}}
+	if got := lines(s.plan()); len(got) > 0 {
+		t.Errorf("a sync of one workload would %q", got)
+	}
+	for _, o := range s.Base {
+		s.Applied = append(s.Applied, o)
+	}
+	if got := lines(s.plan()); len(got) > 0 {
+		t.Errorf("going back with one workload would %q", got)
+	}
+	s.Only = nil
+	if got := lines(s.plan()); len(got) > 0 {
+		t.Errorf("going back would %q", got)
+	}
+}

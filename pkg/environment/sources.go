@@ -1,0 +1,104 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environment
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// sourceChanges counts the changes of their sources that have been told of environments: after each, what a sync would bring is found
+// out anew.
+type sourceChanges struct {
+	mu    sync.Mutex
+	times map[types.NamespacedName]int
+}
+
+func newSourceChanges() *sourceChanges { return &sourceChanges{times: map[types.NamespacedName]int{}} }
+
+func (s *sourceChanges) add(environments ...types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range environments {
+		s.times[name]++
+	}
+}
+
+func (s *sourceChanges) count(environment types.NamespacedName) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.times[environment]
+}
+
+// forget lets go of an environment that is gone.
+func (s *sourceChanges) forget(environment types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.times, environment)
+}
+
+// sourceChanged has environments looked at of whose sources something has changed.
+func (c *environments) sourceChanged(environments ...types.NamespacedName) {
+	c.sources.add(environments...)
+	for _, name := range environments {
+		c.queue.Add(name)
+	}
+}
+
+// bySourceNamespace are the environments that hold a revision of their catalog, by the namespaces of their sources.
+func (c *environments) bySourceNamespace() map[string][]types.NamespacedName {
+	found := map[string][]types.NamespacedName{}
+	for _, e := range as[*v1alpha1.Environment](c.informers.Configbutler().V1alpha1().Environments().Informer().GetStore().List()) {
+		if catalog := c.catalogOf(e); catalog != nil && e.Status.AppliedRevision > 0 {
+			found[catalog.Spec.SourceNamespace] = append(found[catalog.Spec.SourceNamespace], nameOf(e))
+		}
+	}
+	return found
+}
+
+// followSources tells the detector when there are other sources.
+func (c *environments) followSources() cache.ResourceEventHandler {
+	var mu sync.Mutex
+	var before []string
+	look := func(any) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := slices.Sorted(maps.Keys(c.bySourceNamespace())); !slices.Equal(now, before) {
+			before = now
+			c.detector.SourcesChanged()
+		}
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(added any, initial bool) {
+			if !initial { // The detector begins when all are known.
+				look(added)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			if leadsElsewhere(before, after) {
+				look(after)
+			}
+		},
+		DeleteFunc: look,
+	}
+}
+
+// leadsElsewhere says whether a change of an Environment or an AppCatalog may change which sources there are.
+func leadsElsewhere(before, after any) bool {
+	switch is := after.(type) {
+	case *v1alpha1.Environment:
+		was, ok := before.(*v1alpha1.Environment)
+		return !ok || was.UID != is.UID || was.Spec.CatalogRef != is.Spec.CatalogRef || (was.Status.AppliedRevision > 0) != (is.Status.AppliedRevision > 0)
+	case *v1alpha1.AppCatalog:
+		was, ok := before.(*v1alpha1.AppCatalog)
+		return !ok || was.UID != is.UID || was.Spec.SourceNamespace != is.Spec.SourceNamespace
+	}
+	return true
+}

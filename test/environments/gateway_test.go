@@ -1,0 +1,124 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environments
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/people"
+)
+
+// gatewayEditors may write what is of the Gateway API, on which the roles admin and edit give no rights.
+const gatewayEditors = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: gateway-editors}
+rules:
+- apiGroups: [gateway.networking.k8s.io]
+  resources: [gateways, grpcroutes, httproutes, referencegrants]
+  verbs: [get, list, create, update, patch, delete]
+`
+
+// installGatewayAPI installs the definitions of the Gateway API, and the role of those who may write its objects.
+func (s *stage) installGatewayAPI(t *testing.T) {
+	t.Helper()
+	s.admin.InstallGatewayAPI(t)
+	s.Apply(t, gatewayEditors)
+}
+
+// gatewayProduction is a workload that a route leads to, through a Gateway of production with a certificate and one of the platform.
+const gatewayProduction = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: 'shop/web:v1'}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: shop-tls}
+type: kubernetes.io/tls
+stringData: {tls.crt: certificate, tls.key: hunter2}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: shop, annotations: {external-dns.alpha.kubernetes.io/hostname: shop.example.com}}
+spec:
+  gatewayClassName: envoy
+  addresses: [{value: 192.0.2.1}]
+  listeners:
+  - {name: https, hostname: shop.example.com, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop-tls}]}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web}
+spec:
+  hostnames: [shop.example.com]
+  parentRefs: [{name: shop, namespace: routed-production}, {name: public, namespace: platform}]
+  rules: [{backendRefs: [{name: web, namespace: routed-production, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: platform}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: Gateway, namespace: platform}]
+  to: [{group: "", kind: Secret, name: shop-tls}]
+`
+
+// routed has routes and Gateways come to an environment with hosts of their own, change, and go. Mallory may edit the target as dave may,
+// but writes nothing of the Gateway API.
+func (s *stage) routed(t *testing.T) {
+	s.mayRoute(t, "routed-production", s.ann)
+	c := s.newScene(t, "routed", gatewayProduction, workloads("web"))
+	s.mayRoute(t, c.target, s.dave)
+	s.Apply(t, people.In(c.target, "edit", s.mallory.Name))
+	c.environment(t, "alice", "adapt: {ingressHosts: {type: Template, template: '{label}.{environment}.dev.example.com'}}")
+	asked := c.asks(t, s.mallory, "environments/alice/sync", all)
+	record := c.rests(t, asked.SyncStatuses[0], v1alpha1.SyncStateManualIntervention)
+	if !strings.Contains(fmt.Sprint(record.Status.Failures), "Failed to create HTTPRoute 'web' of routed - ") || len(c.in(t, c.target)) > 0 {
+		t.Errorf("without rights on routes, there is %q, and the record says %+v", c.in(t, c.target).names(), record.Status.Failures)
+	}
+	c.synced(t, "alice", all)
+	want := []string{"Deployment web", "Gateway shop", "HTTPRoute web", "ReferenceGrant platform", "Secret shop-tls", "Service web"}
+	objects := c.in(t, c.target)
+	if diff := cmp.Diff(want, objects.names()); diff != "" {
+		t.Fatalf("the target has: want -, got +:\n%s", diff)
+	}
+	gateway, route := objects["Gateway shop"], objects["HTTPRoute web"]
+	if hosts := text(route, "spec", "hostnames"); hosts != "[shop.alice.dev.example.com]" {
+		t.Errorf("the route has the hosts %s", hosts)
+	}
+	written := fmt.Sprint(gateway.Object["metadata"], gateway.Object["spec"], route.Object["spec"])
+	for _, production := range []string{c.source, " shop.example.com", ":shop.example.com", "192.0.2.1"} {
+		if strings.Contains(written, production) {
+			t.Errorf("%q is in the copies: %s", production, written)
+		}
+	}
+	c.says(t, "alice", "Synced")
+
+	c.ann.Run(t, "patch", "httproute", "web", "-n", c.source, "--type=merge", "-p", `{"spec": {"hostnames": ["shop.example.com", "www.example.com"]}}`)
+	c.says(t, "alice", "1 HTTPRoute changed")
+	c.synced(t, "alice", all)
+	if hosts := text(c.in(t, c.target)["HTTPRoute web"], "spec", "hostnames"); !strings.Contains(hosts, "www.alice.dev.example.com") {
+		t.Errorf("the route has the hosts %s", hosts)
+	}
+	c.dave.Run(t, "delete", "envt", "alice", "-n", c.team, "--timeout=180s")
+	if there := c.in(t, c.target).names(); len(there) > 0 {
+		t.Errorf("what the environment wrote is there still: %q", there)
+	}
+}
+
+// mayRoute lets somebody write what is of the Gateway API in a namespace, which is made if it is missing.
+func (s *stage) mayRoute(t *testing.T, in string, who *people.Person) {
+	t.Helper()
+	s.Apply(t, namespace(in)+people.In(in, "gateway-editors", who.Name))
+}

@@ -1,0 +1,135 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environments
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/people"
+)
+
+// delivery is an application that works on the cluster it runs in, as tools for delivery do: a StatefulSet without its Service, rights,
+// NetworkPolicies, and objects that it reads through the API.
+const delivery = `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: controller}
+spec:
+  serviceName: controller
+  selector: {matchLabels: {app: controller}}
+  template:
+    metadata: {labels: {app: controller}}
+    spec: {serviceAccountName: controller, containers: [{name: main, image: 'delivery:1'}]}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: controller}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: controller}
+rules: [{apiGroups: [""], resources: [configmaps, secrets], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: controller}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: controller}
+subjects: [{kind: ServiceAccount, name: controller, namespace: rightful-production}]
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: controller}
+spec:
+  podSelector: {matchLabels: {app: controller}}
+  ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: rightful-production}}}]}]
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: projects}, data: {shop: web}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: repository}, stringData: {password: only-in-production}}
+`
+
+// everywhere gives the application a right in the whole cluster.
+const everywhere = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: rightful-controller}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{kind: ServiceAccount, name: controller, namespace: rightful-production}]
+---
+`
+
+// rightful has an application copied that works on its cluster. It is named what is not copied, and whoever may grant it completes it.
+func (s *stage) rightful(t *testing.T) {
+	s.Apply(t, everywhere)
+	c := s.newScene(t, "rightful", delivery, "workloads: [{kind: StatefulSet, name: controller}]")
+	s.Apply(t, people.In(c.source, "view", s.dave.Name)+people.In(c.source, "secret-readers", s.dave.Name))
+	c.environment(t, "alice", "include: [{apiVersion: v1, kind: ConfigMap, name: projects}, {apiVersion: v1, kind: Secret, name: repository}]")
+	c.synced(t, "alice", all)
+	want := []string{"ConfigMap projects", "NetworkPolicy controller", "Secret repository", "ServiceAccount controller", "StatefulSet controller"}
+	if diff := cmp.Diff(want, s.in(t, c.target).names()); diff != "" {
+		t.Errorf("the target has: want -, got +:\n%s", diff)
+	}
+	c.says(t, "alice", "Synced")
+	c.lacks(t, "ClusterRoleBinding rightful-controller", "Role controller", "RoleBinding controller")
+
+	missing := []string{"missing", "alice", "-n", c.team}
+	if out, err := s.plugin(t, s.dave).Run(t.Context(), missing...); err == nil || out != "" || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("dave, who may not read the rights in production, gets %q, %v", out, err)
+	}
+	out, err := s.plugin(t, s.admin).Run(t.Context(), missing...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := s.dave.Kubectl.Feed(t.Context(), out, "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("dave, who may not grant rights, does: %s", said)
+	}
+	if _, err := s.admin.Kubectl.Feed(t.Context(), out, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	c.synced(t, "alice", all)
+	c.lacks(t)
+	account := "--as=system:serviceaccount:" + c.target + ":controller"
+	for _, namespace := range []string{c.target, c.source} {
+		s.admin.Run(t, "auth", "can-i", "list", "configmaps", "-n", namespace, account)
+	}
+	if out, err := s.admin.Kubectl.Run(t.Context(), "auth", "can-i", "list", "secrets", "-n", c.source, account); err == nil {
+		t.Errorf("the copy may read Secrets of production: %s", out)
+	}
+}
+
+// lacks waits until an environment names what it lacks, and nothing else.
+func (c *scene) lacks(t *testing.T, want ...string) {
+	t.Helper()
+	c.becomes(t, "alice", "names what it lacks", func(e *v1alpha1.Environment) error {
+		var names []string
+		for _, object := range e.Status.NotCopied {
+			names = append(names, object.Kind+" "+object.Name)
+		}
+		is := apimeta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionObjectsMissing)
+		if diff := cmp.Diff(want, names); diff != "" || is != (len(want) > 0) {
+			return fmt.Errorf("missing: %v, want -, got +:\n%s", is, diff)
+		}
+		return nil
+	})
+}
+
+// plugin is the plugin for kubectl, as a user runs it.
+func (s *stage) plugin(t *testing.T, as *people.Person) devcluster.Kubectl {
+	t.Helper()
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := programs.Product(t.Context(), root, "cmd/kubectl-slipstream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return devcluster.Kubectl{Program: program, User: as.Kubectl.User}
+}
