@@ -31,7 +31,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newSyncPipeline(streams, config))
+	root.AddCommand(newMissing(streams, config), newSyncPipeline(streams, config))
 	return root
 }
 
