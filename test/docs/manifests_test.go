@@ -39,6 +39,18 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: slipstream-serv
 subjects: [{kind: ServiceAccount, namespace: ` + devcluster.ServerNamespace + `, name: slipstream}]
 `
 
+// gatewayAPI defines a type of the Gateway API, which the roles let the server read: a plural and a kind.
+const gatewayAPI = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.gateway.networking.k8s.io, annotations: {api-approved.kubernetes.io: "unapproved, for a test"}}
+spec:
+  group: gateway.networking.k8s.io
+  scope: Namespaced
+  names: {plural: %[1]s, kind: %[2]s}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`
+
 // Every manifest is admitted by a dry run and applied, and the server mirrors everything for which it has rights with the values
 // that the chart has by itself.
 func TestManifests(t *testing.T) {
@@ -54,7 +66,7 @@ func TestManifests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, namespace := range []string{"shop", "shop-staging", "teams"} { // which a dry run of a manifest does not make for what follows
+	for _, namespace := range []string{"shop", "shop-staging", "teams", "mirror"} { // which a dry run of a manifest does not make for what follows
 		kubectl("create", "namespace", namespace)
 	}
 	kubectl("create", "secret", "generic", "shop-git", "-n", "shop", "--from-literal=username=u", "--from-literal=password=p")
@@ -66,7 +78,14 @@ func TestManifests(t *testing.T) {
 			}
 		}
 	}
-	kubectl("wait", "--for=condition=Established", "crd/coupons.shop.example.com", "--timeout=180s")
+	for plural, kind := range map[string]string{
+		"gateways": "Gateway", "httproutes": "HTTPRoute", "grpcroutes": "GRPCRoute", "referencegrants": "ReferenceGrant",
+	} {
+		if _, err := admin.Feed(t.Context(), fmt.Sprintf(gatewayAPI, plural, kind), "apply", "-f", "-"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
 
 	for _, manifest := range []string{shopCredentials, rulesOf(mirroredTypes(t, root))} {
 		if _, err := admin.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {

@@ -49,7 +49,7 @@ func runnable() []string {
 
 // runByThemselves are the pages that are run on a cluster of their own, each by its test.
 func runByThemselves() []string {
-	return []string{"README.md", tourPage, "docs/development.md", installPage, upgradePage, migrationPage}
+	return []string{"README.md", tourPage, "docs/development.md", installPage, upgradePage, migrationPage, restoringPage}
 }
 
 // Whoever develops starts a cluster, and ends it.

@@ -1,0 +1,155 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/configbutler/slipstream/pkg/manifest"
+	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/clustertest"
+	"github.com/configbutler/slipstream/test/sopstest"
+)
+
+const restoringPage = "docs/restoring.md"
+
+// A namespace that was deleted is as it was, and an empty cluster has everything that the mirrored one had, when the page has been
+// followed.
+func TestRestoring(t *testing.T) {
+	root := moduleRoot(t)
+	lost := &mirroredCluster{clustertest.Start(t, devcluster.Options{Server: true, Audit: true})}
+	r := newReader(t, ownServer(lost.Cluster))
+	r.setenv(t, lost.Environ()...)
+	r.setenv(t, "GIT_PASSWORD=any", "PATH="+strings.Join([]string{
+		filepath.Dir(lost.Env(devcluster.EnvKubectl)), filepath.Dir(sopstest.Command(t)), "/usr/local/bin:/usr/bin:/bin",
+	}, ":"))
+	mirroring, restoring := splitAt(t, root, restoringPage, "## A namespace")
+	ofNamespace, ofCluster := splitAt(t, root, restoringPage, "## A whole cluster")
+
+	lost.kubectl(t, "apply", "-f", "testdata/restoring-namespace.yaml")
+	r.follow(t, mirroring)
+	tree := lost.clone(t)
+	want := canonical(t, lost.Cluster, tree)
+	lost.kubectl(t, "delete", "namespace", "shop", "--timeout=180s")
+	r.follow(t, restoring[:len(ofNamespace)-len(mirroring)])
+	sameObjects(t, want, canonical(t, lost.Cluster, tree))
+
+	lost.fill(t)
+	tree = lost.clone(t)
+	leaveOut(t, tree)
+	want = canonical(t, lost.Cluster, tree)
+	empty := clustertest.Start(t, devcluster.Options{})
+	r.setenv(t, "KUBECONFIG="+empty.Env(devcluster.EnvKubeconfig))
+	r.follow(t, ofCluster)
+	sameObjects(t, want, canonical(t, empty, tree))
+	if nodes, err := empty.Kubectl(empty.Admin()).Run(t.Context(), "get", "nodes", "-o", "name"); nodes != "" || err != nil {
+		t.Errorf("the nodes of the old cluster are restored: %s%v", nodes, err)
+	}
+}
+
+// mirroredCluster is a cluster that the page mirrors.
+type mirroredCluster struct {
+	*devcluster.Cluster
+}
+
+func (c *mirroredCluster) kubectl(t *testing.T, arguments ...string) {
+	t.Helper()
+	if _, err := c.Kubectl(c.Admin()).Run(t.Context(), arguments...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill adds what else a cluster may hold. One of the APIServices is not available, and a webhook does not run.
+func (c *mirroredCluster) fill(t *testing.T) {
+	t.Helper()
+	c.kubectl(t, "apply", "-f", "../fidelity/testdata/builtin/namespaces.yaml")
+	c.kubectl(t, "apply", "-f", "../fidelity/testdata/builtin")
+	c.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=180s")
+	c.kubectl(t, "create", "-f", "../fidelity/testdata/custom/gauges.yaml")
+	c.kubectl(t, "apply", "-f", "testdata/restoring-cluster.yaml")
+}
+
+// clone returns the folder of the mirror in a fresh clone, when the mirror is equal to the cluster.
+func (c *mirroredCluster) clone(t *testing.T) string {
+	t.Helper()
+	const sync = "/apis/configbutler.ai/v1alpha1/namespaces/mirror/gitdestinations/cluster/sync"
+	admin := c.Kubectl(c.Admin())
+	var last string
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, deadline, true, func(ctx context.Context) (bool, error) {
+		out, err := admin.Feed(ctx, `{"spec":{"full":true}}`, "create", "--raw", sync, "-f", "-")
+		if err == nil && strings.Contains(out, " 0 files written, 0 removed") {
+			out, err = admin.Run(ctx, "get", "gds", "cluster", "-n", "mirror", "-o", "jsonpath={.status.state}")
+		}
+		last = fmt.Sprint(out, err)
+		return out == "Up to date", nil
+	})
+	if err != nil {
+		t.Fatalf("waiting for the mirror: %v (last: %s)", err, last)
+	}
+	folder := filepath.Join(t.TempDir(), "clone")
+	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", c.Env(devcluster.EnvGitURL)+"/cluster.git", folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return filepath.Join(folder, "cluster")
+}
+
+// leaveOut removes from a clone what another cluster does not get.
+func leaveOut(t *testing.T, tree string) {
+	t.Helper()
+	for _, pattern := range []string{"configbutler.ai", "core/v1/nodes", "*/*/*/kube-system", "*/*/*/slipstream-system"} {
+		folders, err := filepath.Glob(filepath.Join(tree, pattern))
+		if err != nil || len(folders) == 0 {
+			t.Fatalf("the mirror has no folder %s: %v", pattern, err)
+		}
+		for _, folder := range folders {
+			if err := os.RemoveAll(folder); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// canonical returns the objects that files name, as the cluster has them, in the canonical form.
+func canonical(t *testing.T, cluster *devcluster.Cluster, tree string) map[string]string {
+	t.Helper()
+	out, err := cluster.Kubectl(cluster.Admin()).Run(t.Context(),
+		"get", "--recursive", "-f", tree, "--ignore-not-found", "--show-managed-fields", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list unstructured.UnstructuredList
+	if err := utiljson.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string]string{}
+	for i := range list.Items {
+		content, err := manifest.Render(&list.Items[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		each := list.Items[i]
+		objects[each.GroupVersionKind().GroupKind().String()+" "+each.GetNamespace()+"/"+each.GetName()] = string(content)
+	}
+	return objects
+}
+
+// sameObjects compares the objects of two clusters.
+func sameObjects(t *testing.T, want, got map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); len(want) == 0 || diff != "" {
+		t.Errorf("of %d objects these differ (-mirrored +restored):\n%s", len(want), diff)
+	}
+}
