@@ -89,8 +89,11 @@ func conflictingFields(conflicts []v1alpha1.WorkloadConflict) int {
 // offer says what has changed in the source and can be taken.
 func offer(e *v1alpha1.Environment) string {
 	status := &e.Status
-	if status.AppliedRevision == 0 {
+	switch {
+	case status.AppliedRevision == 0:
 		return "Not synced yet"
+	case isComparing(status):
+		return "Comparing with the source"
 	}
 	workloads, others := changedWorkloads(status), Dependencies(status.ChangedDependencies)
 	all := both(workloads, others)
@@ -107,6 +110,12 @@ func offer(e *v1alpha1.Environment) string {
 		return "Dismissed: " + all + " changed"
 	}
 	return synced(status.WorkloadsReady)
+}
+
+// isComparing says whether what a sync would change is being found out, so that the counts are about what was there before.
+func isComparing(status *v1alpha1.EnvironmentStatus) bool {
+	found := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCatalogUpToDate)
+	return found != nil && found.Reason == v1alpha1.ReasonProgressing
 }
 
 // both are two counts, of which each can be empty.

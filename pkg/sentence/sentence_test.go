@@ -62,6 +62,12 @@ func dismissed(record string) func(envt) {
 	return func(e envt) { e.Status.DismissedCatalogSync = record }
 }
 
+func comparing(e envt) {
+	e.Status.Conditions = append(e.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionCatalogUpToDate, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonProgressing,
+	})
+}
+
 func pinned(e envt) { e.Spec.PinnedRevision = ptr.To(int64(40)) }
 
 func TestEnvironment(t *testing.T) {
@@ -85,6 +91,10 @@ func TestEnvironment(t *testing.T) {
 		{"2 ConfigMaps, 1 Secret changed", []func(envt){workloads(3), dismissed("shop-bcdfg"), dependencies}},
 		{"Synced", []func(envt){dismissed("shop-bcdfg")}},
 		{"Not synced yet", []func(envt){workloads(12), func(e envt) { e.Status.AppliedRevision = 0 }}},
+		{"Comparing with the source", []func(envt){workloads(3), dependencies, comparing}},
+		{"Comparing with the source, pinned at r40", []func(envt){workloads(3), pinned, comparing}},
+		{"Not synced yet", []func(envt){comparing, func(e envt) { e.Status.AppliedRevision = 0 }}},
+		{"Failed: no quota", []func(envt){failed("no quota"), comparing}},
 		{"Held: window nightly opens 18:00 CET", []func(envt){workloads(3), held}},
 		{"3 workloads changed, pinned at r40", []func(envt){workloads(3), pinned, func(e envt) {
 			e.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPinned, Message: "pinned at r40"}}

@@ -107,7 +107,7 @@ func TestSet(t *testing.T) {
 		"a revision that changes nothing here": {do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, state: "Synced"},
 		"a revision that is looked at": {
 			do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, facts: condition.Facts{Unplanned: true},
-			want: conditions{catalog: "Unknown Progressing", v1alpha1.ConditionObjectsMissing: absent}, state: "Synced",
+			want: conditions{catalog: "Unknown Progressing", v1alpha1.ConditionObjectsMissing: absent}, state: "Comparing with the source",
 		},
 		"pinned": {do: pinned(41), want: conditions{catalog: "False Pinned"}, state: "2 workloads changed, pinned at r41"},
 		"pinned to another revision": {
