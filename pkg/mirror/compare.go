@@ -29,7 +29,7 @@ import (
 
 const (
 	// A comparison is pushed in parts of comparePartBytes or comparePartFiles, so that it
-	// holds no more than that in memory.
+	// holds no more than that in memory; in smaller ones where others push at the same time.
 	comparePartBytes = 8 << 20
 	comparePartFiles = 10_000
 )
@@ -149,7 +149,7 @@ func (r *round) add(ctx context.Context, c *comparison, change Change) error {
 	c.changes = append(c.changes, change)
 	r.files++
 	r.bytes += len(change.Content)
-	if r.bytes < comparePartBytes && r.files < comparePartFiles {
+	if r.bytes < comparePartBytes && r.files < r.worker.race.bound(comparePartFiles) {
 		return nil
 	}
 	if err := r.flush(ctx); err != nil {

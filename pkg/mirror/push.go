@@ -62,6 +62,14 @@ func (b *batch) compared() (scopes []comparedScope) {
 	return scopes
 }
 
+// carried counts the changes that batches hold, superseded ones included.
+func carried(batches []*batch) (changes int) {
+	for _, b := range batches {
+		changes += max(len(b.rows), b.pushed.written+b.pushed.removed)
+	}
+	return changes
+}
+
 // pushed sums up what a push brought to one destination.
 type pushed struct {
 	last             gitrepo.Hash
@@ -114,7 +122,7 @@ func (w *worker) pushRows(ctx context.Context, members []member) (settled int, e
 
 // pushTogether pushes the oldest rows of some of the members in one push.
 func (w *worker) pushTogether(ctx context.Context, all, members []member) (settled int, err error) {
-	room, size, commits := w.services.limits.MaxFiles, w.services.limits.MaxBytes, maxCommits(members[0])
+	room, size, commits := w.race.bound(w.services.limits.MaxFiles), w.services.limits.MaxBytes, maxCommits(members[0])
 	var batches []*batch
 	for i := range members {
 		// Each goes first in turn, so that none waits for as long as another is busy.
@@ -166,7 +174,7 @@ func (w *worker) maxWait(m member) time.Duration {
 // full says whether enough waits for a push.
 func (w *worker) full(members []member) bool {
 	limits, waiting := w.services.limits, w.backlog(members)
-	return waiting.rows >= min(limits.MaxFiles, maxCommits(members[0])) || waiting.bytes >= limits.MaxBytes
+	return waiting.rows >= w.race.bound(min(limits.MaxFiles, maxCommits(members[0]))) || waiting.bytes >= limits.MaxBytes
 }
 
 // gathering says whether rows are held back for company. A change after a quiet spell is
@@ -355,6 +363,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 	failpoint.Reach("commits-staged")
 	sent := !note.Tip.IsZero()
 	if sent {
+		w.race.carried = carried(batches)
 		err := w.lease.during(ctx, func(ctx context.Context) error { return w.send(ctx, note, landings) })
 		for _, m := range members {
 			m.record.leased(w.lease.holder)
@@ -362,6 +371,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 		if err != nil {
 			return rejectedPush(err, batches)
 		}
+		w.race.won()
 		w.compared = append(w.compared, note.Compares...)
 		w.remember(members)
 		w.show(members)

@@ -28,10 +28,6 @@ const (
 	// to retryMax, with a tenth of jitter.
 	retryMin = time.Second
 	retryMax = 5 * time.Minute
-	// After another writer was faster the wait is movedRetryMin, growing up to
-	// movedRetryMax, and up to as much again by chance.
-	movedRetryMin = 10 * time.Millisecond
-	movedRetryMax = 500 * time.Millisecond
 	// remotePatience is how long a remote may take for one request before it counts as
 	// unreachable: one that accepts a connection and then says nothing would hold the
 	// branch, and its place among those that are written at once, for good.
@@ -134,6 +130,7 @@ type worker struct {
 	refusals map[*destination]*refusal
 	// first is the place among the destinations of the one whose rows go first next time.
 	first int
+	race  race
 }
 
 // member is a destination with the plan by which one cycle serves it. The controller may
@@ -153,6 +150,7 @@ func newWorker(key branchKey, services *branchServices) *worker {
 	return &worker{
 		key: key, services: services, wake: make(chan struct{}, 1), reset: make(chan struct{}, 1),
 		lease: services.leases(key), places: map[*destination]place{}, nested: map[*destination][]string{}, refusals: map[*destination]*refusal{},
+		race: newRace(),
 	}
 }
 
@@ -171,7 +169,7 @@ func (w *worker) run(ctx context.Context) {
 	ctx = klog.NewContext(ctx, logger)
 	defer w.leave()
 	defer w.lease.release(ctx)
-	backoff, race := newBackoff(w.services.retry), newRace()
+	backoff := newBackoff(w.services.retry)
 	var held leaseHeldError
 	var rejected *rejectedError
 	for ctx.Err() == nil {
@@ -181,13 +179,13 @@ func (w *worker) run(ctx context.Context) {
 			return
 		case err == nil:
 			w.judge()
-			backoff, race = newBackoff(w.services.retry), newRace()
+			backoff = newBackoff(w.services.retry)
 			if w.sleep(ctx, again, w.wake) {
 				w.tryRefused()
 			}
 		case errors.Is(err, gitrepo.ErrMoved):
 			w.stale = true
-			next := time.Now().Add(race.Step())
+			next := time.Now().Add(w.race.lost())
 			w.report(err, next)
 			w.sleep(ctx, next, nil)
 		case errors.As(err, &held):
@@ -269,11 +267,6 @@ func (w *worker) judge() {
 
 func newBackoff(first time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: first, Factor: 2, Jitter: 0.1, Steps: 30, Cap: retryMax}
-}
-
-// newRace is the backoff against other writers of the branch.
-func newRace() wait.Backoff {
-	return wait.Backoff{Duration: movedRetryMin, Factor: 1.5, Jitter: 1, Steps: 30, Cap: movedRetryMax}
 }
 
 // sleep waits for a time (zero: none), a reset, or a wake-up where one is given. It returns

@@ -143,9 +143,10 @@ func busyBranch(t *testing.T, s *stage) {
 	m.healed(t, client)
 }
 
-// theirPause is what somebody else takes from one push to the next. Of two who push one right after the other the one
-// whose fetch and push take longer may lose every time: what is ours waits then, until the other stops.
-const theirPause = 500 * time.Millisecond
+// theirPause is how many times as long as one of their pushes somebody else takes from one to the next, whatever the
+// machine. Of two who push one right after the other the one whose fetch and push take longer may lose every time: what
+// is ours waits then, until the other stops.
+const theirPause = 5
 
 // keepPushing lets somebody else push one commit after the other with git, until stop, and counts those that landed.
 func (m *mirror) keepPushing(t *testing.T) (landed *atomic.Int64, stop func()) {
@@ -160,6 +161,7 @@ func (m *mirror) keepPushing(t *testing.T) (landed *atomic.Int64, stop func()) {
 	var group sync.WaitGroup
 	group.Go(func() {
 		for ctx.Err() == nil {
+			began := time.Now()
 			script := fmt.Sprintf(`set -e; cd %s; git fetch -q; git reset -q --hard origin/main
 echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HEAD:main`, clone, landed.Load())
 			// One that has begun is not cut off: nobody would know whether it landed.
@@ -167,7 +169,7 @@ echo %d > counter; git add counter; git commit -qm theirs; git push -q origin HE
 				landed.Add(1)
 			}
 			select {
-			case <-time.After(theirPause):
+			case <-time.After(theirPause * time.Since(began)):
 			case <-ctx.Done():
 			}
 		}

@@ -1,0 +1,116 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// overtake lets another writer be faster than every push of more than a number of Git objects, and counts those.
+func (s *stage) overtake(objects uint32) *atomic.Int32 {
+	s.t.Helper()
+	other, overtaken := s.otherWriter(), &atomic.Int32{}
+	s.git.guard(func(_ http.ResponseWriter, r *http.Request) bool {
+		if !isPush(r) {
+			return true
+		}
+		push, err := arrived(r)
+		if err != nil {
+			s.t.Error(err)
+			return false
+		}
+		body, _ := io.ReadAll(push.Body)
+		push.Body = io.NopCloser(bytes.NewReader(body))
+		*r = *push
+		// A pack begins with PACK, its version, and how many objects it holds.
+		if _, pack, found := bytes.Cut(body, []byte("PACK")); found && binary.BigEndian.Uint32(pack[4:]) > objects {
+			n := overtaken.Add(1)
+			if err := other.edit("theirs", other.write("theirs", fmt.Sprint(n))); err != nil {
+				s.t.Error(err)
+			}
+		}
+		return true
+	})
+	return overtaken
+}
+
+// Somebody who pushes faster than many commits are made does not keep them from the branch for good: fewer go at a time.
+func TestFewerChangesWhereOthersAreFaster(t *testing.T) {
+	const changes = 80
+	s := newStage(t, perChange)
+	s.idle()
+	s.cluster.put(configMap("first"), "1")
+	s.mirrored()
+	s.git.guard(down)
+	for i := range changes {
+		s.cluster.put(configMap(fmt.Sprint(i)), "1")
+	}
+	s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
+	s.waitPending("main", changes)
+	overtaken := s.overtake(10 * 8) // ten commits, each with its file and the folders above
+	s.mirrored()
+	s.idle()
+	if n := overtaken.Load(); n < 3 {
+		t.Errorf("they were faster %d times, want 3 at least: 80, 40 and 20 changes", n)
+	}
+	if got, want := len(s.commits("main")), 1+changes+int(overtaken.Load()); got != want {
+		t.Errorf("%d commits, want %d", got, want)
+	}
+}
+
+func TestFewerFilesOfAComparisonWhereOthersAreFaster(t *testing.T) {
+	const objects = 80
+	s := newStage(t)
+	s.cluster.put(configMap("first"), "1")
+	s.mirrored()
+	s.idle()
+	s.stop()
+	for i := range objects {
+		s.cluster.put(configMap(fmt.Sprint(i)), "1")
+	}
+	overtaken := s.overtake(20)
+	s.start()
+	s.mirrored()
+	if overtaken.Load() == 0 {
+		t.Error("nobody ever was faster: nothing was tested")
+	}
+}
+
+func TestRace(t *testing.T) {
+	r := newRace()
+	if got := r.bound(200); got != 200 {
+		t.Errorf("%d changes before anybody else was faster", got)
+	}
+	for _, want := range []int{100, 50, 25, 12, 6, 3, 1, 1} {
+		r.carried = r.bound(200)
+		r.lost()
+		if got := r.bound(200); got != want {
+			t.Fatalf("%d changes after a push that came too late, want %d", got, want)
+		}
+	}
+	for _, want := range []int{2, 3, 5, 8, 12} {
+		r.won()
+		if got := r.bound(200); got != want {
+			t.Fatalf("%d changes after a push that has landed, want %d", got, want)
+		}
+	}
+	for range 100 {
+		r.won()
+	}
+	if got := r.bound(comparePartFiles); got != comparePartFiles {
+		t.Errorf("%d changes at last", got)
+	}
+	r.lost() // no push was tried
+	if got := r.bound(200); got != 200 {
+		t.Errorf("%d changes after a look at the branch that came too late", got)
+	}
+}
