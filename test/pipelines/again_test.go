@@ -57,7 +57,7 @@ func (s *stage) unreachable(t *testing.T) {
 		return conditionIs(p, v1alpha1.ConditionReady, "False", v1alpha1.ReasonDeliveryFailed)
 	})
 	c.says(t, "unspecified: ")
-	c.warned(t, "Sink unspecified fails")
+	c.warned(t, "DeliveryFailed Sink un") // whichever failed first; the conditions name both
 }
 
 // resync is a pipeline that tells of everything once more as often as it may.
