@@ -31,7 +31,7 @@ FAULTS ?= 1m
 OBJECTS ?= 20000
 
 # Other packages than the store's with tests that kill a process at a step.
-FAILPOINT_TESTS = $(filter-out ./pkg/storage/bolt/,$(sort $(dir $(shell grep -rl '^//go:build failpoints' --include='*_test.go' ./cmd ./pkg))))
+FAILPOINT_TESTS = $(filter-out ./pkg/store/bolt/,$(sort $(dir $(shell grep -rl '^//go:build failpoints' --include='*_test.go' ./cmd ./pkg))))
 
 .DEFAULT_GOAL := help
 
@@ -92,7 +92,7 @@ test: test-unit test-integration ## Run all tests: unit, integration on a real c
 .PHONY: test-unit
 test-unit: ## Run the tests of the packages, those that kill a process at a step among them.
 	go test $(RACE) -tags failpoints -timeout $(TEST_TIMEOUT) -p '$(PACKAGES)' ./cmd/... ./hack/... ./pkg/...
-	go test -timeout $(TEST_TIMEOUT) -run 'TestHostile|TestServersOfEveryKind' ./pkg/gitrepo
+	go test -timeout $(TEST_TIMEOUT) -run 'TestHostile|TestServersOfEveryKind' ./pkg/mirror/gitrepo
 	go test -C test/alerts -count=1 ./...
 	go test -C hack/image -count=1 ./...
 
@@ -123,7 +123,7 @@ test-rights: control-plane ## See whether the server's roles are exactly enough,
 
 .PHONY: test-faults
 test-faults: control-plane ## Kill the store and take its power away again and again, for FAULTS each way.
-	go test $(RACE) -tags failpoints -timeout 60m -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/storage/bolt -faults '$(FAULTS)'
+	go test $(RACE) -tags failpoints -timeout 60m -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/store/bolt -faults '$(FAULTS)'
 	go test $(RACE) -tags failpoints -timeout 60m $(FAILPOINT_TESTS)
 	go test $(RACE) -timeout 15m -run 'TestFaults/remote' ./pkg/mirror -outage 30s
 	go test $(RACE) -timeout 60m -run 'TestKilledInMidBurst' ./test/e2e -kills 20

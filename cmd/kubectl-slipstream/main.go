@@ -15,7 +15,7 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs may ask for any of them
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 func main() {
@@ -24,7 +24,7 @@ func main() {
 	err := app.NewCommand(streams).ExecuteContext(ctx)
 	stop()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "Error: %s\n", visible.Text(err.Error()))
+		fmt.Fprintf(os.Stderr, "Error: %s\n", printable.Text(err.Error()))
 	}
 	os.Exit(app.ExitCode(err))
 }

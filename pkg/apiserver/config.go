@@ -19,8 +19,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/registry"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 // name is what the server calls itself in logs and in OpenAPI.

@@ -6,12 +6,12 @@ package apiserver
 import (
 	"net/http"
 
-	"github.com/configbutler/slipstream/pkg/discretion"
+	"github.com/configbutler/slipstream/pkg/kube/logredact"
 )
 
 // withDiscretion keeps what requests have read from the cluster out of the log: some look at Secrets.
 func withDiscretion(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r.WithContext(discretion.WithoutBodies(r.Context())))
+		handler.ServeHTTP(w, r.WithContext(logredact.WithoutBodies(r.Context())))
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
-	"github.com/configbutler/slipstream/pkg/loop"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/registry"
 )
 
@@ -40,7 +40,7 @@ func (s *Server) AddOutlasting(task func(ctx context.Context)) {
 
 // AddLoop starts the loop when the server listens, and drains it as the first step of a shutdown: controllers that are
 // finishing their work still reach the API, and nothing uses the storage once it is closed.
-func (s *Server) AddLoop(controllers *loop.Loop) error {
+func (s *Server) AddLoop(controllers *controller.Loop) error {
 	drain, drained := make(chan struct{}), make(chan struct{})
 	err := s.AddBackground("run-controllers", func(ctx context.Context) {
 		defer close(drained)

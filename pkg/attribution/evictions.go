@@ -6,10 +6,10 @@ package attribution
 import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/configbutler/slipstream/pkg/metric"
+	"github.com/configbutler/slipstream/pkg/metrics"
 )
 
-var evictions = metric.NewCounter("kv_evictions_total",
+var evictions = metrics.NewCounter("kv_evictions_total",
 	"Reports of who made a change that were given up before their time, because there were too many.")
 
 func init() { legacyregistry.MustRegister(evictions) }

@@ -7,18 +7,18 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/configbutler/slipstream/pkg/metric"
+	slipmetrics "github.com/configbutler/slipstream/pkg/metrics"
 )
 
 var (
-	hits = metric.NewCounterVec("enrich_hits_total",
+	hits = slipmetrics.NewCounterVec("enrich_hits_total",
 		"Changes whose author is known, by whose changes they are and by the signal that told: audit, admission or managed-fields.",
 		"controller", "signal")
-	misses = metric.NewCounterVec("enrich_misses_total",
+	misses = slipmetrics.NewCounterVec("enrich_misses_total",
 		"Changes whose author is unknown.", "controller")
-	contradictions = metric.NewCounterVec("enrich_contradictions_total",
+	contradictions = slipmetrics.NewCounterVec("enrich_contradictions_total",
 		"Changes whose author is unknown because reports about them disagree.", "controller")
-	lagSeconds = metric.NewGaugeVec("attribution_lag_seconds",
+	lagSeconds = slipmetrics.NewGaugeVec("attribution_lag_seconds",
 		"How much later than a change the report of who made it comes at most, as seen lately, by signal.", "controller", "signal")
 )
 

@@ -13,9 +13,9 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/attribution/watched"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 const (
@@ -30,12 +30,12 @@ const (
 type catalogs struct {
 	config     Config
 	informers  externalversions.SharedInformerFactory
-	catalogue  *source.Catalogue
-	namespaces *source.Namespaces
-	streams    *source.Streams
+	catalogue  *watch.Catalogue
+	namespaces *watch.Namespaces
+	streams    *watch.Streams
 	authors    Authors
 	watched    watched.Objects
-	intake     *intake.Intake
+	intake     *pending.Intake
 	interests  *interests
 	reach      *reach
 	reader     *reader
@@ -99,14 +99,14 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: config.Clock}),
 	}
 	var err error
-	if c.catalogue, err = source.NewCatalogue(edge.discovery, edge.metadata, config.DiscoveryRefresh); err != nil {
+	if c.catalogue, err = watch.NewCatalogue(edge.discovery, edge.metadata, config.DiscoveryRefresh); err != nil {
 		return c, fmt.Errorf("follow the types of the source cluster: %w", err)
 	}
-	if c.namespaces, err = source.NewNamespaces(edge.metadata); err != nil {
+	if c.namespaces, err = watch.NewNamespaces(edge.metadata); err != nil {
 		return c, err
 	}
-	waiting := intake.Config{Clock: config.Clock, Capacity: config.Capacity, Metrics: intakeMetrics}
-	if c.intake, err = intake.Open(ctx, config.Store.Table(intake.TableName), waiting); err != nil {
+	waiting := pending.Config{Clock: config.Clock, Capacity: config.Capacity, Metrics: intakeMetrics}
+	if c.intake, err = pending.Open(ctx, config.Store.Table(pending.TableName), waiting); err != nil {
 		return c, err
 	}
 	if c.authors == nil {
@@ -118,7 +118,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 		_, exists := c.namespaces.Get(namespace)
 		return exists
 	}, c.builder)
-	c.reader = &reader{client: edge.dynamic, lister: source.NewLister(source.Objects(edge.dynamic)), types: c.catalogue.Snapshot}
+	c.reader = &reader{client: edge.dynamic, lister: watch.NewLister(watch.Objects(edge.dynamic)), types: c.catalogue.Snapshot}
 	c.events = newEvents(edge.events, func() bool { return c.policy().Suspend.CatalogNotices })
 	c.keeper = &keeper{
 		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, unseen: c.unseen, clock: config.Clock,
@@ -126,7 +126,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 		source:    c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events, naming: newNaming(config),
 		author: c.authors.FindSince,
 	}
-	c.streams = source.NewStreams(controllerName, source.Objects(edge.dynamic), (*watchHandler)(c))
+	c.streams = watch.NewStreams(controllerName, watch.Objects(edge.dynamic), (*watchHandler)(c))
 	return c, c.listen()
 }
 

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sentence"
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
+	syncstatussummary "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // deletedInSource begins what is said of workloads that have been deleted.
@@ -104,9 +104,9 @@ func missingIn(catalog *v1alpha1.AppCatalog) verdict {
 	}
 	switch {
 	case len(deleted) > 0:
-		return verdict{v1alpha1.ReasonDeletedInSource, deletedInSource + sentence.List(deleted)}
+		return verdict{v1alpha1.ReasonDeletedInSource, deletedInSource + syncstatussummary.List(deleted)}
 	case len(never) > 0 && catalog.Status.Revision > 0:
-		return verdict{v1alpha1.ReasonNeverSeen, "Not in the source yet: " + sentence.List(never)}
+		return verdict{v1alpha1.ReasonNeverSeen, "Not in the source yet: " + syncstatussummary.List(never)}
 	}
 	return verdict{}
 }
@@ -123,7 +123,7 @@ func (s conditionSet) set(kind string, status bool, v verdict) {
 		state = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
-		Type: kind, Status: state, Reason: v.reason, Message: visible.Message(v.message),
+		Type: kind, Status: state, Reason: v.reason, Message: printable.Message(v.message),
 		ObservedGeneration: s.status.ObservedGeneration, LastTransitionTime: *seconds(s.now),
 	})
 }

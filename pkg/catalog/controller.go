@@ -18,13 +18,13 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/announce"
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	"github.com/configbutler/slipstream/pkg/landing"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // Records writes the records that the API lets nobody write.
@@ -59,9 +59,9 @@ type Config struct {
 	// Namespace is the server's own, which no catalog follows; empty: it has none.
 	Namespace string
 	// Store keeps what must outlive the process.
-	Store *workstore.Store
+	Store *table.Store
 	// Landings know which commits of mirrored branches hold an object; nil: nothing is mirrored.
-	Landings *landing.Log
+	Landings *commitindex.Log
 	// Records writes CatalogWorkloads and SyncStatuses.
 	Records Records
 	// Clock says when windows end; nil: the real one.
@@ -91,7 +91,7 @@ func (c *Controller) Name() string { return controllerName }
 
 // Run follows the sources of catalogs until ctx ends. It returns an error only when it cannot start.
 func (c *Controller) Run(ctx context.Context) error {
-	clients, err := source.NewClients(c.Config.Cluster)
+	clients, err := watch.NewClients(c.Config.Cluster)
 	if err != nil {
 		return fmt.Errorf("make clients for the source cluster: %w", err)
 	}
@@ -103,27 +103,27 @@ func (c *Controller) Run(ctx context.Context) error {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	standing, err := rights.Connect(config.Cluster, config.Clock)
+	standing, err := access.Connect(config.Cluster, config.Clock)
 	if err != nil {
 		return err
 	}
 	return run(ctx, config, edge{
 		discovery: clients.Discovery, dynamic: clients.Dynamic, metadata: clients.Metadata,
-		events: announce.NewRecorder(ctx, cluster), standing: standing,
+		events: controllerevents.NewRecorder(ctx, cluster), standing: standing,
 	})
 }
 
 // edge is how the source cluster is reached.
 type edge struct {
-	discovery source.Discoverer
+	discovery watch.Discoverer
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
 	// authors find out who makes changes there; nil: by the facts of the configuration.
 	authors Authors
 	// events make Events there.
-	events announce.Recorder
+	events controllerevents.Recorder
 	// standing knows what the editors of catalogs may read there.
 	standing Standing
 }
 
-var _ source.Discoverer = &discovery.DiscoveryClient{}
+var _ watch.Discoverer = &discovery.DiscoveryClient{}

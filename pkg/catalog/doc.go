@@ -3,8 +3,8 @@
 
 // Package catalog answers how what changes in a source namespace comes into the catalogs that follow it, and is recorded.
 //
-// The path of one change: a watch of pkg/source delivers it; it is dropped unless a catalog selects or holds the object and
-// its content is another; it gathers with others of the namespace in a batch of pkg/catalog/intake; at the end of the window
+// The path of one change: a watch of pkg/kube/watch delivers it; it is dropped unless a catalog selects or holds the object and
+// its content is another; it gathers with others of the namespace in a batch of pkg/syncstatus/pending; at the end of the window
 // the objects are read as they are then, and a pure function, plan, says what each catalog of the namespace becomes.
 //
 // # What is true when the process dies
@@ -40,7 +40,7 @@
 //
 // # Commits
 //
-// Where a mirror runs in the same process, a record names the commits that hold what the source has changed (pkg/landing,
+// Where a mirror runs in the same process, a record names the commits that hold what the source has changed (pkg/store/commitindex,
 // pkg/catalog/commits): those that have landed when it is written, and the others when they land, whatever has become of
 // the record since. What an edit changes is in no commit of the source.
 package catalog

@@ -11,8 +11,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
-	"github.com/configbutler/slipstream/pkg/patch"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/kube/patch"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // answer does what somebody has asked for of a catalog. Before an edit is taken over, what the source has changed that no
@@ -38,8 +38,8 @@ func (c *catalogs) tryAgain(ctx context.Context, catalog *v1alpha1.AppCatalog, o
 	}
 	var errs []error
 	for _, record := range c.records(catalog) {
-		if record.Status.State == v1alpha1.SyncStateManualIntervention && !syncrecord.IsEdit(record.Spec.Batch) {
-			errs = append(errs, c.keeper.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: o.actor}))
+		if record.Status.State == v1alpha1.SyncStateManualIntervention && !syncstatus.IsEdit(record.Spec.Batch) {
+			errs = append(errs, c.keeper.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: o.actor}))
 		}
 	}
 	return utilerrors.NewAggregate(errs)

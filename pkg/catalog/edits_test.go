@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // TestWhatNoEventHasToldOfIsNotTheEditors edits a catalog before the event of a change of its source has come.
@@ -82,7 +82,7 @@ func TestAnEditIsTheEditorsWhateverTheSourceDoes(t *testing.T) {
 // TestNothingIsToldBeforeAnEditThatIsOver looks at an edit that a cache says is to be taken over. What the source has changed
 // since it was is told by the batch that it comes with.
 func TestNothingIsToldBeforeAnEditThatIsOver(t *testing.T) {
-	before := sourceFirst(occasion{batch: syncrecord.EditBatch(2), generation: 2})
+	before := sourceFirst(occasion{batch: syncstatus.EditBatch(2), generation: 2})
 	for name, test := range map[string]struct {
 		status v1alpha1.AppCatalogStatus
 		over   bool

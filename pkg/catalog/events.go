@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/configbutler/slipstream/pkg/announce"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sentence"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
+	syncstatussummary "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // Reasons of Events about a catalog that are not those of its conditions.
@@ -31,19 +31,19 @@ const (
 // two leaves one out, and none is made twice: records and conditions are what counts. They say what those say, and have
 // nothing of what is in objects.
 type events struct {
-	recorder   announce.Recorder
-	conditions *announce.Announcer
+	recorder   controllerevents.Recorder
+	conditions *controllerevents.Announcer
 }
 
 // newEvents returns events that are made while stopped is false.
-func newEvents(to announce.Recorder, stopped func() bool) *events {
+func newEvents(to controllerevents.Recorder, stopped func() bool) *events {
 	recorder := stoppable{to, stopped}
-	return &events{recorder, announce.New(recorder, troublesOf)}
+	return &events{recorder, controllerevents.New(recorder, troublesOf)}
 }
 
 // stoppable makes Events unless the SyncPolicy stops them.
 type stoppable struct {
-	to      announce.Recorder
+	to      controllerevents.Recorder
 	stopped func() bool
 }
 
@@ -58,23 +58,23 @@ func (s stoppable) Event(object runtime.Object, eventType, reason, message strin
 func (e *events) written(before, after *v1alpha1.AppCatalog) {
 	e.conditions.Announce(after, before.Status.Conditions, after.Status.Conditions)
 	if gone := newlyMissing(before, after); len(gone) > 0 {
-		e.recorder.Event(after, corev1.EventTypeWarning, v1alpha1.ReasonDeletedInSource, deletedInSource+sentence.List(gone))
+		e.recorder.Event(after, corev1.EventTypeWarning, v1alpha1.ReasonDeletedInSource, deletedInSource+syncstatussummary.List(gone))
 	}
 }
 
 // advanced tells what made the newest revision of a catalog.
 func (e *events) advanced(catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncStatus) {
 	e.recorder.Event(catalog, corev1.EventTypeNormal, reasonChanged,
-		fmt.Sprintf("Revision %d: %s", record.Status.Revision, syncrecord.Sentence(record)))
+		fmt.Sprintf("Revision %d: %s", record.Status.Revision, syncstatus.Sentence(record)))
 }
 
 // recorded tells of the state that a record has come to, if the status of its catalog does not.
 func (e *events) recorded(record *v1alpha1.SyncStatus) {
 	switch {
 	case record.Status.State == v1alpha1.SyncStateManualIntervention:
-		e.recorder.Event(subjectOf(record), corev1.EventTypeWarning, reasonManualIntervention, syncrecord.Sentence(record))
+		e.recorder.Event(subjectOf(record), corev1.EventTypeWarning, reasonManualIntervention, syncstatus.Sentence(record))
 	case record.Status.Preview:
-		e.recorder.Event(subjectOf(record), corev1.EventTypeNormal, reasonPreviewed, syncrecord.Sentence(record))
+		e.recorder.Event(subjectOf(record), corev1.EventTypeNormal, reasonPreviewed, syncstatus.Sentence(record))
 	}
 }
 
@@ -103,8 +103,8 @@ func newlyMissing(before, after *v1alpha1.AppCatalog) (names []string) {
 
 // troublesOf reads conditions. While it cannot be said whether a catalog is ready, what was told before stays. What is the
 // matter with the source is told once, though Ready tells it too while nothing else is.
-func troublesOf(conditions []metav1.Condition, before announce.Troubles) announce.Troubles {
-	now := announce.Troubles{}
+func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
+	now := controllerevents.Troubles{}
 	source := meta.FindStatusCondition(conditions, v1alpha1.ConditionSourceReachable)
 	if source != nil && source.Status == metav1.ConditionFalse && source.Reason != v1alpha1.ReasonProgressing {
 		now[source.Type] = source.Reason

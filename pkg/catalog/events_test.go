@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	objectreference "k8s.io/client-go/tools/reference"
 
-	"github.com/configbutler/slipstream/pkg/announce"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // eventLog has the Events that were made, as lines.
@@ -27,7 +27,7 @@ type eventLog struct {
 	lines []string
 }
 
-var _ announce.Recorder = &eventLog{}
+var _ controllerevents.Recorder = &eventLog{}
 
 func (l *eventLog) Event(object runtime.Object, eventType, reason, message string) {
 	about, err := objectreference.GetReference(scheme.Scheme, object)
@@ -101,7 +101,7 @@ func TestEventsTellOfFailuresOnce(t *testing.T) {
 	s.start(0)
 	record := s.awaits(v1alpha1.SyncStateManualIntervention)
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
-	asked, err := syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
+	asked, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}

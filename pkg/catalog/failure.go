@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // problem is why an occasion cannot be carried out until somebody changes something. Any other error passes, and is met by
@@ -42,9 +42,9 @@ func problemIn(err error) *problem {
 
 // fail records that an occasion could not be carried out. Its record says from then on what becomes of it.
 func (k *keeper) fail(ctx context.Context, t *task, why *problem) error {
-	step := syncrecord.Step{
+	step := syncstatus.Step{
 		To: v1alpha1.SyncStateFailed, At: k.clock.Now(),
-		Failure: &syncrecord.Failure{Reason: why.reason, Message: why.Error()},
+		Failure: &syncstatus.Failure{Reason: why.reason, Message: why.Error()},
 	}
 	record, err := t.record, error(nil)
 	switch {
@@ -52,7 +52,7 @@ func (k *keeper) fail(ctx context.Context, t *task, why *problem) error {
 		step.By = t.actor
 		record, err = begun(t.catalog, t.occasion, t.name, step)
 	case record.Status.State == v1alpha1.SyncStateRetrying:
-		record, err = syncrecord.Move(record, step)
+		record, err = syncstatus.Move(record, step)
 	default:
 		// It has been written that it is applied, and the catalog could not follow: only trying again is left.
 		k.obstacles.set(t.catalog.UID, verdict{why.reason, why.Error()})
@@ -78,15 +78,15 @@ func (c *catalogs) resume(
 	case v1alpha1.SyncStateManualIntervention:
 		return 0, nil
 	case v1alpha1.SyncStateFailed:
-		at, left := syncrecord.NextAttempt(record, c.policy().Retry)
+		at, left := syncstatus.NextAttempt(record, c.policy().Retry)
 		wait := at.Sub(c.config.Clock.Now())
 		switch {
 		case !left, record.Status.Error.Reason == v1alpha1.ReasonRevisionNotKept:
-			return 0, c.keeper.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateManualIntervention})
+			return 0, c.keeper.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateManualIntervention})
 		case wait > 0:
 			return wait, nil
 		}
-		if err := c.keeper.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateRetrying}); err != nil {
+		if err := c.keeper.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateRetrying}); err != nil {
 			return 0, err
 		}
 	}
@@ -102,7 +102,7 @@ func (c *catalogs) resume(
 }
 
 // move takes a record a step further, unless somebody was faster.
-func (k *keeper) move(ctx context.Context, of *v1alpha1.SyncStatus, step syncrecord.Step) error {
+func (k *keeper) move(ctx context.Context, of *v1alpha1.SyncStatus, step syncstatus.Step) error {
 	record, err := k.api.SyncStatuses(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -113,7 +113,7 @@ func (k *keeper) move(ctx context.Context, of *v1alpha1.SyncStatus, step syncrec
 		return nil
 	}
 	step.At = k.clock.Now()
-	moved, err := syncrecord.Move(record, step)
+	moved, err := syncstatus.Move(record, step)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // unfit is a patch of api that fits only while the source says that a rollout is paused.
@@ -65,7 +65,7 @@ func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 
 	s.put("api", "shop/api:2", with(true, "spec", "paused"))
 	s.windowPasses()
-	asked, err := syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
+	asked, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: "eve", At: s.clock.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestUnfitPatchesAreTriedAgainUntilSomebodyHasToLook(t *testing.T) {
 // dismiss puts a record aside as a user does.
 func (s *stage) dismiss(record *v1alpha1.SyncStatus) {
 	s.Helper()
-	dismissed, err := syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
+	dismissed, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
 	if err != nil {
 		s.Fatal(err)
 	}

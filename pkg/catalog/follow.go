@@ -14,8 +14,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
-	"github.com/configbutler/slipstream/pkg/settings"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // bySource is the index of catalogs by the namespace that they follow.
@@ -38,14 +38,14 @@ func (c *catalogs) listen() error {
 		return err
 	}
 	// A shorter window may be over already.
-	if err := settings.Follow(c.informers.Configbutler().V1alpha1().SyncPolicies(), c.lookAtAll); err != nil {
+	if err := syncpolicy.Follow(c.informers.Configbutler().V1alpha1().SyncPolicies(), c.lookAtAll); err != nil {
 		return err
 	}
 	if err := c.followEnvironments(); err != nil {
 		return err
 	}
-	c.catalogue.Subscribe(func(*source.Snapshot) { c.plan() })
-	c.namespaces.Subscribe(func(change source.NamespaceChange) {
+	c.catalogue.Subscribe(func(*watch.Snapshot) { c.plan() })
+	c.namespaces.Subscribe(func(change watch.NamespaceChange) {
 		if change.Before == nil {
 			c.queue.Add(change.After.Name)
 		} else {
@@ -162,12 +162,12 @@ func (c *catalogs) sources() []string {
 }
 
 // watches are those of each type of workloads in each namespace that a catalog follows.
-func (c *catalogs) watches() []source.Watch {
+func (c *catalogs) watches() []watch.Watch {
 	types, _ := capture.Types(c.catalogue.Snapshot())
-	var out []source.Watch
+	var out []watch.Watch
 	for _, namespace := range c.sources() {
 		for _, resource := range types {
-			out = append(out, source.Watch{Resource: resource, Namespace: namespace})
+			out = append(out, watch.Watch{Resource: resource, Namespace: namespace})
 		}
 	}
 	return out

@@ -12,29 +12,29 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // found are the changes that a plan tells of and no event has: those of a comparison whose authors the audit knows. What an
 // edit takes over is the work of its editor.
-func (k *keeper) found(t *task, next plan, seen sight) []intake.Change {
-	if syncrecord.IsEdit(t.batch) {
+func (k *keeper) found(t *task, next plan, seen sight) []pending.Change {
+	if syncstatus.IsEdit(t.batch) {
 		return nil
 	}
-	var out []intake.Change
+	var out []pending.Change
 	for _, change := range next.changes {
 		workload := reference{Kind: v1alpha1.WorkloadKind(change.Type), Name: change.Name}
-		if slices.ContainsFunc(t.changes, func(told intake.Change) bool { return referenceOf(told.Object) == workload }) {
+		if slices.ContainsFunc(t.changes, func(told pending.Change) bool { return referenceOf(told.Object) == workload }) {
 			continue
 		}
 		author := k.author(t.comparison(workload, seen), capturedAt(t.held[workload]))
 		if !author.Known() {
 			continue
 		}
-		out = append(out, intake.Change{
-			Object:  intake.Object{GroupKind: schema.GroupKind{Kind: change.Type}, Namespace: change.Namespace, Name: change.Name},
-			Authors: []intake.Contribution{{Author: author}},
+		out = append(out, pending.Change{
+			Object:  pending.Object{GroupKind: schema.GroupKind{Kind: change.Type}, Namespace: change.Namespace, Name: change.Name},
+			Authors: []pending.Contribution{{Author: author}},
 		})
 	}
 	return out

@@ -16,7 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // audited are those whom the audit knows to have changed so many workloads.
@@ -25,7 +25,7 @@ func audited(names map[string]int32) []v1alpha1.SourceAuthor {
 	for name, workloads := range names {
 		out = append(out, v1alpha1.SourceAuthor{Username: name, Signal: v1alpha1.SignalAudit, Workloads: workloads})
 	}
-	slices.SortFunc(out, syncrecord.CompareAuthors)
+	slices.SortFunc(out, syncstatus.CompareAuthors)
 	return out
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // errGoing says that a catalog, or its namespace, is being deleted: nobody waits for it any more.
@@ -98,7 +98,7 @@ func (k *keeper) read(ctx context.Context, of *v1alpha1.AppCatalog, o occasion) 
 	if t.held, err = k.held(ctx, t.catalog); err != nil {
 		return nil, err
 	}
-	t.record, t.name, err = syncrecord.Find(specOf(t.catalog, o.batch), func(name string) (*v1alpha1.SyncStatus, error) {
+	t.record, t.name, err = syncstatus.Find(specOf(t.catalog, o.batch), func(name string) (*v1alpha1.SyncStatus, error) {
 		return k.api.SyncStatuses(of.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 	return t, err

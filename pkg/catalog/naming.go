@@ -21,20 +21,20 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
-	"github.com/configbutler/slipstream/pkg/landing"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // naming has records name the commits that hold what they tell of. Where nothing is mirrored it is nil, and does nothing.
 type naming struct {
-	log     *landing.Log
+	log     *commitindex.Log
 	waiting *commits.Waiting
 
 	mu sync.Mutex
 	// looked are the namespaces whose records have been looked through since the start. Of them, landed are the objects of
 	// which something has landed since.
 	looked sets.Set[string]
-	landed map[string]sets.Set[landing.Object]
+	landed map[string]sets.Set[commitindex.Object]
 }
 
 func newNaming(config Config) *naming {
@@ -43,7 +43,7 @@ func newNaming(config Config) *naming {
 	}
 	return &naming{
 		log: config.Landings, waiting: commits.NewWaiting(config.Store.Table(commits.TableName), config.Clock),
-		looked: sets.New[string](), landed: map[string]sets.Set[landing.Object]{},
+		looked: sets.New[string](), landed: map[string]sets.Set[commitindex.Object]{},
 	}
 }
 
@@ -51,7 +51,7 @@ func newNaming(config Config) *naming {
 func (n *naming) follow(namespaces []string) {
 	if n != nil {
 		resources := slices.Collect(maps.Values(v1alpha1.WorkloadResources()))
-		n.log.Follow(landing.Interest{Resources: resources, Namespaces: namespaces})
+		n.log.Follow(commitindex.Interest{Resources: resources, Namespaces: namespaces})
 	}
 }
 
@@ -60,7 +60,7 @@ func (n *naming) run(ctx context.Context, look func(namespace string)) {
 	if n == nil {
 		return
 	}
-	n.log.Run(ctx, func(objects []landing.Object) {
+	n.log.Run(ctx, func(objects []commitindex.Object) {
 		for _, object := range objects {
 			n.note(object)
 			look(object.Namespace)
@@ -68,11 +68,11 @@ func (n *naming) run(ctx context.Context, look func(namespace string)) {
 	})
 }
 
-func (n *naming) note(object landing.Object) {
+func (n *naming) note(object commitindex.Object) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.landed[object.Namespace] == nil {
-		n.landed[object.Namespace] = sets.New[landing.Object]()
+		n.landed[object.Namespace] = sets.New[commitindex.Object]()
 	}
 	n.landed[object.Namespace].Insert(object)
 }
@@ -107,14 +107,14 @@ func (n *naming) name(ctx context.Context, t *task, next plan, record *v1alpha1.
 	}
 	found, err := n.held(ctx, spans)
 	if err == nil && len(found) > 0 {
-		syncrecord.AddCommits(record, found)
+		syncstatus.AddCommits(record, found)
 	}
 	return err
 }
 
 // held are the commits that hold what spans tell of, the newest first.
 func (n *naming) held(ctx context.Context, spans []commits.Span) ([]v1alpha1.MirroredCommit, error) {
-	var held []landing.Landing
+	var held []commitindex.Landing
 	for _, span := range spans {
 		landings, err := n.log.Of(ctx, span.Object)
 		if err != nil {
@@ -122,7 +122,7 @@ func (n *naming) held(ctx context.Context, spans []commits.Span) ([]v1alpha1.Mir
 		}
 		held = append(held, span.Held(landings)...)
 	}
-	slices.SortFunc(held, func(a, b landing.Landing) int { return b.Compare(a) })
+	slices.SortFunc(held, func(a, b commitindex.Landing) int { return b.Compare(a) })
 	out := make([]v1alpha1.MirroredCommit, len(held))
 	for i, one := range held {
 		out[i] = mirrored(one.Commit)
@@ -131,7 +131,7 @@ func (n *naming) held(ctx context.Context, spans []commits.Span) ([]v1alpha1.Mir
 }
 
 // mirrored is a commit as records name one.
-func mirrored(commit landing.Commit) v1alpha1.MirroredCommit {
+func mirrored(commit commitindex.Commit) v1alpha1.MirroredCommit {
 	return v1alpha1.MirroredCommit{
 		CommitSummary:  v1alpha1.CommitSummary{SHA: commit.SHA, Time: *seconds(commit.Time), Message: commit.Message, URL: commit.URL},
 		DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: commit.Destination.Namespace, Name: commit.Destination.Name},
@@ -178,7 +178,7 @@ func (k *keeper) amend(ctx context.Context, entry commits.Entry) error {
 			return nil
 		}
 		amended := record.DeepCopy()
-		syncrecord.AddCommits(amended, found)
+		syncstatus.AddCommits(amended, found)
 		if equality.Semantic.DeepEqual(record.Status.Commits, amended.Status.Commits) {
 			return nil
 		}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/landing"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // mirroredStage is begunStage with a mirror in the same process.
@@ -32,12 +32,12 @@ func mirroredStage(t *testing.T) *stage {
 }
 
 // lands has a commit for a destination land that holds a workload as it is now.
-func (s *stage) lands(commit, destination, name string, change ...func(*landing.Landing)) {
+func (s *stage) lands(commit, destination, name string, change ...func(*commitindex.Landing)) {
 	s.Helper()
 	version := strconv.Itoa(s.version)
-	one := landing.Landing{
-		Object: landing.Object{GroupResource: deployments.GroupResource(), Namespace: "production", Name: name},
-		First:  version, Last: version, Commit: landing.Commit{
+	one := commitindex.Landing{
+		Object: commitindex.Object{GroupResource: deployments.GroupResource(), Namespace: "production", Name: name},
+		First:  version, Last: version, Commit: commitindex.Commit{
 			Destination: types.NamespacedName{Namespace: "ops", Name: destination}, SHA: commit, Time: noon,
 			Message: "[UPDATE] " + name, URL: "https://git.example.com/" + commit,
 		},
@@ -45,16 +45,16 @@ func (s *stage) lands(commit, destination, name string, change ...func(*landing.
 	for _, change := range change {
 		change(&one)
 	}
-	if err := cmp.Or(s.log.Pushing(s.Context(), commit, []landing.Landing{one}), s.log.Landed(s.Context(), commit)); err != nil {
+	if err := cmp.Or(s.log.Pushing(s.Context(), commit, []commitindex.Landing{one}), s.log.Landed(s.Context(), commit)); err != nil {
 		s.Fatal(err)
 	}
 }
 
 // removes is what a commit does that removes a file.
-func removes(one *landing.Landing) { one.Removed = true }
+func removes(one *commitindex.Landing) { one.Removed = true }
 
 // found is what a comparison finds.
-func found(one *landing.Landing) { one.First = "" }
+func found(one *commitindex.Landing) { one.First = "" }
 
 // named are the commits of a revision's record.
 func (s *stage) named(revision int64) string {
@@ -123,7 +123,7 @@ func TestRecordsNameCommitsThatLandLater(t *testing.T) {
 	s.names(2, "a")
 
 	record := s.syncStatuses()[1]
-	dismissed, err := syncrecord.Move(&record, syncrecord.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
+	dismissed, err := syncstatus.Move(&record, syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "dana", At: s.clock.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestRecordsNameCommitsThatLandLater(t *testing.T) {
 	if status := s.syncStatuses()[1].Status; status.State != v1alpha1.SyncStateDismissed || status.ResolvedBy != "dana" {
 		t.Errorf("the record is %s by %s", status.State, status.ResolvedBy)
 	}
-	s.lands("late", "rest", "api", func(one *landing.Landing) { one.First = ""; one.Last = strconv.Itoa(version + 1) })
+	s.lands("late", "rest", "api", func(one *commitindex.Landing) { one.First = ""; one.Last = strconv.Itoa(version + 1) })
 	s.names(2, "late b a")
 }
 
@@ -165,14 +165,14 @@ func TestRecordsNameOnlyTheCommitsOfWhatTheyTell(t *testing.T) {
 
 func TestRecordsNameTheNewestCommits(t *testing.T) {
 	s := mirroredStage(t)
-	const changes = syncrecord.MaxCommits + 7
+	const changes = syncstatus.MaxCommits + 7
 	for i := range changes {
 		s.put("api", fmt.Sprint("shop/api:", i+2))
 		s.lands(fmt.Sprint(i), "main", "api")
 	}
 	s.reaches("shop", 2)
 	s.eventually("the last commit is named", func() error {
-		if named := strings.Fields(s.named(2)); len(named) != syncrecord.MaxCommits || named[0] != fmt.Sprint(changes-1) {
+		if named := strings.Fields(s.named(2)); len(named) != syncstatus.MaxCommits || named[0] != fmt.Sprint(changes-1) {
 			return fmt.Errorf("%d commits: %v", len(named), named)
 		}
 		return nil
@@ -242,7 +242,7 @@ func TestAMirrorIsAskedForSourcesOnly(t *testing.T) {
 	wants := func(resource, namespace string) bool {
 		gr := deployments.GroupResource()
 		gr.Resource = resource
-		return s.log.Wants(landing.Object{GroupResource: gr, Namespace: namespace, Name: "api"})
+		return s.log.Wants(commitindex.Object{GroupResource: gr, Namespace: namespace, Name: "api"})
 	}
 	if !wants("deployments", "production") || wants("deployments", "staging") || wants("secrets", "production") {
 		t.Error("it is asked for something else")

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // Reasons of Events about the catalogs whose changes the intake has trouble with.
@@ -46,10 +46,10 @@ type notices struct {
 type notice struct{ namespace, reason string }
 
 // intakeNotices are what becomes of what the intake tells.
-func (c *catalogs) intakeNotices(ctx context.Context) intake.Notices {
+func (c *catalogs) intakeNotices(ctx context.Context) pending.Notices {
 	logger := klog.FromContext(ctx)
 	n := &notices{catalogs: c, told: map[notice]time.Time{}}
-	return intake.Notices{
+	return pending.Notices{
 		Opened: c.queue.Add,
 		Filling: func(changes, capacity int) {
 			logger.Info("Changes of sources of catalogs come faster than they are recorded", "changes", changes, "capacity", capacity)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // occasion is why a catalog is brought up to date. It is recorded once, however often it is begun.
@@ -24,7 +24,7 @@ type occasion struct {
 	// gathered says that the source has changed by itself: it is no time to take a spec over.
 	gathered bool
 	// changes are what is known of who changed the source.
-	changes []intake.Change
+	changes []pending.Change
 	// resync says that there may have been others.
 	resync bool
 	// generation is that of the spec that is taken over, 0 when that is another occasion.
@@ -38,7 +38,7 @@ type occasion struct {
 }
 
 // occasionOf is that of a batch.
-func occasionOf(batch intake.Batch) occasion {
+func occasionOf(batch pending.Batch) occasion {
 	return occasion{batch: batch.ID, gathered: true, detected: batch.FirstSeen, changes: batch.Changes, resync: batch.Resync}
 }
 
@@ -46,7 +46,7 @@ func occasionOf(batch intake.Batch) occasion {
 func resumed(record *v1alpha1.SyncStatus) occasion {
 	return occasion{
 		batch: record.Spec.Batch, actor: record.Status.Actor, detected: record.Status.DetectedAt.Time,
-		gathered: record.Status.AutoTriggered && !syncrecord.IsEdit(record.Spec.Batch),
+		gathered: record.Status.AutoTriggered && !syncstatus.IsEdit(record.Spec.Batch),
 	}
 }
 
@@ -96,7 +96,7 @@ func occasionsOf(catalog *v1alpha1.AppCatalog, now time.Time) []occasion {
 // editOf is the occasion of the newest edit, which holds those before it. One that nobody is known to have made is recorded
 // without an actor.
 func editOf(catalog *v1alpha1.AppCatalog, now time.Time) occasion {
-	out := occasion{batch: syncrecord.EditBatch(catalog.Generation), detected: now, generation: catalog.Generation}
+	out := occasion{batch: syncstatus.EditBatch(catalog.Generation), detected: now, generation: catalog.Generation}
 	edits := slices.Clone(catalog.Status.PendingEdits)
 	slices.SortFunc(edits, func(a, b v1alpha1.CatalogEdit) int { return cmp.Compare(a.Generation, b.Generation) })
 	for _, edit := range edits {

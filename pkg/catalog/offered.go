@@ -11,14 +11,14 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // Revisions are what catalogs offered with their revisions, as far as it is kept.
 type Revisions struct{ of revisions }
 
 // NewRevisions returns those that the controller keeps in a store.
-func NewRevisions(store *workstore.Store) *Revisions {
+func NewRevisions(store *table.Store) *Revisions {
 	return &Revisions{revisions{store.Table(revisionsTable)}}
 }
 

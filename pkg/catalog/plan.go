@@ -14,10 +14,10 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
-	"github.com/configbutler/slipstream/pkg/patch"
+	"github.com/configbutler/slipstream/pkg/kube/patch"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 // situation is all that a plan depends on.

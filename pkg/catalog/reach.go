@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // errOpening says that a watch has never been open yet, and has not failed.
@@ -28,15 +28,15 @@ type reach struct {
 
 	mu sync.Mutex
 	// watches are those that there are, by their namespaces, with why they are not open.
-	watches map[string]map[source.Watch]error
+	watches map[string]map[kubewatch.Watch]error
 }
 
 func newReach(own string, exists func(namespace string) bool, builder func(namespace string) *v1alpha1.Environment) *reach {
-	return &reach{own: own, exists: exists, builder: builder, watches: map[string]map[source.Watch]error{}}
+	return &reach{own: own, exists: exists, builder: builder, watches: map[string]map[kubewatch.Watch]error{}}
 }
 
 // update notes how a watch is.
-func (r *reach) update(watch source.Watch, failure error) {
+func (r *reach) update(watch kubewatch.Watch, failure error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of := r.watches[watch.Namespace]
@@ -46,18 +46,18 @@ func (r *reach) update(watch source.Watch, failure error) {
 }
 
 // retain says which watches there are from now on.
-func (r *reach) retain(running []source.Watch) {
+func (r *reach) retain(running []kubewatch.Watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.watches
-	r.watches = map[string]map[source.Watch]error{}
+	r.watches = map[string]map[kubewatch.Watch]error{}
 	for _, watch := range running {
 		failure, known := before[watch.Namespace][watch]
 		if !known {
 			failure = errOpening
 		}
 		if r.watches[watch.Namespace] == nil {
-			r.watches[watch.Namespace] = map[source.Watch]error{}
+			r.watches[watch.Namespace] = map[kubewatch.Watch]error{}
 		}
 		r.watches[watch.Namespace][watch] = failure
 	}

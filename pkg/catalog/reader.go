@@ -16,8 +16,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // fewChanges is up to how many objects of a batch are read one by one. Beyond it, the namespace is listed, which is one
@@ -27,9 +27,9 @@ const fewChanges = 100
 // reader reads workloads of a source.
 type reader struct {
 	client dynamic.Interface
-	lister *source.Lister
+	lister *watch.Lister
 	// types are those that the cluster serves.
-	types func() *source.Snapshot
+	types func() *watch.Snapshot
 }
 
 // everything reads the workloads of a namespace, and keeps those that are wanted.
@@ -42,7 +42,7 @@ func (r *reader) everything(ctx context.Context, namespace string, wanted func(*
 		}
 	}
 	for _, resource := range types {
-		_, err := r.lister.List(ctx, source.Watch{Resource: resource, Namespace: namespace}, func(object *unstructured.Unstructured) error {
+		_, err := r.lister.List(ctx, watch.Watch{Resource: resource, Namespace: namespace}, func(object *unstructured.Unstructured) error {
 			if workload, ok := capture.ReferenceTo(object); ok && wanted(object) {
 				out.objects[workload] = object
 			}
@@ -56,7 +56,7 @@ func (r *reader) everything(ctx context.Context, namespace string, wanted func(*
 }
 
 // changed reads the objects of a batch, or everything where that says more or is less work.
-func (r *reader) changed(ctx context.Context, batch intake.Batch, wanted func(*unstructured.Unstructured) bool) (sight, error) {
+func (r *reader) changed(ctx context.Context, batch pending.Batch, wanted func(*unstructured.Unstructured) bool) (sight, error) {
 	if batch.Resync || len(batch.Changes) > fewChanges {
 		return r.everything(ctx, batch.Namespace, wanted)
 	}
@@ -76,7 +76,7 @@ func (r *reader) changed(ctx context.Context, batch intake.Batch, wanted func(*u
 }
 
 // referenceOf is what a catalog calls a changed object.
-func referenceOf(object intake.Object) reference {
+func referenceOf(object pending.Object) reference {
 	return reference{Kind: v1alpha1.WorkloadKind(object.Kind), Name: object.Name}
 }
 

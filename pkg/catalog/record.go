@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // specOf tells the record of an occasion from all others.
@@ -48,7 +48,7 @@ func applied(
 	if existing != nil && existing.Status.Preview && p.preview {
 		return existing, nil // What it tells of may have been noted as seen since.
 	}
-	step := syncrecord.Step{To: v1alpha1.SyncStateAutoApplied, At: now}
+	step := syncstatus.Step{To: v1alpha1.SyncStateAutoApplied, At: now}
 	if o.actor != "" {
 		step.To, step.By = v1alpha1.SyncStateApplied, o.actor
 	}
@@ -56,7 +56,7 @@ func applied(
 	case existing == nil:
 		record, err = begun(catalog, o, name, step)
 	case existing.Status.State == v1alpha1.SyncStateRetrying:
-		record, err = syncrecord.Move(existing, step)
+		record, err = syncstatus.Move(existing, step)
 	default:
 		record = existing.DeepCopy()
 	}
@@ -64,10 +64,10 @@ func applied(
 		return nil, err
 	}
 	if len(p.changes) > 0 {
-		syncrecord.SetChanges(record, p.changes)
+		syncstatus.SetChanges(record, p.changes)
 	}
 	// Another process may have written it, which has seen more.
-	syncrecord.AddAuthors(record, intake.ChangedBy(o.changes, p.changes))
+	syncstatus.AddAuthors(record, pending.ChangedBy(o.changes, p.changes))
 	record.Status.Preview = p.preview
 	switch {
 	case p.preview:
@@ -79,8 +79,8 @@ func applied(
 	return record, nil
 }
 
-func begun(catalog *v1alpha1.AppCatalog, o occasion, name string, first syncrecord.Step) (*v1alpha1.SyncStatus, error) {
-	record, err := syncrecord.New(syncrecord.Beginning{
+func begun(catalog *v1alpha1.AppCatalog, o occasion, name string, first syncstatus.Step) (*v1alpha1.SyncStatus, error) {
+	record, err := syncstatus.New(syncstatus.Beginning{
 		Namespace: catalog.Namespace, Spec: specOf(catalog, o.batch), DetectedAt: o.detected, First: first,
 	})
 	if err != nil {

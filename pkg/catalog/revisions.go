@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // revisionsTable is the table of what catalogs offered before.
@@ -35,7 +35,7 @@ const revisionsTable = "revisions"
 // A revision is there before the status of the catalog lists it, and goes after that. Whoever writes a revision uses only
 // manifests of revisions that the status lists, and whoever removes revisions leaves those alone that the status does not
 // know yet: so a server that has lost its Lease takes nothing away from the one that has it.
-type revisions struct{ table *workstore.Table }
+type revisions struct{ table *storetable.Table }
 
 // head is what a catalog offered with a revision.
 type head struct {
@@ -155,7 +155,7 @@ type writing struct {
 	uid      types.UID
 	revision int64
 	head     head
-	rows     []workstore.Row
+	rows     []storetable.Row
 	// there is where a manifest of a hash is.
 	there map[string]manifestKey
 	first bool
@@ -202,22 +202,22 @@ func (w *writing) manifest(raw *runtime.RawExtension) manifestKey {
 	}
 	key := manifestKey(numbered(w.revision) + "/" + hash)
 	w.there[hash] = key
-	w.rows = append(w.rows, workstore.Row{Key: manifestsOf(w.uid) + string(key), Value: raw.Raw})
+	w.rows = append(w.rows, storetable.Row{Key: manifestsOf(w.uid) + string(key), Value: raw.Raw})
 	return key
 }
 
 // finish returns the rows in the order in which they are to be written: a head names manifests that are there.
-func (w *writing) finish(catalog *v1alpha1.AppCatalog) ([]workstore.Row, error) {
+func (w *writing) finish(catalog *v1alpha1.AppCatalog) ([]storetable.Row, error) {
 	value, err := json.Marshal(w.head)
 	if err != nil {
 		return nil, fmt.Errorf("encode revision %d: %w", w.revision, err)
 	}
-	var rows []workstore.Row
+	var rows []storetable.Row
 	if w.first {
-		rows = append(rows, workstore.Row{Key: catalogRow(w.uid), Value: []byte(catalog.Namespace + "/" + catalog.Name)})
+		rows = append(rows, storetable.Row{Key: catalogRow(w.uid), Value: []byte(catalog.Namespace + "/" + catalog.Name)})
 	}
 	rows = append(rows, w.rows...)
-	return append(rows, workstore.Row{Key: headsOf(w.uid) + numbered(w.revision), Value: value}), nil
+	return append(rows, storetable.Row{Key: headsOf(w.uid) + numbered(w.revision), Value: value}), nil
 }
 
 // prune removes the revisions that a catalog cannot go back to any more.

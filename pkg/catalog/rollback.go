@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // A pin is a pin: what a catalog offers while spec.pinnedRevision is set is what it offered with that revision, as it was
@@ -28,7 +28,7 @@ func (o occasion) rollsBack(catalog *v1alpha1.AppCatalog, record *v1alpha1.SyncS
 	if catalog.Spec.PinnedRevision == nil || o.gathered || o.request != "" {
 		return false
 	}
-	return !begunToApply(record) || o.batch == syncrecord.EditBatch(catalog.Generation)
+	return !begunToApply(record) || o.batch == syncstatus.EditBatch(catalog.Generation)
 }
 
 // unpinned says whether somebody has taken away the pin of a catalog that still offers what it was pinned to: until it has been

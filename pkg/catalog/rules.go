@@ -10,8 +10,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
-	"github.com/configbutler/slipstream/pkg/ignore"
-	"github.com/configbutler/slipstream/pkg/patch"
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
+	"github.com/configbutler/slipstream/pkg/kube/patch"
 )
 
 // rules are what the spec of a catalog says about workloads.

@@ -9,13 +9,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/landing"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // span is what the source has made of a workload that is told of; false, when it is the catalog that has changed.
 func (s *situation) span(workload reference, next step) (commits.Span, bool) {
-	out := commits.Span{Object: landing.Object{
+	out := commits.Span{Object: commitindex.Object{
 		GroupResource: v1alpha1.WorkloadResources()[workload.Kind], Namespace: s.catalog.Spec.SourceNamespace, Name: workload.Name,
 	}}
 	held, object := s.held[workload], s.seen.objects[workload]
@@ -40,7 +40,7 @@ func (o occasion) begin(spans []commits.Span) []commits.Span {
 	}
 	out := slices.Clone(spans)
 	for i := range out {
-		same := func(change intake.Change) bool {
+		same := func(change pending.Change) bool {
 			resource := v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(change.Kind)]
 			return change.Name == out[i].Object.Name && resource == out[i].Object.GroupResource
 		}

@@ -33,9 +33,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
-	"github.com/configbutler/slipstream/pkg/landing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 func TestMain(m *testing.M) {
@@ -71,7 +71,7 @@ type stage struct {
 	// capacity is that of the intake, 0 for its own.
 	capacity int
 	// log is what a mirror tells of its commits in the same process, where mirrored says that there is one.
-	log      *landing.Log
+	log      *commitindex.Log
 	mirrored bool
 	// writing is held by who changes catalogs.
 	writing sync.Mutex
@@ -187,7 +187,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 		AttributionMaxWait: 20 * time.Second, Namespace: "slipstream-system",
 	}
 	if s.mirrored {
-		s.log = landing.New(s.store().Table(landing.TableName), s.clock, 0)
+		s.log = commitindex.New(s.store().Table(commitindex.TableName), s.clock, 0)
 		config.Landings = s.log
 	}
 	var authors Authors = s.authors
@@ -207,7 +207,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	return done
 }
 
-func (s *stage) store() *workstore.Store { return workstore.New(s.kv, "/test") }
+func (s *stage) store() *table.Store { return table.New(s.kv, "/test") }
 
 // watching waits until the six types of workloads are watched.
 func (s *stage) watching() {

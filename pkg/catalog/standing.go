@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/rights"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // Standing tells whether those still have their permissions for whom catalogs are brought up to date.
 type Standing interface {
 	// Check says in a sentence what of permissions who does not have; empty: nothing.
-	Check(ctx context.Context, who rights.Holder, permissions []rights.Permission) (lost string, err error)
+	Check(ctx context.Context, who access.Holder, permissions []access.Permission) (lost string, err error)
 }
 
-var _ Standing = &rights.Standing{}
+var _ Standing = &access.Standing{}
 
 // permitted returns the catalogs of a namespace whose editors may still read what they show. The others stay as they are, and
 // say so; those of which that cannot be found out wait. It has the namespace looked at again when the answers are out of date, also
@@ -40,12 +40,12 @@ func (c *catalogs) permitted(
 		c.lost.set(catalog.UID, lost)
 		switch {
 		case !lost.ok():
-			c.queue.AddAfter(namespace, rights.LossKept)
+			c.queue.AddAfter(namespace, access.LossKept)
 		case toldOfLoss(catalog):
 			// What it has missed comes with the next batch, when it says itself that it goes on.
-			c.intake.Resync(namespace, intake.Requested)
+			c.intake.Resync(namespace, pending.Requested)
 		default:
-			c.queue.AddAfter(namespace, rights.GrantKept)
+			c.queue.AddAfter(namespace, access.GrantKept)
 			able = append(able, catalog)
 		}
 	}
@@ -54,11 +54,11 @@ func (c *catalogs) permitted(
 
 // lostBy says why a catalog may not be brought up to date any more.
 func (c *catalogs) lostBy(ctx context.Context, catalog *v1alpha1.AppCatalog) (verdict, error) {
-	who, known := rights.Editing(catalog)
+	who, known := access.Editing(catalog)
 	if !known {
 		return verdict{}, nil
 	}
-	lost, err := c.standing.Check(ctx, who, rights.OfCatalog(catalog))
+	lost, err := c.standing.Check(ctx, who, access.OfCatalog(catalog))
 	if err != nil || lost == "" {
 		return verdict{}, err
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // court decides what users may read.
@@ -27,7 +27,7 @@ type court struct {
 	asked  int
 }
 
-func (c *court) Check(_ context.Context, who rights.Holder, permissions []rights.Permission) (string, error) {
+func (c *court) Check(_ context.Context, who access.Holder, permissions []access.Permission) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked++

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/configbutler/slipstream/pkg/access/placement"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/neighbours"
 )
 
 // byTarget is the index of environments by the namespace that they build.
@@ -57,7 +57,7 @@ func (c *catalogs) builder(namespace string) *v1alpha1.Environment {
 		return nil
 	}
 	following, _ := api.AppCatalogs().Informer().GetIndexer().ByIndex(bySource, namespace)
-	around := neighbours.Neighbourhood{Environments: objectsOf[*v1alpha1.Environment](environments), Catalogs: objectsOf[*v1alpha1.AppCatalog](following)}
+	around := placement.Neighbourhood{Environments: objectsOf[*v1alpha1.Environment](environments), Catalogs: objectsOf[*v1alpha1.AppCatalog](following)}
 	return around.Builder(namespace)
 }
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/settings"
+	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // work looks after namespaces, one after the other, until the queue is shut down.
@@ -116,9 +116,9 @@ func (c *catalogs) recordBatch(
 
 // endBatch ends a batch that some catalogs have been brought up to date with. The others do not keep the next batch from
 // them: that one compares everything, and finds what they have missed.
-func (c *catalogs) endBatch(ctx context.Context, batch intake.Batch, with int) error {
+func (c *catalogs) endBatch(ctx context.Context, batch pending.Batch, with int) error {
 	if with < len(c.unhindered(batch.Namespace)) {
-		c.intake.Resync(batch.Namespace, intake.Missed)
+		c.intake.Resync(batch.Namespace, pending.Missed)
 	}
 	return c.intake.Done(ctx, batch)
 }
@@ -172,7 +172,7 @@ func (c *catalogs) endPauses(namespace string, following []*v1alpha1.AppCatalog)
 	for _, catalog := range following {
 		paused := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionPaused)
 		if paused != nil && paused.Reason == v1alpha1.ReasonPauseUntil && waits(&catalog.Spec, c.config.Clock.Now()).ok() {
-			c.intake.Resync(namespace, intake.Requested)
+			c.intake.Resync(namespace, pending.Requested)
 		}
 	}
 }
@@ -195,5 +195,5 @@ func (c *catalogs) window() time.Duration { return c.policy().BatchWindow.Durati
 
 // policy are the settings that all catalogs share.
 func (c *catalogs) policy() *v1alpha1.SyncPolicySpec {
-	return settings.Of(c.informers.Configbutler().V1alpha1().SyncPolicies().Lister())
+	return syncpolicy.Of(c.informers.Configbutler().V1alpha1().SyncPolicies().Lister())
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // byCatalog is the index of SyncStatuses by the uid of the catalog that they are about.
@@ -124,7 +124,7 @@ func failed(record *v1alpha1.SyncStatus) bool {
 // outdated says whether another edit has been taken over since the one that a record is about.
 func outdated(record *v1alpha1.SyncStatus, catalog *v1alpha1.AppCatalog) bool {
 	batch := record.Spec.Batch
-	return syncrecord.IsEdit(batch) && batch != syncrecord.EditBatch(catalog.Status.ObservedGeneration)
+	return syncstatus.IsEdit(batch) && batch != syncstatus.EditBatch(catalog.Status.ObservedGeneration)
 }
 
 // trouble is why a catalog does not offer what its spec wants: what its editor may not read any more, or what failed last and is

@@ -25,10 +25,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	syncstatussummary "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // api does what the API does with what is written: it counts versions, refuses what is of an earlier one, and validates.
@@ -182,7 +182,7 @@ func (a *api) update(action clienttesting.Action) (bool, runtime.Object, error) 
 	if next.DeletionTimestamp != nil && len(next.Finalizers) == 0 {
 		return true, next, a.client.Tracker().Delete(action.GetResource(), next.Namespace, next.Name)
 	}
-	next.Status.State = sentence.Environment(next)
+	next.Status.State = syncstatussummary.Environment(next)
 	err = a.put("environments", next)
 	if err != nil {
 		return true, nil, err

@@ -7,19 +7,19 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/gather"
 	"github.com/configbutler/slipstream/pkg/environment/job"
 	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // ready brings the records of a run to where it can begin, and returns them: that which was chosen, and the one about dependencies
 // if the run brings these as well. What the run does in the place of others is not tried again.
 func (t *turning) ready(ctx context.Context, chosen *v1alpha1.SyncStatus) ([]*v1alpha1.SyncStatus, error) {
 	for _, record := range t.overtaken(chosen) {
-		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
+		if err := t.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -44,7 +44,7 @@ func (t *turning) retry(ctx context.Context, record, chosen *v1alpha1.SyncStatus
 		record = record.DeepCopy()
 		record.Status.RequestedBy = chosen.Status.RequestedBy.DeepCopy()
 	}
-	step := syncrecord.Step{To: v1alpha1.SyncStateRetrying}
+	step := syncstatus.Step{To: v1alpha1.SyncStateRetrying}
 	switch record.Status.State {
 	case v1alpha1.SyncStateFailed:
 	case v1alpha1.SyncStateManualIntervention:
@@ -93,11 +93,11 @@ func (s *situation) job(records []*v1alpha1.SyncStatus) job.Job {
 
 // requester returns the user who must have the permission to read the Secrets that a record's run copies: the one who asked for the
 // run last, or who turned automatic syncs on. If that user is not known, the holder has no permissions.
-func (s *situation) requester(record *v1alpha1.SyncStatus) *rights.Holder {
+func (s *situation) requester(record *v1alpha1.SyncStatus) *access.Holder {
 	if isAutomatic(record) && s.environment.Spec.AutoSync {
-		return new(rights.Automating(s.environment))
+		return new(access.Automating(s.environment))
 	}
-	return new(rights.Requesting(record.Status.RequestedBy))
+	return new(access.Requesting(record.Status.RequestedBy))
 }
 
 // isAutomatic says whether a record's run is the server's own, and no user has asked for it since.
@@ -108,7 +108,7 @@ func isAutomatic(record *v1alpha1.SyncStatus) bool {
 // revisionOf is the one that a record's run brings, 0 for the newest. That of an edit stays the one that it has asked for.
 func (s *situation) revisionOf(record *v1alpha1.SyncStatus) int64 {
 	switch {
-	case syncrecord.IsEdit(record.Spec.Batch):
+	case syncstatus.IsEdit(record.Spec.Batch):
 		return record.Status.Revision
 	case record.Status.Force, actionOf(record) == v1alpha1.SyncActionCluster:
 		return 0

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // readSecrets is what the catalog's editor must be allowed to do.
@@ -359,7 +359,7 @@ func (s *stage) tryAgain(who string) {
 		if record.Status.State != v1alpha1.SyncStateManualIntervention {
 			continue
 		}
-		moved, err := syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: who, At: s.clock.Now()})
+		moved, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: who, At: s.clock.Now()})
 		if err != nil {
 			s.Fatal(err)
 		}

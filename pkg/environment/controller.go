@@ -17,17 +17,17 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/announce"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/environment/detect"
 	"github.com/configbutler/slipstream/pkg/environment/job"
 	"github.com/configbutler/slipstream/pkg/environment/readiness"
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/environment/teardown"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // Records writes the records that the API lets nobody write.
@@ -44,7 +44,7 @@ type Config struct {
 	// Namespace is the server's own, which no environment is built in; empty: it has none.
 	Namespace string
 	// Store keeps what must outlive the process. It is that of the runner.
-	Store *workstore.Store
+	Store *table.Store
 	// Records writes SyncStatuses.
 	Records Records
 	// Runner carries out syncs, as NewRunner makes it.
@@ -71,7 +71,7 @@ func (c *Controller) Name() string { return "environment" }
 
 // Run syncs environments until ctx ends. It returns an error only when it cannot start.
 func (c *Controller) Run(ctx context.Context) error {
-	clients, err := source.NewClients(c.Config.Cluster)
+	clients, err := kubewatch.NewClients(c.Config.Cluster)
 	if err != nil {
 		return fmt.Errorf("make clients for the cluster of environments: %w", err)
 	}
@@ -83,7 +83,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	recorder := announce.NewRecorder(ctx, cluster)
+	recorder := controllerevents.NewRecorder(ctx, cluster)
 	return tend(ctx, config, edge{
 		metadata: clients.Metadata, events: recorder,
 		remover: &teardown.Remover{
@@ -101,7 +101,7 @@ func (c *Controller) Run(ctx context.Context) error {
 }
 
 // detector is what notices changes of what environments depend on.
-func (c *Config) detector(clients *source.Clients, of following) detect.Config {
+func (c *Config) detector(clients *kubewatch.Clients, of following) detect.Config {
 	return detect.Config{
 		Slipstream: c.Slipstream.ConfigbutlerV1alpha1(), Source: clients.Dynamic, Mapper: c.Runner.Gatherer.Mapper, Store: c.Store,
 		Records: c.Records, Index: c.Runner.Index, Hasher: c.Runner.Gatherer.Planner.Hasher, Runner: c.Runner, Policy: of.policy,
@@ -115,7 +115,7 @@ func (c *Config) detector(clients *source.Clients, of following) detect.Config {
 type edge struct {
 	metadata metadata.Interface
 	// events make Events there.
-	events  announce.Recorder
+	events  controllerevents.Recorder
 	remover Remover
 	// watch returns what says whether workloads came up, and tells changed when they do.
 	watch func(changed func(types.NamespacedName)) (Readiness, error)

@@ -18,8 +18,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/condition"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/sentence"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
+	syncstatussummary "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // Finalizer keeps an environment there until what it wrote is as its deletionPolicy wants it.
@@ -132,7 +132,7 @@ func (t *turning) customKinds(ctx context.Context) ([]schema.GroupKind, error) {
 
 // reportDeletion has the status say that the environment is being deleted, if it does not. Nobody writes it when that begins.
 func (t *turning) reportDeletion(ctx context.Context) error {
-	if t.environment.Status.State == sentence.Environment(t.environment) {
+	if t.environment.Status.State == syncstatussummary.Environment(t.environment) {
 		return nil
 	}
 	return t.reportLeft(ctx, nil)
@@ -148,11 +148,11 @@ func (t *turning) reportLeft(ctx context.Context, left []string) error {
 // close brings the records of an environment that is being deleted to their end: nobody goes on with them.
 func (t *turning) close(ctx context.Context) error {
 	for _, record := range slices.Clone(t.records) {
-		if syncrecord.Ended(record) {
+		if syncstatus.Ended(record) {
 			continue
 		}
 		if record.Status.State == v1alpha1.SyncStateInProgress {
-			err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateFailed, Failure: &syncrecord.Failure{
+			err := t.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateFailed, Failure: &syncstatus.Failure{
 				Reason: v1alpha1.ReasonInterrupted, Message: "the environment is being deleted",
 			}}, "")
 			if err != nil {
@@ -160,7 +160,7 @@ func (t *turning) close(ctx context.Context) error {
 			}
 			record = t.called(record.Name)
 		}
-		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
+		if err := t.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 func TestPermissionLost(t *testing.T) {
@@ -170,7 +170,7 @@ func TestDeletedWhileItIsSynced(t *testing.T) {
 		return nil
 	})
 	for _, record := range s.syncStatuses() {
-		if !syncrecord.Ended(record) {
+		if !syncstatus.Ended(record) {
 			t.Errorf("nobody goes on with %s", lineOf(record))
 		}
 	}

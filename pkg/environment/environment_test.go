@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // automatic has eve turn automatic syncs on.
@@ -234,7 +234,7 @@ func TestRetries(t *testing.T) {
 	s.pass(60)
 	s.tells("Environment auto.shop-r1.1 ManualIntervention r1")
 	s.refuse("")
-	retried, err := syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: "jane", At: s.clock.Now()})
+	retried, err := syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: "jane", At: s.clock.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/job"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 const (
@@ -34,7 +34,7 @@ type environments struct {
 	config     Config
 	api        typed.ConfigbutlerV1alpha1Interface
 	informers  externalversions.SharedInformerFactory
-	namespaces *source.Namespaces
+	namespaces *watch.Namespaces
 	copies     *copies.Copies
 	jobs       Jobs
 	// line has the runs begin in order, runs are those that go on.
@@ -111,7 +111,7 @@ func newEnvironments(config Config, edge edge) (*environments, error) {
 		Clock: config.Clock, Policy: policy,
 	}
 	var err error
-	if c.namespaces, err = source.NewNamespaces(edge.metadata); err != nil {
+	if c.namespaces, err = watch.NewNamespaces(edge.metadata); err != nil {
 		return c, err
 	}
 	if c.readiness, err = edge.watch(c.queue.Add); err != nil {

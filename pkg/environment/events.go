@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/configbutler/slipstream/pkg/announce"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sentence"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
+	syncstatussummary "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // Reasons of Events about an environment that are not those of its conditions.
@@ -36,12 +36,12 @@ const (
 // two leaves one out, and none is made twice: records and conditions are what counts. They say what those say, and have
 // nothing of what is in objects.
 type events struct {
-	recorder   announce.Recorder
-	conditions *announce.Announcer
+	recorder   controllerevents.Recorder
+	conditions *controllerevents.Announcer
 }
 
-func newEvents(recorder announce.Recorder) *events {
-	return &events{recorder, announce.New(recorder, troublesOf)}
+func newEvents(recorder controllerevents.Recorder) *events {
+	return &events{recorder, controllerevents.New(recorder, troublesOf)}
 }
 
 // prompted tells of what is new that users can ask for, once its name has been written into the status: a name is written once, so that
@@ -59,7 +59,7 @@ func (e *events) prompted(before, after *v1alpha1.Environment, dependencies *v1a
 	}
 	if dependencies != nil && is.LatestDependencySync != was.LatestDependencySync {
 		e.recorder.Event(after, corev1.EventTypeNormal, reasonDependenciesChanged, fmt.Sprintf("SyncStatus %s: %s changed in the source",
-			dependencies.Name, sentence.Counts(numbersOf(dependencies))))
+			dependencies.Name, syncstatussummary.Counts(numbersOf(dependencies))))
 	}
 }
 
@@ -85,7 +85,7 @@ func (e *events) ended(environment *v1alpha1.Environment, record *v1alpha1.SyncS
 func doneBy(record *v1alpha1.SyncStatus) string {
 	what := "nothing was to be changed"
 	if numbers := numbersOf(record); len(numbers) > 0 {
-		what = sentence.Counts(numbers) + " changed"
+		what = syncstatussummary.Counts(numbers) + " changed"
 	}
 	if record.Status.Revision > 0 {
 		what = fmt.Sprintf("revision %d, %s", record.Status.Revision, what)
@@ -96,23 +96,23 @@ func doneBy(record *v1alpha1.SyncStatus) string {
 // gaveUp tells that somebody has to look at what has failed.
 func (e *events) gaveUp(environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) {
 	e.recorder.Event(environment, corev1.EventTypeWarning, reasonManualIntervention,
-		fmt.Sprintf("SyncStatus %s: %s", record.Name, syncrecord.Sentence(record)))
+		fmt.Sprintf("SyncStatus %s: %s", record.Name, syncstatus.Sentence(record)))
 }
 
 // troublesOf reads conditions. What was told before stays while something is being done about it.
-func troublesOf(conditions []metav1.Condition, before announce.Troubles) announce.Troubles {
+func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
-		return announce.Troubles{}
+		return controllerevents.Troubles{}
 	}
 	switch ready.Reason {
 	case v1alpha1.ReasonProgressing, v1alpha1.ReasonExpired:
 		if reason, ok := before[ready.Type]; ok {
-			return announce.Troubles{ready.Type: reason}
+			return controllerevents.Troubles{ready.Type: reason}
 		}
-		return announce.Troubles{}
+		return controllerevents.Troubles{}
 	case v1alpha1.ReasonNeverSynced, v1alpha1.ReasonCatalogNotReady, v1alpha1.ReasonWorkloadsNotReady:
-		return announce.Troubles{}
+		return controllerevents.Troubles{}
 	}
-	return announce.Troubles{ready.Type: ready.Reason}
+	return controllerevents.Troubles{ready.Type: ready.Reason}
 }

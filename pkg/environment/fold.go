@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // defaultHistoryLimit is that of an environment that says nothing of it.
@@ -123,7 +123,7 @@ func (s *situation) describeOffer() {
 		return
 	}
 	status.ChangedWorkloadCount = int32(len(s.offer.workloads))
-	status.ChangedWorkloads = slices.Clip(s.offer.workloads[:min(len(s.offer.workloads), syncrecord.MaxListed)])
+	status.ChangedWorkloads = slices.Clip(s.offer.workloads[:min(len(s.offer.workloads), syncstatus.MaxListed)])
 	status.NotCopied = slices.Clip(s.offer.notCopied[:min(len(s.offer.notCopied), validation.MaxNotCopied)])
 	if s.isConflicted() {
 		status.Conflicts = slices.Clip(s.offer.conflicts[:min(len(s.offer.conflicts), validation.MaxConflicts)])

@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	informers "github.com/configbutler/slipstream/pkg/generated/informers/externalversions/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/settings"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 const (
@@ -41,7 +41,7 @@ func (c *environments) listen() error {
 			return fmt.Errorf("follow the %s: %w", kind, err)
 		}
 	}
-	c.namespaces.Subscribe(func(change source.NamespaceChange) {
+	c.namespaces.Subscribe(func(change watch.NamespaceChange) {
 		of := cmp.Or(change.After, change.Before)
 		c.lookAt(byTarget, of.Name)
 		// Whether a catalog admits the environments of a namespace can be a matter of its labels.
@@ -139,7 +139,7 @@ func (c *environments) recordInformer() cache.SharedIndexInformer {
 
 // followPolicy looks at all environments when the settings change.
 func (c *environments) followPolicy() error {
-	return settings.Follow(c.informers.Configbutler().V1alpha1().SyncPolicies(), func() {
+	return syncpolicy.Follow(c.informers.Configbutler().V1alpha1().SyncPolicies(), func() {
 		c.lookAtAll()
 		c.detector.PolicyChanged()
 	})
@@ -190,7 +190,7 @@ func sourceOf(catalog *v1alpha1.AppCatalog) string { return catalog.Spec.SourceN
 
 // subjectOf is the uid of the environment that a record is about, if something or somebody can still go on with it.
 func subjectOf(record *v1alpha1.SyncStatus) string {
-	if record.Spec.Subject.Kind != v1alpha1.SubjectEnvironment || syncrecord.Ended(record) {
+	if record.Spec.Subject.Kind != v1alpha1.SubjectEnvironment || syncstatus.Ended(record) {
 		return ""
 	}
 	return string(record.Spec.Subject.UID)

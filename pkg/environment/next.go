@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
-	"github.com/configbutler/slipstream/pkg/syncwindow"
+	"github.com/configbutler/slipstream/pkg/environment/syncwindow"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // choice is what is to be done next about the records of an environment.
@@ -91,7 +91,7 @@ func (s *situation) hold(record *v1alpha1.SyncStatus) (verdict, time.Time) {
 	case v1alpha1.SyncStateInProgress:
 		return verdict{}, time.Time{}
 	case v1alpha1.SyncStateFailed:
-		if at, _ := syncrecord.NextAttempt(record, s.policy.Retry); at.After(s.now) {
+		if at, _ := syncstatus.NextAttempt(record, s.policy.Retry); at.After(s.now) {
 			return verdict{}, at
 		}
 	}
@@ -100,7 +100,7 @@ func (s *situation) hold(record *v1alpha1.SyncStatus) (verdict, time.Time) {
 			return held, time.Time{}
 		}
 	}
-	if record.Status.Force || syncrecord.IsEdit(record.Spec.Batch) {
+	if record.Status.Force || syncstatus.IsEdit(record.Spec.Batch) {
 		return verdict{}, time.Time{}
 	}
 	return s.window()

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // quiet is an environment that holds revision 1, of a catalog that offers revision 1.
@@ -88,7 +88,7 @@ func TestNext(t *testing.T) {
 		"a closed window, forced": {do: []func(*situation){closed, func(s *situation) {
 			s.record("a", catalogRun, pending, 1, "jane").Status.Force = true
 		}}, want: "a"},
-		"a closed window, a rollback":                        {do: []func(*situation){closed, pinned, add(syncrecord.EditBatch(3), catalogRun, pending, 1, "jane")}, want: "generation-3"},
+		"a closed window, a rollback":                        {do: []func(*situation){closed, pinned, add(syncstatus.EditBatch(3), catalogRun, pending, 1, "jane")}, want: "generation-3"},
 		"pinned":                                             {do: []func(*situation){auto, pinned, offered}, held: v1alpha1.ReasonPinned},
 		"pinned, and nothing offered":                        {do: []func(*situation){auto, pinned}},
 		"pinned and asked for":                               {do: []func(*situation){pinned, offered, add("a", catalogRun, pending, 1, "jane")}, want: "a"},

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/configbutler/slipstream/pkg/access/placement"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/neighbours"
 )
 
 // inTheWay says why nothing can be synced in an environment until somebody changes something.
@@ -36,11 +36,11 @@ func (c *environments) inTheWay(s *situation) verdict {
 }
 
 // neighbourhood are the catalogs and environments that can be in the way of an environment.
-func (c *environments) neighbourhood(s *situation) *neighbours.Neighbourhood {
+func (c *environments) neighbourhood(s *situation) *placement.Neighbourhood {
 	target := s.environment.Spec.TargetNamespace
 	// The index is there since before the informer was started.
 	sources, _ := c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ByIndex(bySource, target)
-	n := &neighbours.Neighbourhood{
+	n := &placement.Neighbourhood{
 		Own: c.config.Namespace, Environments: c.indexed(byTarget, target), Labels: c.labelsOf,
 		Catalogs: append(as[*v1alpha1.AppCatalog](sources), s.catalog),
 	}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/settings"
 )
 
 // read finds out in which situation an environment is, nil if there is none of the name. The environment and its records are as
@@ -77,7 +77,7 @@ func (c *environments) readRecords(ctx context.Context, e *v1alpha1.Environment)
 
 // settings are the settings that all environments share, with their defaults.
 func (c *environments) settings() *v1alpha1.SyncPolicySpec {
-	return settings.Of(c.informers.Configbutler().V1alpha1().SyncPolicies().Lister())
+	return syncpolicy.Of(c.informers.Configbutler().V1alpha1().SyncPolicies().Lister())
 }
 
 // isThere says whether there still is an environment.

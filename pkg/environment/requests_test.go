@@ -15,16 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // prompt has a record say that settings has changed in production.
 func (s *stage) prompt(batch string) *v1alpha1.SyncStatus {
 	s.Helper()
 	e := s.environment("alice")
-	record, err := syncrecord.New(syncrecord.Beginning{
-		Namespace: e.Namespace, DetectedAt: s.clock.Now(), First: syncrecord.Step{To: v1alpha1.SyncStatePending, At: s.clock.Now()},
+	record, err := syncstatus.New(syncstatus.Beginning{
+		Namespace: e.Namespace, DetectedAt: s.clock.Now(), First: syncstatus.Step{To: v1alpha1.SyncStatePending, At: s.clock.Now()},
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: v1alpha1.SyncTypeDependency, Batch: batch,
 			Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: e.Name, UID: e.UID},
@@ -33,7 +33,7 @@ func (s *stage) prompt(batch string) *v1alpha1.SyncStatus {
 	if err != nil {
 		s.Fatal(err)
 	}
-	syncrecord.SetChanges(record, []v1alpha1.ResourceSummary{
+	syncstatus.SetChanges(record, []v1alpha1.ResourceSummary{
 		{Type: "ConfigMap", Namespace: environmenttest.Production, Name: "settings", ChangeType: v1alpha1.ChangeChanged},
 	})
 	if err := s.Write(s.Context(), record); err != nil {
@@ -219,7 +219,7 @@ func TestDismissedDependencies(t *testing.T) {
 	s.reaches("the prompt", func(e *v1alpha1.Environment) bool {
 		return e.Status.State == "1 ConfigMap changed" && e.Status.LatestDependencySync == record.Name
 	})
-	moved, err := syncrecord.Move(s.called(record.Name), syncrecord.Step{To: v1alpha1.SyncStateDismissed, By: "jane", At: s.clock.Now()})
+	moved, err := syncstatus.Move(s.called(record.Name), syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "jane", At: s.clock.Now()})
 	if err == nil {
 		err = s.Write(t.Context(), moved)
 	}

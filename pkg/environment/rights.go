@@ -8,18 +8,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/condition"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 const (
 	// askAgain is how soon it is found out whether a permission that was lost has come back.
-	askAgain = rights.LossKept
+	askAgain = access.LossKept
 	// askStanding is how often it is found out whether a permission is still there: that of the catalog's editor to read what is
 	// copied, and those that automatic syncs need.
-	askStanding = rights.GrantKept
+	askStanding = access.GrantKept
 )
 
 // checkConsent finds out what may not be copied from the source because the catalog's editor may not read it any more, and when to look
@@ -45,11 +45,11 @@ func (t *turning) checkRights(ctx context.Context) (again time.Time) {
 		t.lost = verdict{t.notCopied.Reason(), t.notCopied.Sentence(t.catalog.Spec.SourceNamespace)}
 		return again
 	}
-	permissions := rights.OfEnvironment(t.environment, t.catalog)
+	permissions := access.OfEnvironment(t.environment, t.catalog)
 	if !t.hasTarget(t.environment) {
-		permissions = append(permissions, rights.OfTarget(t.environment)...)
+		permissions = append(permissions, access.OfTarget(t.environment)...)
 	}
-	lost, err := t.rights.Check(ctx, rights.Automating(t.environment), permissions)
+	lost, err := t.rights.Check(ctx, access.Automating(t.environment), permissions)
 	switch {
 	case err != nil:
 		t.lost = verdict{v1alpha1.ReasonUnreachable, fmt.Sprintf("whether automatic syncs are still permitted is not known: %v", err)}

@@ -12,20 +12,20 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/gather"
-	"github.com/configbutler/slipstream/pkg/environment/index"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/transplant"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
@@ -46,13 +46,13 @@ type RunnerConfig struct {
 	// Cluster reaches the API server of sources and targets, with the server's own rights.
 	Cluster *rest.Config
 	// Store has what was applied and what catalogs offered. It has to seal its rows.
-	Store *workstore.Store
+	Store *table.Store
 	// Records writes EnvironmentDependencies.
 	Records run.Records
 	// Hasher makes the hashes of what environments depend on.
 	Hasher plan.Hasher
 	// Marks are the labels and annotations of other tools, which copies do not have.
-	Marks transplant.Marks
+	Marks objectcopy.Marks
 	// Clock says when dependencies are discovered; nil: the real one.
 	Clock clock.PassiveClock
 }
@@ -66,18 +66,18 @@ func NewRunner(config RunnerConfig) (*run.Runner, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	clients, err := source.NewClients(config.Cluster)
+	clients, err := watch.NewClients(config.Cluster)
 	if err != nil {
 		return nil, fmt.Errorf("make clients for the cluster of environments: %w", err)
 	}
-	mapper := source.NewMapper(clients.Discovery, config.Clock)
+	mapper := watch.NewMapper(clients.Discovery, config.Clock)
 	limiter := flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, requestBurst)
-	standing, err := rights.Connect(config.Cluster, config.Clock)
+	standing, err := access.Connect(config.Cluster, config.Clock)
 	if err != nil {
 		return nil, err
 	}
 	kept := copies.New(config.Store, keptRevisions)
-	schemas := fielddiff.NewSchemas(openapi.ToClientWithContext(clients.Discovery.OpenAPIV3()), config.Clock)
+	schemas := diff.NewSchemas(openapi.ToClientWithContext(clients.Discovery.OpenAPIV3()), config.Clock)
 	return &run.Runner{
 		Gatherer: &gather.Gatherer{
 			Slipstream: config.Slipstream.ConfigbutlerV1alpha1(), Client: clients.Dynamic, Metadata: clients.Metadata, Mapper: mapper,

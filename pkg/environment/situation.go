@@ -10,7 +10,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // annotationRequest is the id of the request that last moved a record, where the record's batch does not say it.
@@ -49,7 +49,7 @@ type situation struct {
 // open are the records of a type that have not come to their end, the oldest first.
 func (s *situation) open(of v1alpha1.SyncType) []*v1alpha1.SyncStatus {
 	return slices.DeleteFunc(slices.Clone(s.records), func(record *v1alpha1.SyncStatus) bool {
-		return record.Spec.Type != of || syncrecord.Ended(record)
+		return record.Spec.Type != of || syncstatus.Ended(record)
 	})
 }
 
@@ -145,7 +145,7 @@ func (s *situation) order(record *v1alpha1.SyncStatus) int {
 // answered says whether the record that a request has become has come to its end.
 func (s *situation) answered(request *v1alpha1.PendingEnvironmentRequest) bool {
 	record := s.of(request)
-	return record != nil && syncrecord.Ended(record)
+	return record != nil && syncstatus.Ended(record)
 }
 
 // needsSomebody says whether the record that a request has become is not tried again before somebody asks for it.

@@ -27,12 +27,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/gather"
-	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 func TestMain(m *testing.M) {
@@ -215,7 +215,7 @@ func (s *stage) edge() edge {
 	}
 }
 
-func (s *stage) store() *workstore.Store { return workstore.New(s.kv, "/test") }
+func (s *stage) store() *table.Store { return table.New(s.kv, "/test") }
 
 func (s *stage) runner() *run.Runner {
 	s.Helper()

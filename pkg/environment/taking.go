@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // turning is a turn that goes on. Each of its writes can be repeated.
@@ -37,10 +37,10 @@ func (t *turning) giveUp(ctx context.Context) error {
 		if record.Status.State != v1alpha1.SyncStateFailed {
 			continue
 		}
-		if _, left := syncrecord.NextAttempt(record, t.policy.Retry); left {
+		if _, left := syncstatus.NextAttempt(record, t.policy.Retry); left {
 			continue
 		}
-		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateManualIntervention}, ""); err != nil {
+		if err := t.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateManualIntervention}, ""); err != nil {
 			return err
 		}
 		t.events.gaveUp(t.environment, t.called(record.Name))
@@ -89,7 +89,7 @@ func (t *turning) refresh(ctx context.Context) error {
 	}
 	switch open.Status.State {
 	case v1alpha1.SyncStatePending:
-		claimed, err := syncrecord.Claim(open, request.Actor)
+		claimed, err := syncstatus.Claim(open, request.Actor)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (t *turning) refresh(ctx context.Context) error {
 		forced := open.DeepCopy()
 		// Who asks now says what is taken over, and not who asked before; it is their Secrets that are copied.
 		forced.Status.Force, forced.Status.RequestedBy = request.Sync.Force, askedBy(request)
-		return t.move(ctx, forced, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: request.Actor}, request.ID)
+		return t.move(ctx, forced, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: request.Actor}, request.ID)
 	case v1alpha1.SyncStateRetrying:
 		forced := open.DeepCopy()
 		forced.Status.Force, forced.Status.RequestedBy = open.Status.Force || request.Sync.Force, askedBy(request)
@@ -133,7 +133,7 @@ func (t *turning) resolve(ctx context.Context) error {
 		}
 		decided := record.DeepCopy()
 		decided.Status.RequestedBy = askedBy(decision)
-		if err := t.move(ctx, decided, syncrecord.Step{To: v1alpha1.SyncStateRetrying, By: decision.Actor}, decision.ID); err != nil {
+		if err := t.move(ctx, decided, syncstatus.Step{To: v1alpha1.SyncStateRetrying, By: decision.Actor}, decision.ID); err != nil {
 			return err
 		}
 	}
@@ -181,7 +181,7 @@ func (t *turning) overtake(ctx context.Context) error {
 		}
 	}
 	for _, record := range over {
-		if err := t.move(ctx, record, syncrecord.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
+		if err := t.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded}, ""); err != nil {
 			return err
 		}
 	}
@@ -201,7 +201,7 @@ func (s *situation) isDone(record *v1alpha1.SyncStatus) bool {
 // isTakenBack says whether a record is about a revision that the environment was pinned to and is not any more. What has begun is
 // brought to its end.
 func (s *situation) isTakenBack(record *v1alpha1.SyncStatus) bool {
-	return syncrecord.IsEdit(record.Spec.Batch) && record.Status.Revision != s.pinned() && record.Status.State != v1alpha1.SyncStateInProgress
+	return syncstatus.IsEdit(record.Spec.Batch) && record.Status.Revision != s.pinned() && record.Status.State != v1alpha1.SyncStateInProgress
 }
 
 // ensure has a wish have its record, which follows from the wish.
@@ -213,7 +213,7 @@ func (t *turning) ensure(ctx context.Context, w wish) error {
 	if slices.ContainsFunc(t.records, func(record *v1alpha1.SyncStatus) bool { return record.Spec == spec }) {
 		return nil
 	}
-	found, name, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) {
+	found, name, err := syncstatus.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) {
 		return t.api.SyncStatuses(t.environment.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 	if err != nil {
@@ -227,9 +227,9 @@ func (t *turning) ensure(ctx context.Context, w wish) error {
 	if w.by != nil {
 		actor = w.by.Username
 	}
-	record, err := syncrecord.New(syncrecord.Beginning{
+	record, err := syncstatus.New(syncstatus.Beginning{
 		Namespace: t.environment.Namespace, Spec: spec, DetectedAt: w.detected,
-		First: syncrecord.Step{To: v1alpha1.SyncStatePending, By: actor, At: t.now},
+		First: syncstatus.Step{To: v1alpha1.SyncStatePending, By: actor, At: t.now},
 	})
 	if err != nil {
 		return err
@@ -243,9 +243,9 @@ func (t *turning) ensure(ctx context.Context, w wish) error {
 }
 
 // move takes a record a step further; by is the request that it is for, empty if it is for none.
-func (t *turning) move(ctx context.Context, record *v1alpha1.SyncStatus, step syncrecord.Step, by string) error {
+func (t *turning) move(ctx context.Context, record *v1alpha1.SyncStatus, step syncstatus.Step, by string) error {
 	step.At = t.now
-	moved, err := syncrecord.Move(record, step)
+	moved, err := syncstatus.Move(record, step)
 	if err != nil {
 		return err
 	}

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/view"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // TestThePromptIsTheSummaryOfTheDiff has the source, the catalog and the environment change, prompts be dismissed and offered again,
@@ -129,7 +129,7 @@ func (l *truth) dismiss() {
 		if r.Name != record || r.Status.State != v1alpha1.SyncStatePending {
 			continue
 		}
-		moved, err := syncrecord.Move(r, syncrecord.Step{To: v1alpha1.SyncStateDismissed, By: "jane", At: l.clock.Now()})
+		moved, err := syncstatus.Move(r, syncstatus.Step{To: v1alpha1.SyncStateDismissed, By: "jane", At: l.clock.Now()})
 		if err == nil {
 			err = l.Write(l.Context(), moved)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // wish is a run that somebody, or the environment's spec, wants.
@@ -95,7 +95,7 @@ func (s *situation) rollback() (wish, bool) {
 		if slices.Contains(edit.Fields, pinField) {
 			by := &v1alpha1.AutomatedBy{Username: edit.Actor, UID: edit.UID, Groups: edit.Groups, Time: edit.Time}
 			return wish{
-				of: v1alpha1.SyncTypeEnvironment, batch: syncrecord.EditBatch(edit.Generation), by: by, detected: edit.Time.Time,
+				of: v1alpha1.SyncTypeEnvironment, batch: syncstatus.EditBatch(edit.Generation), by: by, detected: edit.Time.Time,
 				action: v1alpha1.SyncActionCatalog, revision: s.pinned(),
 			}, true
 		}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fairshare"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
 const (

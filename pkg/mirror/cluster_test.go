@@ -15,19 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // cluster is a source cluster in memory. It gives out consistent lists, and the changes
-// after them in order, as pkg/source does.
+// after them in order, as pkg/kube/watch does.
 type cluster struct {
 	mu      sync.Mutex
 	version int
 	objects map[Object]*unstructured.Unstructured
 	// files are the objects as they are to be in Git.
 	files      map[Object]rendered
-	namespaces map[string]source.Namespace
-	feeds      map[source.Watch]*feed
+	namespaces map[string]kubewatch.Namespace
+	feeds      map[kubewatch.Watch]*feed
 	// refuse holds the errors of the types that cannot be listed.
 	refuse map[schema.GroupVersionResource]error
 	// lists counts the lists that were asked for.
@@ -43,16 +43,16 @@ var _ lister = &cluster{}
 type feed struct {
 	stop    context.CancelFunc
 	done    chan struct{}
-	changes chan source.Change
+	changes chan kubewatch.Change
 }
 
 func newCluster() *cluster {
 	c := &cluster{
-		version: 100, objects: map[Object]*unstructured.Unstructured{}, files: map[Object]rendered{}, namespaces: map[string]source.Namespace{},
-		feeds: map[source.Watch]*feed{}, refuse: map[schema.GroupVersionResource]error{},
+		version: 100, objects: map[Object]*unstructured.Unstructured{}, files: map[Object]rendered{}, namespaces: map[string]kubewatch.Namespace{},
+		feeds: map[kubewatch.Watch]*feed{}, refuse: map[schema.GroupVersionResource]error{},
 	}
 	for _, name := range []string{"shop", "dev"} {
-		c.namespaces[name] = source.Namespace{Name: name, Labels: labels.Set{"team": name}}
+		c.namespaces[name] = kubewatch.Namespace{Name: name, Labels: labels.Set{"team": name}}
 	}
 	return c
 }
@@ -79,9 +79,9 @@ func (c *cluster) put(o Object, value string, change ...func(*unstructured.Unstr
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.files[o] = file
-	operation := source.Update
+	operation := kubewatch.Update
 	if _, ok := c.objects[o]; !ok {
-		operation = source.Create
+		operation = kubewatch.Create
 	}
 	c.objects[o] = object
 	c.happened(operation, o, object)
@@ -92,23 +92,23 @@ func (c *cluster) remove(o Object) {
 	defer c.mu.Unlock()
 	if object, ok := c.objects[o]; ok {
 		delete(c.objects, o)
-		c.happened(source.Delete, o, object)
+		c.happened(kubewatch.Delete, o, object)
 	}
 }
 
 // happened tells the watches. The caller holds mu.
-func (c *cluster) happened(operation source.Operation, o Object, object *unstructured.Unstructured) {
+func (c *cluster) happened(operation kubewatch.Operation, o Object, object *unstructured.Unstructured) {
 	c.version++
 	object.SetResourceVersion(strconv.Itoa(c.version))
 	for watch, feed := range c.feeds {
-		if watch.Covers(source.Watch{Resource: o.resource(), Namespace: o.Namespace}) {
-			feed.changes <- source.Change{Operation: operation, Object: object.DeepCopy()}
+		if watch.Covers(kubewatch.Watch{Resource: o.resource(), Namespace: o.Namespace}) {
+			feed.changes <- kubewatch.Change{Operation: operation, Object: object.DeepCopy()}
 		}
 	}
 }
 
 // List implements lister.
-func (c *cluster) List(ctx context.Context, watch source.Watch, each func(*unstructured.Unstructured) error) (string, error) {
+func (c *cluster) List(ctx context.Context, watch kubewatch.Watch, each func(*unstructured.Unstructured) error) (string, error) {
 	c.mu.Lock()
 	before, after := c.before, c.after
 	c.before, c.after = nil, nil
@@ -121,7 +121,7 @@ func (c *cluster) List(ctx context.Context, watch source.Watch, each func(*unstr
 	err, version := c.refuse[watch.Resource], strconv.Itoa(c.version)
 	var objects []*unstructured.Unstructured
 	for _, o := range slices.SortedFunc(maps.Keys(c.objects), func(a, b Object) int { return strings.Compare(a.String(), b.String()) }) {
-		if watch.Covers(source.Watch{Resource: o.resource(), Namespace: o.Namespace}) {
+		if watch.Covers(kubewatch.Watch{Resource: o.resource(), Namespace: o.Namespace}) {
 			objects = append(objects, c.objects[o].DeepCopy())
 		}
 	}
@@ -141,14 +141,14 @@ func (c *cluster) List(ctx context.Context, watch source.Watch, each func(*unstr
 }
 
 // follow makes the running watches those given, as source.Streams does.
-func (c *cluster) follow(ctx context.Context, handler source.Handler, watches ...source.Watch) {
+func (c *cluster) follow(ctx context.Context, handler kubewatch.Handler, watches ...kubewatch.Watch) {
 	c.unfollow(watches...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, watch := range watches {
 		if _, ok := c.feeds[watch]; !ok {
 			ctx, cancel := context.WithCancel(ctx)
-			f := &feed{stop: cancel, done: make(chan struct{}), changes: make(chan source.Change, 1<<14)}
+			f := &feed{stop: cancel, done: make(chan struct{}), changes: make(chan kubewatch.Change, 1<<14)}
 			c.feeds[watch] = f
 			go f.run(ctx, handler, watch, strconv.Itoa(c.version))
 		}
@@ -156,7 +156,7 @@ func (c *cluster) follow(ctx context.Context, handler source.Handler, watches ..
 }
 
 // unfollow ends the watches except for some.
-func (c *cluster) unfollow(except ...source.Watch) {
+func (c *cluster) unfollow(except ...kubewatch.Watch) {
 	c.mu.Lock()
 	var ending []*feed
 	for watch, f := range c.feeds {
@@ -172,7 +172,7 @@ func (c *cluster) unfollow(except ...source.Watch) {
 	}
 }
 
-func (f *feed) run(ctx context.Context, handler source.Handler, watch source.Watch, version string) {
+func (f *feed) run(ctx context.Context, handler kubewatch.Handler, watch kubewatch.Watch, version string) {
 	defer close(f.done)
 	defer f.stop()
 	handler.Listed(ctx, watch, version)
@@ -188,7 +188,7 @@ func (f *feed) run(ctx context.Context, handler source.Handler, watch source.Wat
 }
 
 // namespace is a namespaceLookup.
-func (c *cluster) namespace(name string) (source.Namespace, bool) {
+func (c *cluster) namespace(name string) (kubewatch.Namespace, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	namespace, ok := c.namespaces[name]
@@ -196,12 +196,12 @@ func (c *cluster) namespace(name string) (source.Namespace, bool) {
 }
 
 // setNamespace changes a namespace and returns what has changed.
-func (c *cluster) setNamespace(after source.Namespace) source.NamespaceChange {
+func (c *cluster) setNamespace(after kubewatch.Namespace) kubewatch.NamespaceChange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.namespaces[after.Name]
 	c.namespaces[after.Name] = after
-	return source.NamespaceChange{Before: &before, After: &after}
+	return kubewatch.NamespaceChange{Before: &before, After: &after}
 }
 
 // setRefused makes lists of a type fail, or not, with nil.

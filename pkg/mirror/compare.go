@@ -21,10 +21,10 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/manifest"
-	counted "github.com/configbutler/slipstream/pkg/sentence"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	counted "github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 const (
@@ -161,7 +161,7 @@ func (r *round) add(ctx context.Context, c *comparison, change Change) error {
 // flush pushes what has gathered. The comparisons that have found everything have then succeeded.
 func (r *round) flush(ctx context.Context) error {
 	var changes []Change
-	listed := map[source.Watch]string{}
+	listed := map[watch.Watch]string{}
 	for _, c := range r.all {
 		changes = append(changes, c.changes...)
 		if c != r.current {
@@ -195,7 +195,7 @@ type comparison struct {
 	began time.Time
 	live  map[string]struct{}
 	// listed is the resourceVersion at which each scope was listed.
-	listed map[source.Watch]string
+	listed map[watch.Watch]string
 	// changes have not been pushed yet.
 	changes []Change
 	// held are the files that no object maps to and that are kept.
@@ -205,7 +205,7 @@ type comparison struct {
 
 // run finds what is to be changed.
 func (c *comparison) run(ctx context.Context) error {
-	c.live, c.listed = map[string]struct{}{}, map[source.Watch]string{}
+	c.live, c.listed = map[string]struct{}{}, map[watch.Watch]string{}
 	for _, scope := range c.scopes() {
 		resourceVersion, err := c.worker.services.lister.List(ctx, scope, func(object *unstructured.Unstructured) error {
 			return c.visit(ctx, object)
@@ -246,13 +246,13 @@ func classify(err error) error {
 type branchError struct{ error }
 
 // scopes are what has to be listed.
-func (c *comparison) scopes() []source.Watch {
+func (c *comparison) scopes() []watch.Watch {
 	if len(c.seed.namespaces) == 0 {
 		return c.plan.selection.watches(c.seed.resource)
 	}
-	scopes := make([]source.Watch, len(c.seed.namespaces))
+	scopes := make([]watch.Watch, len(c.seed.namespaces))
 	for i, namespace := range c.seed.namespaces {
-		scopes[i] = source.Watch{Resource: c.seed.resource, Namespace: namespace}
+		scopes[i] = watch.Watch{Resource: c.seed.resource, Namespace: namespace}
 	}
 	return scopes
 }
@@ -318,7 +318,7 @@ func (c *comparison) orphans(ctx context.Context) error {
 		case live || !c.looksAt(file.object) || !c.plan.selection.removable(t, file.object.Namespace, c.worker.services.namespaces):
 		case c.plan.prunes():
 			removal := c.removal(file)
-			removal.ResourceVersion = cmp.Or(c.listed[source.Watch{Resource: t}], c.listed[source.Watch{Resource: t, Namespace: file.object.Namespace}])
+			removal.ResourceVersion = cmp.Or(c.listed[watch.Watch{Resource: t}], c.listed[watch.Watch{Resource: t, Namespace: file.object.Namespace}])
 			removal.Author = c.worker.services.author(attribution.Event{Operation: removal.Operation, Resource: t, Object: file.object.unstructured()})
 			removals = append(removals, removal)
 		default:
@@ -370,7 +370,7 @@ func (d *destination) removal(file managedFile) Change {
 }
 
 // pushSeed pushes what comparisons found as one commit, or as one for each author as far as they are known.
-func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change, listed map[source.Watch]string) (pushed, error) {
+func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change, listed map[watch.Watch]string) (pushed, error) {
 	if len(changes) == 0 {
 		return pushed{}, nil
 	}

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 // progressing is the verdict of what is on its way.
@@ -44,7 +44,7 @@ func (s *conditionSet) set(kind string, status bool, reason, message string) {
 
 func (s *conditionSet) put(kind string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(s.conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: visible.Message(message), ObservedGeneration: s.generation,
+		Type: kind, Status: status, Reason: reason, Message: printable.Message(message), ObservedGeneration: s.generation,
 	})
 	s.kept = append(s.kept, kind)
 }

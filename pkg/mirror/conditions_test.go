@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 const (
@@ -180,7 +180,7 @@ func TestConditionsOfRules(t *testing.T) {
 				d.seeds.types[configMaps] = &seedState{time: time.Unix(1000, 0)}
 				m.destinations[key] = d
 			}
-			m.watches.update(source.Watch{Resource: configMaps, Namespace: "shop"}, func(s *watchState) { s.listed = true })
+			m.watches.update(watch.Watch{Resource: configMaps, Namespace: "shop"}, func(s *watchState) { s.listed = true })
 			v, destination := m.ruleVerdict(rule)
 			status := &v1alpha1.WatchRuleStatus{}
 			ruleStatus(rule, v, destination, status)

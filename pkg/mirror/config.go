@@ -13,8 +13,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // RecordWriter writes the records that the API lets nobody write.
@@ -29,7 +29,7 @@ type Config struct {
 	// Cluster reaches the API server whose objects are mirrored, with the server's own rights.
 	Cluster *rest.Config
 	// Store keeps what must outlive the process.
-	Store *workstore.Store
+	Store *table.Store
 	// Records writes GitDestinationStatuses.
 	Records RecordWriter
 	// Identity is what commits say about this server; its ClusterUID is filled in.
@@ -39,7 +39,7 @@ type Config struct {
 	// Leases are the place and the times of the Leases that branches are written under.
 	Leases Leases
 	// Policy says what rules mean that do not name their types.
-	Policy source.Policy
+	Policy watch.Policy
 	// DiscoveryRefresh (--discovery-refresh, 5 m) is how often discovery is asked without cause.
 	DiscoveryRefresh time.Duration
 	// AllowInsecure (--git-allow-insecure) lets http and file URLs in.

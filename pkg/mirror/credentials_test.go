@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/test/devcluster/gitserver"
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
 // The process dies once at every moment that the outside sees, in the middle of changes,

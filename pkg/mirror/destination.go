@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/manifest"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 var secretsResource = schema.GroupResource{Resource: "secrets"}
@@ -112,8 +112,8 @@ func (p *destinationPlan) takes(t schema.GroupVersionResource) bool {
 }
 
 // types returns the types whose objects the destination writes, in a stable order.
-func (p *destinationPlan) types() []source.Type {
-	return slices.DeleteFunc(p.selection.types(), func(t source.Type) bool { return !p.takes(t.Resource) })
+func (p *destinationPlan) types() []watch.Type {
+	return slices.DeleteFunc(p.selection.types(), func(t watch.Type) bool { return !p.takes(t.Resource) })
 }
 
 // prunes says whether files that no object maps to are removed.

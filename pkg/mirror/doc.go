@@ -4,8 +4,8 @@
 // Package mirror answers how a change in the cluster reaches the Git branches that rules
 // send it to.
 //
-// The path of one change: a watch of pkg/source delivers it; the router renders it once
-// (pkg/manifest) and finds the destinations whose rules select it; a row in the outbox
+// The path of one change: a watch of pkg/kube/watch delivers it; the router renders it once
+// (pkg/kube/manifest) and finds the destinations whose rules select it; a row in the outbox
 // makes it durable; the worker of the destination's branch takes rows in order, groups
 // them into commits, pushes, and only then removes the rows.
 //

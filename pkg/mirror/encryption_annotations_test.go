@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/configbutler/slipstream/pkg/annotation/annotationtest"
+	"github.com/configbutler/slipstream/pkg/kube/annotation/annotationtest"
 )
 
 // Whatever tools or people keep in the annotations of a Secret, it is readable neither in Git nor in the store.

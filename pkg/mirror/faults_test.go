@@ -12,7 +12,7 @@ import (
 	"time"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
 // outage is how long TestFaults keeps the remote away.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // A remote may refuse the files of one destination and take those of all others on the branch: a hook looks at paths, a

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // refuseFolder has the remote refuse pushes with a commit that changes a folder, in words with a mark that hides what follows.

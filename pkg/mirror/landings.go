@@ -10,8 +10,8 @@ import (
 	"time"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/landing"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
 // Landings take note of which commits hold the objects that somebody cares for.
@@ -19,16 +19,16 @@ type Landings interface {
 	// Resume takes over what an earlier process has left.
 	Resume(ctx context.Context) error
 	// Wants says whether somebody cares for an object.
-	Wants(object landing.Object) bool
+	Wants(object commitindex.Object) bool
 	// Pushing notes what a push will have brought if the remote accepts it.
-	Pushing(ctx context.Context, tip string, landings []landing.Landing) error
+	Pushing(ctx context.Context, tip string, landings []commitindex.Landing) error
 	// Landed says that the remote has accepted it, at least once.
 	Landed(ctx context.Context, tip string) error
 	// Withdraw says that the remote has refused it.
 	Withdraw(ctx context.Context, tip string) error
 }
 
-var _ Landings = &landing.Log{}
+var _ Landings = &commitindex.Log{}
 
 // resumeLandings takes over what an earlier process has left.
 func (s *branchServices) resumeLandings(ctx context.Context) error {
@@ -40,19 +40,19 @@ func (s *branchServices) resumeLandings(ctx context.Context) error {
 
 // landings are what a commit of changes, which are those of the group that change anything, brings of the objects that
 // somebody cares for. Of what a sweep removes no change of an object is known, so it brings nothing.
-func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []Change, seed bool) []landing.Landing {
+func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []Change, seed bool) []commitindex.Landing {
 	if w.services.landings == nil {
 		return nil
 	}
-	var landings []landing.Landing
+	var landings []commitindex.Landing
 	for _, change := range changes {
-		object := landing.Object{GroupResource: change.Object.resource().GroupResource(), Namespace: change.Object.Namespace, Name: change.Object.Name}
+		object := commitindex.Object{GroupResource: change.Object.resource().GroupResource(), Namespace: change.Object.Namespace, Name: change.Object.Name}
 		if change.ResourceVersion == "" || !w.services.landings.Wants(object) {
 			continue
 		}
-		next := landing.Landing{
+		next := commitindex.Landing{
 			Object: object, Last: change.ResourceVersion,
-			Commit: landing.Commit{
+			Commit: commitindex.Commit{
 				Destination: m.key, SHA: hash.String(), Time: commit.Committer.When.Truncate(time.Second), Message: subjectOf(commit), URL: commitURL(m.plan, hash),
 			},
 			Created: change.Operation == v1alpha1.OperationCreate, Removed: change.Operation == v1alpha1.OperationDelete,
@@ -67,7 +67,7 @@ func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g 
 }
 
 // noteLandings makes durable what a push is going to bring.
-func (w *worker) noteLandings(ctx context.Context, note *pushNote, landings []landing.Landing) error {
+func (w *worker) noteLandings(ctx context.Context, note *pushNote, landings []commitindex.Landing) error {
 	if note.Lands = len(landings) > 0; !note.Lands {
 		return nil
 	}

@@ -14,25 +14,25 @@ import (
 	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/landing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // caredFor lets somebody care for the ConfigMaps of namespace shop.
 func caredFor(s *stage) {
-	s.interest = &landing.Interest{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"shop"}}
+	s.interest = &commitindex.Interest{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"shop"}}
 }
 
 // landings are what is known of an object, the oldest first.
-func (s *stage) landings(o Object) []landing.Landing {
+func (s *stage) landings(o Object) []commitindex.Landing {
 	s.t.Helper()
-	log := landing.New(workstore.New(s.kv, "/test").Table(landing.TableName), clock.RealClock{}, 0)
-	found, err := log.Of(s.t.Context(), landing.Object{GroupResource: o.resource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
+	log := commitindex.New(table.New(s.kv, "/test").Table(commitindex.TableName), clock.RealClock{}, 0)
+	found, err := log.Of(s.t.Context(), commitindex.Object{GroupResource: o.resource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	slices.SortFunc(found, func(a, b landing.Landing) int { return landing.Compare(a.Last, b.Last) })
+	slices.SortFunc(found, func(a, b commitindex.Landing) int { return commitindex.Compare(a.Last, b.Last) })
 	return found
 }
 
@@ -129,7 +129,7 @@ func TestCommitsOfSeveralChanges(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		s.landed(configMap(name))
 		found := s.landings(configMap(name))
-		if seed := found[len(found)-1]; seed.First != "" || landing.Compare(seed.Last, last) <= 0 || seed.Removed != (name == "b") {
+		if seed := found[len(found)-1]; seed.First != "" || commitindex.Compare(seed.Last, last) <= 0 || seed.Removed != (name == "b") {
 			t.Errorf("of %s is known %+v", name, seed)
 		}
 	}
@@ -164,13 +164,13 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 			}
 		},
 		"what landed cannot be noted": func(s *stage) {
-			s.kv.failAt("put "+landing.TableName, bolt.ErrDiskFull)
+			s.kv.failAt("put "+commitindex.TableName, bolt.ErrDiskFull)
 			s.burst("full", 20)
 			s.waitReady("main", v1alpha1.ReasonPushFailed)
 			s.kv.failAt("", nil)
 		},
 		"it is noted that it has landed, but not forgotten": func(s *stage) {
-			s.kv.failAt("delete "+landing.TableName, bolt.ErrDiskFull)
+			s.kv.failAt("delete "+commitindex.TableName, bolt.ErrDiskFull)
 			s.burst("full", 20)
 			s.waitReady("main", v1alpha1.ReasonPushFailed)
 			s.kv.failAt("", nil)
@@ -209,7 +209,7 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 // What nobody cares for costs nothing.
 func TestNobodyCaresForCommits(t *testing.T) {
 	s := newStage(t, perChange, func(s *stage) {
-		s.interest = &landing.Interest{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"dev"}}
+		s.interest = &commitindex.Interest{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"dev"}}
 	})
 	s.burst("unwatched", 20)
 	s.mirrored()

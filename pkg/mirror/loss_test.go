@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // whileComparing calls change in the middle of the next list, between what it reads and
@@ -23,7 +23,7 @@ func (s *stage) whileComparing(change func()) {
 // compareAgain lets everything be compared as it is when a watch starts anew.
 func (s *stage) compareAgain() {
 	handler := (*watchHandler)(s.mirror)
-	handler.Listed(s.ctx, source.Watch{Resource: configMaps, Namespace: "shop"}, "")
+	handler.Listed(s.ctx, kubewatch.Watch{Resource: configMaps, Namespace: "shop"}, "")
 }
 
 // What a comparison has read is not in the branch yet: an event that undoes it seems to
@@ -71,7 +71,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 	s.cluster.put(configMap("a"), "0")
 	s.mirrored()
 	s.idle()
-	d, watch := s.destination("main"), source.Watch{Resource: configMaps, Namespace: "shop"}
+	d, watch := s.destination("main"), kubewatch.Watch{Resource: configMaps, Namespace: "shop"}
 	// After the rows have been looked at and before the list is read there is a row for
 	// "1". The watch is cut, so that nobody hears of "2".
 	s.cluster.beforeList(func() {
@@ -90,7 +90,7 @@ func TestRowSupersededByAComparison(t *testing.T) {
 	s.onChange(func() {
 		if !d.seeds.comparing(configMaps) && d.queue.backlog().rows > 0 && again.CompareAndSwap(false, true) {
 			s.cluster.put(configMap("a"), "1")
-			(*watchHandler)(s.mirror).Changed(s.ctx, watch, source.Change{Operation: source.Update, Object: s.cluster.get(configMap("a"))})
+			(*watchHandler)(s.mirror).Changed(s.ctx, watch, kubewatch.Change{Operation: kubewatch.Update, Object: s.cluster.get(configMap("a"))})
 		}
 	})
 	s.compareAgain()

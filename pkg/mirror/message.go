@@ -13,9 +13,9 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/commitformat"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
+	"github.com/configbutler/slipstream/pkg/mirror/commitmessage"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // The committer where a GitRepoConfig names none.
@@ -45,8 +45,8 @@ type Identity struct {
 type wording struct {
 	identity  Identity
 	committer gitrepo.Signature
-	author    *commitformat.AuthorTemplate
-	message   *commitformat.MessageTemplate
+	author    *commitmessage.AuthorTemplate
+	message   *commitmessage.MessageTemplate
 }
 
 // newWording reads a repository's templates. Validation has let them pass; one that it would not let pass any more is as
@@ -58,17 +58,17 @@ func newWording(identity Identity, repository *v1alpha1.GitRepoConfig) *wording 
 		return w
 	}
 	if policy.Committer != nil {
-		w.committer = gitrepo.Signature{Name: visible.Line(policy.Committer.Name), Email: visible.Line(policy.Committer.Email)}
+		w.committer = gitrepo.Signature{Name: printable.Line(policy.Committer.Name), Email: printable.Line(policy.Committer.Email)}
 	}
-	w.author, _ = commitformat.ParseAuthor(policy.AuthorTemplate)
-	w.message, _ = commitformat.ParseMessage(policy.MessageTemplate)
+	w.author, _ = commitmessage.ParseAuthor(policy.AuthorTemplate)
+	w.message, _ = commitmessage.ParseMessage(policy.MessageTemplate)
 	return w
 }
 
 // commit returns a commit of changes, at least one, less the files. seed says that a comparison found them.
 func (w *wording) commit(destination types.NamespacedName, author attribution.Author, changes []Change, seed bool) gitrepo.Commit {
 	commit := gitrepo.Commit{Author: w.committer, Committer: w.committer}
-	about := commitformat.About{
+	about := commitmessage.About{
 		Destination: destination.String(), Cluster: w.identity.ClusterUID, Username: author.Username,
 		Attribution: string(cmp.Or(author.Signal, attribution.Unknown)), ImpersonatedBy: author.ImpersonatedBy,
 	}
@@ -76,17 +76,17 @@ func (w *wording) commit(destination types.NamespacedName, author attribution.Au
 		commit.Author.Name, commit.Author.Email, about.Author = name, email, name
 	}
 	commit.Author.When, commit.Committer.When = changes[len(changes)-1].Time, time.Now()
-	described := make([]commitformat.Change, len(changes))
+	described := make([]commitmessage.Change, len(changes))
 	for i, change := range changes {
-		described[i] = commitformat.Change{
+		described[i] = commitmessage.Change{
 			Operation: string(change.Operation), Group: change.Object.Group, Version: change.Object.Version,
 			Resource: change.Object.Resource, Namespace: change.Object.Namespace, Name: change.Object.Name,
 		}
 	}
-	message := commitformat.NewMessage(about, described, seed)
-	more := []commitformat.Trailer{{Key: "ImpersonatedBy", Value: author.ImpersonatedBy}, {Key: "NamespaceDeletedBy", Value: author.NamespaceDeletedBy}}
+	message := commitmessage.NewMessage(about, described, seed)
+	more := []commitmessage.Trailer{{Key: "ImpersonatedBy", Value: author.ImpersonatedBy}, {Key: "NamespaceDeletedBy", Value: author.NamespaceDeletedBy}}
 	if len(changes) == 1 && !seed {
-		more = slices.Insert(more, 0, commitformat.Trailer{Key: "ResourceVersion", Value: changes[0].ResourceVersion})
+		more = slices.Insert(more, 0, commitmessage.Trailer{Key: "ResourceVersion", Value: changes[0].ResourceVersion})
 	}
 	commit.Message = w.message.Text(message, w.identity.trailers(message, more))
 	return commit
@@ -97,9 +97,9 @@ func (w *wording) deposit(destination types.NamespacedName, subject string) gitr
 	commit := gitrepo.Commit{Author: w.committer, Committer: w.committer}
 	commit.Author.When = time.Now()
 	commit.Committer.When = commit.Author.When
-	about := commitformat.About{Destination: destination.String(), Attribution: string(attribution.Unknown)}
-	message := commitformat.Message{About: about, Subject: subject, Operation: operationDeposit}
-	commit.Message = (*commitformat.MessageTemplate)(nil).Text(message, w.identity.trailers(message, nil))
+	about := commitmessage.About{Destination: destination.String(), Attribution: string(attribution.Unknown)}
+	message := commitmessage.Message{About: about, Subject: subject, Operation: operationDeposit}
+	commit.Message = (*commitmessage.MessageTemplate)(nil).Text(message, w.identity.trailers(message, nil))
 	return commit
 }
 
@@ -107,11 +107,11 @@ func (w *wording) deposit(destination types.NamespacedName, subject string) gitr
 func (w *wording) authorOf(author attribution.Author) (name, email string, ok bool) {
 	switch {
 	case author.Known():
-		name, email = w.author.Identity(commitformat.User{
+		name, email = w.author.Identity(commitmessage.User{
 			Username: author.Username, Name: author.Name, Email: author.Email, Groups: author.Groups, Cluster: w.identity.ClusterUID,
 		})
 	case author.Signal == attribution.ManagedFields:
-		name, email = commitformat.Manager(author.Manager)
+		name, email = commitmessage.Manager(author.Manager)
 	default:
 		return "", "", false
 	}
@@ -120,8 +120,8 @@ func (w *wording) authorOf(author attribution.Author) (name, email string, ok bo
 
 // trailers say, readable by `git log --format=%(trailers)`, where a commit comes from. Those of more that say something
 // follow the ones that each commit has.
-func (id Identity) trailers(m commitformat.Message, more []commitformat.Trailer) []commitformat.Trailer {
-	trailers := append([]commitformat.Trailer{
+func (id Identity) trailers(m commitmessage.Message, more []commitmessage.Trailer) []commitmessage.Trailer {
+	trailers := append([]commitmessage.Trailer{
 		{Key: "ClusterUID", Value: id.ClusterUID},
 		{Key: "ControllerNS", Value: id.Namespace},
 		{Key: "ControllerName", Value: id.Name},
@@ -129,7 +129,7 @@ func (id Identity) trailers(m commitformat.Message, more []commitformat.Trailer)
 		{Key: "Destination", Value: m.Destination},
 		{Key: "Operation", Value: m.Operation},
 		{Key: "Attribution", Value: m.Attribution},
-	}, slices.DeleteFunc(more, func(t commitformat.Trailer) bool { return t.Value == "" })...)
+	}, slices.DeleteFunc(more, func(t commitmessage.Trailer) bool { return t.Value == "" })...)
 	for i := range trailers {
 		trailers[i].Key = "X-ConfigButler-" + trailers[i].Key
 	}

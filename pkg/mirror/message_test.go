@@ -12,7 +12,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 func TestCommitsSayWhereTheyComeFrom(t *testing.T) {
@@ -138,7 +138,7 @@ func TestRowsOfEarlierVersionsAreRead(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			row, err := decodeRow(workstore.Row{Key: "uid/0000000000000007", Value: []byte(old + test.author + "\ndata: {}\n")})
+			row, err := decodeRow(table.Row{Key: "uid/0000000000000007", Value: []byte(old + test.author + "\ndata: {}\n")})
 			if err != nil {
 				t.Fatal(err)
 			}

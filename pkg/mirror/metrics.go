@@ -8,38 +8,38 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/metric"
+	"github.com/configbutler/slipstream/pkg/metrics"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // The labels of the metrics have few values: there is no bound on how many branches, destinations and
 // types there are. What is wrong with one of them is told by its record.
 var (
-	eventsMapped  = metric.NewCounter("mirror_events_mapped_total", "Changes that watches brought and that make a difference to a destination.")
-	eventsIgnored = metric.NewCounterVec("mirror_events_ignored_total",
+	eventsMapped  = metrics.NewCounter("mirror_events_mapped_total", "Changes that watches brought and that make a difference to a destination.")
+	eventsIgnored = metrics.NewCounterVec("mirror_events_ignored_total",
 		"Changes that watches brought and that make none, by reason: not_selected or unchanged.", "reason")
-	objectsScanned = metric.NewCounter("objects_scanned_total", "Objects of the cluster that were compared with a branch.")
-	objectsWritten = metric.NewCounter("objects_written_total", "Files written for objects, in commits that remotes have accepted.")
-	filesDeleted   = metric.NewCounter("files_deleted_total", "Files removed, in commits that remotes have accepted.")
-	commits        = metric.NewCounter("commits_total", "Commits that remotes have accepted.")
-	commitBytes    = metric.NewCounter("commit_bytes_total", "Size of the files in commits that remotes have accepted, in bytes, before compression.")
-	commitBatches  = metric.NewCounter("commit_batches_total", "Pushes that remotes have accepted.")
-	pushRetries    = metric.NewCounterVec("push_retries_total",
+	objectsScanned = metrics.NewCounter("objects_scanned_total", "Objects of the cluster that were compared with a branch.")
+	objectsWritten = metrics.NewCounter("objects_written_total", "Files written for objects, in commits that remotes have accepted.")
+	filesDeleted   = metrics.NewCounter("files_deleted_total", "Files removed, in commits that remotes have accepted.")
+	commits        = metrics.NewCounter("commits_total", "Commits that remotes have accepted.")
+	commitBytes    = metrics.NewCounter("commit_bytes_total", "Size of the files in commits that remotes have accepted, in bytes, before compression.")
+	commitBatches  = metrics.NewCounter("commit_batches_total", "Pushes that remotes have accepted.")
+	pushRetries    = metrics.NewCounterVec("push_retries_total",
 		"Times that a branch had to be tried again, by reason: what was the matter with the remote, held by another installation, or other.",
 		"reason")
-	rebaseRetries = metric.NewCounter("rebase_retries_total", "Times that a branch had to be read and written anew, because another writer was faster.")
-	pushSeconds   = metric.NewHistogram("change_push_duration_seconds",
+	rebaseRetries = metrics.NewCounter("rebase_retries_total", "Times that a branch had to be read and written anew, because another writer was faster.")
+	pushSeconds   = metrics.NewHistogram("change_push_duration_seconds",
 		"Time from when a change was seen until the remote had accepted it.",
 		[]float64{.05, .1, .2, .4, .8, 1.5, 3, 5, 10, 20, 30, 60, 120, 300, 900, 3600})
-	markerConflicts      = metric.NewCounter("marker_conflicts_total", "Markers of another owner that were found in destinations' folders.")
-	ownershipConflicts   = metric.NewCounter("ownership_conflicts_total", "Times that a destination stopped writing because its folder has another owner.")
-	leaseAcquireFailures = metric.NewCounter("lease_acquire_failures_total", "Times that the Lease of a branch could not be taken or renewed.")
-	activeWorkers        = metric.NewGauge("repo_branch_active_workers", "Branches that are being read, compared or written.")
-	queueDepth           = metric.NewGauge("repo_branch_queue_depth", "Changes of all branches that no remote has accepted yet.")
-	oldestChange         = metric.NewGauge("repo_branch_oldest_change_timestamp_seconds",
+	markerConflicts      = metrics.NewCounter("marker_conflicts_total", "Markers of another owner that were found in destinations' folders.")
+	ownershipConflicts   = metrics.NewCounter("ownership_conflicts_total", "Times that a destination stopped writing because its folder has another owner.")
+	leaseAcquireFailures = metrics.NewCounter("lease_acquire_failures_total", "Times that the Lease of a branch could not be taken or renewed.")
+	activeWorkers        = metrics.NewGauge("repo_branch_active_workers", "Branches that are being read, compared or written.")
+	queueDepth           = metrics.NewGauge("repo_branch_queue_depth", "Changes of all branches that no remote has accepted yet.")
+	oldestChange         = metrics.NewGauge("repo_branch_oldest_change_timestamp_seconds",
 		"When the oldest change was seen that no remote has accepted yet, of destinations that are not suspended, in seconds since 1970. 0 when there is none.")
-	outboxBlocked     = metric.NewGauge("outbox_blocked", "1 while changes cannot be kept in the store until they are pushed, 0 otherwise.")
-	destinationsGauge = metric.NewGaugeVec("destinations", "GitDestinations, by the status of their condition Ready: True, False or Unknown.", "ready")
+	outboxBlocked     = metrics.NewGauge("outbox_blocked", "1 while changes cannot be kept in the store until they are pushed, 0 otherwise.")
+	destinationsGauge = metrics.NewGaugeVec("destinations", "GitDestinations, by the status of their condition Ready: True, False or Unknown.", "ready")
 )
 
 func init() {

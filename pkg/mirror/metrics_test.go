@@ -15,7 +15,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 func TestMetrics(t *testing.T) {

@@ -22,15 +22,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/announce"
+	"github.com/configbutler/slipstream/pkg/access"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fairshare"
+	"github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/keyring"
-	"github.com/configbutler/slipstream/pkg/manifest"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 )
 
 // mirror keeps branches equal to what rules select in the cluster, for one term of
@@ -39,9 +39,9 @@ type mirror struct {
 	config       Config
 	cluster      kubernetes.Interface
 	informers    externalversions.SharedInformerFactory
-	catalogue    *source.Catalogue
-	namespaces   *source.Namespaces
-	streams      *source.Streams
+	catalogue    *watch.Catalogue
+	namespaces   *watch.Namespaces
+	streams      *watch.Streams
 	repositories *repositories
 	checks       *checks
 	repairs      *repairs
@@ -51,8 +51,8 @@ type mirror struct {
 	watches      *watchStates
 	permissions  *permissions
 	// recorder and announcer are made by run.
-	recorder  announce.Recorder
-	announcer *announce.Announcer
+	recorder  events.Recorder
+	announcer *events.Announcer
 
 	// replan asks for a new plan, publish for a look at what has to be reported.
 	replan, publish chan struct{}
@@ -102,7 +102,7 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // newMirror returns a mirror that does nothing until run.
 func newMirror(config Config) (*mirror, error) {
-	clients, err := source.NewClients(config.Cluster)
+	clients, err := watch.NewClients(config.Cluster)
 	if err != nil {
 		return nil, fmt.Errorf("make clients for the source cluster: %w", err)
 	}
@@ -132,24 +132,24 @@ func newMirror(config Config) (*mirror, error) {
 	m.checks = newChecks(m)
 	m.repairs = &repairs{failing: m.failingRepositories, version: secretVersions(clients.Metadata), retry: m.retryRepository}
 	m.encryption = newEncryption(keyring.New(cluster.CoreV1(), config.Identity.Namespace), func() { signal(m.replan) })
-	if m.catalogue, err = source.NewCatalogue(clients.Discovery, clients.Metadata, config.DiscoveryRefresh); err != nil {
+	if m.catalogue, err = watch.NewCatalogue(clients.Discovery, clients.Metadata, config.DiscoveryRefresh); err != nil {
 		return nil, fmt.Errorf("follow the types of the source cluster: %w", err)
 	}
-	if m.namespaces, err = source.NewNamespaces(clients.Metadata); err != nil {
+	if m.namespaces, err = watch.NewNamespaces(clients.Metadata); err != nil {
 		return nil, err
 	}
-	standing, err := rights.Connect(config.Cluster, clock.RealClock{})
+	standing, err := access.Connect(config.Cluster, clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
 	m.permissions = &permissions{
 		standing: standing, resolver: &Resolver{Catalogue: m.catalogue, Policy: config.Policy}, of: map[types.UID]judgement{},
 	}
-	objects := source.Labelled(source.Objects(clients.Dynamic), manifest.NotClusterMade)
-	m.streams = source.NewStreams(controllerName, objects, (*watchHandler)(m))
+	objects := watch.Labelled(watch.Objects(clients.Dynamic), manifest.NotClusterMade)
+	m.streams = watch.NewStreams(controllerName, objects, (*watchHandler)(m))
 	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config)}
 	m.services = &branchServices{
-		pushes: &pushLog{table: config.Store.Table("pushes")}, landings: config.Landings, lister: source.NewLister(objects),
+		pushes: &pushLog{table: config.Store.Table("pushes")}, landings: config.Landings, lister: watch.NewLister(objects),
 		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
 		remote: m.remote, signer: m.repositories.signer, running: m.running, starting: m.starting, event: m.event, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
 		writes: m.writes, author: m.router.authors.joiner.Find,
@@ -186,7 +186,7 @@ func (m *mirror) listen() error {
 	if err := m.checks.follow(api.GitRepoConfigs().Informer()); err != nil {
 		return err
 	}
-	m.catalogue.Subscribe(func(*source.Snapshot) { signal(m.replan) })
+	m.catalogue.Subscribe(func(*watch.Snapshot) { signal(m.replan) })
 	m.namespaces.Subscribe(m.namespaceChanged)
 	return nil
 }
@@ -209,8 +209,8 @@ func (m *mirror) run(ctx context.Context) error {
 		group.Wait()
 	}()
 
-	m.recorder = announce.NewRecorder(ctx, m.cluster)
-	m.announcer = announce.New(m.recorder, troublesOf)
+	m.recorder = events.NewRecorder(ctx, m.cluster)
+	m.announcer = events.New(m.recorder, troublesOf)
 	m.informers.StartWithContext(ctx)
 	group.StartWithContext(ctx, m.catalogue.Run)
 	group.StartWithContext(ctx, m.namespaces.Run)
@@ -324,7 +324,7 @@ func (m *mirror) starting(p *destinationPlan, t schema.GroupVersionResource) boo
 }
 
 // namespaceChanged compares what a namespace takes in or out by its labels.
-func (m *mirror) namespaceChanged(change source.NamespaceChange) {
+func (m *mirror) namespaceChanged(change watch.NamespaceChange) {
 	name := ""
 	if change.Before != nil {
 		name = change.Before.Name

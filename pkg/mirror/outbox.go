@@ -21,7 +21,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/failpoint"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 	// the watches back; it drops nothing.
 	intakeLength = 1024
 	// intakeBatch is the most rows written in one transaction.
-	intakeBatch = workstore.MaxAtomicRows
+	intakeBatch = storetable.MaxAtomicRows
 	// intakeInterval is the least time between two transactions that are not full. While changes keep coming it makes
 	// tens of transactions a second of what would be hundreds, each with a sync, and is less than the time that pushing
 	// the first of them takes.
@@ -46,7 +46,7 @@ type Row struct {
 // were seen. Rows are keyed "uid/sequence" by the uid of their destination, so that one
 // made anew under an old name has nothing of the old one's.
 type Outbox struct {
-	table  *workstore.Table
+	table  *storetable.Table
 	intake chan Row
 	// turn is held by who hands a change over, and makes the order of sequences the order
 	// of the intake. It is a channel so that waiting for it can be given up.
@@ -72,7 +72,7 @@ type OutboxEvents struct {
 // OpenOutbox reads what an earlier process left and calls recovered for each row, oldest
 // first within a destination. New sequences follow those of the rows and the one given:
 // none is used twice, though its row is gone.
-func OpenOutbox(ctx context.Context, table *workstore.Table, last uint64, recovered func(Row)) (*Outbox, error) {
+func OpenOutbox(ctx context.Context, table *storetable.Table, last uint64, recovered func(Row)) (*Outbox, error) {
 	o := &Outbox{table: table, intake: make(chan Row, intakeLength), turn: make(chan struct{}, 1), last: last}
 	for stored, err := range table.Scan(ctx, "") {
 		if err != nil {
@@ -121,7 +121,7 @@ func (o *Outbox) Run(ctx context.Context, events OutboxEvents) {
 			return
 		}
 		due.Reset(intakeInterval)
-		stored := make([]workstore.Row, len(rows))
+		stored := make([]storetable.Row, len(rows))
 		for i, row := range rows {
 			stored[i] = encodeRow(row)
 		}
@@ -173,7 +173,7 @@ func (o *Outbox) fill(rows []Row) []Row {
 }
 
 // write returns an error only when ctx ended or a row is too large.
-func (o *Outbox) write(ctx context.Context, rows []workstore.Row, events OutboxEvents) error {
+func (o *Outbox) write(ctx context.Context, rows []storetable.Row, events OutboxEvents) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}
 	for failed := false; ; failed = true {
 		err := o.table.Put(ctx, rows...)
@@ -198,7 +198,7 @@ func (o *Outbox) write(ctx context.Context, rows []workstore.Row, events OutboxE
 
 // writeEach writes rows of which at least one is too large. It returns an error only when
 // ctx ended.
-func (o *Outbox) writeEach(ctx context.Context, rows []Row, stored []workstore.Row, events OutboxEvents) error {
+func (o *Outbox) writeEach(ctx context.Context, rows []Row, stored []storetable.Row, events OutboxEvents) error {
 	for i, row := range rows {
 		err := o.write(ctx, stored[i:i+1], events)
 		switch {
@@ -271,7 +271,7 @@ func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
 
 // unreadable says of a row that this version cannot read which one it is, and what to do. What such a row was about is
 // not known, so that the mirror must not go on as if it were not there.
-func unreadable(table *workstore.Table, row workstore.Row, err error) error {
+func unreadable(table *storetable.Table, row storetable.Row, err error) error {
 	return fmt.Errorf("row %s of the working state cannot be read, by which a change could be lost: %w; run the version that wrote it, "+
 		`or remove the working state as "A record that cannot be read" in operations.md says`, table.FullKey(row.Key), err)
 }
@@ -284,13 +284,13 @@ func rowKey(row Row) string {
 
 // encodeRow gives a row its stored form: one line of JSON about the change, and then the
 // content as it is.
-func encodeRow(row Row) workstore.Row {
+func encodeRow(row Row) storetable.Row {
 	// A Change has nothing that JSON cannot express.
 	head, _ := json.Marshal(row.Change)
-	return workstore.Row{Key: rowKey(row), Value: append(append(head, '\n'), row.Change.Content...)}
+	return storetable.Row{Key: rowKey(row), Value: append(append(head, '\n'), row.Change.Content...)}
 }
 
-func decodeRow(stored workstore.Row) (Row, error) {
+func decodeRow(stored storetable.Row) (Row, error) {
 	var row Row
 	uid, place, _ := strings.Cut(stored.Key, "/")
 	sequence, err := strconv.ParseUint(place, 16, 64)

@@ -14,13 +14,13 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	storeencryption "github.com/configbutler/slipstream/pkg/store/encryption"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // sealedStore seals its rows under a key.
-func sealedStore(t *testing.T, kv clientv3.KV, key string) *workstore.Store {
+func sealedStore(t *testing.T, kv clientv3.KV, key string) *storetable.Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.yaml")
 	secret := bytes.Repeat([]byte(key), 16)[:16]
@@ -29,11 +29,11 @@ func sealedStore(t *testing.T, kv clientv3.KV, key string) *workstore.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealer, err := sealing.Open(t.Context(), sealing.Config{Origin: sealing.File{Path: path}})
+	sealer, err := storeencryption.Open(t.Context(), storeencryption.Config{Origin: storeencryption.File{Path: path}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return workstore.New(kv, "/registry-work", workstore.WithTransformer(sealer.Work()))
+	return storetable.New(kv, "/registry-work", storetable.WithTransformer(sealer.Work()))
 }
 
 // TestRowThatCannotBeReadStopsTheStart finds a row that an earlier process left and that says nothing to this one. The
@@ -43,22 +43,22 @@ func TestRowThatCannotBeReadStopsTheStart(t *testing.T) {
 	good := encodeRow(Row{Sequence: 1, Change: Change{UID: "shop"}})
 	tests := []struct {
 		name, table string
-		row         workstore.Row
+		row         storetable.Row
 		// key seals the row; the process that starts has the key "ours".
 		key  string
 		want []string
 	}{
 		{name: "under another key", table: "outbox", row: good, key: "theirs", want: []string{"/registry-work/outbox/" + good.Key, `aesgcm "theirs"`, remedy}},
-		{name: "no JSON", table: "outbox", row: workstore.Row{Key: good.Key, Value: []byte("text")}, key: "ours", want: []string{
+		{name: "no JSON", table: "outbox", row: storetable.Row{Key: good.Key, Value: []byte("text")}, key: "ours", want: []string{
 			"/registry-work/outbox/" + good.Key, "invalid character", "run the version that wrote it", remedy,
 		}},
-		{name: "no sequence", table: "outbox", row: workstore.Row{Key: "shop/x", Value: good.Value}, key: "ours", want: []string{
+		{name: "no sequence", table: "outbox", row: storetable.Row{Key: "shop/x", Value: good.Value}, key: "ours", want: []string{
 			"/registry-work/outbox/shop/x", "sequence", remedy,
 		}},
-		{name: "a note of a push", table: "pushes", row: workstore.Row{Key: "shop/main/main/url", Value: []byte("{")}, key: "ours", want: []string{
+		{name: "a note of a push", table: "pushes", row: storetable.Row{Key: "shop/main/main/url", Value: []byte("{")}, key: "ours", want: []string{
 			"/registry-work/pushes/shop/main/main/url", "notes of pushes", remedy,
 		}},
-		{name: "a note of a push under another key", table: "pushes", row: workstore.Row{Key: "shop/main/main/url", Value: []byte("{}")}, key: "theirs", want: []string{
+		{name: "a note of a push under another key", table: "pushes", row: storetable.Row{Key: "shop/main/main/url", Value: []byte("{}")}, key: "theirs", want: []string{
 			"/registry-work/pushes/shop/main/main/url", `aesgcm "theirs"`, remedy,
 		}},
 	}

@@ -15,22 +15,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // Standing tells whether those still have their permissions for whom rules are in force.
 type Standing interface {
 	// Check says in a sentence what of permissions who does not have; empty: nothing.
-	Check(ctx context.Context, who rights.Holder, takes []rights.Permission) (lost string, err error)
+	Check(ctx context.Context, who access.Holder, takes []access.Permission) (lost string, err error)
 }
 
-var _ Standing = &rights.Standing{}
+var _ Standing = &access.Standing{}
 
 // permissions know which rules are of somebody who may not read any more what they select.
 type permissions struct {
 	standing Standing
-	resolver rights.Resolver
+	resolver access.Resolver
 
 	mu sync.Mutex
 	of map[types.UID]judgement
@@ -45,25 +45,25 @@ type judgement struct {
 // written is a rule of either kind, by somebody.
 type written struct {
 	metav1.Object
-	who   rights.Holder
-	takes func() []rights.Permission
+	who   access.Holder
+	takes func() []access.Permission
 }
 
 // writtenIn are the rules of which it is known who wrote them.
 func (p *permissions) writtenIn(in inputs) []written {
 	var out []written
 	for _, rule := range in.rules {
-		if who, known := rights.Mirroring(&rule.Status); known {
-			out = append(out, written{rule, who, func() []rights.Permission {
-				takes, _ := rights.OfRule(p.resolver, rule)
+		if who, known := access.Mirroring(&rule.Status); known {
+			out = append(out, written{rule, who, func() []access.Permission {
+				takes, _ := access.OfRule(p.resolver, rule)
 				return takes
 			}})
 		}
 	}
 	for _, rule := range in.clusterRules {
-		if who, known := rights.Mirroring(&rule.Status); known {
-			out = append(out, written{rule, who, func() []rights.Permission {
-				takes, _ := rights.OfClusterRule(p.resolver, rule)
+		if who, known := access.Mirroring(&rule.Status); known {
+			out = append(out, written{rule, who, func() []access.Permission {
+				takes, _ := access.OfClusterRule(p.resolver, rule)
 				return takes
 			}})
 		}
@@ -138,7 +138,7 @@ func (p *permissions) known(rule metav1.Object) (verdict, bool) {
 
 // allow says whether a rule may be in force.
 func (p *permissions) allow(rule metav1.Object, status *v1alpha1.WatchRuleStatus) verdict {
-	who, written := rights.Mirroring(status)
+	who, written := access.Mirroring(status)
 	if !written {
 		return verdict{}
 	}
@@ -159,7 +159,7 @@ func (m *mirror) recheckUntil(ctx context.Context) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Permissions of rules' authors cannot be found out, trying again", "retryAfter", rights.LossKept)
+			klog.FromContext(ctx).Error(err, "Permissions of rules' authors cannot be found out, trying again", "retryAfter", access.LossKept)
 		}
-	}, rights.LossKept)
+	}, access.LossKept)
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // court decides what users may read.
@@ -27,7 +27,7 @@ type court struct {
 	asked []string
 }
 
-func (c *court) Check(_ context.Context, who rights.Holder, takes []rights.Permission) (string, error) {
+func (c *court) Check(_ context.Context, who access.Holder, takes []access.Permission) (string, error) {
 	for _, permission := range takes {
 		c.asked = append(c.asked, who.String()+" "+permission.String())
 	}
@@ -42,7 +42,7 @@ type plainly struct{}
 
 func (plainly) Preset() []schema.GroupResource { return nil }
 
-func (plainly) Resolve(selection rights.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
+func (plainly) Resolve(selection access.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
 	for _, name := range selection.Resources {
 		resources = append(resources, schema.GroupResource{Resource: name})
 	}

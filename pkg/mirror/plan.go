@@ -17,12 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/configbutler/slipstream/pkg/accesspolicy"
+	"github.com/configbutler/slipstream/pkg/access/accesspolicy"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/ignore"
-	"github.com/configbutler/slipstream/pkg/keyring"
-	"github.com/configbutler/slipstream/pkg/manifest"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 )
 
 // inputs is everything a plan depends on.
@@ -32,7 +32,7 @@ type inputs struct {
 	rules        []*v1alpha1.WatchRule
 	clusterRules []*v1alpha1.ClusterWatchRule
 	// resolve tells which types of the cluster a rule selects, and what of it matches nothing.
-	resolve func(source.Selection) ([]source.Type, []source.Unmatched)
+	resolve func(watch.Selection) ([]watch.Type, []watch.Unmatched)
 	// uncertain says that discovery could not ask a group.
 	uncertain  func(group string) bool
 	namespaces namespaceLookup
@@ -99,8 +99,8 @@ type rulePlan struct {
 	// access says whether the destination and its repository admit the rule: AccessNotGranted if one of them does not, another
 	// reason if that is not known.
 	access    verdict
-	types     []source.Type
-	unmatched []source.Unmatched
+	types     []watch.Type
+	unmatched []watch.Unmatched
 }
 
 // newPlan decides about every object. It has no side effects and asks nobody.
@@ -345,13 +345,13 @@ func (in *inputs) allowed(rule metav1.Object, status *v1alpha1.WatchRuleStatus, 
 }
 
 // resolve finds the item's types of the scope and adds them to the rule's.
-func (r *rulePlan) resolve(in inputs, item v1alpha1.ResourceRule, scope v1alpha1.ResourceScope) map[schema.GroupVersionResource]source.Type {
-	matched, unmatched := in.resolve(source.Selection{
-		APIGroups: item.APIGroups, APIVersions: item.APIVersions, Resources: item.Resources, Scope: source.Scope(scope),
+func (r *rulePlan) resolve(in inputs, item v1alpha1.ResourceRule, scope v1alpha1.ResourceScope) map[schema.GroupVersionResource]watch.Type {
+	matched, unmatched := in.resolve(watch.Selection{
+		APIGroups: item.APIGroups, APIVersions: item.APIVersions, Resources: item.Resources, Scope: watch.Scope(scope),
 	})
 	r.types = append(r.types, matched...)
 	r.unmatched = append(r.unmatched, unmatched...)
-	types := make(map[schema.GroupVersionResource]source.Type, len(matched))
+	types := make(map[schema.GroupVersionResource]watch.Type, len(matched))
 	for _, t := range matched {
 		types[t.Resource] = t
 	}
@@ -367,8 +367,8 @@ func (r *rulePlan) attach(d *destinationPlan, s selector) {
 
 // settle sorts the rule's types and says to its destination whether it counts.
 func (r *rulePlan) settle(d *destinationPlan) {
-	slices.SortFunc(r.types, func(a, b source.Type) int { return compareResources(a.Resource, b.Resource) })
-	r.types = slices.CompactFunc(r.types, func(a, b source.Type) bool { return a.Resource == b.Resource })
+	slices.SortFunc(r.types, func(a, b watch.Type) int { return compareResources(a.Resource, b.Resource) })
+	r.types = slices.CompactFunc(r.types, func(a, b watch.Type) bool { return a.Resource == b.Resource })
 	if d == nil {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 var (
@@ -24,7 +24,7 @@ var (
 
 // world is a small set of objects that fit together; tests change what they are about.
 func world() inputs {
-	snapshot := source.NewSnapshot([]source.Type{
+	snapshot := watch.NewSnapshot([]watch.Type{
 		{Resource: configMaps, Kind: "ConfigMap", Namespaced: true, Preferred: true, Watchable: true},
 		{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true, Preferred: true, Watchable: true},
 		{Resource: namespaces, Kind: "Namespace", Preferred: true, Watchable: true},
@@ -42,12 +42,12 @@ func world() inputs {
 				Rules:          []v1alpha1.ResourceRule{{Name: "all", Resources: []string{"configmaps"}}},
 			},
 		}},
-		resolve: func(s source.Selection) ([]source.Type, []source.Unmatched) {
-			return snapshot.Resolve(s, source.DefaultPolicy())
+		resolve: func(s watch.Selection) ([]watch.Type, []watch.Unmatched) {
+			return snapshot.Resolve(s, watch.DefaultPolicy())
 		},
 		uncertain: func(string) bool { return false },
-		namespaces: func(name string) (source.Namespace, bool) {
-			return source.Namespace{Name: name, Labels: labels.Set{"team": name}}, name != "unknown"
+		namespaces: func(name string) (watch.Namespace, bool) {
+			return watch.Namespace{Name: name, Labels: labels.Set{"team": name}}, name != "unknown"
 		},
 	}
 }
@@ -296,10 +296,10 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-func typeSet(resources ...schema.GroupVersionResource) map[schema.GroupVersionResource]source.Type {
-	set := map[schema.GroupVersionResource]source.Type{}
+func typeSet(resources ...schema.GroupVersionResource) map[schema.GroupVersionResource]watch.Type {
+	set := map[schema.GroupVersionResource]watch.Type{}
 	for _, r := range resources {
-		set[r] = source.Type{Resource: r, Namespaced: true}
+		set[r] = watch.Type{Resource: r, Namespaced: true}
 	}
 	return set
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 const (
@@ -72,7 +72,7 @@ func (m *mirror) plan(ctx context.Context, group *wait.Group) error {
 // enforce puts a plan into force and returns the watches that it needs. Changes are routed
 // by the plan before a comparison that it asks for can begin: what happens after the list
 // of that comparison must not be routed by what was in force before.
-func (m *mirror) enforce(ctx context.Context, next *plan, group *wait.Group) []source.Watch {
+func (m *mirror) enforce(ctx context.Context, next *plan, group *wait.Group) []watch.Watch {
 	m.adopt(next)
 	watches := m.route(next)
 	m.staff(ctx, next, group)
@@ -84,7 +84,7 @@ func (m *mirror) inputs() (inputs, error) {
 	snapshot, policy := m.catalogue.Snapshot(), m.config.Policy
 	in := inputs{
 		namespaces: m.namespaces.Get, uncertain: snapshot.GroupFailed,
-		resolve: func(s source.Selection) ([]source.Type, []source.Unmatched) { return snapshot.Resolve(s, policy) },
+		resolve: func(s watch.Selection) ([]watch.Type, []watch.Unmatched) { return snapshot.Resolve(s, policy) },
 	}
 	api := m.informers.Configbutler().V1alpha1()
 	var err error
@@ -253,11 +253,11 @@ func (m *mirror) startWorker(ctx context.Context, key branchKey, group *wait.Gro
 }
 
 // route tells the router who takes which types, and returns the watches needed for that.
-func (m *mirror) route(next *plan) []source.Watch {
+func (m *mirror) route(next *plan) []watch.Watch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	routes := map[schema.GroupVersionResource][]*destination{}
-	var watches []source.Watch
+	var watches []watch.Watch
 	for key, p := range next.destinations {
 		if !p.verdict.ok() {
 			continue
@@ -269,5 +269,5 @@ func (m *mirror) route(next *plan) []source.Watch {
 	}
 	m.router.authors.follow(routes)
 	m.router.routes.Store(&routes)
-	return source.Effective(watches)
+	return watch.Effective(watches)
 }

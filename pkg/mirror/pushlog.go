@@ -12,9 +12,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // keptDoubts is how many pushes of which nothing is known are remembered for a branch. A
@@ -26,7 +26,7 @@ const keptDoubts = 16
 // still land. A process that dies between the remote's acceptance and the removal of the
 // rows finds the notes when it starts again and learns from the remote what has landed.
 type pushLog struct {
-	table *workstore.Table
+	table *storetable.Table
 }
 
 // pushNote is one such push.
@@ -49,10 +49,10 @@ type pushNote struct {
 // comparedScope tells at which resourceVersion a destination was compared with the objects
 // that a watch covers.
 type comparedScope struct {
-	UID             types.UID    `json:"uid"`
-	Watch           source.Watch `json:"watch"`
-	ResourceVersion string       `json:"resourceVersion"`
-	Time            time.Time    `json:"time"`
+	UID             types.UID   `json:"uid"`
+	Watch           watch.Watch `json:"watch"`
+	ResourceVersion string      `json:"resourceVersion"`
+	Time            time.Time   `json:"time"`
 }
 
 // compareLag is how long after a comparison rows of changes that came before it are reckoned
@@ -68,7 +68,7 @@ func (p *pushLog) write(ctx context.Context, k branchKey, notes []pushNote) erro
 	if err != nil {
 		return fmt.Errorf("encode the notes of pushes: %w", err)
 	}
-	if err := p.table.Put(ctx, workstore.Row{Key: p.key(k), Value: value}); err != nil {
+	if err := p.table.Put(ctx, storetable.Row{Key: p.key(k), Value: value}); err != nil {
 		return fmt.Errorf("note a push: %w", err)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // queue knows what of one destination is in the outbox, without the contents: enough to

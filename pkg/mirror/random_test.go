@@ -21,8 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
 // seedVariable repeats a run of TestAnythingAtAnyTime; phasesVariable makes it longer.
@@ -221,7 +221,7 @@ func (c *chaos) editRule() {
 func (c *chaos) relabelSomething() {
 	name := []string{"shop", "dev"}[c.random.IntN(2)]
 	team := []string{"shop", "dev"}[c.random.IntN(2)]
-	c.relabel(source.Namespace{Name: name, Labels: labels.Set{"team": team}})
+	c.relabel(watch.Namespace{Name: name, Labels: labels.Set{"team": team}})
 }
 
 func (c *chaos) editDestination() {

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // containsDepth is how far back on the remote a push is looked for. Other writers would

@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 
-	"github.com/configbutler/slipstream/pkg/announce"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/events"
 )
 
 const (
@@ -213,7 +213,7 @@ func (m *mirror) watched(r *rulePlan, d *destination, p *destinationPlan) verdic
 
 // statusObject is an object whose status is written.
 type statusObject[T any] interface {
-	announce.Object
+	events.Object
 	DeepCopy() T
 }
 
@@ -227,7 +227,7 @@ type statusClient[T any] interface {
 // change says that something is new, of which Events tell as well. An object that is gone,
 // or has been made anew, is left alone.
 func writeStatus[T statusObject[T]](
-	ctx context.Context, a *announce.Announcer, client statusClient[T], object T, conditions func(T) []metav1.Condition, change func(T) bool,
+	ctx context.Context, a *events.Announcer, client statusClient[T], object T, conditions func(T) []metav1.Condition, change func(T) bool,
 ) error {
 	uid, latest := object.GetUID(), object.DeepCopy()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -6,32 +6,32 @@ package mirror
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // Resolver reads rules as the mirror does.
 type Resolver struct {
-	Catalogue *source.Catalogue
-	Policy    source.Policy
+	Catalogue *watch.Catalogue
+	Policy    watch.Policy
 }
 
-var _ rights.Resolver = &Resolver{}
+var _ access.Resolver = &Resolver{}
 
 // Preset is what a rule means that names no resources.
 func (r *Resolver) Preset() []schema.GroupResource { return r.Policy.Default }
 
 // Resolve asks the types that are known of the cluster. What might exist in a group that does not answer is no miss.
-func (r *Resolver) Resolve(selection rights.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
+func (r *Resolver) Resolve(selection access.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
 	snapshot := r.Catalogue.Snapshot()
 	if snapshot == nil {
 		return nil, nil, false
 	}
-	types, misses := snapshot.Resolve(source.Selection{
+	types, misses := snapshot.Resolve(watch.Selection{
 		APIGroups:   selection.APIGroups,
 		APIVersions: selection.APIVersions,
 		Resources:   selection.Resources,
-		Scope:       source.Scope(selection.Scope),
+		Scope:       watch.Scope(selection.Scope),
 	}, r.Policy)
 	for _, t := range types {
 		resources = append(resources, t.Resource.GroupResource())

@@ -16,9 +16,9 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/manifest"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // router takes changes from the watches to the outbox rows of the destinations that want
@@ -67,7 +67,7 @@ func render(t schema.GroupVersionResource, object *unstructured.Unstructured, wi
 // arrival is an event of a watch on its way to the outbox.
 type arrival struct {
 	resource schema.GroupVersionResource
-	change   source.Change
+	change   watch.Change
 	object   rendered
 	// seen is when the event came.
 	seen time.Time
@@ -80,14 +80,14 @@ type arrival struct {
 //
 // Most events change nothing in Git: status, heartbeats. They wait for nothing, unless a change of
 // the same object waits that may turn out to make a difference to them.
-func (r *router) changed(ctx context.Context, w source.Watch, change source.Change) {
+func (r *router) changed(ctx context.Context, w watch.Watch, change watch.Change) {
 	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: w.Resource, Object: change.Object}
 	r.authors.joiner.Observe(event)
 	if len(r.takers(w.Resource)) == 0 {
 		eventsIgnored.WithLabelValues(notSelected).Inc()
 		return
 	}
-	object, err := render(w.Resource, change.Object, change.Operation != source.Delete)
+	object, err := render(w.Resource, change.Object, change.Operation != watch.Delete)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Object cannot be mirrored")
 		return
@@ -167,7 +167,7 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (Change, 
 		Destination: d.key, UID: d.uid, Path: object.path, Object: object.object,
 		ResourceVersion: object.revision, Time: a.seen.Truncate(time.Second), seen: a.seen,
 	}
-	if ops == 0 || a.change.Operation == source.Delete {
+	if ops == 0 || a.change.Operation == watch.Delete {
 		next.Operation = v1alpha1.OperationDelete
 		orphan := (exists || !sure) && p.selection.removable(a.resource, object.object.Namespace, r.namespaces)
 		if orphan && !p.prunes() {
@@ -182,7 +182,7 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (Change, 
 		return Change{}, false
 	}
 	next.Content, next.Sealing, next.Operation = object.content, object.sealing, v1alpha1.OperationUpdate
-	if sure && !exists || !sure && a.change.Operation == source.Create {
+	if sure && !exists || !sure && a.change.Operation == watch.Create {
 		next.Operation = v1alpha1.OperationCreate
 	}
 	return next, (!sure || !exists || hash != object.hash) && ops.permits(v1alpha1.Operation(a.change.Operation))

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 func secret(name string) Object {
@@ -253,13 +253,13 @@ func TestMirrorAnnotation(t *testing.T) {
 	s.holds("main", "clusters/a", func(o Object) bool { return o.Name == "a" })
 	s.cluster.put(configMap("b"), "2")
 	s.mirrored()
-	s.relabel(source.Namespace{Name: "shop", Labels: labels.Set{"team": "shop"}, Annotations: out})
+	s.relabel(watch.Namespace{Name: "shop", Labels: labels.Set{"team": "shop"}, Annotations: out})
 	s.holds("main", "clusters/a", none)
 	s.cluster.put(configMap("c"), "1")
-	s.relabel(source.Namespace{Name: "shop", Labels: labels.Set{"team": "shop"}})
+	s.relabel(watch.Namespace{Name: "shop", Labels: labels.Set{"team": "shop"}})
 	s.mirrored()
 	lists := s.cluster.listed()
-	s.relabel(source.Namespace{Name: "dev", Annotations: out})
+	s.relabel(watch.Namespace{Name: "dev", Annotations: out})
 	s.idle()
 	if n := s.cluster.listed() - lists; n != 0 {
 		t.Errorf("%d lists for a namespace that no rule selects", n)
@@ -273,12 +273,12 @@ func TestNamespaceSelector(t *testing.T) {
 	s.mirrored()
 	s.idle()
 	all := func(o Object) bool { return o.resource() == configMaps }
-	s.relabel(source.Namespace{Name: "dev", Labels: labels.Set{"team": "shop"}})
+	s.relabel(watch.Namespace{Name: "dev", Labels: labels.Set{"team": "shop"}})
 	s.holds("main", "clusters/a", all)
-	s.relabel(source.Namespace{Name: "shop", Labels: labels.Set{"team": "none"}})
+	s.relabel(watch.Namespace{Name: "shop", Labels: labels.Set{"team": "none"}})
 	s.holds("main", "clusters/a", func(o Object) bool { return o.Namespace == "dev" })
 	s.cluster.put(configMap("c"), "1")
-	s.relabel(source.Namespace{Name: "shop", Labels: labels.Set{"team": "shop"}})
+	s.relabel(watch.Namespace{Name: "shop", Labels: labels.Set{"team": "shop"}})
 	s.holds("main", "clusters/a", all)
 }
 

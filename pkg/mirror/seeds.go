@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // A type that could not be listed is tried again after seedRetry, doubling up to
@@ -54,7 +54,7 @@ type seedState struct {
 	// comparing says that a comparison has been taken and has not come to its end.
 	comparing bool
 	// listed is the resourceVersion at which each scope was last compared.
-	listed  map[source.Watch]string
+	listed  map[watch.Watch]string
 	time    time.Time
 	failure string
 	// runs are the requests that wait for a comparison.
@@ -88,7 +88,7 @@ func (s *seeds) want(fingerprints map[schema.GroupVersionResource]string) bool {
 	for t, fingerprint := range fingerprints {
 		state, ok := s.types[t]
 		if !ok {
-			state = &seedState{listed: map[source.Watch]string{}, selected: time.Now()}
+			state = &seedState{listed: map[watch.Watch]string{}, selected: time.Now()}
 			s.types[t] = state
 		}
 		if !ok || state.fingerprint != fingerprint {
@@ -186,7 +186,7 @@ func (s *seeds) comparing(t schema.GroupVersionResource) bool {
 }
 
 // succeeded notes the resourceVersion at which each scope was listed, and what was found.
-func (s *seeds) succeeded(done seed, listed map[source.Watch]string, f found) {
+func (s *seeds) succeeded(done seed, listed map[watch.Watch]string, f found) {
 	s.finish(done, func(state *seedState) {
 		for _, run := range done.runs {
 			run.compared(done.resource, f, nil)
@@ -279,7 +279,7 @@ func (s *seeds) superseded(object Object, resourceVersion string) bool {
 	if !ok {
 		return true
 	}
-	for _, w := range []source.Watch{{Resource: t}, {Resource: t, Namespace: object.Namespace}} {
+	for _, w := range []watch.Watch{{Resource: t}, {Resource: t, Namespace: object.Namespace}} {
 		order, err := resourceversion.CompareResourceVersion(resourceVersion, state.listed[w])
 		if err == nil && order <= 0 {
 			return true
@@ -289,7 +289,7 @@ func (s *seeds) superseded(object Object, resourceVersion string) bool {
 }
 
 // listedAt notes that an earlier process has brought Git to the state of a list.
-func (s *seeds) listedAt(w source.Watch, resourceVersion string) {
+func (s *seeds) listedAt(w watch.Watch, resourceVersion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state, ok := s.types[w.Resource]

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 func always(schema.GroupVersionResource) bool { return true }
@@ -89,7 +89,7 @@ func TestChangesOlderThanTheListAreSuperseded(t *testing.T) {
 	s := newSeeds()
 	s.want(map[schema.GroupVersionResource]string{configMaps: "a"})
 	first, _ := s.take(always, never)
-	s.succeeded(first, map[source.Watch]string{{Resource: configMaps, Namespace: "shop"}: "100"}, found{})
+	s.succeeded(first, map[watch.Watch]string{{Resource: configMaps, Namespace: "shop"}: "100"}, found{})
 	change := func(namespace, version string) Change {
 		return Change{ResourceVersion: version, Object: Object{Version: "v1", Resource: "configmaps", Namespace: namespace}}
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // operations is a set of Operation.
@@ -30,11 +30,11 @@ const (
 func (o operations) has(op operations) bool { return o&op == op }
 
 // namespaceLookup returns a namespace, false when there is none of that name.
-type namespaceLookup func(name string) (source.Namespace, bool)
+type namespaceLookup func(name string) (watch.Namespace, bool)
 
 // selector is one item of a rule, resolved to the types that the cluster serves now.
 type selector struct {
-	types map[schema.GroupVersionResource]source.Type
+	types map[schema.GroupVersionResource]watch.Type
 	// namespace limits the selector to one; empty: every namespace, and cluster scope.
 	namespace string
 	// namespaces selects namespaces by label; nil: all.
@@ -100,38 +100,38 @@ func (s selection) removable(t schema.GroupVersionResource, namespace string, of
 }
 
 // types returns the types selected, in a stable order.
-func (s selection) types() []source.Type {
-	byResource := map[schema.GroupVersionResource]source.Type{}
+func (s selection) types() []watch.Type {
+	byResource := map[schema.GroupVersionResource]watch.Type{}
 	for i := range s {
 		for gvr, t := range s[i].types {
 			byResource[gvr] = t
 		}
 	}
-	types := make([]source.Type, 0, len(byResource))
+	types := make([]watch.Type, 0, len(byResource))
 	for _, t := range byResource {
 		types = append(types, t)
 	}
-	slices.SortFunc(types, func(a, b source.Type) int { return compareResources(a.Resource, b.Resource) })
+	slices.SortFunc(types, func(a, b watch.Type) int { return compareResources(a.Resource, b.Resource) })
 	return types
 }
 
 // watches returns the list-watches that t needs: one for all namespaces if any rule needs
 // that, else one for each namespace.
-func (s selection) watches(t schema.GroupVersionResource) []source.Watch {
-	var watches []source.Watch
+func (s selection) watches(t schema.GroupVersionResource) []watch.Watch {
+	var watches []watch.Watch
 	for i := range s {
 		if _, ok := s[i].types[t]; !ok {
 			continue
 		}
-		w := source.Watch{Resource: t, Namespace: s[i].namespace}
+		w := watch.Watch{Resource: t, Namespace: s[i].namespace}
 		if w.Namespace == "" {
-			return []source.Watch{w}
+			return []watch.Watch{w}
 		}
 		if !slices.Contains(watches, w) {
 			watches = append(watches, w)
 		}
 	}
-	slices.SortFunc(watches, func(a, b source.Watch) int { return strings.Compare(a.Namespace, b.Namespace) })
+	slices.SortFunc(watches, func(a, b watch.Watch) int { return strings.Compare(a.Namespace, b.Namespace) })
 	return watches
 }
 
@@ -148,9 +148,9 @@ func (s selection) fingerprint(t schema.GroupVersionResource) string {
 }
 
 // movedBy says whether a change of a namespace takes objects of t in or out.
-func (s selection) movedBy(t schema.GroupVersionResource, change source.NamespaceChange) bool {
+func (s selection) movedBy(t schema.GroupVersionResource, change watch.NamespaceChange) bool {
 	name := ""
-	for _, namespace := range []*source.Namespace{change.Before, change.After} {
+	for _, namespace := range []*watch.Namespace{change.Before, change.After} {
 		if namespace != nil {
 			name = namespace.Name
 		}
@@ -166,12 +166,12 @@ func (s selection) movedBy(t schema.GroupVersionResource, change source.Namespac
 	})
 }
 
-func matches(selector labels.Selector, namespace *source.Namespace) bool {
+func matches(selector labels.Selector, namespace *watch.Namespace) bool {
 	return namespace != nil && selector.Matches(namespace.Labels)
 }
 
 // annotated says whether a namespace asks to be left out.
-func annotated(namespace *source.Namespace) bool {
+func annotated(namespace *watch.Namespace) bool {
 	return namespace != nil && namespace.Annotations[v1alpha1.AnnotationMirror] == "false"
 }
 

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/signature"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/signature"
 )
 
 // The keys of a Secret that signs, by format.

@@ -7,7 +7,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/configbutler/slipstream/pkg/fairshare"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
 // slots bound the branches that are written at once, in all and of one repository. Namespaces take turns at them.

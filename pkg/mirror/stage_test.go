@@ -30,11 +30,11 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/keyring"
-	"github.com/configbutler/slipstream/pkg/landing"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 func TestMain(m *testing.M) {
@@ -102,7 +102,7 @@ type stage struct {
 	eventMutex sync.Mutex
 	eventLog   []string
 	// interest is whose commits somebody cares for; nil: nobody does.
-	interest *landing.Interest
+	interest *commitindex.Interest
 
 	// The rest is of the process that runs.
 	*mirror
@@ -141,7 +141,7 @@ func (s *stage) start() {
 	s.t.Helper()
 	logger := ktesting.NewLogger(s.t, ktesting.NewConfig(ktesting.Verbosity(1)))
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
-	store := workstore.New(s.kv, "/test")
+	store := table.New(s.kv, "/test")
 	m := &mirror{
 		config: Config{Store: store, Deposits: s.deposits}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait})},
 		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.patience}},
@@ -161,7 +161,7 @@ func (s *stage) start() {
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 	}
 	if s.interest != nil {
-		log := landing.New(store.Table(landing.TableName), clock.RealClock{}, 0)
+		log := commitindex.New(store.Table(commitindex.TableName), clock.RealClock{}, 0)
 		log.Follow(*s.interest)
 		m.services.landings = log
 	}
@@ -243,7 +243,7 @@ func (s *stage) destination(name string) *destination {
 }
 
 // relabel changes a namespace and lets the mirror know.
-func (s *stage) relabel(namespace source.Namespace) {
+func (s *stage) relabel(namespace watch.Namespace) {
 	s.namespaceChanged(s.cluster.setNamespace(namespace))
 }
 

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // newRecord makes the GitDestinationStatus of a destination as it is now. failure is what
@@ -25,14 +25,14 @@ func newRecord(
 ) *v1alpha1.GitDestinationStatus {
 	p, f, waiting := d.plan.Load(), d.record.current(), d.queue.backlog()
 	status := v1alpha1.GitDestinationRecord{
-		State: visible.Text(sentence(d, failure)), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
+		State: printable.Text(sentence(d, failure)), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
 		PendingChanges: int64(waiting.rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(waiting.oldest),
 		OrphansRemoved: f.orphansRemoved, OrphansHeld: f.orphansHeld, PushRetries: f.retries,
 		LastPushTime: timeOrNil(f.lastPush), LastSeedTime: timeOrNil(f.compared),
 		Attribution: f.authors, LeaseHolder: f.leaseHolder,
 	}
 	if failure != nil {
-		status.LastError = visible.Text(failure.Error())
+		status.LastError = printable.Text(failure.Error())
 		if !p.object.Spec.Suspend && errors.Is(failure, f.failure) {
 			status.NextAttemptTime = timeOrNil(f.nextAttempt)
 		}

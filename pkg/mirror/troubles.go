@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/configbutler/slipstream/pkg/announce"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/events"
 )
 
 // Reasons of Events about a destination that are not those of its conditions.
@@ -22,8 +22,8 @@ const (
 )
 
 // troublesOf reads conditions. While it cannot be said whether an object is ready, what was told before stays.
-func troublesOf(conditions []metav1.Condition, before announce.Troubles) announce.Troubles {
-	now := announce.Troubles{}
+func troublesOf(conditions []metav1.Condition, before events.Troubles) events.Troubles {
+	now := events.Troubles{}
 	for _, c := range conditions {
 		switch c.Type {
 		case v1alpha1.ConditionReady:

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	events "k8s.io/client-go/tools/record"
 
-	"github.com/configbutler/slipstream/pkg/announce"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
 )
 
 // conditionsFrom reads "Ready=False/PushRejected/message ...".
@@ -73,7 +73,7 @@ func TestEventsOfConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(10)
-			a := announce.New(recorder, troublesOf)
+			a := controllerevents.New(recorder, troublesOf)
 			object := &v1alpha1.GitDestination{ObjectMeta: metav1.ObjectMeta{UID: "one"}}
 			for i := range test.states[1:] {
 				a.Announce(object, conditionsFrom(test.states[i]), conditionsFrom(test.states[i+1]))

@@ -7,17 +7,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // watchHandler receives what the streams bring.
 type watchHandler mirror
 
-var _ source.Handler = (*watchHandler)(nil)
+var _ kubewatch.Handler = (*watchHandler)(nil)
 
 // Listed asks every destination that takes the type for a comparison, which the watch has
 // to precede.
-func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
+func (h *watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string) {
 	h.router.authors.joiner.Listed(watch.Resource, watch.Namespace)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,7 +31,7 @@ func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
 }
 
 // needing returns the destinations that need what a watch covers. The caller holds mu.
-func (h *watchHandler) needing(watch source.Watch) (needing []*destination) {
+func (h *watchHandler) needing(watch kubewatch.Watch) (needing []*destination) {
 	for _, d := range h.destinations {
 		if slices.ContainsFunc(d.plan.Load().selection.watches(watch.Resource), watch.Covers) {
 			needing = append(needing, d)
@@ -48,12 +48,12 @@ func (h *watchHandler) wakeAll(destinations []*destination) {
 }
 
 // Changed sends a change on to the outbox.
-func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change source.Change) {
+func (h *watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, change kubewatch.Change) {
 	h.router.changed(ctx, watch, change)
 }
 
 // State notes how a watch is. While one has not failed, comparisons of other types wait for it to start.
-func (h *watchHandler) State(watch source.Watch, failure error) {
+func (h *watchHandler) State(watch kubewatch.Watch, failure error) {
 	h.watches.update(watch, func(s *watchState) {
 		s.failure = ""
 		if failure != nil {

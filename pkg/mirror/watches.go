@@ -10,14 +10,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // watchStates knows how each watch is. Its lock is taken with others held, so nothing is
 // called under it.
 type watchStates struct {
 	mu     sync.Mutex
-	states map[source.Watch]watchState
+	states map[kubewatch.Watch]watchState
 }
 
 // watchState is how one watch is.
@@ -28,10 +28,10 @@ type watchState struct {
 }
 
 func newWatchStates() *watchStates {
-	return &watchStates{states: map[source.Watch]watchState{}}
+	return &watchStates{states: map[kubewatch.Watch]watchState{}}
 }
 
-func (s *watchStates) update(watch source.Watch, change func(*watchState)) {
+func (s *watchStates) update(watch kubewatch.Watch, change func(*watchState)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.states[watch]
@@ -40,10 +40,10 @@ func (s *watchStates) update(watch source.Watch, change func(*watchState)) {
 }
 
 // retain drops the states of all watches but those given.
-func (s *watchStates) retain(running []source.Watch) {
+func (s *watchStates) retain(running []kubewatch.Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := make(map[source.Watch]watchState, len(running))
+	kept := make(map[kubewatch.Watch]watchState, len(running))
 	for _, watch := range running {
 		if state, ok := s.states[watch]; ok {
 			kept[watch] = state
@@ -60,8 +60,8 @@ func (s *watchStates) of(p *destinationPlan, t schema.GroupVersionResource) (ok 
 	ok = true
 	for _, needed := range p.selection.watches(t) {
 		// A watch that covers another is of its namespace or of all.
-		covering := []source.Watch{needed, {Resource: t}}
-		ok = ok && slices.ContainsFunc(covering, func(w source.Watch) bool { return s.states[w].listed })
+		covering := []kubewatch.Watch{needed, {Resource: t}}
+		ok = ok && slices.ContainsFunc(covering, func(w kubewatch.Watch) bool { return s.states[w].listed })
 		for _, w := range covering {
 			failure = cmp.Or(failure, s.states[w].failure)
 		}

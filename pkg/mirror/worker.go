@@ -18,9 +18,9 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/signature"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/signature"
 )
 
 const (
@@ -77,7 +77,7 @@ type branchServices struct {
 
 // lister lists the objects that a watch covers.
 type lister interface {
-	List(ctx context.Context, w source.Watch, each func(*unstructured.Unstructured) error) (resourceVersion string, err error)
+	List(ctx context.Context, w watch.Watch, each func(*unstructured.Unstructured) error) (resourceVersion string, err error)
 }
 
 // worker is the only writer of one branch.

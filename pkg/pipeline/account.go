@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // Bounds of what a status says of a sink, in bytes.
@@ -66,13 +66,13 @@ func (a *account) rejected(answer string, now time.Time) {
 	defer a.mu.Unlock()
 	a.answered(answer)
 	a.status.LastError = &v1alpha1.SyncError{
-		Reason: v1alpha1.ReasonDeliveryRejected, Message: sentence.Cut(sentence.Line(answer), longestError), At: *second(now),
+		Reason: v1alpha1.ReasonDeliveryRejected, Message: summary.Cut(summary.Line(answer), longestError), At: *second(now),
 	}
 }
 
 // answered notes that the sink is there. The caller holds mu.
 func (a *account) answered(answer string) {
-	a.status.LastAnswer = sentence.Cut(sentence.Line(answer), longestAnswer)
+	a.status.LastAnswer = summary.Cut(summary.Line(answer), longestAnswer)
 	a.status.Failures, a.status.NextAttemptTime, a.resting, a.busy = 0, nil, false, false
 }
 
@@ -90,7 +90,7 @@ func (a *account) failed(why string, now time.Time) (failures int) {
 	defer a.mu.Unlock()
 	a.status.Failures++
 	a.status.LastError = &v1alpha1.SyncError{
-		Reason: v1alpha1.ReasonDeliveryFailed, Message: sentence.Cut(sentence.Line(why), longestError), At: *second(now),
+		Reason: v1alpha1.ReasonDeliveryFailed, Message: summary.Cut(summary.Line(why), longestError), At: *second(now),
 	}
 	return int(a.status.Failures)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/job"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 const (
@@ -59,7 +59,7 @@ func (a *account) came(failure string, now time.Time) (changed bool) {
 	if last != nil && last.Reason != reasonJobFailed {
 		return false
 	}
-	failure = sentence.Cut(sentence.Line(failure), longestError)
+	failure = summary.Cut(summary.Line(failure), longestError)
 	switch {
 	case failure == "":
 		a.status.LastError = nil

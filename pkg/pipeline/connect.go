@@ -7,23 +7,23 @@ import (
 	"fmt"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/deliver"
+	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
+	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/job"
-	"github.com/configbutler/slipstream/pkg/pipeline/wire"
 )
 
 // connect returns who is told on behalf of a sink, until it is closed.
-func (c *pipelines) connect(p *pipe, spec *v1alpha1.PipelineSink) (deliver.Sink, error) {
+func (c *pipelines) connect(p *pipe, spec *v1alpha1.PipelineSink) (delivery.Sink, error) {
 	cluster, err := c.edge.sinkClient()
 	if err != nil {
 		return nil, err
 	}
-	source := wire.Source{Pipeline: p.name, Sink: spec.Name}
+	source := format.Source{Pipeline: p.name, Sink: spec.Name}
 	switch {
 	case spec.HTTP != nil:
 		source.Collection = spec.HTTP.Collection
-		config := deliver.Config{Secrets: cluster.CoreV1(), Dial: c.config.Dial, Clock: c.config.Clock}
-		return deliver.NewHTTP(config, source, *spec.HTTP)
+		config := delivery.Config{Secrets: cluster.CoreV1(), Dial: c.config.Dial, Clock: c.config.Clock}
+		return delivery.NewHTTP(config, source, *spec.HTTP)
 	case spec.Job != nil:
 		return job.New(cluster, source, *spec.Job)
 	}

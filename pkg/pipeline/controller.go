@@ -14,12 +14,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/announce"
+	"github.com/configbutler/slipstream/pkg/access"
+	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	"github.com/configbutler/slipstream/pkg/pipeline/deliver"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // Config is what a Controller needs. All fields are required unless their comment says otherwise.
@@ -29,11 +29,11 @@ type Config struct {
 	// Cluster reaches the API server of what pipelines tell of, with the server's own rights.
 	Cluster *rest.Config
 	// Store keeps what must outlive the process.
-	Store *workstore.Store
+	Store *table.Store
 	// Resolver tells which types a pipeline selects.
-	Resolver rights.Resolver
+	Resolver access.Resolver
 	// Dial connects to sinks.
-	Dial deliver.Dial
+	Dial delivery.Dial
 	// Clock says when something is due; nil: the real one.
 	Clock clock.WithTicker
 	// DiscoveryRefresh (--discovery-refresh, 5 m) is how often discovery is asked without cause.
@@ -54,7 +54,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
-	clients, err := source.NewClients(config.Cluster)
+	clients, err := watch.NewClients(config.Cluster)
 	if err != nil {
 		return fmt.Errorf("make clients for the cluster of pipelines: %w", err)
 	}
@@ -66,13 +66,13 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	standing, err := rights.Connect(config.Cluster, config.Clock)
+	standing, err := access.Connect(config.Cluster, config.Clock)
 	if err != nil {
 		return err
 	}
 	return tend(ctx, config, edge{
 		discovery: clients.Discovery, dynamic: clients.Dynamic, metadata: clients.Metadata, sinkClient: sinks,
-		events: announce.NewRecorder(ctx, cluster), standing: standing,
+		events: controllerevents.NewRecorder(ctx, cluster), standing: standing,
 	})
 }
 
@@ -102,13 +102,13 @@ func sinkClients(cluster *rest.Config) (func() (kubernetes.Interface, error), er
 
 // edge is how the cluster is reached.
 type edge struct {
-	discovery source.Discoverer
+	discovery watch.Discoverer
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
 	// sinkClient returns what reads the Secret of one sink, or makes its Jobs.
 	sinkClient func() (kubernetes.Interface, error)
 	// events make Events there.
-	events announce.Recorder
+	events controllerevents.Recorder
 	// standing knows what the editors of pipelines may do there.
 	standing Standing
 }
@@ -116,7 +116,7 @@ type edge struct {
 // Standing tells whether those still have their permissions for whom sinks are told.
 type Standing interface {
 	// Check says in a sentence what of permissions who does not have; empty: nothing.
-	Check(ctx context.Context, who rights.Holder, permissions []rights.Permission) (lost string, err error)
+	Check(ctx context.Context, who access.Holder, permissions []access.Permission) (lost string, err error)
 }
 
-var _ Standing = &rights.Standing{}
+var _ Standing = &access.Standing{}

@@ -5,7 +5,7 @@
 //
 // What a sink must know is what the cluster has and its pipeline selects; what it knows is in its ledger. Whoever looks at the cluster
 // (pkg/pipeline/observe) tells the ledgers what there is, each ledger (pkg/pipeline/ledger) says what differs and when it is due, and a
-// worker for each sink tells it (pkg/pipeline/deliver). Nothing here depends on having seen every event: what is missed is found by the
+// worker for each sink tells it (pkg/pipeline/delivery). Nothing here depends on having seen every event: what is missed is found by the
 // next list.
 //
 // Whatever happens to a pipeline has it looked at, in a turn: it is read as it is now; what its spec asks for is brought about; what

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/configbutler/slipstream/pkg/announce"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // Reasons of Events about the end of a run that somebody has asked for.
@@ -27,12 +27,12 @@ const (
 // events tell people of pipelines. An Event is made after what it tells of has been written, so a process that dies between the two
 // leaves one out, and none is made twice: the status is what counts.
 type events struct {
-	recorder   announce.Recorder
-	conditions *announce.Announcer
+	recorder   controllerevents.Recorder
+	conditions *controllerevents.Announcer
 }
 
-func newEvents(recorder announce.Recorder) *events {
-	return &events{recorder, announce.New(recorder, troublesOf)}
+func newEvents(recorder controllerevents.Recorder) *events {
+	return &events{recorder, controllerevents.New(recorder, troublesOf)}
 }
 
 // finished tells of a run that somebody has asked for. Resyncs come and go.
@@ -53,7 +53,7 @@ func (e *events) finished(p *v1alpha1.SyncPipeline, run *v1alpha1.PipelineRun) {
 
 // sentOf reads like "12 objects sent to search, of which it refused 2".
 func sentOf(sink v1alpha1.PipelineRunSink) string {
-	text := fmt.Sprintf("%s sent to %s", sentence.Count(int(sink.Done), "object"), sink.Name)
+	text := fmt.Sprintf("%s sent to %s", summary.Count(int(sink.Done), "object"), sink.Name)
 	if sink.Rejected > 0 {
 		text += fmt.Sprintf(", of which it refused %d", sink.Rejected)
 	}
@@ -64,19 +64,19 @@ func sentOf(sink v1alpha1.PipelineRunSink) string {
 }
 
 // troublesOf reads conditions. What was told before stays while everything is being listed, or a sink is tried again.
-func troublesOf(conditions []metav1.Condition, before announce.Troubles) announce.Troubles {
+func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
-		return announce.Troubles{}
+		return controllerevents.Troubles{}
 	}
 	switch ready.Reason {
 	case v1alpha1.ReasonProgressing:
 		if reason, ok := before[ready.Type]; ok {
-			return announce.Troubles{ready.Type: reason}
+			return controllerevents.Troubles{ready.Type: reason}
 		}
-		return announce.Troubles{}
+		return controllerevents.Troubles{}
 	case v1alpha1.ReasonSuspended, v1alpha1.ReasonPipelinesSuspended: // Somebody wants it so.
-		return announce.Troubles{}
+		return controllerevents.Troubles{}
 	}
-	return announce.Troubles{ready.Type: ready.Reason}
+	return controllerevents.Troubles{ready.Type: ready.Reason}
 }

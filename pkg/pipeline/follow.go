@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
 	listers "github.com/configbutler/slipstream/pkg/generated/listers/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/settings"
 )
 
 // everything selects all objects.
@@ -31,7 +31,7 @@ func (c *pipelines) listen() error {
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: c.events.conditions.Forget}); err != nil {
 		return fmt.Errorf("follow the SyncPipelines: %w", err)
 	}
-	return settings.Follow(api.SyncPolicies(), c.lookAtAll)
+	return syncpolicy.Follow(api.SyncPolicies(), c.lookAtAll)
 }
 
 // heard has a pipeline looked at that has come, changed or gone.

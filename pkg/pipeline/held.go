@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
 	"github.com/configbutler/slipstream/pkg/pipeline/condition"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/settings"
 )
 
 // judgement is what was found out about the permissions of who answers for a pipeline.
@@ -31,7 +31,7 @@ func (t *turn) heldBack(ctx context.Context) (condition.Why, error) {
 		return condition.Why{
 			Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is set; when it is lifted, what differs then is found and sent",
 		}, nil
-	case settings.Of(t.informers.Configbutler().V1alpha1().SyncPolicies().Lister()).Suspend.Pipelines:
+	case syncpolicy.Of(t.informers.Configbutler().V1alpha1().SyncPolicies().Lister()).Suspend.Pipelines:
 		return condition.Why{
 			Reason: v1alpha1.ReasonPipelinesSuspended, Message: "pipelines are switched off by SyncPolicy " + v1alpha1.SyncPolicyName,
 		}, nil
@@ -42,8 +42,8 @@ func (t *turn) heldBack(ctx context.Context) (condition.Why, error) {
 // permitted says why the editor may not have sent what is. What cannot be found out stays as it was; before anything was, nothing is
 // sent.
 func (t *turn) permitted(ctx context.Context) (condition.Why, error) {
-	who := rights.Sending(t.object)
-	permissions, _ := rights.OfPipeline(t.config.Resolver, t.object)
+	who := access.Sending(t.object)
+	permissions, _ := access.OfPipeline(t.config.Resolver, t.object)
 	lost, err := t.edge.standing.Check(ctx, who, permissions)
 	switch {
 	case err == nil:
@@ -54,7 +54,7 @@ func (t *turn) permitted(ctx context.Context) (condition.Why, error) {
 		}, fmt.Errorf("find out what %s may have sent: %w", who, err)
 	default:
 		klog.FromContext(ctx).Error(err, "Whether a SyncPipeline is still permitted is not known, asking again later",
-			"pipeline", t.name, "retryAfter", rights.LossKept)
+			"pipeline", t.name, "retryAfter", access.LossKept)
 	}
 	if t.judged.lost != "" {
 		return condition.Why{Reason: v1alpha1.ReasonPermissionLost, Message: t.judged.lost}, nil

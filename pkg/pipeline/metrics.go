@@ -10,28 +10,28 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/configbutler/slipstream/pkg/metric"
+	slipmetrics "github.com/configbutler/slipstream/pkg/metrics"
+	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/pipeline/wire"
 )
 
 // The labels of the metrics are names of pipelines and their sinks, of which administrators write a handful. They go with them.
 var (
-	objectsGauge = metric.NewGaugeVec("pipeline_objects", "CustomResourceDefinitions and objects that a pipeline selects.", "pipeline")
-	typesGauge   = metric.NewGaugeVec("pipeline_watched_types", "Types that a pipeline watches or lists.", "pipeline")
-	pendingGauge = metric.NewGaugeVec("pipeline_pending_objects", "Objects that a sink is still to be told of.", "pipeline", "sink")
-	oldestGauge  = metric.NewGaugeVec("pipeline_oldest_pending_seconds",
+	objectsGauge = slipmetrics.NewGaugeVec("pipeline_objects", "CustomResourceDefinitions and objects that a pipeline selects.", "pipeline")
+	typesGauge   = slipmetrics.NewGaugeVec("pipeline_watched_types", "Types that a pipeline watches or lists.", "pipeline")
+	pendingGauge = slipmetrics.NewGaugeVec("pipeline_pending_objects", "Objects that a sink is still to be told of.", "pipeline", "sink")
+	oldestGauge  = slipmetrics.NewGaugeVec("pipeline_oldest_pending_seconds",
 		"How long what a sink is to be told has been due, at most. 0 when nothing is.", "pipeline", "sink")
-	rejectedGauge = metric.NewGaugeVec("pipeline_rejected_objects", "Objects of which a sink refuses to be told.", "pipeline", "sink")
-	failuresGauge = metric.NewGaugeVec("pipeline_sink_failures", "Attempts in a row to tell a sink that have failed.", "pipeline", "sink")
+	rejectedGauge = slipmetrics.NewGaugeVec("pipeline_rejected_objects", "Objects of which a sink refuses to be told.", "pipeline", "sink")
+	failuresGauge = slipmetrics.NewGaugeVec("pipeline_sink_failures", "Attempts in a row to tell a sink that have failed.", "pipeline", "sink")
 
-	deliveries = metric.NewCounterVec("pipeline_deliveries_total",
+	deliveries = slipmetrics.NewCounterVec("pipeline_deliveries_total",
 		"Calls of a sink, by result: delivered, rejected, retry (to be made again), or waiting (until the Job before has finished).",
 		"pipeline", "sink", "result")
-	items = metric.NewCounterVec("pipeline_items_sent_total",
+	items = slipmetrics.NewCounterVec("pipeline_items_sent_total",
 		"Objects of which a sink was told, or told that they are gone.", "pipeline", "sink")
-	retries       = metric.NewCounterVec("pipeline_retries_total", "Attempts to tell a sink that followed a failure.", "pipeline", "sink")
-	deliverySpent = metric.NewHistogramVec("pipeline_delivery_duration_seconds",
+	retries       = slipmetrics.NewCounterVec("pipeline_retries_total", "Attempts to tell a sink that followed a failure.", "pipeline", "sink")
+	deliverySpent = slipmetrics.NewHistogramVec("pipeline_delivery_duration_seconds",
 		"How long telling a sink of a batch takes, with all calls that this takes.",
 		[]float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}, "pipeline", "sink")
 )
@@ -42,7 +42,7 @@ func init() {
 }
 
 // outcomes are those that are counted.
-var outcomes = []wire.Outcome{wire.Delivered, wire.Rejected, wire.Retry, wire.Waiting}
+var outcomes = []format.Outcome{format.Delivered, format.Rejected, format.Retry, format.Waiting}
 
 // sinkNumbers are the metrics of one sink.
 type sinkNumbers struct{ pipeline, sink string }
@@ -58,11 +58,11 @@ func numbersOf(pipeline, sink string) sinkNumbers {
 	return n
 }
 
-func (n sinkNumbers) deliveries(outcome wire.Outcome) metrics.CounterMetric {
+func (n sinkNumbers) deliveries(outcome format.Outcome) metrics.CounterMetric {
 	return deliveries.WithLabelValues(n.pipeline, n.sink, strings.ToLower(string(outcome)))
 }
 
-func (n sinkNumbers) judged(outcome wire.Outcome) { n.deliveries(outcome).Inc() }
+func (n sinkNumbers) judged(outcome format.Outcome) { n.deliveries(outcome).Inc() }
 func (n sinkNumbers) sent(objects int) {
 	items.WithLabelValues(n.pipeline, n.sink).Add(float64(objects))
 }

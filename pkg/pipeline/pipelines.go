@@ -17,10 +17,10 @@ import (
 
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/pipeline/observe"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
@@ -39,9 +39,9 @@ type pipelines struct {
 	edge      edge
 	api       typed.SyncPipelineInterface
 	informers externalversions.SharedInformerFactory
-	catalogue *source.Catalogue
+	catalogue *watch.Catalogue
 	observer  *observe.Observer
-	rows      *workstore.Table
+	rows      *table.Table
 	events    *events
 	// queue has the names of the pipelines that are to be looked at.
 	queue workqueue.TypedRateLimitingInterface[string]
@@ -99,11 +99,11 @@ func newPipelines(config Config, edge edge) (*pipelines, error) {
 		queue:  workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: config.Clock}),
 	}
 	var err error
-	if c.catalogue, err = source.NewCatalogue(edge.discovery, edge.metadata, config.DiscoveryRefresh); err != nil {
+	if c.catalogue, err = watch.NewCatalogue(edge.discovery, edge.metadata, config.DiscoveryRefresh); err != nil {
 		return c, fmt.Errorf("follow the types of the cluster: %w", err)
 	}
 	c.observer = observe.New(observe.Config{
-		Catalogue: c.catalogue, Definitions: source.Objects(edge.dynamic), Instances: source.Metadata(edge.metadata),
+		Catalogue: c.catalogue, Definitions: watch.Objects(edge.dynamic), Instances: watch.Metadata(edge.metadata),
 		Clock: config.Clock, Changed: c.showAll,
 	})
 	return c, c.listen()

@@ -25,12 +25,12 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 func TestMain(m *testing.M) {
@@ -153,7 +153,7 @@ func (txn breakableTxn) Commit() (*clientv3.TxnResponse, error) {
 	return txn.Txn.Commit()
 }
 
-func (s *stage) store() *workstore.Store { return workstore.New(s.kv, "/test") }
+func (s *stage) store() *table.Store { return table.New(s.kv, "/test") }
 
 // rows are the keys of what ledgers keep.
 func (s *stage) rows() []string {
@@ -256,7 +256,7 @@ func named(configMap string) string { return "shop/v1/ConfigMap/" + configMap }
 // resolver knows no types: only their names are asked for here.
 type resolver struct{}
 
-func (resolver) Resolve(rights.Selection) ([]schema.GroupResource, []string, bool) {
+func (resolver) Resolve(access.Selection) ([]schema.GroupResource, []string, bool) {
 	return nil, nil, false
 }
 func (resolver) Preset() []schema.GroupResource { return nil }
@@ -268,7 +268,7 @@ type court struct {
 	closed error
 }
 
-func (c *court) Check(context.Context, rights.Holder, []rights.Permission) (string, error) {
+func (c *court) Check(context.Context, access.Holder, []access.Permission) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lost, c.closed

@@ -15,7 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/condition"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // report writes the status if something in it is new and it has not been written a moment ago. A Conflict says that somebody has changed
@@ -80,7 +80,7 @@ func (t *turn) tell(status *v1alpha1.SyncPipelineStatus) condition.Facts {
 	if failure := cmp.Or(t.trouble, t.blocked()); failure != nil {
 		facts.Trouble = failure.Error()
 	}
-	status.LastError = sentence.Cut(sentence.Line(cmp.Or(facts.Trouble, strings.Join(seen.Failures, "; "))), longestError)
+	status.LastError = summary.Cut(summary.Line(cmp.Or(facts.Trouble, strings.Join(seen.Failures, "; "))), longestError)
 	return facts
 }
 

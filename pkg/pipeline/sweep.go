@@ -10,7 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // ledgerParts is how many parts the prefix of a ledger has: the uid of its pipeline, the name of its sink, and the address of that.
@@ -22,12 +22,12 @@ func ledgerPrefix(pipeline, sink, address string) string {
 }
 
 // dropLedger removes the rows of a ledger that nobody uses.
-func dropLedger(ctx context.Context, rows *workstore.Table, prefix string) error {
+func dropLedger(ctx context.Context, rows *table.Table, prefix string) error {
 	return rows.DeleteRange(ctx, prefix, clientv3.GetPrefixRangeEnd(prefix))
 }
 
 // sweep removes the rows of all ledgers but those to keep.
-func sweep(ctx context.Context, rows *workstore.Table, keep func(prefix string) bool) error {
+func sweep(ctx context.Context, rows *table.Table, keep func(prefix string) bool) error {
 	for from := ""; ; {
 		key, err := nextKey(ctx, rows, from)
 		if err != nil || key == "" {
@@ -48,9 +48,9 @@ func sweep(ctx context.Context, rows *workstore.Table, keep func(prefix string) 
 }
 
 // nextKey is the first key of a row that is not before from; empty when there is none. What is in the row does not matter.
-func nextKey(ctx context.Context, rows *workstore.Table, from string) (string, error) {
+func nextKey(ctx context.Context, rows *table.Table, from string) (string, error) {
 	for row, err := range rows.ScanEach(ctx, "", from) {
-		if unopened := (&workstore.UnopenedError{}); errors.As(err, &unopened) {
+		if unopened := (&table.UnopenedError{}); errors.As(err, &unopened) {
 			err = nil
 		}
 		return row.Key, err

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
 func TestSweep(t *testing.T) {
@@ -28,10 +28,10 @@ func TestSweep(t *testing.T) {
 		"one ledger of two": {keep: []string{moved, others}, want: []string{moved + "batch", others + "batch", others + "known/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table := workstore.New(bolttest.NewKV(t), "/work").Table("pipeline-ledger")
+			table := storetable.New(bolttest.NewKV(t), "/work").Table("pipeline-ledger")
 			for _, key := range rows {
 				// No key opens these values.
-				if err := table.Put(t.Context(), workstore.Row{Key: key, Value: []byte("k8s:enc:aesgcm:v1:gone:" + key)}); err != nil {
+				if err := table.Put(t.Context(), storetable.Row{Key: key, Value: []byte("k8s:enc:aesgcm:v1:gone:" + key)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -46,10 +46,10 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-func keysOf(t testing.TB, table *workstore.Table) (keys []string) {
+func keysOf(t testing.TB, table *storetable.Table) (keys []string) {
 	t.Helper()
 	for row, err := range table.ScanEach(t.Context(), "", "") {
-		if unopened := (&workstore.UnopenedError{}); err != nil && !errors.As(err, &unopened) {
+		if unopened := (&storetable.UnopenedError{}); err != nil && !errors.As(err, &unopened) {
 			t.Fatal(err)
 		}
 		keys = append(keys, row.Key)

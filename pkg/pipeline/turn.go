@@ -13,9 +13,9 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/condition"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // turns looks after pipelines, one after the other, until the queue is shut down.
@@ -163,7 +163,7 @@ func (t *turn) deliver(ctx context.Context) error {
 
 // schedule has the pipeline looked at again when something of it is due. Permissions are asked for all the while.
 func (t *turn) schedule() {
-	t.queue.AddAfter(t.name, rights.LossKept)
+	t.queue.AddAfter(t.name, access.LossKept)
 	if t.isHeld.Load() {
 		return
 	}

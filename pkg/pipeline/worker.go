@@ -13,10 +13,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/deliver"
+	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
+	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/pipeline/wire"
 )
 
 // noteTimeout bounds the writing of what became of a part of a batch.
@@ -25,7 +25,7 @@ const noteTimeout = 10 * time.Second
 // worker tells one sink what its ledger says is due.
 type worker struct {
 	ledger  *ledger.Ledger
-	to      deliver.Sink
+	to      delivery.Sink
 	retry   v1alpha1.PipelineRetry
 	account *account
 	numbers sinkNumbers
@@ -83,8 +83,8 @@ func (w *worker) tellNext(ctx context.Context) pause {
 	}
 	w.tried()
 	begun := w.clock.Now()
-	last := wire.Verdict{Outcome: wire.Delivered}
-	err = w.to.Deliver(ctx, wire.Batch(batch), func(keys []item.Key, verdict wire.Verdict) error {
+	last := format.Verdict{Outcome: format.Delivered}
+	err = w.to.Deliver(ctx, format.Batch(batch), func(keys []item.Key, verdict format.Verdict) error {
 		last = verdict
 		return w.take(ctx, batch.ID, keys, verdict)
 	})
@@ -93,16 +93,16 @@ func (w *worker) tellNext(ctx context.Context) pause {
 	if err != nil {
 		return w.troubled(ctx, err)
 	}
-	if last.Outcome != wire.Waiting {
+	if last.Outcome != format.Waiting {
 		klog.FromContext(ctx).Info("Sent a batch", "pipeline", w.numbers.pipeline, "sink", w.numbers.sink, "upserts", len(batch.Upserts),
 			"deletes", len(batch.Deletes), "outcome", last.Outcome, "answer", last.Text, "took", took.Round(time.Millisecond).String())
 	}
 	w.troubles = 0
 	w.changed()
 	switch last.Outcome {
-	case wire.Retry:
+	case format.Retry:
 		return w.failed(last.Text, last.After)
-	case wire.Waiting: // Nothing has failed.
+	case format.Waiting: // Nothing has failed.
 		w.account.waitsFor(last.Text)
 		return pause{atAll: true, until: w.clock.Now().Add(last.After)}
 	}
@@ -131,18 +131,18 @@ func (w *worker) tried() {
 }
 
 // take notes what became of a part of a batch, also when ctx has ended since it was sent.
-func (w *worker) take(ctx context.Context, id string, keys []item.Key, verdict wire.Verdict) error {
+func (w *worker) take(ctx context.Context, id string, keys []item.Key, verdict format.Verdict) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
 	defer cancel()
 	now := w.clock.Now()
 	switch verdict.Outcome {
-	case wire.Delivered:
+	case format.Delivered:
 		if err := w.ledger.Delivered(ctx, id, keys); err != nil {
 			return err
 		}
 		w.account.delivered(len(keys), w.ledger.Counts().Rejected, verdict.Text, now)
 		w.numbers.sent(len(keys))
-	case wire.Rejected:
+	case format.Rejected:
 		if err := w.ledger.Rejected(ctx, id, keys); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (w *worker) failed(why string, after time.Duration) pause {
 // again says when a sink is tried again that could not be told so many times.
 func (w *worker) again(failures int, after time.Duration) pause {
 	defer w.changed()
-	until := w.clock.Now().Add(deliver.NextAttempt(w.retry, failures, after, rand.Float64))
+	until := w.clock.Now().Add(delivery.NextAttempt(w.retry, failures, after, rand.Float64))
 	w.account.waits(until)
 	return pause{atAll: true, until: until}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // impatient storage answers before anything can have come of a request.
@@ -90,8 +90,8 @@ func follow(
 }
 
 // newRecord is a record of a batch of a catalog that begins with a step.
-func newRecord(catalog *configbutler.AppCatalog, batch string, first syncrecord.Step) (*v1alpha1.SyncStatus, error) {
-	return syncrecord.New(syncrecord.Beginning{
+func newRecord(catalog *configbutler.AppCatalog, batch string, first syncstatus.Step) (*v1alpha1.SyncStatus, error) {
+	return syncstatus.New(syncstatus.Beginning{
 		Namespace: namespace, DetectedAt: noon, First: first,
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: v1alpha1.SyncTypeCatalog, Batch: batch,

@@ -15,7 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // catalogRequests are the subresources of AppCatalogs that take requests.
@@ -33,7 +33,7 @@ func (c *catalogRequests) recordOf(ctx context.Context, catalog *configbutler.Ap
 		Type: v1alpha1.SyncTypeCatalog, Batch: batch,
 		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: catalog.Name, UID: catalog.UID},
 	}
-	record, _, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return recordCalled(ctx, c.records, name) })
+	record, _, err := syncstatus.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return recordCalled(ctx, c.records, name) })
 	if err != nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func recordCalled(ctx context.Context, records rest.Getter, name string) (*v1alp
 func tell(answer *configbutler.RequestOutcome, records ...*v1alpha1.SyncStatus) {
 	for _, record := range records {
 		answer.SyncStatuses = append(answer.SyncStatuses, record.Name)
-		answer.Message += fmt.Sprintf("; SyncStatus %s: %s", record.Name, syncrecord.Sentence(record))
+		answer.Message += fmt.Sprintf("; SyncStatus %s: %s", record.Name, syncstatus.Sentence(record))
 	}
 }
 

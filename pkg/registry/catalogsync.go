@@ -16,7 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 // sync is the subresource sync of an AppCatalog. It notes the request in the status of the catalog, where the replica that

@@ -18,7 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // read is what the controller does with a request: it records what has changed, if anything has, as a batch of the request
@@ -30,9 +30,9 @@ func read(
 	return follow(ctx, storage, asked, func(catalog *configbutler.AppCatalog) error {
 		request := catalog.Status.PendingSyncs[0]
 		if changed > 0 {
-			batch, step := request.ID, syncrecord.Step{To: v1alpha1.SyncStateApplied, By: request.Actor, At: noon}
+			batch, step := request.ID, syncstatus.Step{To: v1alpha1.SyncStateApplied, By: request.Actor, At: noon}
 			if before != "" {
-				batch, step = before, syncrecord.Step{To: v1alpha1.SyncStateAutoApplied, At: noon}
+				batch, step = before, syncstatus.Step{To: v1alpha1.SyncStateAutoApplied, At: noon}
 			}
 			record, err := newRecord(catalog, batch, step)
 			if err != nil {

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/rights"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 // edit is a change of a spec, its creation included.
@@ -122,7 +122,7 @@ func sendsNoMore(spec, before *configbutler.SyncPipelineSpec) bool {
 			return false // The same conversion stores it.
 		}
 	}
-	return rights.PipelineSendsNoMore(&versions[0], &versions[1])
+	return access.PipelineSendsNoMore(&versions[0], &versions[1])
 }
 
 // showsNoMore says whether a change of a catalog takes no right to read its source, so that its author stays who answers for it.
@@ -133,7 +133,7 @@ func showsNoMore(spec, before *configbutler.AppCatalogSpec) bool {
 			return false // The same conversion stores it.
 		}
 	}
-	return rights.CatalogShowsNoMore(&versions[0], &versions[1])
+	return access.CatalogShowsNoMore(&versions[0], &versions[1])
 }
 
 // beginUpdate refuses a change of the spec that cannot be noted. What notes it, PrepareForUpdate, cannot fail.

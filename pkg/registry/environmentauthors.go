@@ -14,7 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // changed is what a change in the source and one in an environment have in common.
@@ -57,10 +57,10 @@ func addOrigins(found map[changed]*v1alpha1.SyncStatus, record *v1alpha1.SyncSta
 			found[key] = &v1alpha1.SyncStatus{}
 		}
 		if by := record.Status.ChangedBy; alone || len(by) == 1 {
-			syncrecord.AddAuthors(found[key], withoutCounts(by))
+			syncstatus.AddAuthors(found[key], withoutCounts(by))
 		}
 		if commits := record.Status.Commits; alone || len(commits) == 1 {
-			syncrecord.AddCommits(found[key], commits)
+			syncstatus.AddCommits(found[key], commits)
 		}
 	}
 }

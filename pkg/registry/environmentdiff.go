@@ -14,8 +14,8 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // diffREST is a subresource of Environments at which what a sync would change is read.
@@ -97,7 +97,7 @@ func maySeeSecrets(
 	if err != nil {
 		return err
 	}
-	missing, err := rights.Missing(ctx, decides, who, needed, len(needed))
+	missing, err := access.Missing(ctx, decides, who, needed, len(needed))
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
@@ -112,7 +112,7 @@ func maySeeSecrets(
 }
 
 // secretRights are what whoever sees the Secrets of an environment must be allowed to do.
-func secretRights(environment *configbutler.Environment, catalog *configbutler.AppCatalog) ([]rights.Permission, error) {
+func secretRights(environment *configbutler.Environment, catalog *configbutler.AppCatalog) ([]access.Permission, error) {
 	e, err := versionedEnvironment(environment)
 	if err != nil {
 		return nil, err
@@ -121,5 +121,5 @@ func secretRights(environment *configbutler.Environment, catalog *configbutler.A
 	if err != nil {
 		return nil, err
 	}
-	return rights.OfSecretDiff(e, from), nil
+	return access.OfSecretDiff(e, from), nil
 }

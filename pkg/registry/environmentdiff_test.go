@@ -23,7 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // planner plans changes of web and settings that say what was asked of it.
@@ -118,11 +118,11 @@ func TestDiffTellsWhoMadeTheChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			storage := newStorage(t, planning)
 			newEnvironment(t, storage, asIs)
-			record, err := newRecord(storedCatalog(t, storage), "b2", syncrecord.Step{To: v1alpha1.SyncStateAutoApplied, At: noon})
+			record, err := newRecord(storedCatalog(t, storage), "b2", syncstatus.Step{To: v1alpha1.SyncStateAutoApplied, At: noon})
 			if err != nil {
 				t.Fatal(err)
 			}
-			syncrecord.SetChanges(record, tt.changed)
+			syncstatus.SetChanges(record, tt.changed)
 			record.Status.Revision, record.Status.Preview, record.Status.ChangedBy = tt.revision, tt.preview, tt.by
 			if err := storage.Records.Write(t.Context(), record); err != nil {
 				t.Fatal(err)

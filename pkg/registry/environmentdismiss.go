@@ -13,8 +13,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // dismiss is the subresource dismiss of an Environment. It puts aside everything that the environment prompts for.
@@ -75,7 +75,7 @@ func (r *environmentRequests) dismissible(ctx context.Context, environment *conf
 	if record.Status.State == v1alpha1.SyncStateDismissed {
 		return name, nil
 	}
-	if err := syncrecord.CheckTransition(record.Spec.Type, record.Status.State, v1alpha1.SyncStateDismissed); err != nil {
+	if err := syncstatus.CheckTransition(record.Spec.Type, record.Status.State, v1alpha1.SyncStateDismissed); err != nil {
 		return "", unmoved(record, err)
 	}
 	return name, nil

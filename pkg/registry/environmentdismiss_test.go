@@ -19,7 +19,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/metric/metrictest"
+	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 	"github.com/configbutler/slipstream/pkg/registry"
 )
 

@@ -10,7 +10,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // expectCatalogSync refuses a request of somebody who has seen another record of the catalog than the newest, or than that of
@@ -59,7 +59,7 @@ func (r *environmentRequests) summary(ctx context.Context, name string) string {
 	if err != nil {
 		return "SyncStatus " + name
 	}
-	text := fmt.Sprintf("SyncStatus %s: %s", name, syncrecord.Sentence(record))
+	text := fmt.Sprintf("SyncStatus %s: %s", name, syncstatus.Sentence(record))
 	if changed := someOf(changedNames(stored), int(stored.Status.WorkloadCount)); changed != "" {
 		text += " (" + changed + ")"
 	}

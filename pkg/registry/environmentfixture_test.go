@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // newEnvironment stores the AppCatalog shop, which offers api and web with the revision 5, and the Environment alice as change
@@ -102,8 +102,8 @@ func taken(ctx context.Context, storage *registry.Storage, change func(envt)) er
 func recordIn(
 	ctx context.Context, storage *registry.Storage, e envt, of v1alpha1.SyncType, batch string, states ...v1alpha1.SyncState,
 ) (*v1alpha1.SyncStatus, error) {
-	record, err := syncrecord.New(syncrecord.Beginning{
-		Namespace: namespace, DetectedAt: noon, First: syncrecord.Step{To: v1alpha1.SyncStatePending, At: noon},
+	record, err := syncstatus.New(syncstatus.Beginning{
+		Namespace: namespace, DetectedAt: noon, First: syncstatus.Step{To: v1alpha1.SyncStatePending, At: noon},
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: of, Batch: batch, Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: e.Name, UID: e.UID},
 		},
@@ -112,7 +112,7 @@ func recordIn(
 		return nil, err
 	}
 	if of == v1alpha1.SyncTypeDependency {
-		syncrecord.SetChanges(record, []v1alpha1.ResourceSummary{
+		syncstatus.SetChanges(record, []v1alpha1.ResourceSummary{
 			{Type: "ConfigMap", Namespace: "production", Name: "settings", ChangeType: v1alpha1.ChangeChanged},
 		})
 	} else {
@@ -120,7 +120,7 @@ func recordIn(
 	}
 	for _, to := range append([]v1alpha1.SyncState{""}, states...) {
 		if to != "" {
-			if record, err = syncrecord.Move(record, stepTo(to)); err != nil {
+			if record, err = syncstatus.Move(record, stepTo(to)); err != nil {
 				return nil, err
 			}
 		}
@@ -137,11 +137,11 @@ func recordIn(
 }
 
 // stepTo is a step that nothing is missing from.
-func stepTo(to v1alpha1.SyncState) syncrecord.Step {
-	step := syncrecord.Step{To: to, At: noon}
+func stepTo(to v1alpha1.SyncState) syncstatus.Step {
+	step := syncstatus.Step{To: to, At: noon}
 	switch to {
 	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateConflicted:
-		step.Failure = &syncrecord.Failure{Reason: "Refused", Message: "the quota is used up"}
+		step.Failure = &syncstatus.Failure{Reason: "Refused", Message: "the quota is used up"}
 	case v1alpha1.SyncStateDismissed:
 		step.By = "joe"
 	default:

@@ -16,7 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // prompts put aside what environments offer to take: what their catalog offers, and the open record about what workloads
@@ -115,7 +115,7 @@ func (p *prompts) mayPutAside(ctx context.Context, environment *configbutler.Env
 	if most := policy.Spec.MaxDismissals; most != nil && before >= *most {
 		return refused("environments", environment.Name, fmt.Sprintf(
 			"%s in a row have been dismissed, and spec.maxDismissals of SyncPolicy %s is %d: this one can only be taken, with the subresource sync",
-			sentence.Count(int(before), "prompt"), policy.Name, *most))
+			summary.Count(int(before), "prompt"), policy.Name, *most))
 	}
 	return nil
 }

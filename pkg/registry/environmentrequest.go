@@ -18,11 +18,11 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/accesspolicy"
+	"github.com/configbutler/slipstream/pkg/access/accesspolicy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // environmentRequests are the subresources of Environments that take requests. What takes a controller to carry out is noted
@@ -132,7 +132,7 @@ func (r *environmentRequests) recordOf(
 		Type: of, Batch: batch,
 		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: environment.Name, UID: environment.UID},
 	}
-	record, name, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return recordCalled(ctx, r.records, name) })
+	record, name, err := syncstatus.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return recordCalled(ctx, r.records, name) })
 	if err != nil {
 		return nil, ""
 	}

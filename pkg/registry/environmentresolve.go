@@ -13,8 +13,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // resolve is the subresource resolve of an Environment. The run that has met the conflicts is tried again with what was decided.
@@ -111,7 +111,7 @@ func decisions(spec *configbutler.ConflictResolutionSpec, conflicts []configbutl
 		choices []configbutler.ConflictChoice
 	}{{"keep", spec.Keep}, {"take", spec.Take}} {
 		if n := chosen(each.choices, conflicts); n > 0 {
-			said = append(said, each.verb+" "+sentence.Count(n, "field"))
+			said = append(said, each.verb+" "+summary.Count(n, "field"))
 		}
 	}
 	return strings.Join(said, " and ")

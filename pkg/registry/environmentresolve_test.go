@@ -19,7 +19,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 const image = "/spec/template/spec/containers[name=web]/image"
@@ -47,7 +47,7 @@ func TestConflictsAreResolved(t *testing.T) {
 	var noted configbutler.PendingEnvironmentRequest
 	wait := leading(t, storage, asked, func(e envt) error {
 		noted = e.Status.PendingRequests[0]
-		moved, err := syncrecord.Move(record, syncrecord.Step{To: retrying, By: noted.Actor, At: noon})
+		moved, err := syncstatus.Move(record, syncstatus.Step{To: retrying, By: noted.Actor, At: noon})
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // rollback is the subresource rollback of an Environment. It edits the spec on behalf of the user, who needs the right to
@@ -63,7 +63,7 @@ func (r *environmentRequests) carryOutRollback(ctx context.Context, name string,
 		answer.Message = fmt.Sprintf("Environment %s goes from revision %d to revision %d of its catalog, and automatic syncs wait",
 			name, from, to)
 		r.awaitEdit(ctx, environment)
-		if record, _ := r.recordOf(ctx, environment, v1alpha1.SyncTypeEnvironment, syncrecord.EditBatch(environment.Generation)); record != nil {
+		if record, _ := r.recordOf(ctx, environment, v1alpha1.SyncTypeEnvironment, syncstatus.EditBatch(environment.Generation)); record != nil {
 			tell(answer, record)
 		}
 	}

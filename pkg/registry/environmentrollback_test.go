@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 const goForward = `; to go forward again: kubectl patch environment alice -n shop --type=merge -p '{"spec":{"pinnedRevision":null}}'`
@@ -30,7 +30,7 @@ func TestRollbackOfAnEnvironment(t *testing.T) {
 	var record *v1alpha1.SyncStatus
 	pinned := func(e envt) bool { return e.Spec.PinnedRevision != nil }
 	wait := leading(t, storage, pinned, func(e envt) (err error) {
-		if record, err = recordIn(in(t), storage, e, v1alpha1.SyncTypeEnvironment, syncrecord.EditBatch(e.Generation)); err != nil {
+		if record, err = recordIn(in(t), storage, e, v1alpha1.SyncTypeEnvironment, syncstatus.EditBatch(e.Generation)); err != nil {
 			return err
 		}
 		return editEnvironment(in(t), storage, "environments/status", func(e envt) { e.Status.ObservedGeneration = e.Generation })

@@ -12,8 +12,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // sync is the subresource sync of an Environment. The answer names the records of the run as soon as somebody has begun them;
@@ -133,5 +133,5 @@ func wantedOf(spec *configbutler.SyncRequestSpec) string {
 	if len(spec.Workloads) == 0 {
 		return what
 	}
-	return fmt.Sprintf("%s, of %s only", what, sentence.Count(len(spec.Workloads), "workload"))
+	return fmt.Sprintf("%s, of %s only", what, summary.Count(len(spec.Workloads), "workload"))
 }

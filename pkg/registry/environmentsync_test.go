@@ -21,7 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // requestOf is a request as it is decoded, with its defaults.
@@ -138,7 +138,7 @@ func TestSyncOfAnEnvironmentIsDurable(t *testing.T) {
 	if diff := cmp.Diff(want, pending[0]); diff != "" || want.ID == "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
-	record := syncrecord.Names(v1alpha1.SyncStatusSpec{
+	record := syncstatus.Names(v1alpha1.SyncStatusSpec{
 		Type: v1alpha1.SyncTypeEnvironment, Batch: want.ID,
 		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: "alice", UID: e.UID},
 	})[0]
@@ -168,11 +168,11 @@ func TestSyncOfAnEnvironmentThatComesToNothing(t *testing.T) {
 // newerOffer has the catalog offer what a record says, and returns its name.
 func newerOffer(t *testing.T, storage *registry.Storage) string {
 	t.Helper()
-	record, err := newRecord(storedCatalog(t, storage), "b2", syncrecord.Step{To: v1alpha1.SyncStateApplied, By: "joe", At: noon})
+	record, err := newRecord(storedCatalog(t, storage), "b2", syncstatus.Step{To: v1alpha1.SyncStateApplied, By: "joe", At: noon})
 	if err != nil {
 		t.Fatal(err)
 	}
-	syncrecord.SetChanges(record, []v1alpha1.ResourceSummary{
+	syncstatus.SetChanges(record, []v1alpha1.ResourceSummary{
 		{Type: "Deployment", Namespace: "production", Name: "web", ChangeType: v1alpha1.ChangeChanged},
 		{Type: "Deployment", Namespace: "production", Name: "api", ChangeType: v1alpha1.ChangeChanged},
 	})

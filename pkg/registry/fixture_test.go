@@ -25,7 +25,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
 const namespace = "shop"

@@ -3,7 +3,7 @@
 
 package registry
 
-import "github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+import "github.com/configbutler/slipstream/pkg/registry/validation"
 
 // resources declares every kind that is served; options say what validation admits.
 func resources(options validation.Options) []resource {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 func appCatalogs() kind[*configbutler.AppCatalog, configbutler.AppCatalogSpec, configbutler.AppCatalogStatus] {

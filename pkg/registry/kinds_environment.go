@@ -13,9 +13,9 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/sentence"
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 func environments() kind[*configbutler.Environment, configbutler.EnvironmentSpec, configbutler.EnvironmentStatus] {
@@ -72,7 +72,7 @@ func environmentSentence(o *configbutler.Environment) string {
 	if err != nil {
 		return "" // what is stored has been converted before
 	}
-	return visible.Text(sentence.Environment(environment))
+	return printable.Text(summary.Environment(environment))
 }
 
 // versionedEnvironment is an environment as packages outside the API know it. It shares what it can with the one that is

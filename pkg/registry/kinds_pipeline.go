@@ -13,8 +13,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 func syncPipelines() kind[*configbutler.SyncPipeline, configbutler.SyncPipelineSpec, configbutler.SyncPipelineStatus] {
@@ -57,7 +57,7 @@ func pipelineSentence(o *configbutler.SyncPipeline, now time.Time) any {
 	if err := v1alpha1.Convert_configbutler_SyncPipeline_To_v1alpha1_SyncPipeline(o, pipeline, nil); err != nil {
 		return "" // what is stored has been converted before
 	}
-	return sentence.Pipeline(pipeline, now)
+	return summary.Pipeline(pipeline, now)
 }
 
 // sinkNames are as many as a cell has room for.

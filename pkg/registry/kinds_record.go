@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // mostNamed is how many names a cell holds.
@@ -54,7 +54,7 @@ func recordSentence(o *configbutler.SyncStatus) string {
 	if err != nil {
 		return string(o.Status.State) // what is stored has been converted before
 	}
-	return syncrecord.Sentence(record)
+	return syncstatus.Sentence(record)
 }
 
 // changedNames are the names of what changed, in order, each once.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/metric"
+	"github.com/configbutler/slipstream/pkg/metrics"
 )
 
 // What is dismissed and decided about, as metrics call it: what an environment prompts for, and records that nothing prompts for.
@@ -33,10 +33,10 @@ const (
 )
 
 var (
-	dismissals = metric.NewCounterVec("dismissals_total",
+	dismissals = metrics.NewCounterVec("dismissals_total",
 		"Times that a user has dismissed something, by what it is about: what an environment prompts for (catalog or dependencies), or a SyncStatus "+
 			"that no environment prompts for (catalog_record, dependency_record or environment_record).", "about")
-	decisionSeconds = metric.NewHistogramVec("environment_decision_duration_seconds",
+	decisionSeconds = metrics.NewHistogramVec("environment_decision_duration_seconds",
 		"Time from when an environment began to prompt for something until a user asked for it or dismissed it, by what it is about (catalog or "+
 			"dependencies) and the decision (taken or dismissed). When the prompt began is in the objects, so that restarts do not matter.",
 		[]float64{60, 300, 900, 3600, 4 * 3600, 8 * 3600, 24 * 3600, 2 * 24 * 3600, 4 * 24 * 3600, 7 * 24 * 3600, 14 * 24 * 3600, 30 * 24 * 3600},

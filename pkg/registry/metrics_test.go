@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/metric/metrictest"
+	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 	"github.com/configbutler/slipstream/pkg/registry"
 )
 

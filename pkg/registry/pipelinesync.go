@@ -19,8 +19,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // pipelineSync is the subresource sync of a SyncPipeline. It notes the request in the status of the pipeline, where the replica
@@ -148,7 +148,7 @@ func runSentence(run *configbutler.PipelineRun) string {
 	if err := v1alpha1.Convert_configbutler_PipelineRun_To_v1alpha1_PipelineRun(run, out, nil); err != nil {
 		return "" // what is stored has been converted before
 	}
-	return sentence.PipelineRun(out)
+	return summary.PipelineRun(out)
 }
 
 // wantedOfPipeline says what a request has sent.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // recordRequests are the subresources of SyncStatuses that take requests. They are what a user can say of a record, and
@@ -202,7 +202,7 @@ func (r *recordRequests) move(
 		}
 		moved := record
 		if already = record.Status.State == to; !already {
-			if moved, err = syncrecord.Move(record, syncrecord.Step{To: to, By: by, At: r.clock.Now()}); err != nil {
+			if moved, err = syncstatus.Move(record, syncstatus.Step{To: to, By: by, At: r.clock.Now()}); err != nil {
 				return unmoved(record, err)
 			}
 		}
@@ -232,7 +232,7 @@ func (r *recordRequests) retriedBy(ctx context.Context) *v1alpha1.AutomatedBy {
 
 // unmoved says from which states a record can go where it could not.
 func unmoved(record *v1alpha1.SyncStatus, err error) error {
-	wrong := (*syncrecord.TransitionError)(nil)
+	wrong := (*syncstatus.TransitionError)(nil)
 	if !errors.As(err, &wrong) {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 const (
@@ -46,9 +46,9 @@ func inState(t *testing.T, storage *registry.Storage, catalog *configbutler.AppC
 	t.Helper()
 	var record *v1alpha1.SyncStatus
 	for i, to := range ways[state] {
-		step, err := syncrecord.Step{To: to, At: noon.Add(-time.Hour)}, error(nil)
+		step, err := syncstatus.Step{To: to, At: noon.Add(-time.Hour)}, error(nil)
 		if to == failed {
-			step.Failure = &syncrecord.Failure{Reason: "PatchDoesNotFit", Message: "spec.patches[0] does not fit"}
+			step.Failure = &syncstatus.Failure{Reason: "PatchDoesNotFit", Message: "spec.patches[0] does not fit"}
 		}
 		if to == dismissed {
 			step.By = "joe"
@@ -56,7 +56,7 @@ func inState(t *testing.T, storage *registry.Storage, catalog *configbutler.AppC
 		if i == 0 {
 			record, err = newRecord(catalog, "b1", step)
 		} else {
-			record, err = syncrecord.Move(record, step)
+			record, err = syncstatus.Move(record, step)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestRecordsAreDismissedAndTriedAgain(t *testing.T) {
 			}
 			want := before
 			if tt.from != tt.to {
-				if want, err = syncrecord.Move(before, syncrecord.Step{To: tt.to, By: "jane", At: noon}); err != nil {
+				if want, err = syncstatus.Move(before, syncstatus.Step{To: tt.to, By: "jane", At: noon}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // rollback is the subresource rollback of an AppCatalog. It edits the spec on behalf of the user, who needs the right to
@@ -57,7 +57,7 @@ func (c *catalogRequests) carryOutRollback(ctx context.Context, name string, req
 		answer.Message = fmt.Sprintf("AppCatalog %s goes from revision %d to what it was at revision %d, and changes of the source wait",
 			name, catalog.Status.Revision, to)
 		c.awaitEdit(ctx, catalog)
-		if record := c.recordOf(ctx, catalog, syncrecord.EditBatch(catalog.Generation)); record != nil {
+		if record := c.recordOf(ctx, catalog, syncstatus.EditBatch(catalog.Generation)); record != nil {
 			tell(answer, record)
 		}
 	}

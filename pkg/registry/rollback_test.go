@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // forward is the end of each answer: how a catalog gets away from its pin.
@@ -40,7 +40,7 @@ func takeOver(ctx context.Context, storage *registry.Storage) error {
 		return catalog.Generation > catalog.Status.ObservedGeneration
 	}
 	return follow(ctx, storage, edited, func(catalog *configbutler.AppCatalog) error {
-		record, err := newRecord(catalog, syncrecord.EditBatch(catalog.Generation), syncrecord.Step{To: v1alpha1.SyncStateApplied, By: "jane", At: noon})
+		record, err := newRecord(catalog, syncstatus.EditBatch(catalog.Generation), syncstatus.Step{To: v1alpha1.SyncStateApplied, By: "jane", At: noon})
 		if err != nil {
 			return err
 		}

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/accesspolicy"
+	"github.com/configbutler/slipstream/pkg/access/accesspolicy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 // Storage is the REST storage of every kind.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 // table turns objects into the rows that kubectl get prints.
@@ -73,7 +73,7 @@ func (t *table) row(obj runtime.Object) (metav1.TableRow, error) {
 	for _, c := range t.columns {
 		cell := c.cell(obj, now)
 		if text, ok := cell.(string); ok {
-			cell = visible.Text(text)
+			cell = printable.Text(text)
 		}
 		cells = append(cells, cell)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 	"github.com/configbutler/slipstream/test/mirrortest"
 )
 
@@ -104,13 +104,13 @@ func (l *lives) complete(t *testing.T) {
 	for record, states := range l.of {
 		reached = append(reached, states...)
 		for i := 1; i < len(states); i++ {
-			if err := syncrecord.CheckTransition(v1alpha1.SyncTypeCatalog, states[i-1], states[i]); err != nil {
+			if err := syncstatus.CheckTransition(v1alpha1.SyncTypeCatalog, states[i-1], states[i]); err != nil {
 				t.Errorf("%s: %v", record, err)
 			}
 		}
 	}
 	slices.Sort(reached)
-	if reached = slices.Compact(reached); !slices.Equal(reached, syncrecord.States(v1alpha1.SyncTypeCatalog)) {
+	if reached = slices.Compact(reached); !slices.Equal(reached, syncstatus.States(v1alpha1.SyncTypeCatalog)) {
 		t.Errorf("only %q were reached", reached)
 	}
 }

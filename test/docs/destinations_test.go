@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/egress"
+	"github.com/configbutler/slipstream/pkg/access/egress"
 )
 
 var update = flag.Bool("update", false, "write the tables that come from code into the pages instead of comparing with them")
 
-// The page on security has the addresses that pkg/egress refuses, as the code has them.
+// The page on security has the addresses that pkg/access/egress refuses, as the code has them.
 func TestDestinations(t *testing.T) {
 	wantTable(t, "docs/security.md", "refused addresses", refusedAddresses())
 	wantTable(t, "docs/security.md", "addresses that hold others", embeddingAddresses())

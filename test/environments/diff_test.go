@@ -18,7 +18,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fieldpointer"
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 	"github.com/configbutler/slipstream/test/mirrortest"
 	"github.com/configbutler/slipstream/test/people"
 )
@@ -100,7 +100,7 @@ func expectDiff(t *testing.T, diff *v1alpha1.SyncPlan, before, after objects) {
 func expectFields(t *testing.T, name string, fields []v1alpha1.FieldChange, was, is map[string]any) {
 	t.Helper()
 	for _, field := range fields {
-		path, err := fieldpointer.Parse(field.Field)
+		path, err := fieldpath.Parse(field.Field)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -140,7 +140,7 @@ func sameJSON(a, b string) bool {
 func withoutFields(object map[string]any, fields []v1alpha1.FieldChange) {
 	var removals []func()
 	for _, field := range fields {
-		path, err := fieldpointer.Parse(field.Field)
+		path, err := fieldpath.Parse(field.Field)
 		if err != nil {
 			continue
 		}

@@ -21,8 +21,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sentence"
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // progressInterval is how often it is said how far a run is, at most.
@@ -97,7 +97,7 @@ func (f *follower) look(status *v1alpha1.SyncPipelineStatus) (finished *v1alpha1
 func (f *follower) say(line string) {
 	if now := time.Now(); line != f.said && now.Sub(f.saidAt) >= progressInterval {
 		f.said, f.saidAt = line, now
-		_, _ = fmt.Fprintln(f.out, visible.Line(line)) // Nothing depends on it.
+		_, _ = fmt.Fprintln(f.out, printable.Line(line)) // Nothing depends on it.
 	}
 }
 
@@ -110,7 +110,7 @@ func howFar(run *v1alpha1.PipelineRun) string {
 	for _, sink := range run.Sinks {
 		part := fmt.Sprintf("%s %d of %d", sink.Name, sink.Done, sink.Total)
 		if sink.Done < sink.Total && sink.Answer != "" {
-			part += " (" + sentence.Cut(sink.Answer, 60) + ")"
+			part += " (" + summary.Cut(sink.Answer, 60) + ")"
 		}
 		sinks = append(sinks, part)
 	}

@@ -26,8 +26,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/transplant"
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 const missingExample = `  # Look at what the environment alice lacks, and that the server does not copy
@@ -91,7 +91,7 @@ func (m *missing) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	target := transplant.Target{Namespace: environment.Spec.TargetNamespace, Marks: marks}
+	target := objectcopy.Target{Namespace: environment.Spec.TargetNamespace, Marks: marks}
 	objects, err := m.moved(ctx, environment, target, catalog.Spec.SourceNamespace)
 	if err != nil {
 		return err
@@ -106,8 +106,8 @@ func (m *missing) run(ctx context.Context, name string) error {
 }
 
 // marksOf are the marks of tools that are left out: those of widespread tools, and those that the SyncPolicy names, for who may read it.
-func marksOf(ctx context.Context, policies client.SyncPolicyInterface) (transplant.Marks, error) {
-	marks := transplant.DefaultMarks()
+func marksOf(ctx context.Context, policies client.SyncPolicyInterface) (objectcopy.Marks, error) {
+	marks := objectcopy.DefaultMarks()
 	policy, err := policies.Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return marks, nil
@@ -115,7 +115,7 @@ func marksOf(ctx context.Context, policies client.SyncPolicyInterface) (transpla
 	if err != nil {
 		return marks, err
 	}
-	more, err := transplant.ParseMarks(policy.Spec.TrackingMarks...)
+	more, err := objectcopy.ParseMarks(policy.Spec.TrackingMarks...)
 	if err != nil {
 		return marks, fmt.Errorf("spec.trackingMarks of the SyncPolicy: %w", err)
 	}
@@ -125,7 +125,7 @@ func marksOf(ctx context.Context, policies client.SyncPolicyInterface) (transpla
 // moved are the objects that an environment lacks, as they would be in its target. If one of them cannot be read, there are none: what
 // is applied is to be all of it.
 func (m *missing) moved(
-	ctx context.Context, e *v1alpha1.Environment, target transplant.Target, source string,
+	ctx context.Context, e *v1alpha1.Environment, target objectcopy.Target, source string,
 ) ([]*unstructured.Unstructured, error) {
 	config, err := m.config.ToRESTConfig()
 	if err != nil {
@@ -203,5 +203,5 @@ func (m *missing) beside(ctx context.Context, in dynamic.ResourceInterface, move
 
 // note prints a line beside what is for kubectl apply.
 func (m *missing) note(format string, args ...any) {
-	_, _ = fmt.Fprintln(m.ErrOut, visible.Line(fmt.Sprintf(format, args...))) // Nothing depends on it.
+	_, _ = fmt.Fprintln(m.ErrOut, printable.Line(fmt.Sprintf(format, args...))) // Nothing depends on it.
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sentence"
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // answerWidth is how much of an answer fits on a line of a terminal beside the other columns.
@@ -21,7 +21,7 @@ const answerWidth = 80
 func printRun(out io.Writer, answer *v1alpha1.PipelineSync) error {
 	run := answer.Status.Run
 	if answer.Status.Message != "" || run == nil {
-		_, err := fmt.Fprintln(out, visible.Text(answer.Status.Message))
+		_, err := fmt.Fprintln(out, printable.Text(answer.Status.Message))
 		if err != nil || run == nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func printRun(out io.Writer, answer *v1alpha1.PipelineSync) error {
 	_, _ = fmt.Fprintln(table, "SINK\tSENT\tREFUSED\tLEFT\tANSWER") // Flush has the error.
 	for _, sink := range run.Sinks {
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\n",
-			visible.Line(sink.Name), sink.Done-sink.Rejected, sink.Rejected, sink.Total-sink.Done, sentence.Cut(sentence.Line(sink.Answer), answerWidth))
+			printable.Line(sink.Name), sink.Done-sink.Rejected, sink.Rejected, sink.Total-sink.Done, summary.Cut(summary.Line(sink.Answer), answerWidth))
 	}
 	return table.Flush()
 }

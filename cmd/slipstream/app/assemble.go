@@ -20,8 +20,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/placement"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/environment/view"
-	"github.com/configbutler/slipstream/pkg/loop"
 	"github.com/configbutler/slipstream/pkg/mirror"
 )
 
@@ -91,7 +91,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	running, err := loop.New(lease, slices.Concat(runners, certificates, []loop.Runner{keeper})...)
+	running, err := controller.New(lease, slices.Concat(runners, certificates, []controller.Runner{keeper})...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,16 +99,16 @@ func assemble(
 }
 
 // newLease is the Lease of opts in the cluster that config leads to.
-func newLease(opts *options.Options, config *rest.Config, identity string) (loop.Lease, error) {
+func newLease(opts *options.Options, config *rest.Config, identity string) (controller.Lease, error) {
 	election := opts.LeaderElection
 	if !election.LeaderElect {
-		return loop.Lease{}, nil
+		return controller.Lease{}, nil
 	}
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "leader-election"))
 	if err != nil {
-		return loop.Lease{}, fmt.Errorf("making a client for the leader election: %w", err)
+		return controller.Lease{}, fmt.Errorf("making a client for the leader election: %w", err)
 	}
-	return loop.Lease{
+	return controller.Lease{
 		NewLock: func() resourcelock.Interface {
 			return &resourcelock.LeaseLock{
 				LeaseMeta:  metav1.ObjectMeta{Namespace: election.ResourceNamespace, Name: election.ResourceName},

@@ -12,31 +12,31 @@ import (
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
-	"github.com/configbutler/slipstream/pkg/attribution/factlog"
-	"github.com/configbutler/slipstream/pkg/attribution/intake"
-	"github.com/configbutler/slipstream/pkg/keyedhash"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/attribution/facts"
+	"github.com/configbutler/slipstream/pkg/attribution/webhook"
+	"github.com/configbutler/slipstream/pkg/store/hmac"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // reports are what API servers tell of who makes changes: every replica takes them, the one that leads reads them.
 type reports struct {
-	log       *factlog.Log
-	endpoints *intake.Endpoints
+	log       *facts.Log
+	endpoints *webhook.Endpoints
 	// hash is the one under which content is compared with admission reviews. All replicas have the same.
 	hash func(content []byte) string
 }
 
 // newReports lets the server that config becomes take reports, and tell of changes of its own kinds as well.
-func newReports(ctx context.Context, opts *options.AttributionOptions, config *apiserver.Config, store *workstore.Store) (*reports, error) {
-	hasher, err := keyedhash.Open(ctx, store)
+func newReports(ctx context.Context, opts *options.AttributionOptions, config *apiserver.Config, store *table.Store) (*reports, error) {
+	hasher, err := hmac.Open(ctx, store)
 	if err != nil {
 		return nil, err
 	}
 	r := &reports{
-		log:  factlog.New(store, clock.RealClock{}),
+		log:  facts.New(store, clock.RealClock{}),
 		hash: func(content []byte) string { return hasher.Sum("admission content", content) },
 	}
-	r.endpoints, err = intake.New(intake.Config{
+	r.endpoints, err = webhook.New(webhook.Config{
 		Recorder: r.log, Hash: r.hash, Clock: clock.RealClock{},
 		AuditClientCAFile: opts.AuditClientCAFile, AuditClientNames: opts.AuditClientNames,
 		AdmissionSegmentFile: opts.AdmissionSegmentFile, AdmissionClientCAFile: opts.AdmissionClientCAFile,

@@ -22,11 +22,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/control"
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/archive"
-	"github.com/configbutler/slipstream/pkg/storage/backup"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/serving/adminsocket"
+	"github.com/configbutler/slipstream/pkg/store/backup"
+	"github.com/configbutler/slipstream/pkg/store/backup/archive"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
 const (
@@ -71,7 +71,7 @@ Exit codes: 0 done; 1 failed, and no file was written; 2 wrong flags.`,
 	}
 	command.Flags().StringVarP(&b.output, "output", "o", "", "File to write, or - for standard output.")
 	command.Flags().BoolVar(&b.withKey, "with-encryption-key", false,
-		"Put "+sealing.FileName+" into the backup, without which it cannot be read. Whoever has the backup can read everything then.")
+		"Put "+encryption.FileName+" into the backup, without which it cannot be read. Whoever has the backup can read everything then.")
 	command.Flags().BoolVar(&b.force, "force", false, "Replace the file if it is there.")
 	addStorageFlags(command, flags)
 	return withUsageErrors(command)
@@ -173,8 +173,8 @@ func (b *backupCommand) open(ctx context.Context) (io.ReadCloser, error) {
 	if b.withKey {
 		query.Set(keyParameter, "true")
 	}
-	answer, err := control.NewClient(b.storage.DataDir).Do(ctx, http.MethodGet, backupPath, query, nil)
-	if !errors.Is(err, control.ErrNotRunning) {
+	answer, err := adminsocket.NewClient(b.storage.DataDir).Do(ctx, http.MethodGet, backupPath, query, nil)
+	if !errors.Is(err, adminsocket.ErrNotRunning) {
 		return answer, err
 	}
 	dir, err := datadir.OpenExisting(ctx, b.storage.DataDir)
@@ -197,8 +197,8 @@ func (b *backupCommand) report(m archive.Manifest) error {
 	text := fmt.Sprintf("backed up %s at revision %d of its objects, %d MiB\n", b.storage.DataDir, m.Stores[0].Revision, m.Size()/mebibyte)
 	if !b.withKey {
 		text += "the encryption key is not in it, and without the key it cannot be read: keep a copy of " +
-			filepath.Join(b.storage.DataDir, sealing.FileName) + " elsewhere; in a Pod, which it cannot be copied from, take another " +
-			"backup --with-encryption-key and extract " + sealing.FileName + " from that\n"
+			filepath.Join(b.storage.DataDir, encryption.FileName) + " elsewhere; in a Pod, which it cannot be copied from, take another " +
+			"backup --with-encryption-key and extract " + encryption.FileName + " from that\n"
 	}
 	_, err := io.WriteString(b.stderr, text)
 	return err
@@ -208,7 +208,7 @@ func (b *backupCommand) report(m archive.Manifest) error {
 func backupOptions(dir *datadir.Dir, withKey bool) backup.Options {
 	options := backup.Options{Version: version(), Now: time.Now()}
 	if withKey {
-		options.KeyFile = dir.File(sealing.FileName)
+		options.KeyFile = dir.File(encryption.FileName)
 	}
 	return options
 }

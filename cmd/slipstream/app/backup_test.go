@@ -14,8 +14,8 @@ import (
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
 // optionsOn are those of a server on a directory.

@@ -9,14 +9,14 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // newCatalogue follows the types of the cluster that config leads to, once it is run.
-func newCatalogue(config *rest.Config, refresh time.Duration) (*source.Catalogue, error) {
-	clients, err := source.NewClients(config)
+func newCatalogue(config *rest.Config, refresh time.Duration) (*watch.Catalogue, error) {
+	clients, err := watch.NewClients(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster for its resource types: %w", err)
 	}
-	return source.NewCatalogue(clients.Discovery, clients.Metadata, refresh)
+	return watch.NewCatalogue(clients.Discovery, clients.Metadata, refresh)
 }

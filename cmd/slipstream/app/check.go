@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/checkup"
+	"github.com/configbutler/slipstream/pkg/serving/installcheck"
 )
 
 // checkLimit is how long a new installation may take until it is checked to be good, its image being pulled already.
@@ -56,7 +56,7 @@ waits for good answers until --timeout. Exit codes: 0 all is good; 1 something i
 	return withUsageErrors(command)
 }
 
-func newCheckup(opts *options.Options) (*checkup.Checkup, error) {
+func newCheckup(opts *options.Options) (*installcheck.Checkup, error) {
 	config, err := clusterConfig(opts.Recommended.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func newCheckup(opts *options.Options) (*checkup.Checkup, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for objects: %w", err)
 	}
-	return &checkup.Checkup{
+	return &installcheck.Checkup{
 		Discovery: discoverer, Dynamic: objects, Namespace: opts.Namespace, Lease: opts.LeaderElection.ResourceName, Clock: clock.RealClock{},
 	}, nil
 }

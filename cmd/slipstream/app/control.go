@@ -11,9 +11,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/control"
-	"github.com/configbutler/slipstream/pkg/storage/backup"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/serving/adminsocket"
+	"github.com/configbutler/slipstream/pkg/store/backup"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
 // serveCommands answers commands that ask for something of the open stores, until close is called, which must be before
@@ -24,7 +24,7 @@ func (s *stores) serveCommands(ctx context.Context, storage *options.StorageOpti
 		return func() error { return nil }
 	}
 	logger := klog.FromContext(ctx)
-	socket, err := control.Listen(ctx, s.dir.Path())
+	socket, err := adminsocket.Listen(ctx, s.dir.Path())
 	if err != nil {
 		logger.Error(err, "No command reaches this server: it has to be stopped for a backup and for a restore")
 		return func() error { return nil }

@@ -12,17 +12,17 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/access/egress"
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/catalog"
-	"github.com/configbutler/slipstream/pkg/egress"
+	slipcontroller "github.com/configbutler/slipstream/pkg/controller"
 	syncrun "github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	"github.com/configbutler/slipstream/pkg/landing"
-	"github.com/configbutler/slipstream/pkg/loop"
 	"github.com/configbutler/slipstream/pkg/mirror"
-	"github.com/configbutler/slipstream/pkg/retention"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
 )
 
 // controllers is what the controllers of the loop are made of.
@@ -30,16 +30,16 @@ type controllers struct {
 	opts    *options.Options
 	cluster *rest.Config
 	server  *apiserver.Server
-	store   *workstore.Store
+	store   *table.Store
 	reports *reports
 	runner  *syncrun.Runner
 	// resolver says which types rules and pipelines select.
-	resolver rights.Resolver
+	resolver access.Resolver
 }
 
 // all are the controllers of this process, whose identity tells it from every other that may lead.
-func (c *controllers) all(identity string) ([]loop.Runner, error) {
-	landings := landing.New(c.store.Table(landing.TableName), clock.RealClock{}, landing.DefaultCapacity)
+func (c *controllers) all(identity string) ([]slipcontroller.Runner, error) {
+	landings := commitindex.New(c.store.Table(commitindex.TableName), clock.RealClock{}, commitindex.DefaultCapacity)
 	deposits := mirror.NewDeposits()
 	mirror, err := c.mirror(identity, landings, deposits)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *controllers) all(identity string) ([]loop.Runner, error) {
 		return nil, err
 	}
 	retention, err := c.retention(deposits)
-	return []loop.Runner{mirror, catalog, environment, pipeline, retention}, err
+	return []slipcontroller.Runner{mirror, catalog, environment, pipeline, retention}, err
 }
 
 // slipstream is how a controller reaches the objects of this server.
@@ -70,7 +70,7 @@ func (c *controllers) slipstream(controller string) (versioned.Interface, error)
 const mirrorName = "slipstream"
 
 // mirror writes what rules select to Git, and tells in which commits. It takes deposits.
-func (c *controllers) mirror(identity string, landings *landing.Log, deposits *mirror.Deposits) (*mirror.Controller, error) {
+func (c *controllers) mirror(identity string, landings *commitindex.Log, deposits *mirror.Deposits) (*mirror.Controller, error) {
 	slipstream, err := c.slipstream("mirror")
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func addressesOf(config *rest.Config) []netip.Addr {
 }
 
 // catalog follows the sources of catalogs.
-func (c *controllers) catalog(landings *landing.Log) (*catalog.Controller, error) {
+func (c *controllers) catalog(landings *commitindex.Log) (*catalog.Controller, error) {
 	slipstream, err := c.slipstream("catalog")
 	if err != nil {
 		return nil, err

@@ -21,10 +21,10 @@ import (
 
 	"k8s.io/apiserver/pkg/storage/etcd3/testserver"
 
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // programArguments has the test binary run the program with these arguments, one on each line, instead of the tests.
@@ -187,7 +187,7 @@ func TestCheckOfFlippedRecords(t *testing.T) {
 	r := openRecords(t, opts)
 	for i := range 12 {
 		r.create(t, fmt.Sprintf("repo-%02d", i))
-		row := workstore.Row{Key: fmt.Sprintf("row-%02d", i), Value: []byte("x")}
+		row := table.Row{Key: fmt.Sprintf("row-%02d", i), Value: []byte("x")}
 		if err := r.work.Table("outbox").Put(t.Context(), row); err != nil {
 			t.Fatal(err)
 		}
@@ -239,13 +239,13 @@ func TestCheckOfFlippedRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Remove(filepath.Join(opts.Storage.DataDir, sealing.FileName)); err != nil {
+	if err := os.Remove(filepath.Join(opts.Storage.DataDir, encryption.FileName)); err != nil {
 		t.Fatal(err)
 	}
 	if code, out, said := execute(t, "", check...); code != 0 || !strings.Contains(said, "the values were not opened, because there is no key") {
 		t.Errorf("without a key: exit code %d: %s%s", code, out, said)
 	}
-	if _, err := (sealing.Folder{Path: opts.Storage.DataDir}).Read(t.Context()); !errors.Is(err, sealing.ErrAbsent) {
+	if _, err := (encryption.Folder{Path: opts.Storage.DataDir}).Read(t.Context()); !errors.Is(err, encryption.ErrAbsent) {
 		t.Errorf("the check made a key: %v", err)
 	}
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/environment"
 	syncrun "github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/keyedhash"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/hmac"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // newRunner makes what carries out syncs in a cluster. Every replica plans with it, the one that leads syncs.
 func newRunner(
-	ctx context.Context, opts *options.EnvironmentOptions, cluster *rest.Config, server *apiserver.Server, store *workstore.Store,
+	ctx context.Context, opts *options.EnvironmentOptions, cluster *rest.Config, server *apiserver.Server, store *table.Store,
 ) (*syncrun.Runner, error) {
 	slipstream, err := newLoopbackClient(server.Generic.LoopbackClientConfig, "sync")
 	if err != nil {
 		return nil, err
 	}
-	hasher, err := keyedhash.Open(ctx, store)
+	hasher, err := hmac.Open(ctx, store)
 	if err != nil {
 		return nil, err
 	}

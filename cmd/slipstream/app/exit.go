@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/configbutler/slipstream/pkg/storage/backup"
+	"github.com/configbutler/slipstream/pkg/store/backup"
 )
 
 // Exit codes of the program.

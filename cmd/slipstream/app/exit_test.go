@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/storage/backup"
+	"github.com/configbutler/slipstream/pkg/store/backup"
 )
 
 func TestExitCode(t *testing.T) {

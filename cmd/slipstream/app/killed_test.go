@@ -19,8 +19,8 @@ import (
 
 	"k8s.io/apiserver/pkg/storage/etcd3/testserver"
 
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
 // victimDirectory is where the victim of a kill keeps its stores.

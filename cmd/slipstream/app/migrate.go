@@ -19,9 +19,9 @@ import (
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
-	"github.com/configbutler/slipstream/pkg/storage/migrate"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
+	"github.com/configbutler/slipstream/pkg/store/migrate"
 )
 
 // migrateCommand is what a migration is asked for.
@@ -222,7 +222,7 @@ func (m *migrateCommand) explain(err error) error {
 		migrate.ErrTargetNotEmpty: "give another target, or add --replace-target (storage.migrate.replaceTarget of the chart) if what it holds may go",
 		migrate.ErrRevisionTooLow: `restore a snapshot of etcd with "etcdutl snapshot restore --bump-revision N --mark-compacted", or add --pad-revisions`,
 		migrate.ErrTargetChanged:  "stop all servers, and run it again",
-		sealing.ErrOtherKeys:      "keep a copy of it with the snapshots of etcd that need it, delete it, and run this again",
+		encryption.ErrOtherKeys:   "keep a copy of it with the snapshots of etcd that need it, delete it, and run this again",
 	}
 	for cause, text := range advice {
 		if errors.Is(err, cause) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
 // earlierPrefix is the default of before, which [seal] uses.

@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
-	"github.com/configbutler/slipstream/pkg/storage/migrate"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
+	"github.com/configbutler/slipstream/pkg/store/migrate"
 )
 
 // What is left to do about the encryption configuration.
@@ -27,34 +27,34 @@ Run this again with --kubeconfig, or in a Pod with the server's ServiceAccount%s
 
 // keyToCluster puts the configuration beside the files where servers on etcd look for it, and says what is left to do.
 func (m *migrateCommand) keyToCluster(ctx context.Context, dir *datadir.Dir) (left string, err error) {
-	content, err := m.readKey(ctx, sealing.Folder{Path: dir.Path()})
+	content, err := m.readKey(ctx, encryption.Folder{Path: dir.Path()})
 	if err != nil || content == nil {
 		return keyIsUsers, err
 	}
 	secret, err := newSecretHome(m.options)
 	if m.outside(err) {
 		command := fmt.Sprintf("kubectl -n %[1]s create secret generic %[2]s --from-file=%[3]s=%[4]s",
-			m.options.Namespace, sealing.SecretName, sealing.FileName, dir.File(sealing.FileName))
-		return fmt.Sprintf(keyIsHere, "the Secret "+sealing.SecretName, err, "", command), nil
+			m.options.Namespace, encryption.SecretName, encryption.FileName, dir.File(encryption.FileName))
+		return fmt.Sprintf(keyIsHere, "the Secret "+encryption.SecretName, err, "", command), nil
 	}
 	if err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, sealingTimeout)
 	defer cancel()
-	return fmt.Sprintf(keyIsThere, secret), sealing.Copy(ctx, content, secret)
+	return fmt.Sprintf(keyIsThere, secret), encryption.Copy(ctx, content, secret)
 }
 
 // keyToFile has the configuration of servers on etcd put beside the files, and says what is left to do.
 func (m *migrateCommand) keyToFile(ctx context.Context, dir *datadir.Dir, o *migrate.Options) (left string, err error) {
-	folder := sealing.Folder{Path: dir.Path()}
+	folder := encryption.Folder{Path: dir.Path()}
 	secret, err := newSecretHome(m.options)
 	switch {
 	case m.storage.Etcd.EncryptionProviderConfigFilepath != "":
 		return keyIsUsers, nil
 	case m.outside(err):
 		command := fmt.Sprintf(`(umask 077; kubectl -n %s get secret %s -o 'jsonpath={.data.encryption\.yaml}' | base64 -d > %s)`,
-			m.options.Namespace, sealing.SecretName, folder)
+			m.options.Namespace, encryption.SecretName, folder)
 		return fmt.Sprintf(keyIsHere, folder, err, " and --replace-target", command), nil
 	case err != nil:
 		return "", err
@@ -64,24 +64,24 @@ func (m *migrateCommand) keyToFile(ctx context.Context, dir *datadir.Dir, o *mig
 		return keyIsUsers, err
 	}
 	present, err := folder.Read(ctx)
-	if err != nil && !errors.Is(err, sealing.ErrAbsent) {
+	if err != nil && !errors.Is(err, encryption.ErrAbsent) {
 		return "", err
 	}
-	if !sealing.Opens(present, content) {
-		o.Beside = map[string][]byte{sealing.FileName: content}
+	if !encryption.Opens(present, content) {
+		o.Beside = map[string][]byte{encryption.FileName: content}
 	}
 	return fmt.Sprintf(keyIsThere, folder), nil
 }
 
 // readKey is the configuration that the servers have made, or nil if the user's own is in use.
-func (m *migrateCommand) readKey(ctx context.Context, home sealing.Home) ([]byte, error) {
+func (m *migrateCommand) readKey(ctx context.Context, home encryption.Home) ([]byte, error) {
 	if m.storage.Etcd.EncryptionProviderConfigFilepath != "" {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, sealingTimeout)
 	defer cancel()
 	content, err := home.Read(ctx)
-	if errors.Is(err, sealing.ErrAbsent) {
+	if errors.Is(err, encryption.ErrAbsent) {
 		return nil, nil
 	}
 	return content, err

@@ -21,10 +21,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/control"
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/backup"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
+	"github.com/configbutler/slipstream/pkg/serving/adminsocket"
+	"github.com/configbutler/slipstream/pkg/store/backup"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
 const (
@@ -107,12 +107,12 @@ func (r *restoreCommand) restore(ctx context.Context, source io.Reader) error {
 	if r.allowUnreadable {
 		query.Set(unreadableParameter, "true")
 	}
-	answer, err := control.NewClient(r.storage.DataDir).Do(ctx, http.MethodPost, restorePath, query, source)
+	answer, err := adminsocket.NewClient(r.storage.DataDir).Do(ctx, http.MethodPost, restorePath, query, source)
 	if err == nil {
 		_, copyErr := io.Copy(r.stdout, answer)
 		return errors.Join(copyErr, answer.Close())
 	}
-	if !errors.Is(err, control.ErrNotRunning) {
+	if !errors.Is(err, adminsocket.ErrNotRunning) {
 		return err
 	}
 	return r.restoreStopped(ctx, source)
@@ -125,7 +125,7 @@ func (r *restoreCommand) restoreStopped(ctx context.Context, source io.Reader) (
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	check := keyCheck{storage: r.storage, allowUnreadable: r.allowUnreadable}
-	staged, err := backup.RestoreDirectory(ctx, dir, backup.Target{KeyFile: sealing.FileName, Check: check.run}, source, time.Now())
+	staged, err := backup.RestoreDirectory(ctx, dir, backup.Target{KeyFile: encryption.FileName, Check: check.run}, source, time.Now())
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func reportRestore(w io.Writer, staged backup.Staged, next string) error {
 
 // answerRestore takes a backup for the place of the open stores and has the server started again. One restore runs at a
 // time, and none after one that was decided.
-func (s *stores) answerRestore(storage *options.StorageOptions, restart func()) control.Handler {
+func (s *stores) answerRestore(storage *options.StorageOptions, restart func()) adminsocket.Handler {
 	var running sync.Mutex
 	return func(answer io.Writer, request *http.Request) error {
 		if !running.TryLock() {
@@ -150,7 +150,7 @@ func (s *stores) answerRestore(storage *options.StorageOptions, restart func()) 
 		defer running.Unlock()
 		ctx := request.Context()
 		check := keyCheck{storage: storage, allowUnreadable: request.URL.Query().Get(unreadableParameter) == "true"}
-		target := backup.Target{Dir: s.dir.Path(), KeyFile: sealing.FileName, Replaced: s.states, Check: check.run}
+		target := backup.Target{Dir: s.dir.Path(), KeyFile: encryption.FileName, Replaced: s.states, Check: check.run}
 		staged, err := backup.Stage(ctx, target, request.Body, time.Now())
 		if err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/backup"
+	"github.com/configbutler/slipstream/pkg/store/backup"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
 // keyCheck refuses a backup that the server could not read once it is restored.
@@ -33,8 +33,8 @@ func (c keyCheck) run(ctx context.Context, stored backup.Stores, keyFile string)
 	}
 	rows := held.sealed(ctx, prefix)
 	origin, remedy := c.origin(keyFile)
-	sealer, err := sealing.Try(ctx, origin)
-	if _, ours := origin.(sealing.Home); ours && errors.Is(err, sealing.ErrAbsent) {
+	sealer, err := encryption.Try(ctx, origin)
+	if _, ours := origin.(encryption.Home); ours && errors.Is(err, encryption.ErrAbsent) {
 		return c.missing(ctx, origin, rows)
 	}
 	if err != nil {
@@ -51,14 +51,14 @@ func (c keyCheck) run(ctx context.Context, stored backup.Stores, keyFile string)
 }
 
 // origin has the configuration. remedy says what to do when it lacks a key.
-func (c keyCheck) origin(keyFile string) (origin sealing.Origin, remedy string) {
+func (c keyCheck) origin(keyFile string) (origin encryption.Origin, remedy string) {
 	const first, last = "add the key that is missing to ", " as a further provider, and restore again"
 	if file := c.storage.Etcd.EncryptionProviderConfigFilepath; file != "" {
-		return sealing.File{Path: file}, first + file + last
+		return encryption.File{Path: file}, first + file + last
 	}
-	folder := sealing.Folder{Path: filepath.Dir(keyFile)}
-	if keyFile != filepath.Join(c.storage.DataDir, sealing.FileName) {
-		return folder, sealing.FileName + " is the one in the backup: take one that was made at another time"
+	folder := encryption.Folder{Path: filepath.Dir(keyFile)}
+	if keyFile != filepath.Join(c.storage.DataDir, encryption.FileName) {
+		return folder, encryption.FileName + " is the one in the backup: take one that was made at another time"
 	}
 	return folder, first + keyFile + last + "; it is in the copy of that file from the time of the backup. " +
 		"A stopped server's file may be replaced by that copy. In a Pod, where no file can be changed, put that copy into a Secret " +
@@ -67,8 +67,8 @@ func (c keyCheck) origin(keyFile string) (origin sealing.Origin, remedy string) 
 }
 
 // missing refuses sealed rows when there is no configuration. For rows that are plain the server makes one.
-func (c keyCheck) missing(ctx context.Context, origin sealing.Origin, rows []sealing.Rows) error {
-	found, err := sealing.Find(ctx, rows...)
+func (c keyCheck) missing(ctx context.Context, origin encryption.Origin, rows []encryption.Rows) error {
+	found, err := encryption.Find(ctx, rows...)
 	if err != nil {
 		return fmt.Errorf("looking for rows that are sealed: %w", err)
 	}

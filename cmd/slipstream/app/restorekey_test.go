@@ -21,7 +21,7 @@ import (
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
 // configurationOf is one of the user's own, with keys by name.
@@ -97,7 +97,7 @@ func sealAs(t *testing.T, opts *options.Options, name string) {
 func TestRestoreLooksAtTheKey(t *testing.T) {
 	const own = "" // The server's own configuration.
 	mine, other, both := configurationOf(t, "mine"), configurationOf(t, "other"), configurationOf(t, "mine", "other")
-	kept := filepath.Join(seal(t, own), sealing.FileName) // A copy of the server's own, in another place.
+	kept := filepath.Join(seal(t, own), encryption.FileName) // A copy of the server's own, in another place.
 	tests := []struct {
 		name string
 		// saved and present seal what is backed up, and what the directory holds; present is empty for no directory.
@@ -218,7 +218,7 @@ func starts(t *testing.T, opts *options.Options) {
 		t.Fatal(err)
 	}
 	stored := s.sealed(t.Context(), opts.Storage.Etcd.StorageConfig.Prefix)
-	if found, err := sealing.Find(t.Context(), stored...); found == "" || err != nil {
+	if found, err := encryption.Find(t.Context(), stored...); found == "" || err != nil {
 		t.Errorf("nothing is sealed (%v)", err)
 	}
 	if _, err := openSealer(t.Context(), opts, stored, ""); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
 // newRotateKeyCommand changes the server's own encryption configuration, which a running server follows. It takes
@@ -33,8 +33,8 @@ starts. Nothing has to be stopped. Keep a copy of the configuration, and the one
 			if err != nil {
 				return err
 			}
-			key, err := sealing.Rotate(ctx, home)
-			if errors.Is(err, sealing.ErrAbsent) {
+			key, err := encryption.Rotate(ctx, home)
+			if errors.Is(err, encryption.ErrAbsent) {
 				return fmt.Errorf("%w (is it where --data-dir, --storage-backend and --namespace say?)", err)
 			}
 			if err != nil {

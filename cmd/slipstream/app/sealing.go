@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
 // sealingTimeout bounds what is read before anything is served.
@@ -25,7 +25,7 @@ const sealingTimeout = 30 * time.Second
 // outlive the server.
 func openSealing(
 	ctx context.Context, opts *options.Options, stores *stores, config *genericapiserver.Config,
-) (*sealing.Keeper, error) {
+) (*encryption.Keeper, error) {
 	stored := stores.sealed(ctx, opts.Storage.Etcd.StorageConfig.Prefix)
 	sealer, err := openSealer(ctx, opts, stored, config.APIServerID)
 	if err != nil {
@@ -34,27 +34,27 @@ func openSealing(
 	config.ResourceTransformers = sealer.Transformers()
 	config.HealthzChecks = append(config.HealthzChecks, sealer.HealthChecks()...)
 	config.ReadyzChecks = append(config.ReadyzChecks, sealer.HealthChecks()...)
-	times := sealing.DefaultTimes(opts.Storage.Etcd.StorageConfig.CompactionInterval)
-	return &sealing.Keeper{Sealer: sealer, Rows: stored, Times: times}, nil
+	times := encryption.DefaultTimes(opts.Storage.Etcd.StorageConfig.CompactionInterval)
+	return &encryption.Keeper{Sealer: sealer, Rows: stored, Times: times}, nil
 }
 
 // openSealer loads the configuration under which the stores are sealed, which is made at the first start unless the
 // user has one.
-func openSealer(ctx context.Context, opts *options.Options, stored []sealing.Rows, serverID string) (*sealing.Sealer, error) {
+func openSealer(ctx context.Context, opts *options.Options, stored []encryption.Rows, serverID string) (*encryption.Sealer, error) {
 	origin, err := newOrigin(opts)
 	if err != nil {
 		return nil, err
 	}
 	starting, cancel := context.WithTimeout(ctx, sealingTimeout)
 	defer cancel()
-	home, ours := origin.(sealing.Home)
+	home, ours := origin.(encryption.Home)
 	if ours {
-		find := func(ctx context.Context) (string, error) { return sealing.Find(ctx, stored...) }
-		if err := sealing.Ensure(starting, home, find); err != nil {
+		find := func(ctx context.Context) (string, error) { return encryption.Find(ctx, stored...) }
+		if err := encryption.Ensure(starting, home, find); err != nil {
 			return nil, err
 		}
 	}
-	sealer, err := sealing.Open(ctx, sealing.Config{
+	sealer, err := encryption.Open(ctx, encryption.Config{
 		Origin: origin, Reload: ours || opts.Storage.Etcd.EncryptionProviderConfigAutomaticReload, ServerID: serverID,
 	})
 	if err != nil {
@@ -64,25 +64,25 @@ func openSealer(ctx context.Context, opts *options.Options, stored []sealing.Row
 }
 
 // newOrigin is where opts have the configuration.
-func newOrigin(opts *options.Options) (sealing.Origin, error) {
+func newOrigin(opts *options.Options) (encryption.Origin, error) {
 	if file := opts.Storage.Etcd.EncryptionProviderConfigFilepath; file != "" {
-		return sealing.File{Path: file}, nil
+		return encryption.File{Path: file}, nil
 	}
 	return newHome(opts)
 }
 
 // newHome is where the server keeps its own configuration: beside the files, or in the cluster when there are replicas.
-func newHome(opts *options.Options) (sealing.Home, error) {
+func newHome(opts *options.Options) (encryption.Home, error) {
 	switch opts.Storage.Backend {
 	case options.BackendBolt:
-		return sealing.Folder{Path: opts.Storage.DataDir}, nil
+		return encryption.Folder{Path: opts.Storage.DataDir}, nil
 	case options.BackendEtcd3:
 		return newSecretHome(opts)
 	}
 	return nil, fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", opts.Storage.Backend)
 }
 
-func newSecretHome(opts *options.Options) (sealing.Home, error) {
+func newSecretHome(opts *options.Options) (encryption.Home, error) {
 	config, err := clusterConfig(opts.Recommended.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func newSecretHome(opts *options.Options) (sealing.Home, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the Secret of the encryption configuration: %w", err)
 	}
-	return sealing.ClusterSecret{Client: client.CoreV1().Secrets(opts.Namespace), Namespace: opts.Namespace}, nil
+	return encryption.ClusterSecret{Client: client.CoreV1().Secrets(opts.Namespace), Namespace: opts.Namespace}, nil
 }
 
 // clusterConfig leads to the cluster of a kubeconfig, or to that of the pod if it has no name. Upstream's option makes

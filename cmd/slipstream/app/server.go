@@ -21,7 +21,7 @@ import (
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
-	"github.com/configbutler/slipstream/pkg/discretion"
+	"github.com/configbutler/slipstream/pkg/kube/logredact"
 )
 
 // NewCommand returns the command slipstream, which serves until ctx is done.
@@ -95,7 +95,7 @@ func version() string {
 
 // run serves until ctx is done. What it opened is closed when it returns, after the last request has been answered.
 func run(ctx context.Context, opts *options.Options, config *apiserver.Config) (err error) {
-	ctx = discretion.WithoutBodies(ctx)
+	ctx = logredact.WithoutBodies(ctx)
 	logger := klog.FromContext(ctx)
 	logger.Info("Starting slipstream", "version", version(), "storage", opts.Storage.Backend)
 	stores, err := openStores(ctx, opts.Storage)

@@ -23,9 +23,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/discretion"
-	"github.com/configbutler/slipstream/pkg/loop"
-	"github.com/configbutler/slipstream/pkg/servingcert"
+	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/kube/logredact"
+	"github.com/configbutler/slipstream/pkg/serving/certificates"
 )
 
 // Times of waiting for a cluster that does not answer at the start.
@@ -84,7 +84,7 @@ func answers(ctx context.Context, client *http.Client, url string) error {
 
 // openServing makes a server show a certificate that is kept up to date, if opts ask for that, and returns what the
 // leader does for it.
-func openServing(ctx context.Context, opts *options.Options, config *genericapiserver.RecommendedConfig) ([]loop.Runner, error) {
+func openServing(ctx context.Context, opts *options.Options, config *genericapiserver.RecommendedConfig) ([]controller.Runner, error) {
 	if opts.Serving.AuthoritySecret == "" && opts.Serving.AuthorityFile == "" {
 		return nil, nil
 	}
@@ -102,30 +102,30 @@ func openServing(ctx context.Context, opts *options.Options, config *genericapis
 	if err != nil {
 		return nil, fmt.Errorf("making a client that watches whom the cluster trusts: %w", err)
 	}
-	keeper := servingcert.New(servingcert.Config{Source: source, Client: client, Watcher: watcher, Service: service, Clock: clock.RealClock{}})
-	if err := keeper.RunOnce(discretion.WithoutBodies(ctx)); err != nil {
+	keeper := certificates.New(certificates.Config{Source: source, Client: client, Watcher: watcher, Service: service, Clock: clock.RealClock{}})
+	if err := keeper.RunOnce(logredact.WithoutBodies(ctx)); err != nil {
 		return nil, err
 	}
 	// It is started and stopped with the listener.
 	config.SecureServing.Cert = keeper
-	return []loop.Runner{servingcert.NewLeader(keeper)}, nil
+	return []controller.Runner{certificates.NewLeader(keeper)}, nil
 }
 
 // newCertificateSource is where opts have certificates from.
-func newCertificateSource(opts *options.Options, cluster *rest.Config, service types.NamespacedName) (servingcert.Source, error) {
+func newCertificateSource(opts *options.Options, cluster *rest.Config, service types.NamespacedName) (certificates.Source, error) {
 	serving := opts.Serving
 	if serving.AuthorityFile != "" {
 		pair := opts.Recommended.SecureServing.ServerCert.CertKey
-		return servingcert.Files{
-			Certificate: pair.CertFile, Key: pair.KeyFile, Authority: serving.AuthorityFile, Name: servingcert.ServerName(service),
+		return certificates.Files{
+			Certificate: pair.CertFile, Key: pair.KeyFile, Authority: serving.AuthorityFile, Name: certificates.ServerName(service),
 		}, nil
 	}
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the Secret of the serving authority: %w", err)
 	}
-	return &servingcert.OwnAuthority{
-		Client: client.CoreV1().Secrets(service.Namespace), Name: serving.AuthoritySecret, Names: servingcert.Names(service),
+	return &certificates.OwnAuthority{
+		Client: client.CoreV1().Secrets(service.Namespace), Name: serving.AuthoritySecret, Names: certificates.Names(service),
 		CertificateLifetime: serving.CertificateDuration, AuthorityLifetime: serving.AuthorityDuration,
 	}, nil
 }

@@ -20,12 +20,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/control"
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/archive"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
-	"github.com/configbutler/slipstream/pkg/storage/unreadable"
+	"github.com/configbutler/slipstream/pkg/serving/adminsocket"
+	"github.com/configbutler/slipstream/pkg/store/backup/archive"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
+	"github.com/configbutler/slipstream/pkg/store/unreadable"
 )
 
 // errDamaged says that a check found something.
@@ -106,11 +106,11 @@ func (c *storeCheck) check(ctx context.Context) error {
 	if err := checkFilesOf(c.storage, "etcd checks itself: use etcdutl hashkv and etcdctl endpoint health"); err != nil {
 		return err
 	}
-	answer, err := control.NewClient(c.storage.DataDir).Do(ctx, http.MethodGet, backupPath, nil, nil)
+	answer, err := adminsocket.NewClient(c.storage.DataDir).Do(ctx, http.MethodGet, backupPath, nil, nil)
 	if err == nil {
 		return errors.Join(c.checkCopy(ctx, answer), answer.Close())
 	}
-	if !errors.Is(err, control.ErrNotRunning) {
+	if !errors.Is(err, adminsocket.ErrNotRunning) {
 		return err
 	}
 	dir, err := datadir.OpenExisting(ctx, c.storage.DataDir)
@@ -186,8 +186,8 @@ func (c *storeCheck) checkRecords(ctx context.Context, folder string) (err error
 	defer func() { err = errors.Join(err, stored.close()) }()
 	ctx, cancel := context.WithCancel(ctx) // It ends what is opened here.
 	defer cancel()
-	sealer, err := sealing.Try(ctx, filesOrigin(c.storage))
-	if errors.Is(err, sealing.ErrAbsent) {
+	sealer, err := encryption.Try(ctx, filesOrigin(c.storage))
+	if errors.Is(err, encryption.ErrAbsent) {
 		return c.note("the values were not opened, because there is no key: %v", err)
 	}
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *storeCheck) checkRecords(ctx context.Context, folder string) (err error
 	c.progress("api.db and work.db")("records", 0)
 	missing, err := recordsOf(c.storage, sealer, stored.sealed(ctx, prefix)).Check(ctx, func(r unreadable.Record) {
 		name := datadir.APIFile
-		if r.Resource == sealing.WorkResource {
+		if r.Resource == encryption.WorkResource {
 			name = datadir.WorkFile
 		}
 		c.unreadable++

@@ -23,12 +23,12 @@ import (
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
-	"github.com/configbutler/slipstream/pkg/storage/keyspace"
-	"github.com/configbutler/slipstream/pkg/storage/unreadable"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
+	"github.com/configbutler/slipstream/pkg/store/keyspace"
+	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/store/unreadable"
 )
 
 // stores are where the server keeps objects and working state.
@@ -155,7 +155,7 @@ func (s *stores) applyFilesTo(ctx context.Context, opts *options.StorageOptions,
 
 // monitorRecords makes a server say which of the records that keeper looks after cannot be read, once what it returns is
 // run. The server is to have its storage already.
-func monitorRecords(opts *options.StorageOptions, keeper *sealing.Keeper, config *genericapiserver.Config) *unreadable.Monitor {
+func monitorRecords(opts *options.StorageOptions, keeper *encryption.Keeper, config *genericapiserver.Config) *unreadable.Monitor {
 	monitor := unreadable.NewMonitor(recordsOf(opts, keeper.Sealer, keeper.Rows), clock.RealClock{})
 	config.RESTOptionsGetter = unreadable.NewRESTOptionsGetter(config.RESTOptionsGetter, monitor)
 	config.ReadyzChecks = append(config.ReadyzChecks, monitor.HealthCheck())
@@ -163,7 +163,7 @@ func monitorRecords(opts *options.StorageOptions, keeper *sealing.Keeper, config
 }
 
 // recordsOf are what is stored, as the server reads it.
-func recordsOf(opts *options.StorageOptions, sealer *sealing.Sealer, rows []sealing.Rows) *unreadable.Store {
+func recordsOf(opts *options.StorageOptions, sealer *encryption.Sealer, rows []encryption.Rows) *unreadable.Store {
 	return &unreadable.Store{Sealer: sealer, Rows: rows, Decode: func(plain []byte) error {
 		_, _, err := opts.Etcd.StorageConfig.Codec.Decode(plain, nil, nil)
 		return err
@@ -171,17 +171,17 @@ func recordsOf(opts *options.StorageOptions, sealer *sealing.Sealer, rows []seal
 }
 
 // workStore is the store of the working state: the second file, or the etcd of the objects. ctx must outlive its use.
-func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions, sealer *sealing.Sealer) *workstore.Store {
+func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions, sealer *encryption.Sealer) *table.Store {
 	client := s.client(ctx, s.work)
-	return workstore.New(client.KV, keyspace.Work(opts.Etcd.StorageConfig.Prefix),
-		workstore.WithTransformer(sealer.Work()), workstore.WithWatcher(client.Watcher))
+	return table.New(client.KV, keyspace.Work(opts.Etcd.StorageConfig.Prefix),
+		table.WithTransformer(sealer.Work()), table.WithWatcher(client.Watcher))
 }
 
 // sealed is everything that is stored below a prefix and sealed. ctx must outlive its use.
-func (s *stores) sealed(ctx context.Context, prefix string) []sealing.Rows {
-	return []sealing.Rows{
-		sealing.Objects(s.client(ctx, s.api).KV, prefix),
-		sealing.Work(s.client(ctx, s.work).KV, keyspace.Work(prefix)),
+func (s *stores) sealed(ctx context.Context, prefix string) []encryption.Rows {
+	return []encryption.Rows{
+		encryption.Objects(s.client(ctx, s.api).KV, prefix),
+		encryption.Work(s.client(ctx, s.work).KV, keyspace.Work(prefix)),
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/control"
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
-	"github.com/configbutler/slipstream/pkg/storage/datadir"
-	"github.com/configbutler/slipstream/pkg/storage/unreadable"
+	"github.com/configbutler/slipstream/pkg/serving/adminsocket"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
+	"github.com/configbutler/slipstream/pkg/store/unreadable"
 )
 
 const (
@@ -97,12 +97,12 @@ func (c *setAsideCommand) run(ctx context.Context) error {
 		c.output = path
 		query.Set(outputParameter, path)
 	}
-	answer, err := control.NewClient(storage.DataDir).Do(ctx, http.MethodPost, setAsidePath, query, nil)
+	answer, err := adminsocket.NewClient(storage.DataDir).Do(ctx, http.MethodPost, setAsidePath, query, nil)
 	if err == nil {
 		_, copyErr := io.Copy(c.stdout, answer)
 		return errors.Join(copyErr, answer.Close())
 	}
-	if !errors.Is(err, control.ErrNotRunning) {
+	if !errors.Is(err, adminsocket.ErrNotRunning) {
 		return err
 	}
 	return c.runStopped(ctx)
@@ -163,22 +163,22 @@ func (c *setAsideCommand) runOnEtcd(ctx context.Context) (err error) {
 }
 
 // filesOrigin has the configuration under which files are sealed.
-func filesOrigin(storage *options.StorageOptions) sealing.Origin {
+func filesOrigin(storage *options.StorageOptions) encryption.Origin {
 	if file := storage.Etcd.EncryptionProviderConfigFilepath; file != "" {
-		return sealing.File{Path: file}
+		return encryption.File{Path: file}
 	}
-	return sealing.Folder{Path: storage.DataDir}
+	return encryption.Folder{Path: storage.DataDir}
 }
 
 // setAside moves records out of open stores. What it loads lives as long as ctx.
 func setAside(
-	ctx context.Context, storage *options.StorageOptions, stored *stores, origin sealing.Origin, selection unreadable.Selection, file string, out io.Writer,
+	ctx context.Context, storage *options.StorageOptions, stored *stores, origin encryption.Origin, selection unreadable.Selection, file string, out io.Writer,
 ) error {
 	prefix, err := stored.prefix(ctx, storage)
 	if err != nil {
 		return err
 	}
-	sealer, err := sealing.Try(ctx, origin)
+	sealer, err := encryption.Try(ctx, origin)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func setAside(
 }
 
 // answerSetAside sets records of the open stores aside.
-func (s *stores) answerSetAside(storage *options.StorageOptions) control.Handler {
+func (s *stores) answerSetAside(storage *options.StorageOptions) adminsocket.Handler {
 	return func(answer io.Writer, request *http.Request) error {
 		query := request.URL.Query()
 		selection := unreadable.Selection{All: query.Get(allParameter) == "true", Keys: query[recordParameter]}

@@ -31,17 +31,17 @@ import (
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apiserver"
-	"github.com/configbutler/slipstream/pkg/metric/metrictest"
+	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 	"github.com/configbutler/slipstream/pkg/registry"
-	"github.com/configbutler/slipstream/pkg/storage/unreadable"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/store/unreadable"
 )
 
 // records is a server's storage of all kinds, under watch caches, with the monitor of its records.
 type records struct {
 	*registry.Storage
 	stores *stores
-	work   *workstore.Store
+	work   *table.Store
 	ready  []healthz.HealthChecker
 	stop   func()
 }
@@ -227,7 +227,7 @@ func TestUnreadableRecord(t *testing.T) {
 			for _, name := range []string{"bad", "good", "other", "worse"} {
 				before.create(t, name)
 			}
-			if err := before.work.Table("outbox").Put(t.Context(), workstore.Row{Key: "bad", Value: []byte("x")}, workstore.Row{Key: "good", Value: []byte("x")}); err != nil {
+			if err := before.work.Table("outbox").Put(t.Context(), table.Row{Key: "bad", Value: []byte("x")}, table.Row{Key: "good", Value: []byte("x")}); err != nil {
 				t.Fatal(err)
 			}
 			value := spoil(t, before.stores.client(t.Context(), before.stores.api).KV, object)

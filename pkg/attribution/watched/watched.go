@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // Objects are those of the types and in the namespaces that are watched, none at first. They may be used concurrently.
@@ -20,7 +20,7 @@ type Objects struct {
 }
 
 // Set says what is watched from now on.
-func (o *Objects) Set(watches []source.Watch) {
+func (o *Objects) Set(watches []kubewatch.Watch) {
 	collections := sets.New[attribution.Object]()
 	for _, watch := range watches {
 		collections.Insert(attribution.Object{GroupResource: watch.Resource.GroupResource(), Namespace: watch.Namespace})

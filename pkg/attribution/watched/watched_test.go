@@ -10,7 +10,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/attribution/watched"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 func TestHas(t *testing.T) {
@@ -20,7 +20,7 @@ func TestHas(t *testing.T) {
 	if w.Has(api) {
 		t.Error("an object is watched before anything is")
 	}
-	w.Set([]source.Watch{{Resource: deployments, Namespace: "production"}})
+	w.Set([]watch.Watch{{Resource: deployments, Namespace: "production"}})
 	for name, test := range map[string]struct {
 		object attribution.Object
 		want   bool

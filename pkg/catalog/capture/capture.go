@@ -4,7 +4,7 @@
 // Package capture answers what a catalog takes of its source: which workloads (Selection), and of each of them what
 // (Capture). It holds no state and asks nobody.
 //
-// What a catalog takes of a workload is what pkg/manifest writes of it, which leaves out what the cluster adds and what is
+// What a catalog takes of a workload is what pkg/kube/manifest writes of it, which leaves out what the cluster adds and what is
 // true in the source alone (uid, owners, marks of GitOps tools), without what the catalog ignores. Anything else is content,
 // and a change of it is a change of the workload.
 package capture
@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/ignore"
-	"github.com/configbutler/slipstream/pkg/manifest"
-	"github.com/configbutler/slipstream/pkg/patch"
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
+	"github.com/configbutler/slipstream/pkg/kube/patch"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 // Manifest is the content of a workload, in the form in which a catalog keeps it.

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
-	"github.com/configbutler/slipstream/pkg/ignore"
-	"github.com/configbutler/slipstream/pkg/patch"
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
+	"github.com/configbutler/slipstream/pkg/kube/patch"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 type fields = map[string]any

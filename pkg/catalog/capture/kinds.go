@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // Types returns the type of each kind of workloads, in the version that the cluster prefers, and why a kind has none. When
 // discovery is uncertain about a kind, nothing may be concluded from its absence.
 func Types(
-	snapshot *source.Snapshot,
-) (types map[v1alpha1.WorkloadKind]schema.GroupVersionResource, missing map[v1alpha1.WorkloadKind]source.Unmatched) {
+	snapshot *watch.Snapshot,
+) (types map[v1alpha1.WorkloadKind]schema.GroupVersionResource, missing map[v1alpha1.WorkloadKind]watch.Unmatched) {
 	types = map[v1alpha1.WorkloadKind]schema.GroupVersionResource{}
-	missing = map[v1alpha1.WorkloadKind]source.Unmatched{}
+	missing = map[v1alpha1.WorkloadKind]watch.Unmatched{}
 	for kind, resource := range v1alpha1.WorkloadResources() {
-		found, unmatched := snapshot.Resolve(source.Selection{
-			APIGroups: []string{resource.Group}, Resources: []string{resource.Resource}, Scope: source.NamespacedScope,
-		}, source.Policy{})
+		found, unmatched := snapshot.Resolve(watch.Selection{
+			APIGroups: []string{resource.Group}, Resources: []string{resource.Resource}, Scope: watch.NamespacedScope,
+		}, watch.Policy{})
 		if len(unmatched) > 0 {
 			missing[kind] = unmatched[0]
 			continue

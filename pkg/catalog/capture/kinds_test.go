@@ -12,18 +12,18 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-func served(group, version, resource string, preferred bool) source.Type {
-	return source.Type{
+func served(group, version, resource string, preferred bool) watch.Type {
+	return watch.Type{
 		Resource:  schema.GroupVersionResource{Group: group, Version: version, Resource: resource},
 		Preferred: preferred, Namespaced: true, Watchable: true,
 	}
 }
 
 func TestTypes(t *testing.T) {
-	snapshot := source.NewSnapshot([]source.Type{
+	snapshot := watch.NewSnapshot([]watch.Type{
 		served("apps", "v1", "deployments", true), served("apps", "v1beta2", "deployments", false),
 		served("apps", "v1", "statefulsets", true), served("apps", "v1", "daemonsets", true),
 		served("apps", "v1", "replicasets", true), served("apps", "v1", "controllerrevisions", true),
@@ -49,7 +49,7 @@ func TestTypes(t *testing.T) {
 }
 
 func TestTypesOfAClusterWithoutWorkloads(t *testing.T) {
-	types, missing := capture.Types(source.NewSnapshot(nil, nil))
+	types, missing := capture.Types(watch.NewSnapshot(nil, nil))
 	if len(types) != 0 || len(missing) != 6 {
 		t.Errorf("types %v, missing %v", types, missing)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
-	"github.com/configbutler/slipstream/pkg/ignore"
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
 )
 
 type (

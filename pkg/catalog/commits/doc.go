@@ -4,7 +4,7 @@
 // Package commits answers which commits of mirrored branches hold what a record of a catalog tells of.
 //
 // A record tells that objects of the source have changed between two of their versions: a Span each. What has landed in
-// branches (pkg/landing) says of each commit which versions of an object it holds. A commit is named when the two overlap:
+// branches (pkg/store/commitindex) says of each commit which versions of an object it holds. A commit is named when the two overlap:
 // of twenty changes that became twenty commits all are named, of a commit that holds changes of two records both name it. A
 // comparison of a branch with the cluster knows no versions in between: its commit is named by the record whose change
 // the branch did not have before.

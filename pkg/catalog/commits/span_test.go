@@ -14,21 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
-	"github.com/configbutler/slipstream/pkg/landing"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
 // landings reads lines such as "main a 10-12 created": a destination, a commit, and the versions that it holds; those of a
 // comparison are "-12".
-func landings(lines ...string) (out []landing.Landing) {
+func landings(lines ...string) (out []commitindex.Landing) {
 	for i, line := range lines {
 		words := strings.Fields(line)
 		first, last, many := strings.Cut(words[2], "-")
 		if !many {
 			last = first
 		}
-		out = append(out, landing.Landing{
+		out = append(out, commitindex.Landing{
 			First: first, Last: last, Created: strings.Contains(line, "created"), Removed: strings.Contains(line, "removed"),
-			Commit: landing.Commit{
+			Commit: commitindex.Commit{
 				Destination: types.NamespacedName{Namespace: "ops", Name: words[0]}, SHA: words[1], Time: time.Unix(int64(i), 0),
 			},
 		})

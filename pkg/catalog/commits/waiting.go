@@ -17,9 +17,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/landing"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // TableName is that of the table of the work store that waiting records are kept in.
@@ -33,12 +33,12 @@ const MaxWaiting = 1000
 // Its rows are {namespace}/{seconds}/{catalog's namespace}/{record}, with the time at which the change was seen in 16
 // hexadecimal digits, so that the oldest come first.
 type Waiting struct {
-	table *workstore.Table
+	table *storetable.Table
 	clock clock.PassiveClock
 }
 
 // NewWaiting returns what a table holds.
-func NewWaiting(table *workstore.Table, clock clock.PassiveClock) *Waiting {
+func NewWaiting(table *storetable.Table, clock clock.PassiveClock) *Waiting {
 	return &Waiting{table: table, clock: clock}
 }
 
@@ -70,7 +70,7 @@ func (w *Waiting) Expect(ctx context.Context, namespace string, record *v1alpha1
 	}
 	// A row has nothing that JSON cannot express.
 	value, _ := json.Marshal(next)
-	if err := w.table.Put(ctx, workstore.Row{Key: key, Value: value}); err != nil {
+	if err := w.table.Put(ctx, storetable.Row{Key: key, Value: value}); err != nil {
 		return nil, fmt.Errorf("note which commits a record waits for: %w", err)
 	}
 	return next.Spans, w.trim(ctx, namespace)
@@ -89,7 +89,7 @@ func united(before, now []Span) []Span {
 		same := func(other Span) bool { return other.Object == span.Object }
 		if i := slices.IndexFunc(out, same); i >= 0 {
 			out[i].To = span.To
-		} else if len(out) < syncrecord.MaxListed {
+		} else if len(out) < syncstatus.MaxListed {
 			out = append(out, span)
 		}
 	}
@@ -143,7 +143,7 @@ func (w *Waiting) trim(ctx context.Context, namespace string) error {
 }
 
 // over says whether nothing is waited for any more.
-func (w *Waiting) over(since time.Time) bool { return w.clock.Since(since) > landing.MaxAge }
+func (w *Waiting) over(since time.Time) bool { return w.clock.Since(since) > commitindex.MaxAge }
 
 // keyParts is how many parts a key has.
 const keyParts = 4

@@ -16,9 +16,9 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
-	"github.com/configbutler/slipstream/pkg/landing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
 func TestMain(m *testing.M) {
@@ -30,17 +30,17 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 // stage is a table that outlives processes, and the clock.
 type stage struct {
 	testing.TB
-	table *workstore.Table
+	table *storetable.Table
 	clock *clocktesting.FakeClock
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	return &stage{t, workstore.New(bolttest.NewKV(t), "/test").Table(commits.TableName), clocktesting.NewFakeClock(noon)}
+	return &stage{t, storetable.New(bolttest.NewKV(t), "/test").Table(commits.TableName), clocktesting.NewFakeClock(noon)}
 }
 
 func span(name, after, to string) commits.Span {
-	return commits.Span{After: after, To: to, Object: landing.Object{
+	return commits.Span{After: after, To: to, Object: commitindex.Object{
 		GroupResource: schema.GroupResource{Group: "apps", Resource: "deployments"}, Namespace: "production", Name: name,
 	}}
 }
@@ -105,7 +105,7 @@ func TestSpansBeginWhereTheyBegan(t *testing.T) {
 func TestRecordsDoNotWaitForGood(t *testing.T) {
 	s := newStage(t)
 	s.expect("production", "old", span("api", "1", "2"))
-	s.clock.Step(landing.MaxAge + time.Second)
+	s.clock.Step(commitindex.MaxAge + time.Second)
 	s.waits("production")
 	s.expect("production", "young", span("api", "1", "2"))
 	s.waits("production", "young 1")
@@ -137,7 +137,7 @@ func TestTheNewestRecordsWait(t *testing.T) {
 func TestRowsThatCannotBeReadAreInNobodysWay(t *testing.T) {
 	s := newStage(t)
 	for _, key := range []string{"production/x", "production/zz/teams/x", "production/0000000000000001/teams/x"} {
-		if err := s.table.Put(t.Context(), workstore.Row{Key: key, Value: []byte("?")}); err != nil {
+		if err := s.table.Put(t.Context(), storetable.Row{Key: key, Value: []byte("?")}); err != nil {
 			t.Fatal(err)
 		}
 	}

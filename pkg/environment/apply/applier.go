@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // Applier carries out steps in one cluster. It may be used concurrently.
 type Applier struct {
 	Client dynamic.Interface
-	Mapper source.KindMapper
+	Mapper watch.KindMapper
 	// Manager is the field manager.
 	Manager string
 	// Limiter is waited for before each request.

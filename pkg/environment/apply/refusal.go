@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // refusalsOf says why the API server does not take an object; nothing if that is not what the error says.
@@ -89,7 +89,7 @@ func (o Object) sentence(cause metav1.CauseType, message string) string {
 	if o.isSecret() {
 		return discreet(cause, message)
 	}
-	return sentence.Line(aboutObject.ReplaceAllString(message, ""))
+	return summary.Line(aboutObject.ReplaceAllString(message, ""))
 }
 
 func exceedsQuota(err error) bool {

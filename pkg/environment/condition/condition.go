@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/visible"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 // Facts are what the status does not tell.
@@ -87,7 +87,7 @@ type set struct {
 
 func (s set) put(kind string, state metav1.ConditionStatus, why Why) {
 	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
-		Type: kind, Status: state, Reason: why.Reason, Message: visible.Message(why.Message),
+		Type: kind, Status: state, Reason: why.Reason, Message: printable.Message(why.Message),
 		ObservedGeneration: s.status.ObservedGeneration, LastTransitionTime: metav1.NewTime(s.now).Rfc3339Copy(),
 	})
 }

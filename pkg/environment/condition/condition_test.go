@@ -15,7 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/condition"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -274,7 +274,7 @@ func TestSet(t *testing.T) {
 			if diff := cmp.Diff(want, told(t, e)); diff != "" {
 				t.Errorf("wrong conditions (-want +got):\n%s", diff)
 			}
-			if got := sentence.Environment(e); got != tt.state {
+			if got := summary.Environment(e); got != tt.state {
 				t.Errorf("STATE is %q", got)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // catalog is why an environment does not hold what its catalog offers, or why that is not known.
@@ -28,7 +28,7 @@ func (f *findings) catalog() Why {
 			status.LatestRevision, *f.Spec.PinnedRevision)}
 	case status.ChangedWorkloadCount == 0:
 		return Why{}
-	case sentence.IsCatalogDismissed(status):
+	case summary.IsCatalogDismissed(status):
 		return Why{v1alpha1.ReasonDismissed, f.changed() + ", which was put aside"}
 	}
 	return Why{v1alpha1.ReasonWorkloadsChanged, f.changed()}
@@ -44,7 +44,7 @@ func (f *findings) changed() string {
 		names = append(names, fmt.Sprintf("%s %s", change.Kind, change.Name))
 	}
 	return fmt.Sprintf("Revision %d of the catalog changes %s: %s",
-		f.Status.LatestRevision, sentence.Count(int(f.Status.ChangedWorkloadCount), "workload"), sentence.List(names))
+		f.Status.LatestRevision, summary.Count(int(f.Status.ChangedWorkloadCount), "workload"), summary.List(names))
 }
 
 func (f *findings) isPinned() bool { return f.Spec.PinnedRevision != nil }
@@ -57,10 +57,10 @@ func (f *findings) dependencies() Why {
 	case f.Status.AppliedRevision == 0:
 		return neverSynced
 	case len(f.Missing) > 0:
-		return Why{v1alpha1.ReasonDependenciesMissing, "Not in the source, and kept as it was: " + sentence.List(f.Missing)}
+		return Why{v1alpha1.ReasonDependenciesMissing, "Not in the source, and kept as it was: " + summary.List(f.Missing)}
 	case f.Unplanned && f.Status.LatestDependencySync != "":
 		return Why{v1alpha1.ReasonDependenciesChanged, fmt.Sprintf("SyncStatus %s names what has changed in the source", f.Status.LatestDependencySync)}
-	case len(f.Status.ChangedDependencies) > 0 && sentence.AreDependenciesDismissed(&f.Status):
+	case len(f.Status.ChangedDependencies) > 0 && summary.AreDependenciesDismissed(&f.Status):
 		return Why{v1alpha1.ReasonDismissed, f.others() + ", which was put aside"}
 	case len(f.Status.ChangedDependencies) > 0:
 		return Why{v1alpha1.ReasonDependenciesChanged, f.others()}
@@ -73,7 +73,7 @@ func (f *findings) dependencies() Why {
 
 // others says how many objects beside workloads a sync would change.
 func (f *findings) others() string {
-	return "A sync changes " + sentence.Dependencies(f.Status.ChangedDependencies)
+	return "A sync changes " + summary.Dependencies(f.Status.ChangedDependencies)
 }
 
 // syncing says that a run is being done.
@@ -97,10 +97,10 @@ func (f *findings) lacking() Why {
 	switch {
 	case len(lacking) > 0:
 		return Why{v1alpha1.ReasonNotCopied, fmt.Sprintf("%s lacks what the server does not copy: %s; kubectl slipstream missing %s -n %s prints it",
-			f.Spec.TargetNamespace, sentence.List(lacking), f.Name, f.Namespace)}
+			f.Spec.TargetNamespace, summary.List(lacking), f.Name, f.Namespace)}
 	case len(unreadable) > 0:
 		return Why{v1alpha1.ReasonUnreadable, fmt.Sprintf("Whether ServiceAccounts have the rights that they have in the source is not known: "+
-			"the server may not list %s", sentence.List(unreadable))}
+			"the server may not list %s", summary.List(unreadable))}
 	}
 	return Why{}
 }
@@ -115,7 +115,7 @@ func (f *findings) conflicted() Why {
 		fields, names[i] = fields+len(conflict.Fields), fmt.Sprintf("%s %s", conflict.Kind, conflict.Name)
 	}
 	return Why{v1alpha1.ReasonFieldsChangedTwice, fmt.Sprintf("%s changed here and in the catalog, until the subresource resolve says what to do, of %s",
-		sentence.Count(fields, "field"), sentence.List(names))}
+		summary.Count(fields, "field"), summary.List(names))}
 }
 
 // ready is why an environment is not what its spec asks for, the worst first.
@@ -149,7 +149,7 @@ func (f *findings) ready() Why {
 
 // leaving says that an environment goes, and what is still there of it.
 func (f *findings) leaving(sentenceAbout string) string {
-	return sentence.With(sentenceAbout, sentence.List(f.Left))
+	return summary.With(sentenceAbout, summary.List(f.Left))
 }
 
 // isExpired says whether the environment's time is over.
@@ -165,12 +165,12 @@ func (f *findings) workloads() Why {
 	ready := f.Status.WorkloadsReady
 	switch {
 	case ready == nil:
-		return Why{v1alpha1.ReasonProgressing, sentence.With("Whether workloads run is not known yet", sentence.List(f.NotReady))}
+		return Why{v1alpha1.ReasonProgressing, summary.With("Whether workloads run is not known yet", summary.List(f.NotReady))}
 	case ready.Ready == ready.Total:
 		return Why{}
 	}
-	return Why{v1alpha1.ReasonWorkloadsNotReady, sentence.With(
-		fmt.Sprintf("%d of %s not ready", ready.Total-ready.Ready, sentence.Count(int(ready.Total), "workload")), sentence.List(f.NotReady))}
+	return Why{v1alpha1.ReasonWorkloadsNotReady, summary.With(
+		fmt.Sprintf("%d of %s not ready", ready.Total-ready.Ready, summary.Count(int(ready.Total), "workload")), summary.List(f.NotReady))}
 }
 
 // goesOn says whether the server does, or will do, something about what keeps an environment from being ready.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/keymutex"
 
-	"github.com/configbutler/slipstream/pkg/workstore"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // TableName is the table in the work store.
@@ -25,7 +25,7 @@ const lockedApart = 64
 
 // Copies are those of all environments. They may be used concurrently.
 type Copies struct {
-	table *workstore.Table
+	table *storetable.Table
 	keep  int
 	// locks let one change at a time have an environment.
 	locks keymutex.KeyMutex
@@ -33,7 +33,7 @@ type Copies struct {
 
 // New returns the copies of a store, which has to seal its rows. Of each environment, the highest keep revisions that were
 // put, at least 1, and the one that was put last are kept.
-func New(store *workstore.Store, keep int) *Copies {
+func New(store *storetable.Store, keep int) *Copies {
 	return &Copies{table: store.Table(TableName), keep: max(keep, 1), locks: keymutex.NewHashed(lockedApart)}
 }
 

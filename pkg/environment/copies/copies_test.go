@@ -20,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
 func TestWhatWasAppliedIsKept(t *testing.T) {
@@ -299,10 +299,10 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 	s := newStage(t, 2)
 	s.put(1, settings("a=1"))
 	s.put(2, settings("a=2"))
-	table := workstore.New(s.kv, prefix).Table(copies.TableName)
+	table := storetable.New(s.kv, prefix).Table(copies.TableName)
 	for row, err := range table.Scan(t.Context(), "head/") {
 		if err == nil && strings.HasSuffix(row.Key, "2") {
-			err = table.Put(t.Context(), workstore.Row{Key: row.Key, Value: []byte("[")})
+			err = table.Put(t.Context(), storetable.Row{Key: row.Key, Value: []byte("[")})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -319,17 +319,17 @@ func TestHeadsThatCannotBeRead(t *testing.T) {
 
 // TestNothingOfSecretsIsInTheStore looks at what is written, under a key that the server makes.
 func TestNothingOfSecretsIsInTheStore(t *testing.T) {
-	home := sealing.Folder{Path: t.TempDir()}
+	home := encryption.Folder{Path: t.TempDir()}
 	nothing := func(context.Context) (string, error) { return "", nil }
-	if err := sealing.Ensure(t.Context(), home, nothing); err != nil {
+	if err := encryption.Ensure(t.Context(), home, nothing); err != nil {
 		t.Fatal(err)
 	}
-	sealer, err := sealing.Open(t.Context(), sealing.Config{Origin: home})
+	sealer, err := encryption.Open(t.Context(), encryption.Config{Origin: home})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kv := bolttest.NewKV(t)
-	kept := copies.New(workstore.New(kv, prefix, workstore.WithTransformer(sealer.Work())), 2)
+	kept := copies.New(storetable.New(kv, prefix, storetable.WithTransformer(sealer.Work())), 2)
 	object := secret()
 	if err := kept.Put(t.Context(), alice, change(1, []*unstructured.Unstructured{object})); err != nil {
 		t.Fatal(err)

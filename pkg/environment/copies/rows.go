@@ -19,7 +19,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/klog/v2"
 
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // head says where the content of objects is, by its number.
@@ -49,16 +49,16 @@ func (h head) sorted() []Key {
 	})
 }
 
-func (h head) row(uid types.UID, revision int64) (workstore.Row, error) {
+func (h head) row(uid types.UID, revision int64) (table.Row, error) {
 	entries := make([]entry, 0, len(h))
 	for _, key := range h.sorted() {
 		entries = append(entries, entry{key.Group, key.Kind, key.Name, h[key]})
 	}
 	value, err := json.Marshal(entries)
 	if err != nil {
-		return workstore.Row{}, fmt.Errorf("encode revision %d: %w", revision, err)
+		return table.Row{}, fmt.Errorf("encode revision %d: %w", revision, err)
 	}
-	return workstore.Row{Key: headsOf(uid) + numbered(revision), Value: value}, nil
+	return table.Row{Key: headsOf(uid) + numbered(revision), Value: value}, nil
 }
 
 // parseHead returns nil for a head that cannot be read: its revision is as if it had never been put, and all else goes on.

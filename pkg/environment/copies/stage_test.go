@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const prefix = "/test"
@@ -35,7 +35,7 @@ type stage struct {
 func newStage(t *testing.T, keep int) *stage {
 	t.Helper()
 	kv := &mortalKV{KV: bolttest.NewKV(t)}
-	return &stage{t, kv, copies.New(workstore.New(kv, prefix), keep)}
+	return &stage{t, kv, copies.New(table.New(kv, prefix), keep)}
 }
 
 var errDied = errors.New("the process has died")

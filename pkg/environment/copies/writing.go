@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // writing is a head that is being written.
@@ -22,7 +22,7 @@ type writing struct {
 	uid    types.UID
 	next   head
 	// contents are what the head names and what is nowhere yet.
-	contents []workstore.Row
+	contents []table.Row
 }
 
 // take takes up a change.
@@ -52,7 +52,7 @@ func (w *writing) add(ctx context.Context, object *unstructured.Unstructured) er
 	}
 	number := string(uuid.NewUUID())
 	w.next[keyOf(object)] = number
-	w.contents = append(w.contents, workstore.Row{Key: contentsOf(w.uid) + number, Value: value})
+	w.contents = append(w.contents, table.Row{Key: contentsOf(w.uid) + number, Value: value})
 	return nil
 }
 
@@ -62,7 +62,7 @@ func (w *writing) write(ctx context.Context, environment Environment, revision i
 	if err != nil {
 		return err
 	}
-	rows := []workstore.Row{{Key: environmentRow(w.uid), Value: []byte(environment.String())}}
+	rows := []table.Row{{Key: environmentRow(w.uid), Value: []byte(environment.String())}}
 	rows = append(rows, w.contents...)
-	return w.copies.table.Put(ctx, append(rows, row, workstore.Row{Key: currentRow(w.uid), Value: []byte(numbered(revision))})...)
+	return w.copies.table.Put(ctx, append(rows, row, table.Row{Key: currentRow(w.uid), Value: []byte(numbered(revision))})...)
 }

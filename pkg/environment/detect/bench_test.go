@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
-	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // configMap is one of production, of about a kilobyte.
@@ -51,7 +51,7 @@ func BenchmarkEvent(b *testing.B) {
 		d := New(Config{Index: x, Hasher: hasher})
 		for name, object := range map[string]string{"unchanged": "0", "not-copied": "other"} {
 			b.Run(fmt.Sprintf("copies=%d/of-one=%d/%s", x.Len(), test.environments, name), func(b *testing.B) {
-				change := source.Change{Operation: source.Update, Object: configMap(object)}
+				change := kubewatch.Change{Operation: kubewatch.Update, Object: configMap(object)}
 				watch := watchOf(index.Collection{Type: v1alpha1.DependencyConfigMap, Namespace: "production"})
 				b.ReportAllocs()
 				for b.Loop() {

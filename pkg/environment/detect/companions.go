@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // typesPeriod is how often it is found out whether the cluster has the Gateway API.
@@ -54,7 +54,7 @@ func newCompanions(hasher plan.Hasher) *companions {
 }
 
 // discover finds out which types there are now, and returns them. While that cannot be found out, they stay.
-func (c *companions) discover(mapper source.KindMapper) []schema.GroupVersionResource {
+func (c *companions) discover(mapper kubewatch.KindMapper) []schema.GroupVersionResource {
 	types := sets.New(builtInCompanions...)
 	unknown := false
 	for _, kind := range plan.GatewayAPIKinds() {
@@ -73,7 +73,7 @@ func (c *companions) discover(mapper source.KindMapper) []schema.GroupVersionRes
 }
 
 // isAbout says whether a watch brings what is about workloads.
-func (c *companions) isAbout(watch source.Watch) bool {
+func (c *companions) isAbout(watch kubewatch.Watch) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.types.Has(watch.Resource)
@@ -81,10 +81,10 @@ func (c *companions) isAbout(watch source.Watch) bool {
 
 // note takes an event up, and says whether an object is another than it was. The first event after a list is one of an object that is
 // not known.
-func (c *companions) note(watch source.Watch, change source.Change) (isNews bool) {
+func (c *companions) note(watch kubewatch.Watch, change kubewatch.Change) (isNews bool) {
 	of := companionKey{watch.Resource, types.NamespacedName{Namespace: change.Object.GetNamespace(), Name: change.Object.GetName()}}
 	version := ""
-	if change.Operation != source.Delete {
+	if change.Operation != kubewatch.Delete {
 		var err error
 		if version, err = plan.Hash(c.hasher, change.Object); err != nil {
 			return true // Plans will say why.
@@ -103,7 +103,7 @@ func (c *companions) note(watch source.Watch, change source.Change) (isNews bool
 }
 
 // listed takes up that a watch begins, or begins again: what happened before is not known.
-func (c *companions) listed(watch source.Watch) {
+func (c *companions) listed(watch kubewatch.Watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for of := range c.known {

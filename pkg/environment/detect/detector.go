@@ -19,13 +19,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/attribution/watched"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 const (
@@ -78,9 +78,9 @@ type Config struct {
 	// Source reads and watches the sources, with the server's own rights.
 	Source dynamic.Interface
 	// Mapper finds the types of the sources.
-	Mapper source.KindMapper
+	Mapper watch.KindMapper
 	// Store keeps what must outlive the process.
-	Store *workstore.Store
+	Store *table.Store
 	// Records writes SyncStatuses and EnvironmentDependencies.
 	Records Records
 	// Index, Hasher and Runner are those that carry out syncs.
@@ -113,8 +113,8 @@ type Detector struct {
 	config  Config
 	authors Authors
 	watched watched.Objects
-	streams *source.Streams
-	intake  *intake.Intake
+	streams *watch.Streams
+	intake  *pending.Intake
 	sights  *sights
 	reader  *reader
 	keeper  *keeper
@@ -141,10 +141,10 @@ func New(config Config) *Detector {
 			Controller: controllerName, MaxWait: config.AttributionMaxWait, Facts: config.Facts, Wanted: d.watched.Has,
 		})
 	}
-	objects := source.Objects(config.Source)
-	d.reader = &reader{client: config.Source, lister: source.NewLister(objects), hasher: config.Hasher, index: config.Index}
+	objects := watch.Objects(config.Source)
+	d.reader = &reader{client: config.Source, lister: watch.NewLister(objects), hasher: config.Hasher, index: config.Index}
 	d.keeper = newKeeper(config, d.authors)
-	d.streams = source.NewStreams(controllerName, objects, (*watchHandler)(d))
+	d.streams = watch.NewStreams(controllerName, objects, (*watchHandler)(d))
 	return d
 }
 
@@ -175,7 +175,7 @@ func (d *Detector) Run(ctx context.Context) error {
 
 // open makes what there is while Run goes on.
 func (d *Detector) open(ctx context.Context) (err error) {
-	d.intake, err = intake.Open(ctx, d.config.Store.Table(TableName), intake.Config{
+	d.intake, err = pending.Open(ctx, d.config.Store.Table(TableName), pending.Config{
 		Clock: d.config.Clock, Capacity: d.config.Capacity, Metrics: intakeMetrics,
 	})
 	if err != nil {

@@ -3,9 +3,9 @@
 
 // Package detect answers which environments have copies of what has changed in a source, and has it recorded.
 //
-// What environments have copies of is in an index (pkg/environment/index), which says what is watched: each type in each
+// What environments have copies of is in an index (pkg/environment/detect/index), which says what is watched: each type in each
 // namespace that has an object of which there is a copy. An event costs one look at it. What nobody has a copy of, and what is
-// as it was known to be, is dropped in silence. The rest gathers in a batch of pkg/catalog/intake. At the end of the window the
+// as it was known to be, is dropped in silence. The rest gathers in a batch of pkg/syncstatus/pending. At the end of the window the
 // objects are read as they are then, and each environment concerned is told in one SyncStatus of the type Dependency.
 //
 // HorizontalPodAutoscalers, PodDisruptionBudgets, Ingresses, NetworkPolicies and Services are watched in all sources besides, since a new one may

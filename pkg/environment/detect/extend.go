@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // isOpen says whether there is a record that can be extended: no run goes on for it, and one is to come.
@@ -64,10 +64,10 @@ func extended(record *v1alpha1.SyncStatus, items []item, by []v1alpha1.SourceAut
 	})
 	changes = append(changes, differing(items)...)
 	if len(changes) == 0 && len(record.Status.ResourceSummaries) > 0 && record.Status.AutoTriggered {
-		return syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateSuperseded, At: now})
+		return syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateSuperseded, At: now})
 	}
 	next := record.DeepCopy()
-	syncrecord.SetChanges(next, changes)
-	syncrecord.AddAuthors(next, by)
+	syncstatus.SetChanges(next, changes)
+	syncstatus.AddAuthors(next, by)
 	return next, nil
 }

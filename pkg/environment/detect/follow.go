@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/environment/index"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // watchUntil watches what environments have copies of until ctx ends.
@@ -39,8 +39,8 @@ func (d *Detector) watchUntil(ctx context.Context) {
 }
 
 // watches are those of each type in each namespace of which there is a copy, and of what is about workloads in all sources.
-func (d *Detector) watches() []source.Watch {
-	watches := sets.New[source.Watch]()
+func (d *Detector) watches() []watch.Watch {
+	watches := sets.New[watch.Watch]()
 	for _, in := range d.config.Index.Collections() {
 		watches.Insert(watchOf(in))
 	}
@@ -49,14 +49,14 @@ func (d *Detector) watches() []source.Watch {
 	types := d.companions.discover(d.config.Mapper)
 	for namespace := range sources {
 		for _, resource := range types {
-			watches.Insert(source.Watch{Resource: resource, Namespace: namespace})
+			watches.Insert(watch.Watch{Resource: resource, Namespace: namespace})
 		}
 	}
 	return watches.UnsortedList()
 }
 
-func watchOf(in index.Collection) source.Watch {
-	return source.Watch{Resource: resourceOf(in.Type), Namespace: in.Namespace}
+func watchOf(in index.Collection) watch.Watch {
+	return watch.Watch{Resource: resourceOf(in.Type), Namespace: in.Namespace}
 }
 
 // indexChanged has what is known anew of an environment compared with its sources: the run that has read them may have done so
@@ -72,12 +72,12 @@ func (d *Detector) indexChanged(environment types.NamespacedName, changed []inde
 	}
 }
 
-func intakeObject(of index.Object) intake.Object {
-	object := intake.Object{Namespace: of.Namespace, Name: of.Name}
+func intakeObject(of index.Object) pending.Object {
+	object := pending.Object{Namespace: of.Namespace, Name: of.Name}
 	object.Kind = string(of.Type)
 	return object
 }
 
-func indexObject(of intake.Object) index.Object {
+func indexObject(of pending.Object) index.Object {
 	return index.Object{Type: v1alpha1.DependencyType(of.Kind), Namespace: of.Namespace, Name: of.Name}
 }

@@ -10,33 +10,33 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/manifest"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // watchHandler receives what the streams bring.
 type watchHandler Detector
 
-var _ source.Handler = (*watchHandler)(nil)
+var _ kubewatch.Handler = (*watchHandler)(nil)
 
 // Listed has the namespace compared: what happened before is not known.
-func (h *watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
+func (h *watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string) {
 	h.authors.Listed(watch.Resource, watch.Namespace)
 	h.sights.missed(watch)
 	if h.companions.isAbout(watch) {
 		h.companions.listed(watch)
 	}
-	h.intake.Resync(watch.Namespace, intake.Relisted)
+	h.intake.Resync(watch.Namespace, pending.Relisted)
 }
 
 // Changed takes an event up when it is news to an environment, and its author is known.
-func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change source.Change) {
+func (h *watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, change kubewatch.Change) {
 	eventsReceived.WithLabelValues(watch.Resource.Resource).Inc()
 	if h.companions.isAbout(watch) && h.companions.note(watch, change) {
 		h.queue.AddAfter(watch.Namespace, (*Detector)(h).window())
 	}
-	removed := change.Operation == source.Delete
+	removed := change.Operation == kubewatch.Delete
 	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: bare(change.Object)}
 	if means := h.meaning(change); means != news {
 		eventsIgnored.WithLabelValues(string(means)).Inc()
@@ -45,7 +45,7 @@ func (h *watchHandler) Changed(ctx context.Context, watch source.Watch, change s
 	}
 	eventsMapped.Inc()
 	event.Content = h.content(change)
-	told := intake.EventOf(event.Object, removed, attribution.Author{})
+	told := pending.EventOf(event.Object, removed, attribution.Author{})
 	// An error says that the watch is stopping; what takes its place has the namespace compared.
 	_ = h.authors.Submit(ctx, event, func(_ context.Context, author attribution.Author) {
 		told.Author = author
@@ -68,7 +68,7 @@ const (
 )
 
 // meaning says what an event means. Only what somebody has a copy of is hashed.
-func (h *watchHandler) meaning(change source.Change) meaning {
+func (h *watchHandler) meaning(change kubewatch.Change) meaning {
 	of := objectOf(change.Object)
 	if !of.Type.Valid() {
 		return companion
@@ -77,7 +77,7 @@ func (h *watchHandler) meaning(change source.Change) meaning {
 		return notCopied
 	}
 	version := v1alpha1.SeenRemoved
-	if change.Operation != source.Delete {
+	if change.Operation != kubewatch.Delete {
 		var err error
 		if version, err = h.reader.version(change.Object); err != nil {
 			return news // Who reads the object again will say why.
@@ -90,8 +90,8 @@ func (h *watchHandler) meaning(change source.Change) meaning {
 }
 
 // content returns the hash of an object's canonical form as facts have it, which is made at once: the object is not kept.
-func (h *watchHandler) content(change source.Change) func() string {
-	if h.config.Hash == nil || change.Operation == source.Delete {
+func (h *watchHandler) content(change kubewatch.Change) func() string {
+	if h.config.Hash == nil || change.Operation == kubewatch.Delete {
 		return nil
 	}
 	hash := ""
@@ -102,7 +102,7 @@ func (h *watchHandler) content(change source.Change) func() string {
 }
 
 // State notes how a watch is. While it is not open, nothing is concluded about what it would bring.
-func (h *watchHandler) State(watch source.Watch, failure error) {
+func (h *watchHandler) State(watch kubewatch.Watch, failure error) {
 	if failure != nil {
 		klog.Background().Error(failure, "What environments depend on cannot be watched, trying again", "watch", watch.String())
 	}

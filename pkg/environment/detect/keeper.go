@@ -26,9 +26,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 const (
@@ -67,7 +67,7 @@ func (k *keeper) lock(environment types.NamespacedName) (unlock func()) {
 }
 
 // recordAll tells each environment of what it has copies of. Those that cannot be told do not keep the others from it.
-func (k *keeper) recordAll(ctx context.Context, batch intake.Batch, found []finding) error {
+func (k *keeper) recordAll(ctx context.Context, batch pending.Batch, found []finding) error {
 	concerned := map[types.NamespacedName][]finding{}
 	for _, f := range found {
 		for _, c := range k.index.Lookup(f.of) {
@@ -96,7 +96,7 @@ func (k *keeper) recordAll(ctx context.Context, batch intake.Batch, found []find
 }
 
 // record tells one environment, in the order that the package's comment gives.
-func (k *keeper) record(ctx context.Context, name types.NamespacedName, batch intake.Batch, found []finding) error {
+func (k *keeper) record(ctx context.Context, name types.NamespacedName, batch pending.Batch, found []finding) error {
 	defer k.lock(name)()
 	environment, err := k.environment(ctx, name)
 	var told []item

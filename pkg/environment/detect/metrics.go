@@ -6,8 +6,8 @@ package detect
 import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/metric"
+	"github.com/configbutler/slipstream/pkg/metrics"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // What is done to a record, as metrics call it.
@@ -19,22 +19,22 @@ const (
 
 // The labels of the metrics have few values: there is no bound on how many environments and namespaces there are.
 var (
-	eventsReceived = metric.NewCounterVec("dependency_events_received_total",
+	eventsReceived = metrics.NewCounterVec("dependency_events_received_total",
 		"Events of watches of what environments have copies of, or may get, by the type of the objects, such as configmaps.", "resource")
-	eventsMapped  = metric.NewCounter("dependency_events_mapped_total", "Those of the events that are to be recorded for an environment.")
-	eventsIgnored = metric.NewCounterVec("dependency_events_ignored_total",
+	eventsMapped  = metrics.NewCounter("dependency_events_mapped_total", "Those of the events that are to be recorded for an environment.")
+	eventsIgnored = metrics.NewCounterVec("dependency_events_ignored_total",
 		"Those of the events that are not to be recorded, by reason: not_copied, unchanged or companion.", "reason")
-	recordsWritten = metric.NewCounterVec("dependency_records_total",
+	recordsWritten = metrics.NewCounterVec("dependency_records_total",
 		"SyncStatuses about dependencies that were written, by what was done to them: begun, changed or superseded.", "what")
-	failures = metric.NewCounter("dependency_failures_total",
+	failures = metrics.NewCounter("dependency_failures_total",
 		"Times that changes of what environments depend on could not be recorded. They are tried again.")
-	recordSeconds = metric.NewHistogram("dependency_record_duration_seconds",
+	recordSeconds = metrics.NewHistogram("dependency_record_duration_seconds",
 		"Time from the first event of a batch, or the beginning of a watch, until a new SyncStatus is written: the batch window and what comes after it.",
 		// Most around the default window of 30 seconds.
 		[]float64{1, 2, 5, 10, 20, 30, 30.5, 31, 32, 35, 40, 60, 120, 300, 900, 3600})
 
 	// intakeMetrics are those of what waits to be recorded.
-	intakeMetrics = intake.NewMetrics("dependency", "environments")
+	intakeMetrics = pending.NewMetrics("dependency", "environments")
 )
 
 func init() {

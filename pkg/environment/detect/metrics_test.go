@@ -6,7 +6,7 @@ package detect_test
 import (
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/metric/metrictest"
+	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
 )
 
 func TestEventsAreCounted(t *testing.T) {

@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // fewChanges is up to how many objects of a batch are read one by one. Beyond it, the namespace is listed, which is one request
@@ -35,7 +35,7 @@ type finding struct {
 // reader finds out which version of objects a source has now.
 type reader struct {
 	client dynamic.Interface
-	lister *source.Lister
+	lister *watch.Lister
 	hasher plan.Hasher
 	index  *index.Index
 }
@@ -46,7 +46,7 @@ func (r *reader) version(object *unstructured.Unstructured) (string, error) {
 }
 
 // read looks at the objects of a batch, or at everything of which there are copies where that says more or is less work.
-func (r *reader) read(ctx context.Context, batch intake.Batch) ([]finding, error) {
+func (r *reader) read(ctx context.Context, batch pending.Batch) ([]finding, error) {
 	if batch.Resync || len(batch.Changes) > fewChanges {
 		return r.everything(ctx, batch.Namespace)
 	}

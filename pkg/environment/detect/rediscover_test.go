@@ -15,10 +15,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
 	"github.com/configbutler/slipstream/pkg/environment/detect"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/gather"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
@@ -58,7 +58,7 @@ func rediscoveryStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s.add("alice")
-	kept := copies.New(workstore.New(s.kv, test), 10)
+	kept := copies.New(table.New(s.kv, test), 10)
 	s.runner = &run.Runner{
 		Gatherer: &gather.Gatherer{
 			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: cluster.Client(), Metadata: cluster.Metadata(), Mapper: cluster.Mapper(),

@@ -6,8 +6,8 @@ package detect
 import (
 	"sync"
 
-	"github.com/configbutler/slipstream/pkg/environment/index"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // sights are the versions of objects that watches have told of and that wait to be recorded: until then, the index does not know
@@ -48,7 +48,7 @@ func (s *sights) settle(namespace string) {
 }
 
 // missed lets go of what a watch has told of: it may have missed what came afterwards.
-func (s *sights) missed(watch source.Watch) {
+func (s *sights) missed(watch kubewatch.Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for of := range s.of {

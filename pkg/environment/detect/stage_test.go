@@ -31,12 +31,12 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/detect"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
-	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	versionedscheme "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 func TestMain(m *testing.M) {
@@ -169,7 +169,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 
 func (s *stage) config() detect.Config {
 	return detect.Config{
-		Slipstream: s.api.ConfigbutlerV1alpha1(), Source: s.source, Mapper: &s.types, Store: workstore.New(s.kv, test), Records: s, Index: s.index,
+		Slipstream: s.api.ConfigbutlerV1alpha1(), Source: s.source, Mapper: &s.types, Store: table.New(s.kv, test), Records: s, Index: s.index,
 		Hasher: planner.Hasher, Runner: s.runner, Policy: s.policy, Clock: s.clock, Authors: s.authors,
 		AttributionMaxWait: 20 * time.Second, Capacity: s.capacity,
 		Sources: func() map[string][]types.NamespacedName { return s.sources }, Changed: s.heard.add,

@@ -13,12 +13,12 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // tell has a record say what is new, and the environment name it. Somebody may move the record meanwhile.
-func (k *keeper) tell(ctx context.Context, environment *v1alpha1.Environment, batch intake.Batch, told []item) error {
+func (k *keeper) tell(ctx context.Context, environment *v1alpha1.Environment, batch pending.Batch, told []item) error {
 	by := k.changedBy(batch, told)
 	var record *v1alpha1.SyncStatus
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
@@ -55,19 +55,19 @@ func (k *keeper) latest(ctx context.Context, environment *v1alpha1.Environment) 
 
 // begin returns the record of a batch, as an interrupted attempt has left it or a new one. One that is not open any more has
 // become a run: then the batch has another.
-func (k *keeper) begin(ctx context.Context, environment *v1alpha1.Environment, batch intake.Batch) (*v1alpha1.SyncStatus, error) {
+func (k *keeper) begin(ctx context.Context, environment *v1alpha1.Environment, batch pending.Batch) (*v1alpha1.SyncStatus, error) {
 	for number := 1; ; number++ {
 		spec := specOf(environment, batch, number)
-		found, name, err := syncrecord.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) {
+		found, name, err := syncstatus.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) {
 			return k.api.SyncStatuses(environment.Namespace).Get(ctx, name, metav1.GetOptions{})
 		})
 		switch {
 		case err != nil:
 			return nil, err
 		case found == nil:
-			record, err := syncrecord.New(syncrecord.Beginning{
+			record, err := syncstatus.New(syncstatus.Beginning{
 				Namespace: environment.Namespace, Spec: spec, DetectedAt: batch.FirstSeen,
-				First: syncrecord.Step{To: v1alpha1.SyncStatePending, At: k.clock.Now()},
+				First: syncstatus.Step{To: v1alpha1.SyncStatePending, At: k.clock.Now()},
 			})
 			if err != nil {
 				return nil, err
@@ -81,7 +81,7 @@ func (k *keeper) begin(ctx context.Context, environment *v1alpha1.Environment, b
 }
 
 // specOf tells the records of a batch from all others. Most batches have one for each environment.
-func specOf(environment *v1alpha1.Environment, batch intake.Batch, number int) v1alpha1.SyncStatusSpec {
+func specOf(environment *v1alpha1.Environment, batch pending.Batch, number int) v1alpha1.SyncStatusSpec {
 	id := batch.ID
 	if number > 1 {
 		id += fmt.Sprint(".", number)
@@ -126,7 +126,7 @@ func (k *keeper) point(ctx context.Context, environment *v1alpha1.Environment, r
 		switch named := *latest == record.Name; {
 		case isOpen(record) && !named:
 			*latest = record.Name
-		case syncrecord.Ended(record) && named:
+		case syncstatus.Ended(record) && named:
 			*latest = ""
 		default:
 			return nil

@@ -10,7 +10,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/klog/v2"
 
-	"github.com/configbutler/slipstream/pkg/catalog/intake"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // explainInterval is how often it is looked whether the authors of changes are known.
@@ -89,7 +89,7 @@ func (d *Detector) recordBatch(ctx context.Context, namespace string) error {
 		if ctx.Err() != nil || d.queue.NumRequeues(namespace) == 0 {
 			return failed // What fails for the first time may well pass.
 		}
-		d.intake.Resync(namespace, intake.Missed)
+		d.intake.Resync(namespace, pending.Missed)
 	}
 	err = d.intake.Done(ctx, batch)
 	d.sights.settle(namespace)
@@ -112,9 +112,9 @@ func (d *Detector) settle(ctx context.Context, namespace string) error {
 func (d *Detector) window() time.Duration { return d.config.Policy().BatchWindow.Duration }
 
 // notices are what becomes of what the intake tells.
-func (d *Detector) notices(ctx context.Context) intake.Notices {
+func (d *Detector) notices(ctx context.Context) pending.Notices {
 	logger := klog.FromContext(ctx)
-	return intake.Notices{
+	return pending.Notices{
 		Opened: d.queue.Add,
 		Filling: func(changes, capacity int) {
 			logger.Info("Changes of what environments depend on come faster than they are recorded", "changes", changes, "capacity", capacity)

@@ -9,26 +9,26 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // Rights says whether users still have their permissions for whom something is done.
 type Rights interface {
 	// Check says in a sentence what of permissions who does not have; empty: nothing.
-	Check(ctx context.Context, who rights.Holder, permissions []rights.Permission) (lost string, err error)
+	Check(ctx context.Context, who access.Holder, permissions []access.Permission) (lost string, err error)
 }
 
-var _ Rights = &rights.Standing{}
+var _ Rights = &access.Standing{}
 
 // Withheld returns the types of which nothing is copied from the source of a catalog, with why: the editor of the catalog, who
 // consents to it, may not read them any more, or it cannot be found out whether the editor may. Shared Secrets take an editor who is
 // known. The other types do not, as catalogs of earlier versions have none.
 func (g *Gatherer) Withheld(ctx context.Context, catalog *v1alpha1.AppCatalog) (plan.Withheld, error) {
 	withheld := plan.Withheld{}
-	editor, known := rights.Sharing(catalog)
-	for of, permission := range rights.OfCopies(catalog) {
+	editor, known := access.Sharing(catalog)
+	for of, permission := range access.OfCopies(catalog) {
 		if !known {
 			if of == v1alpha1.DependencySecret {
 				withheld[of] = plan.Withholding{Reason: v1alpha1.ReasonPermissionLost, Message: fmt.Sprintf(
@@ -51,10 +51,10 @@ func (r *reading) askRequester(ctx context.Context, catalog *v1alpha1.AppCatalog
 	if r.requester == nil {
 		return nil
 	}
-	permissions := rights.OfCopying(r.Environment, catalog)
+	permissions := access.OfCopying(r.Environment, catalog)
 	if r.Action == v1alpha1.SyncActionCluster {
 		for _, record := range r.Index {
-			if permission, ok := rights.OfPatched(catalog, record.Type); ok && record.ByPatches {
+			if permission, ok := access.OfPatched(catalog, record.Type); ok && record.ByPatches {
 				permissions[record.Type] = permission
 			}
 		}
@@ -72,7 +72,7 @@ func (r *reading) askRequester(ctx context.Context, catalog *v1alpha1.AppCatalog
 // another one, the requester has not been asked about the right that matters.
 func (r *reading) included(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
 	for _, object := range r.Environment.Spec.Include {
-		permission, isCustom := rights.OfIncluded(object, catalog)
+		permission, isCustom := access.OfIncluded(object, catalog)
 		if !isCustom {
 			continue
 		}
@@ -116,7 +116,7 @@ func (r *reading) unservable(key plan.Key, object v1alpha1.IncludedObject) strin
 
 // ask withholds objects of a type unless who has a permission.
 func (g *Gatherer) ask(
-	ctx context.Context, withheld plan.Withheld, of v1alpha1.DependencyType, who rights.Holder, permission rights.Permission,
+	ctx context.Context, withheld plan.Withheld, of v1alpha1.DependencyType, who access.Holder, permission access.Permission,
 ) error {
 	why, is, err := g.review(ctx, who, permission)
 	if is {
@@ -126,8 +126,8 @@ func (g *Gatherer) ask(
 }
 
 // review says why something is withheld that takes a permission, if it is.
-func (g *Gatherer) review(ctx context.Context, who rights.Holder, permission rights.Permission) (why plan.Withholding, is bool, err error) {
-	lost, err := g.Rights.Check(ctx, who, []rights.Permission{permission})
+func (g *Gatherer) review(ctx context.Context, who access.Holder, permission access.Permission) (why plan.Withholding, is bool, err error) {
+	lost, err := g.Rights.Check(ctx, who, []access.Permission{permission})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return why, false, err

@@ -15,11 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // TestWhatTheEditorMayNotReadIsNotRead has the catalog's editor lose rights, or be unknown.
@@ -90,7 +90,7 @@ func TestWhatTheEditorMayNotReadIsNotRead(t *testing.T) {
 
 // TestWhatTheRequesterMayNotReadIsNotRead has the user who asked for a sync lose rights that it takes, or that it takes by now.
 func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
-	jane := rights.Requesting(&v1alpha1.AutomatedBy{Username: "jane", Groups: []string{"shop-team"}})
+	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane", Groups: []string{"shop-team"}})
 	requester := func(s *stage) { s.catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester }
 	patched := func(words string) func(*stage) {
 		return func(s *stage) {
@@ -102,7 +102,7 @@ func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		do        func(*stage)
-		requester *rights.Holder
+		requester *access.Holder
 		want      []v1alpha1.DependencyType
 	}{
 		"shared Secrets":                  {do: func(*stage) {}, requester: &jane},
@@ -142,7 +142,7 @@ func included(apiVersion, kind, name string) func(*stage) {
 
 // TestCustomResourcesThatAreIncluded has those read that can be copied and that the requester may read, and no others.
 func TestCustomResourcesThatAreIncluded(t *testing.T) {
-	jane := rights.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
+	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
 	for name, tt := range map[string]struct {
 		kind, apiVersion string
 		lost             string

@@ -18,12 +18,12 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/source"
-	"github.com/configbutler/slipstream/pkg/transplant"
+	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // Gatherer reads situations. It may be used concurrently.
@@ -32,7 +32,7 @@ type Gatherer struct {
 	Slipstream typed.ConfigbutlerV1alpha1Interface
 	Client     dynamic.Interface
 	Metadata   metadata.Interface
-	Mapper     source.KindMapper
+	Mapper     watch.KindMapper
 	// Limiter is waited for before each request for objects of the source and the target.
 	Limiter flowcontrol.RateLimiter
 	// Concurrency is how many of these requests are made at once, at least 1.
@@ -75,7 +75,7 @@ type Request struct {
 	Resolution v1alpha1.ConflictResolutionSpec
 	// Requester is the user who must have the permission to read what the catalog's editor does not share. Requests that copy
 	// nothing leave it nil.
-	Requester *rights.Holder
+	Requester *access.Holder
 }
 
 // Gather reads the situation that a request meets.
@@ -95,7 +95,7 @@ func (g *Gatherer) Gather(ctx context.Context, request Request) (plan.Situation,
 type reading struct {
 	*Gatherer
 	*plan.Situation
-	requester *rights.Holder
+	requester *access.Holder
 	// versions are those of what is read in the target as it is wanted: workloads, and what was applied.
 	versions map[plan.Key]string
 }
@@ -134,15 +134,15 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 }
 
 // marks reads the marks of tools that the SyncPolicy names.
-func (r *reading) marks(ctx context.Context) (transplant.Marks, error) {
+func (r *reading) marks(ctx context.Context) (objectcopy.Marks, error) {
 	policy, err := r.Slipstream.SyncPolicies().Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return transplant.Marks{}, nil
+		return objectcopy.Marks{}, nil
 	}
 	if err != nil {
-		return transplant.Marks{}, fmt.Errorf("read the SyncPolicy: %w", err)
+		return objectcopy.Marks{}, fmt.Errorf("read the SyncPolicy: %w", err)
 	}
-	return transplant.ParseMarks(policy.Spec.TrackingMarks...)
+	return objectcopy.ParseMarks(policy.Spec.TrackingMarks...)
 }
 
 // wanted reads what the environment is to have: what it had with the revision that is asked for, or what the catalog offers.

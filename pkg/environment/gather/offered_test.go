@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
 var theWeb = v1alpha1.WorkloadReference{Kind: v1alpha1.WorkloadDeployment, Name: "web"}

@@ -20,12 +20,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/gather"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // stage is a cluster, and what is kept of a catalog and an environment.
@@ -54,7 +54,7 @@ func newStage(t *testing.T, objects ...*unstructured.Unstructured) *stage {
 	t.Helper()
 	s := &stage{
 		T: t, Cluster: environmenttest.NewCluster(t), environment: environmenttest.Environment(), catalog: environmenttest.Catalog(),
-		api: fake.NewSimpleClientset(), copies: copies.New(workstore.New(bolttest.NewKV(t), "/test"), 10), revisions: revisions{},
+		api: fake.NewSimpleClientset(), copies: copies.New(table.New(bolttest.NewKV(t), "/test"), 10), revisions: revisions{},
 	}
 	for _, o := range objects {
 		o.SetNamespace(environmenttest.Production)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // attribute adds to a record who changed in the source what the run has brought, and the commits that hold it, as far as the
@@ -27,8 +27,8 @@ func (w *work) attribute(ctx context.Context, record *v1alpha1.SyncStatus) {
 			return brought.Has(workload{s.Type, s.Name})
 		})
 		if touched {
-			syncrecord.AddAuthors(record, of.Status.ChangedBy)
-			syncrecord.AddCommits(record, of.Status.Commits)
+			syncstatus.AddAuthors(record, of.Status.ChangedBy)
+			syncstatus.AddCommits(record, of.Status.Commits)
 		}
 	}
 }

@@ -14,14 +14,14 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // revised has a catalog record that an author has changed a workload, in a revision and a commit of its number.
 func (s *stage) revised(catalog types.UID, revision int64, author, kind string) {
 	s.Helper()
-	record, err := syncrecord.New(syncrecord.Beginning{
-		Namespace: s.environment.Namespace, DetectedAt: began, First: syncrecord.Step{To: v1alpha1.SyncStateAutoApplied, At: began},
+	record, err := syncstatus.New(syncstatus.Beginning{
+		Namespace: s.environment.Namespace, DetectedAt: began, First: syncstatus.Step{To: v1alpha1.SyncStateAutoApplied, At: began},
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: v1alpha1.SyncTypeCatalog, Batch: fmt.Sprint(revision),
 			Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: "shop", UID: catalog},
@@ -36,7 +36,7 @@ func (s *stage) revised(catalog types.UID, revision int64, author, kind string) 
 		CommitSummary:  v1alpha1.CommitSummary{SHA: fmt.Sprint(revision), Time: metav1.Unix(revision, 0)},
 		DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "main"},
 	}}
-	syncrecord.SetChanges(record, []v1alpha1.ResourceSummary{{Type: kind, Namespace: "production", Name: "one", ChangeType: v1alpha1.ChangeChanged}})
+	syncstatus.SetChanges(record, []v1alpha1.ResourceSummary{{Type: kind, Namespace: "production", Name: "one", ChangeType: v1alpha1.ChangeChanged}})
 	s.store(record)
 	s.catalog.Status.History = append(s.catalog.Status.History, v1alpha1.CatalogRevision{Revision: revision, SyncStatus: record.Name})
 }

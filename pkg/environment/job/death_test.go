@@ -13,7 +13,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // beginBoth has a cluster that lacks three objects, and records that are brought to their end together.
@@ -97,7 +97,7 @@ func TestWhatEarlierAttemptsHaveWritten(t *testing.T) {
 	if got := s.mustDo(run.Sync, record); got.Status.State != failed || !slices.Equal(objects(got), []string{"ConfigMap"}) {
 		t.Fatalf("%s, and tells of %v", got.Status.State, objects(got))
 	}
-	again, err := syncrecord.Move(s.now(record.Name), syncrecord.Step{To: retrying, At: began})
+	again, err := syncstatus.Move(s.now(record.Name), syncstatus.Step{To: retrying, At: began})
 	if err != nil {
 		t.Fatal(err)
 	}

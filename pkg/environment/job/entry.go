@@ -16,7 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 var (
@@ -95,7 +95,7 @@ func (e *entry) begin(ctx context.Context, prepare func(*v1alpha1.SyncStatus)) e
 		}
 		return next, nil
 	})
-	if refused := (*syncrecord.TransitionError)(nil); errors.As(err, &refused) || errors.Is(err, errGone) {
+	if refused := (*syncstatus.TransitionError)(nil); errors.As(err, &refused) || errors.Is(err, errGone) {
 		return nil
 	}
 	e.begun = begun && err == nil
@@ -116,14 +116,14 @@ func (e *entry) next(record *v1alpha1.SyncStatus) (*v1alpha1.SyncStatus, error) 
 	status := &record.Status
 	switch {
 	case status.State != v1alpha1.SyncStateInProgress:
-		return syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateInProgress, At: e.Clock.Now()})
+		return syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateInProgress, At: e.Clock.Now()})
 	case status.Attempts >= *e.Policy().Retry.MaxAttempts:
-		return syncrecord.Move(record, syncrecord.Step{To: v1alpha1.SyncStateFailed, At: e.Clock.Now(), Failure: &syncrecord.Failure{
+		return syncstatus.Move(record, syncstatus.Step{To: v1alpha1.SyncStateFailed, At: e.Clock.Now(), Failure: &syncstatus.Failure{
 			Reason:  v1alpha1.ReasonInterrupted,
 			Message: fmt.Sprintf("the server stopped during attempt %d, which was the last", status.Attempts),
 		}})
 	}
-	return syncrecord.Resume(record)
+	return syncstatus.Resume(record)
 }
 
 // expect has the record say what is about to be written, besides what has been.
@@ -160,6 +160,6 @@ func object(summary v1alpha1.ResourceSummary) v1alpha1.ResourceSummary {
 // set has a record tell of changes, unless it tells of those in the source that its run was to bring.
 func (e *entry) set(record *v1alpha1.SyncStatus, changes []v1alpha1.ResourceSummary) {
 	if !e.detected {
-		syncrecord.SetChanges(record, changes)
+		syncstatus.SetChanges(record, changes)
 	}
 }

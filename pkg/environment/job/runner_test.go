@@ -18,12 +18,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/gather"
-	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // mortalKV is a store that a process writes to while it lives.
@@ -90,7 +90,7 @@ func (s *stage) runsFor(objects ...string) *environmenttest.Cluster {
 		}
 		return nil
 	})
-	limiter, kept := flowcontrol.NewFakeAlwaysRateLimiter(), copies.New(workstore.New(mortalKV{bolttest.NewKV(s.T), s}, "/test"), 10)
+	limiter, kept := flowcontrol.NewFakeAlwaysRateLimiter(), copies.New(table.New(mortalKV{bolttest.NewKV(s.T), s}, "/test"), 10)
 	runner := &run.Runner{
 		Gatherer: &gather.Gatherer{
 			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: cluster.Client(), Metadata: cluster.Metadata(), Mapper: cluster.Mapper(),

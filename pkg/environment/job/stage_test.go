@@ -22,16 +22,16 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/job"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 var (
@@ -164,24 +164,24 @@ func (s *stage) now(name string) *v1alpha1.SyncStatus {
 // begin has the API hold a new record of the environment, taken through some states.
 func (s *stage) begin(of v1alpha1.SyncType, states ...v1alpha1.SyncState) *v1alpha1.SyncStatus {
 	s.Helper()
-	record, err := syncrecord.New(syncrecord.Beginning{
+	record, err := syncstatus.New(syncstatus.Beginning{
 		Namespace: s.environment.Namespace, DetectedAt: began,
 		Spec: v1alpha1.SyncStatusSpec{
 			Type: of, Batch: "b1", Subject: v1alpha1.SyncSubject{
 				Kind: v1alpha1.SubjectEnvironment, Name: s.environment.Name, UID: s.environment.UID,
 			},
 		},
-		First: syncrecord.Step{To: v1alpha1.SyncStatePending, At: began},
+		First: syncstatus.Step{To: v1alpha1.SyncStatePending, At: began},
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
 	for _, state := range states {
-		step := syncrecord.Step{To: state, By: "jane", At: began}
+		step := syncstatus.Step{To: state, By: "jane", At: began}
 		if state == v1alpha1.SyncStateFailed {
-			step.Failure = &syncrecord.Failure{Reason: v1alpha1.ReasonUnreachable, Message: "it did not answer"}
+			step.Failure = &syncstatus.Failure{Reason: v1alpha1.ReasonUnreachable, Message: "it did not answer"}
 		}
-		if record, err = syncrecord.Move(record, step); err != nil {
+		if record, err = syncstatus.Move(record, step); err != nil {
 			s.Fatal(err)
 		}
 	}
@@ -205,7 +205,7 @@ func (s *stage) Run(ctx context.Context, request run.Request) (run.Result, error
 // job is one of the records.
 func (s *stage) job(mode run.Mode, records ...*v1alpha1.SyncStatus) job.Job {
 	request := run.Request{Mode: mode}
-	jane := rights.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
+	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
 	request.Action, request.Requester = v1alpha1.SyncActionAll, &jane
 	return job.Job{Environment: s.environment, Records: records, Request: request}
 }

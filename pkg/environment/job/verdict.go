@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/sentence"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // maxMessageBytes is how long the message about a run is at most.
@@ -21,7 +21,7 @@ const maxMessageBytes = 2048
 // verdict is what becomes of a record.
 type verdict struct {
 	to       v1alpha1.SyncState
-	failure  *syncrecord.Failure
+	failure  *syncstatus.Failure
 	failures []v1alpha1.ObjectFailure
 }
 
@@ -45,7 +45,7 @@ func (w *work) verdict(of v1alpha1.SyncType, result run.Result, failed error) ve
 }
 
 func (v *verdict) fail(to v1alpha1.SyncState, reason, message string) {
-	v.to, v.failure = to, &syncrecord.Failure{Reason: reason, Message: sentence.Cut(sentence.Line(message), maxMessageBytes)}
+	v.to, v.failure = to, &syncstatus.Failure{Reason: reason, Message: summary.Cut(summary.Line(message), maxMessageBytes)}
 }
 
 // concerning returns the failures that a record tells of. What workloads refer to can be brought up to date while workloads cannot.
@@ -67,7 +67,7 @@ func failuresOf(failures []v1alpha1.ObjectFailure) []v1alpha1.ObjectFailure {
 				continue
 			}
 			seen[of] = true
-			failure.Message = sentence.Cut(failure.Message, validation.MaxFailureBytes)
+			failure.Message = summary.Cut(failure.Message, validation.MaxFailureBytes)
 			out = append(out, failure)
 		}
 	}
@@ -82,7 +82,7 @@ func failing(failures []v1alpha1.ObjectFailure) string {
 	case n == 0:
 		return failures[0].Message
 	default:
-		return fmt.Sprintf("%s; and %s failed", failures[0].Message, sentence.Count(n, "more object"))
+		return fmt.Sprintf("%s; and %s failed", failures[0].Message, summary.Count(n, "more object"))
 	}
 }
 
@@ -94,7 +94,7 @@ func conflicting(conflicts []v1alpha1.WorkloadConflict) string {
 		fields += len(conflict.Fields)
 		names[i] = fmt.Sprintf("%s '%s'", conflict.Kind, conflict.Name)
 	}
-	return fmt.Sprintf("%s changed here and in the catalog, of %s", sentence.Count(fields, "field"), strings.Join(names, ", "))
+	return fmt.Sprintf("%s changed here and in the catalog, of %s", summary.Count(fields, "field"), strings.Join(names, ", "))
 }
 
 func join(sentences ...string) string {

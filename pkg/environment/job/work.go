@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/syncrecord"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 // work is a job that is being done.
@@ -109,7 +109,7 @@ func (w *work) end(ctx context.Context, e *entry, result run.Result, failed erro
 	}
 	v := w.verdict(e.record.Spec.Type, result, failed)
 	return e.write(ctx, func(record *v1alpha1.SyncStatus) (*v1alpha1.SyncStatus, error) {
-		ended, err := syncrecord.Move(record, syncrecord.Step{To: v.to, At: w.Clock.Now(), Failure: v.failure})
+		ended, err := syncstatus.Move(record, syncstatus.Step{To: v.to, At: w.Clock.Now(), Failure: v.failure})
 		if err != nil {
 			return nil, err
 		}

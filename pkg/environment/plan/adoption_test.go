@@ -12,7 +12,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
 )
 
 // TestAdoption has a Branch take over what a developer has made of production's manifest with kubectl, and the catalog drop a field
@@ -73,5 +73,5 @@ func TestAdoption(t *testing.T) {
 
 // managersOf are the managers of a field.
 func managersOf(live *unstructured.Unstructured, path ...any) []string {
-	return fielddiff.ManagersOf(live).Of(fieldpath.MakePathOrDie(path...))
+	return diff.ManagersOf(live).Of(fieldpath.MakePathOrDie(path...))
 }

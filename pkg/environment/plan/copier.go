@@ -13,16 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/configbutler/slipstream/pkg/annotation"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/ingresshost"
-	"github.com/configbutler/slipstream/pkg/patch"
-	"github.com/configbutler/slipstream/pkg/transplant"
+	"github.com/configbutler/slipstream/pkg/environment/ingresshost"
+	"github.com/configbutler/slipstream/pkg/kube/annotation"
+	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
+	"github.com/configbutler/slipstream/pkg/kube/patch"
 )
 
 // copier makes of objects of the source what is wanted of them in the target.
 type copier struct {
-	target  transplant.Target
+	target  objectcopy.Target
 	patches patch.Patches
 	labels  map[string]string
 	// problems are sentences about hosts that cannot be made.
@@ -36,18 +36,18 @@ type wanted struct {
 	undeclared *unstructured.Unstructured
 }
 
-func (s *Situation) newCopier(marks transplant.Marks) (*copier, error) {
+func (s *Situation) newCopier(marks objectcopy.Marks) (*copier, error) {
 	spec := &s.Environment.Spec
 	patches, err := readPatches(spec.Patches)
 	if err != nil {
 		return nil, err
 	}
 	c := &copier{patches: patches, labels: s.labels(), problems: sets.New[string]()}
-	c.target = transplant.Target{
+	c.target = objectcopy.Target{
 		Namespace:       spec.TargetNamespace,
 		Marks:           marks,
 		Custom:          IsOnlyIncluded,
-		Selected:        transplant.SelectorKeys(slices.Concat(s.Workloads, s.Source, s.Applied, s.lastApplied())...),
+		Selected:        objectcopy.SelectorKeys(slices.Concat(s.Workloads, s.Source, s.Applied, s.lastApplied())...),
 		OneReplica:      spec.Adapt.Replicas != v1alpha1.ReplicasAsSource,
 		SuspendCronJobs: spec.Adapt.CronJobs != v1alpha1.CronJobsAsSource,
 		NoLoadBalancers: spec.Adapt.LoadBalancers != v1alpha1.LoadBalancersAsSource,

@@ -8,15 +8,15 @@ import (
 	"slices"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
-	"github.com/configbutler/slipstream/pkg/fieldpointer"
-	"github.com/configbutler/slipstream/pkg/threeway"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
+	"github.com/configbutler/slipstream/pkg/kube/merge"
 )
 
 // declared are the fields of a workload that patches of the environment set, and that the catalog offers otherwise than when the
 // environment was brought to it. They stay as they are declared in any case: nobody has to decide about them alone. But whoever
 // decides about other fields of the workload is to know that these were changed on both sides, too.
-func (d *draft) declared(ctx context.Context, key Key, w *wanted) ([]threeway.Field, error) {
+func (d *draft) declared(ctx context.Context, key Key, w *wanted) ([]merge.Field, error) {
 	before := d.before[key]
 	if before == nil {
 		return nil, nil
@@ -37,16 +37,16 @@ func (d *draft) declared(ctx context.Context, key Key, w *wanted) ([]threeway.Fi
 	if err != nil {
 		return nil, err
 	}
-	var fields []threeway.Field
+	var fields []merge.Field
 	for _, difference := range patched {
 		path := difference.Path
 		isKept := slices.ContainsFunc(kept, path.BeginsWith)
-		if !isKept && slices.ContainsFunc(changed, func(c fielddiff.Difference) bool { return overlap(c.Path, path) }) {
-			fields = append(fields, threeway.Field{Path: path, Managers: []string{v1alpha1.FieldManager}})
+		if !isKept && slices.ContainsFunc(changed, func(c diff.Difference) bool { return overlap(c.Path, path) }) {
+			fields = append(fields, merge.Field{Path: path, Managers: []string{v1alpha1.FieldManager}})
 		}
 	}
 	return fields, nil
 }
 
 // overlap says whether one of two fields is the other, or in it.
-func overlap(a, b fieldpointer.Path) bool { return a.BeginsWith(b) || b.BeginsWith(a) }
+func overlap(a, b fieldpath.Path) bool { return a.BeginsWith(b) || b.BeginsWith(a) }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/references"
+	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
 // discover takes in the workloads that the catalog offers, and what comes with them.

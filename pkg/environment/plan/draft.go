@@ -14,19 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
-	"github.com/configbutler/slipstream/pkg/references"
-	"github.com/configbutler/slipstream/pkg/threeway"
-	"github.com/configbutler/slipstream/pkg/transplant"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/kube/merge"
+	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
+	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
 // Planner makes plans.
 type Planner struct {
-	Schemas *fielddiff.Schemas
+	Schemas *diff.Schemas
 	// Hasher makes the hashes of what the index names.
 	Hasher Hasher
 	// Marks are the labels and annotations of other tools that copies never have.
-	Marks transplant.Marks
+	Marks objectcopy.Marks
 }
 
 // Plan returns what a sync does in a situation. It fails when patches of the environment do not fit what they are for, or an
@@ -95,7 +95,7 @@ func (p Planner) draft(s *Situation) (*draft, error) {
 		return nil, err
 	}
 	d := &draft{
-		Situation: s, copies: copies, merger: threeway.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, hasher: p.Hasher,
+		Situation: s, copies: copies, merger: merge.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, hasher: p.Hasher,
 		source: byKey(s.Source), made: byKey(s.origin()), live: byKey(s.Live), before: byKey(s.Before), wanted: map[Key]*wanted{}, why: map[Key]string{},
 		required: sets.New[references.Target](), absent: sets.New[Key](), plan: &Plan{},
 	}
@@ -109,7 +109,7 @@ func (p Planner) draft(s *Situation) (*draft, error) {
 type draft struct {
 	*Situation
 	copies *copier
-	merger threeway.Merger
+	merger merge.Merger
 	hasher Hasher
 
 	source, live, before map[Key]*unstructured.Unstructured

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"github.com/configbutler/slipstream/pkg/references"
+	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
 // The kinds of the Gateway API that are copied.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/ignore"
-	"github.com/configbutler/slipstream/pkg/transplant"
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
+	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -144,7 +144,7 @@ func TestSameSituation(t *testing.T) {
 	}
 }
 
-// checkCopies expects the target to hold what pkg/transplant makes of the source, and the labels of the environment.
+// checkCopies expects the target to hold what pkg/kube/objectcopy makes of the source, and the labels of the environment.
 func checkCopies(t *testing.T, s *stage) {
 	t.Helper()
 	for key, live := range s.target.objects {
@@ -155,7 +155,7 @@ func checkCopies(t *testing.T, s *stage) {
 			t.Errorf("%s is marked as another tool's: %v", key, live.GetLabels())
 		}
 	}
-	if len(transplant.SelectorKeys(s.target.list()...)) == 0 {
+	if len(objectcopy.SelectorKeys(s.target.list()...)) == 0 {
 		t.Error("no selectors are left")
 	}
 }

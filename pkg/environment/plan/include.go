@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fieldpointer"
-	"github.com/configbutler/slipstream/pkg/references"
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
+	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
 // KeyOfIncluded returns what spec.include names with an entry.
@@ -41,7 +41,7 @@ func (d *draft) include() error {
 			}
 			continue
 		}
-		field, err := fieldpointer.Parse(path)
+		field, err := fieldpath.Parse(path)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", path, err)
 		}

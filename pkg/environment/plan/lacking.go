@@ -16,9 +16,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
-	"github.com/configbutler/slipstream/pkg/references"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/kube/references"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // The kinds by which ServiceAccounts have rights. They are read and never written: who may write them may grant rights.
@@ -150,7 +150,7 @@ func (d *draft) notGranted(key Key, accounts []string) {
 	of.ServiceAccounts = sets.List(sets.New(of.ServiceAccounts...).Insert(accounts...))
 	of.ServiceAccounts = of.ServiceAccounts[:min(len(of.ServiceAccounts), validation.MaxNotCopied)]
 	d.report(fmt.Sprintf("%s is not copied, and %s does not have what it grants: it is about the rights of ServiceAccount %s",
-		key, d.Environment.Spec.TargetNamespace, sentence.List(accounts)))
+		key, d.Environment.Spec.TargetNamespace, summary.List(accounts)))
 }
 
 // notCopied takes an object down that the target lacks, once, and returns the entry.

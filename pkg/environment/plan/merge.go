@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fieldpointer"
-	"github.com/configbutler/slipstream/pkg/threeway"
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
+	"github.com/configbutler/slipstream/pkg/kube/merge"
 )
 
 // versions are an object as it was wanted, is, and is wanted now. The number of replicas is an autoscaler's once that has set it.
-func (d *draft) versions(key Key, w *wanted, live *unstructured.Unstructured, owner owner) threeway.Versions {
-	v := threeway.Versions{Live: live, Desired: w.desired, Unpatched: w.undeclared}
+func (d *draft) versions(key Key, w *wanted, live *unstructured.Unstructured, owner owner) merge.Versions {
+	v := merge.Versions{Live: live, Desired: w.desired, Unpatched: w.undeclared}
 	// What was wanted of another object, or of another version of it, tells nothing.
 	if base := d.Base[key]; base != nil && owner == ours && base.GroupVersionKind() == w.desired.GroupVersionKind() {
 		v.Base = base
@@ -41,36 +41,36 @@ func withoutReplicas(object *unstructured.Unstructured) *unstructured.Unstructur
 
 // merge says what is to be applied to a live object. In a Branch, what was changed by hand survives; where the source has changed
 // the same in something that is no workload, the source wins. What is taken over becomes what is wanted.
-func (d *draft) merge(ctx context.Context, key Key, v threeway.Versions, owner owner) (threeway.Result, error) {
+func (d *draft) merge(ctx context.Context, key Key, v merge.Versions, owner owner) (merge.Result, error) {
 	if !d.isBranch() || owner == others {
 		return d.merger.Shared(ctx, v)
 	}
 	if !key.isWorkload() {
-		return d.merger.Branch(ctx, v, threeway.Resolution{Take: []fieldpointer.Path{nil}})
+		return d.merger.Branch(ctx, v, merge.Resolution{Take: []fieldpath.Path{nil}})
 	}
 	keep, err := chosen(d.Resolution.Keep, key)
 	if err != nil {
-		return threeway.Result{}, err
+		return merge.Result{}, err
 	}
 	take, err := chosen(d.Resolution.Take, key)
 	if err != nil {
-		return threeway.Result{}, err
+		return merge.Result{}, err
 	}
-	return d.merger.Branch(ctx, v, threeway.Resolution{Keep: keep, Take: take})
+	return d.merger.Branch(ctx, v, merge.Resolution{Keep: keep, Take: take})
 }
 
 // chosen returns the fields that choices name of a workload. No fields means all of them.
-func chosen(choices []v1alpha1.ConflictChoice, key Key) ([]fieldpointer.Path, error) {
-	var paths []fieldpointer.Path
+func chosen(choices []v1alpha1.ConflictChoice, key Key) ([]fieldpath.Path, error) {
+	var paths []fieldpath.Path
 	for _, choice := range choices {
 		if (v1alpha1.WorkloadReference{Kind: choice.Kind, Name: choice.Name}) != key.workload() {
 			continue
 		}
 		if len(choice.Fields) == 0 {
-			return []fieldpointer.Path{nil}, nil
+			return []fieldpath.Path{nil}, nil
 		}
 		for _, field := range choice.Fields {
-			path, err := fieldpointer.Parse(field)
+			path, err := fieldpath.Parse(field)
 			if err != nil {
 				return nil, err
 			}
@@ -81,7 +81,7 @@ func chosen(choices []v1alpha1.ConflictChoice, key Key) ([]fieldpointer.Path, er
 }
 
 // conflict takes down a workload about which somebody has to decide.
-func (d *draft) conflict(ctx context.Context, key Key, w *wanted, fields []threeway.Field) error {
+func (d *draft) conflict(ctx context.Context, key Key, w *wanted, fields []merge.Field) error {
 	declared, err := d.declared(ctx, key, w)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/configbutler/slipstream/pkg/references"
+	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
 // Needs returns the objects that a plan looks at by name: in the source those that are referred to, and in the target all of

@@ -11,20 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
-	"github.com/configbutler/slipstream/pkg/fieldpointer"
-	"github.com/configbutler/slipstream/pkg/threeway"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
+	"github.com/configbutler/slipstream/pkg/kube/merge"
 )
 
 // outcome is what becomes of a live object when it is brought to what is wanted of it, or what is in conflict.
 type outcome struct {
-	conflicts    []threeway.Field
+	conflicts    []merge.Field
 	removal      []byte
 	apply, after *unstructured.Unstructured
-	changes      []fielddiff.Difference
+	changes      []diff.Difference
 }
 
-func (d *draft) outcome(ctx context.Context, key Key, v threeway.Versions, owner owner) (outcome, error) {
+func (d *draft) outcome(ctx context.Context, key Key, v merge.Versions, owner owner) (outcome, error) {
 	result, err := d.merge(ctx, key, v, owner)
 	if err != nil || len(result.Conflicts) > 0 {
 		return outcome{conflicts: result.Conflicts}, err
@@ -49,10 +49,10 @@ func (d *draft) outcome(ctx context.Context, key Key, v threeway.Versions, owner
 
 // settle lets what the server has made of what was written stay so. Defaults within lists that are one field, and admission,
 // make such differences, and would make them again. It says whether there are any.
-func settle(v *threeway.Versions, changes []fielddiff.Difference) bool {
-	var settled []fieldpointer.Path
+func settle(v *merge.Versions, changes []diff.Difference) bool {
+	var settled []fieldpath.Path
 	for _, change := range changes {
-		if change.Change == fielddiff.Changed && !change.Path.Equal(revisionAt) && isSettled(v, change) {
+		if change.Change == diff.Changed && !change.Path.Equal(revisionAt) && isSettled(v, change) {
 			settled = append(settled, change.Path)
 		}
 	}
@@ -74,7 +74,7 @@ func settle(v *threeway.Versions, changes []fielddiff.Difference) bool {
 // isSettled says whether a field that differs is what it is because of the server: nobody else has changed it since it was
 // written, and it is wanted as it was then. One that others have written, or of which nothing is known, is taken for it if it
 // has everything that is wanted, and more in it: that stays with whoever it is from.
-func isSettled(v *threeway.Versions, change fielddiff.Difference) bool {
+func isSettled(v *merge.Versions, change diff.Difference) bool {
 	if v.Base != nil && slices.Contains(change.Before, v1alpha1.FieldManager) {
 		return isAlike(change.Path, v.Base, v.Desired)
 	}
@@ -104,14 +104,14 @@ func holds(value, other any) bool {
 }
 
 // isAlike says whether two objects have the same at a path.
-func isAlike(path fieldpointer.Path, a, b *unstructured.Unstructured) bool {
+func isAlike(path fieldpath.Path, a, b *unstructured.Unstructured) bool {
 	is, ok := path.Lookup(a.Object)
 	other, has := path.Lookup(b.Object)
 	return ok && has && reflect.DeepEqual(is, other)
 }
 
 // put replaces a value within another one, in place.
-func put(node any, path fieldpointer.Path, value any) {
+func put(node any, path fieldpath.Path, value any) {
 	last := len(path) - 1
 	holder, ok := path[:last].Lookup(node)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
 )
 
 // Plan is what a sync does.
@@ -61,7 +61,7 @@ type Step struct {
 	// Hidden says that its values are not shown to whoever asks for the plan: nobody has been asked whether they may be read.
 	Hidden bool
 	// Changes are the fields that an update changes, and by Before who owns them in the target.
-	Changes []fielddiff.Difference
+	Changes []diff.Difference
 
 	// Live is the object before, nil if it is created. Whoever deletes it does so on condition that it is still this one.
 	Live *unstructured.Unstructured `json:"-"`

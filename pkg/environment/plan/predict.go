@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
 )
 
 // predict returns what becomes of a live object by server-side apply, after the patch that takes something out, if there is
 // one. The errors do not say what the field manager says: it quotes values, which may be secret.
 func predict(
-	ctx context.Context, schemas *fielddiff.Schemas, live, apply *unstructured.Unstructured, removal []byte,
+	ctx context.Context, schemas *diff.Schemas, live, apply *unstructured.Unstructured, removal []byte,
 ) (*unstructured.Unstructured, error) {
 	both, err := schemas.Typed(ctx, live, apply)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/references"
+	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
 // leading are the kinds that lead to Services.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/configbutler/slipstream/pkg/annotation/annotationtest"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/kube/annotation/annotationtest"
 )
 
 // Where patches give a Secret values of its own, annotations do not bring the values of the source along.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
-	"github.com/configbutler/slipstream/pkg/fieldpointer"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
 // Values says whose values are shown, of steps that are not hidden.
@@ -82,7 +82,7 @@ func (s Step) show(values Values) v1alpha1.ObjectChange {
 	return change
 }
 
-func (s Step) field(difference fielddiff.Difference, values Values) v1alpha1.FieldChange {
+func (s Step) field(difference diff.Difference, values Values) v1alpha1.FieldChange {
 	field := v1alpha1.FieldChange{
 		Field: difference.Path.String(), ChangeType: v1alpha1.ChangeType(difference.Change), Owners: difference.Before,
 	}
@@ -95,7 +95,7 @@ func (s Step) field(difference fielddiff.Difference, values Values) v1alpha1.Fie
 }
 
 // valueAt is a value as JSON, nil if there is none.
-func valueAt(object *unstructured.Unstructured, path fieldpointer.Path) *string {
+func valueAt(object *unstructured.Unstructured, path fieldpath.Path) *string {
 	if object == nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/transplant"
+	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
 )
 
 // Situation is everything that a plan depends on. Objects of one kind are all of one version. Nothing of it is changed.
@@ -53,7 +53,7 @@ type Situation struct {
 	// Base are what was wanted last, as Step.Desired had it. What has none is compared by its managedFields.
 	Base map[Key]*unstructured.Unstructured
 	// Marks are further labels and annotations of other tools that copies do not have now, beside those of the Planner.
-	Marks transplant.Marks
+	Marks objectcopy.Marks
 	// Index is what the environment's EnvironmentDependencies record.
 	Index []v1alpha1.EnvironmentDependencyRecord
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
-	"github.com/configbutler/slipstream/pkg/transplant"
+	kubediff "github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
 )
 
 // hasher stands for one with a key.
@@ -28,10 +28,10 @@ func (hasher) Sum(purpose string, parts ...[]byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-var schemas = fielddiff.NewSchemas(nil, clock.RealClock{})
+var schemas = kubediff.NewSchemas(nil, clock.RealClock{})
 
 func planner() plan.Planner {
-	return plan.Planner{Schemas: schemas, Hasher: hasher{}, Marks: transplant.DefaultMarks()}
+	return plan.Planner{Schemas: schemas, Hasher: hasher{}, Marks: objectcopy.DefaultMarks()}
 }
 
 // environment is the one whose plans are made.

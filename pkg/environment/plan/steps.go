@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
-	"github.com/configbutler/slipstream/pkg/fieldpointer"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
+	kubefieldpath "github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
 // steps decides about everything that is wanted.
@@ -86,13 +86,13 @@ func (d *draft) merged(ctx context.Context, s Step, w *wanted, owner owner) (Ste
 
 // revisionAt is the label of the revision that an object was last written for. It alone is no reason to write,
 // and people who ask for the differences are not shown it.
-var revisionAt = fieldpointer.Of(fieldpath.MakePathOrDie("metadata", "labels", v1alpha1.LabelRevision))
+var revisionAt = kubefieldpath.Of(fieldpath.MakePathOrDie("metadata", "labels", v1alpha1.LabelRevision))
 
-func isContent(change fielddiff.Difference) bool { return !change.Path.Equal(revisionAt) }
+func isContent(change diff.Difference) bool { return !change.Path.Equal(revisionAt) }
 
 // isScaled says whether the number of replicas is what the autoscaler that comes with a workload has set.
 func (d *draft) isScaled(key Key, live *unstructured.Unstructured) bool {
-	if slices.Contains(fielddiff.ManagersOf(live).Of(fieldpath.MakePathOrDie("spec", "replicas")), v1alpha1.FieldManager) {
+	if slices.Contains(diff.ManagersOf(live).Of(fieldpath.MakePathOrDie("spec", "replicas")), v1alpha1.FieldManager) {
 		return false
 	}
 	for other, autoscaler := range d.wanted {

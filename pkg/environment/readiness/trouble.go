@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // longest is how long a sentence may be, in bytes. What a workload says of itself can be of any length.
@@ -28,7 +28,7 @@ func trouble(of *unstructured.Unstructured) string {
 	case found.Status == status.TerminatingStatus:
 		return name + " is being deleted"
 	}
-	return sentence.Cut(sentence.Line(name+" "+stateOf(of)+because(of)), longest)
+	return summary.Cut(summary.Line(name+" "+stateOf(of)+because(of)), longest)
 }
 
 // stateOf is how far a workload is that is not ready.

@@ -7,11 +7,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // taken are the verbs that whoever has a custom resource written needs. An update is a server-side apply, which takes two.
@@ -34,8 +34,8 @@ func (r *running) forbidden(ctx context.Context, steps []plan.Step) ([]v1alpha1.
 		if err != nil {
 			return nil, fmt.Errorf("find the resource of %s: %w", step.Key, err)
 		}
-		permission := rights.OfWriting(r.Environment, mapping.Resource.GroupResource(), taken[step.Verb]...)
-		lost, err := r.Gatherer.Rights.Check(ctx, *r.Requester, []rights.Permission{permission})
+		permission := access.OfWriting(r.Environment, mapping.Resource.GroupResource(), taken[step.Verb]...)
+		lost, err := r.Gatherer.Rights.Check(ctx, *r.Requester, []access.Permission{permission})
 		if err != nil {
 			return nil, fmt.Errorf("find out whether %s may %s: %w", r.Requester, permission, err)
 		}
@@ -45,7 +45,7 @@ func (r *running) forbidden(ctx context.Context, steps []plan.Step) ([]v1alpha1.
 		if lost != "" {
 			failures = append(failures, v1alpha1.ObjectFailure{
 				Type: step.Kind, Namespace: step.Namespace, Name: step.Name, Reason: v1alpha1.ReasonPermissionLost,
-				Message: sentence.Cut(fmt.Sprintf("Failed to %s %s '%s' of %s - %s", step.Verb, step.Kind, step.Name, step.Namespace, lost),
+				Message: summary.Cut(fmt.Sprintf("Failed to %s %s '%s' of %s - %s", step.Verb, step.Kind, step.Name, step.Namespace, lost),
 					validation.MaxFailureBytes),
 			})
 		}

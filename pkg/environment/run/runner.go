@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/gather"
-	"github.com/configbutler/slipstream/pkg/environment/index"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // plans bounds how often a run plans because others write what it writes.
@@ -197,7 +197,7 @@ func (r *running) target(ctx context.Context) (apply.Target, error) {
 	if target.Creation == nil {
 		return target, nil
 	}
-	lost, err := r.Gatherer.Rights.Check(ctx, *r.Requester, rights.OfTarget(r.Environment))
+	lost, err := r.Gatherer.Rights.Check(ctx, *r.Requester, access.OfTarget(r.Environment))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return target, err

@@ -23,18 +23,18 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/gather"
-	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	versionedscheme "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
@@ -235,7 +235,7 @@ func (s *stage) Write(_ context.Context, record runtime.Object) error {
 	return s.store(record)
 }
 
-func (s *stage) copies() *copies.Copies { return copies.New(workstore.New(s.kv, "/test"), 10) }
+func (s *stage) copies() *copies.Copies { return copies.New(table.New(s.kv, "/test"), 10) }
 
 func (s *stage) runner() *run.Runner {
 	s.Helper()
@@ -253,7 +253,7 @@ func (s *stage) runner() *run.Runner {
 }
 
 func (s *stage) request() run.Request {
-	jane := rights.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
+	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
 	return run.Request{Request: gather.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll, Requester: &jane}}
 }
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/validation"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // steps are those of a plan that do something, and all of them.
@@ -48,6 +48,6 @@ func failureOf(refusal apply.Refusal) v1alpha1.ObjectFailure {
 	}
 	return v1alpha1.ObjectFailure{
 		Type: refusal.Kind, Namespace: refusal.Namespace, Name: refusal.Name, Reason: v1alpha1.ReasonRefused,
-		Message: sentence.Cut(fmt.Sprintf("%s '%s'%s: %s", refusal.Kind, refusal.Name, place, said), validation.MaxFailureBytes),
+		Message: summary.Cut(fmt.Sprintf("%s '%s'%s: %s", refusal.Kind, refusal.Name, place, said), validation.MaxFailureBytes),
 	}
 }

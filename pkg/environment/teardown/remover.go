@@ -16,14 +16,14 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // Remover removes what environments wrote. It may be used concurrently.
 type Remover struct {
 	// Client reads and deletes objects. Their content is never read.
 	Client metadata.Interface
-	Mapper source.KindMapper
+	Mapper watch.KindMapper
 	// Types are asked for what can be in a namespace.
 	Types Types
 	// Limiter is waited for before each request for objects.

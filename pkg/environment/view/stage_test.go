@@ -19,19 +19,19 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/environment/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/gather"
-	"github.com/configbutler/slipstream/pkg/environment/index"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/environment/view"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	versionedscheme "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
@@ -71,7 +71,7 @@ func newStage(t *testing.T) *stage {
 	}
 	limiter := flowcontrol.NewFakeAlwaysRateLimiter()
 	client, mapper := s.cluster.Client(), s.cluster.Mapper()
-	kept := copies.New(workstore.New(bolttest.NewKV(t), "/test"), 10)
+	kept := copies.New(table.New(bolttest.NewKV(t), "/test"), 10)
 	s.runner = &run.Runner{
 		Gatherer: &gather.Gatherer{
 			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
@@ -135,7 +135,7 @@ func (s *stage) Write(_ context.Context, record runtime.Object) error {
 // sync has the environment be what the catalog offers.
 func (s *stage) sync() {
 	s.Helper()
-	jane := rights.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
+	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
 	result, err := s.runner.Run(s.Context(), run.Request{Request: gather.Request{
 		Environment: s.environment, Action: v1alpha1.SyncActionAll, Requester: &jane,
 	}})

@@ -5,5 +5,5 @@
 //
 // A Key says which object is meant, an Item what is told of it: of an instance its metadata, of a CustomResourceDefinition its name and
 // that its spec is another one. Nothing else of an object is ever in an Item: no spec, no status, no data. Annotations in which tools
-// keep the object are left out as well, and those of a Secret altogether but for a few that are known to be harmless (pkg/annotation).
+// keep the object are left out as well, and those of a Secret altogether but for a few that are known to be harmless (pkg/kube/annotation).
 package item

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/configbutler/slipstream/pkg/annotation"
+	"github.com/configbutler/slipstream/pkg/kube/annotation"
 )
 
 // Item is what is told of an object.

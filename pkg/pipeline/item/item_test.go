@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/configbutler/slipstream/pkg/annotation/annotationtest"
+	"github.com/configbutler/slipstream/pkg/kube/annotation/annotationtest"
 )
 
 const secret = `

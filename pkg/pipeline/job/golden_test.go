@@ -15,8 +15,8 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/pipeline/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -38,7 +38,7 @@ func TestGolden(t *testing.T) {
 			if s.spec.Template.Raw, err = yaml.YAMLToJSON(template); err != nil {
 				t.Fatal(err)
 			}
-			if got := s.tell(batch(7)); got.Outcome != wire.Delivered {
+			if got := s.tell(batch(7)); got.Outcome != format.Delivered {
 				t.Fatalf("got %+v", got)
 			}
 			var got strings.Builder
@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", 63)
 	seen := map[string]bool{}
-	for _, source := range []wire.Source{
+	for _, source := range []format.Source{
 		{Pipeline: "search", Sink: "index"}, {Pipeline: "search-index", Sink: "a"}, {Pipeline: "search", Sink: "index-a"},
 		{Pipeline: long, Sink: long}, {Pipeline: long, Sink: "y"}, {Pipeline: strings.Repeat("x", 40) + "-y", Sink: "z"},
 	} {
@@ -99,7 +99,7 @@ func TestTooLarge(t *testing.T) {
 	large := batch(1)
 	large.Upserts = append(large.Upserts, item.Item{Annotations: map[string]string{"a": strings.Repeat("x", 1<<20)}})
 	got := s.tell(large)
-	if got.Outcome != wire.Rejected || !strings.Contains(got.Text, "lower spec.batch.maxItems") || len(s.jobs()) > 0 {
+	if got.Outcome != format.Rejected || !strings.Contains(got.Text, "lower spec.batch.maxItems") || len(s.jobs()) > 0 {
 		t.Errorf("got %+v", got)
 	}
 }

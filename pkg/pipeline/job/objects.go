@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/wire"
+	"github.com/configbutler/slipstream/pkg/pipeline/format"
 )
 
 const (
@@ -48,7 +48,7 @@ func (s *Sink) labels() map[string]string {
 
 // job is the Job of a batch: the template with nothing more than labels, what its containers need to find the batch, and the account
 // that the sink names. So it fits wherever the template does, under the restricted security standard for Pods, too.
-func (s *Sink) job(batch wire.Batch) *batchv1.Job {
+func (s *Sink) job(batch format.Batch) *batchv1.Job {
 	template := s.template.DeepCopy()
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{

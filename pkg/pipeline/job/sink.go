@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/deliver"
-	"github.com/configbutler/slipstream/pkg/pipeline/wire"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
+	pipelineformat "github.com/configbutler/slipstream/pkg/pipeline/format"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 const (
@@ -32,15 +32,15 @@ const (
 // Sink makes a Job of each batch.
 type Sink struct {
 	cluster  kubernetes.Interface
-	source   wire.Source
+	source   pipelineformat.Source
 	spec     v1alpha1.JobSink
 	template batchv1.JobTemplateSpec
 }
 
-var _ deliver.Sink = &Sink{}
+var _ delivery.Sink = &Sink{}
 
 // New returns a sink as the spec, which has its defaults, says.
-func New(cluster kubernetes.Interface, source wire.Source, spec v1alpha1.JobSink) (*Sink, error) {
+func New(cluster kubernetes.Interface, source pipelineformat.Source, spec v1alpha1.JobSink) (*Sink, error) {
 	s := &Sink{cluster: cluster, source: source, spec: spec}
 	if err := json.Unmarshal(spec.Template.Raw, &s.template); err != nil {
 		return nil, fmt.Errorf("read the template of Jobs: %w", err)
@@ -52,16 +52,16 @@ func New(cluster kubernetes.Interface, source wire.Source, spec v1alpha1.JobSink
 func (*Sink) Close() {}
 
 // Deliver makes the Job of a batch and the ConfigMap that it mounts, or what there is not yet of the two. The batch is one part.
-func (s *Sink) Deliver(ctx context.Context, batch wire.Batch, done deliver.Done) error {
-	document, err := wire.Document(batch, s.source)
+func (s *Sink) Deliver(ctx context.Context, batch pipelineformat.Batch, done delivery.Done) error {
+	document, err := pipelineformat.Document(batch, s.source)
 	if err != nil {
 		return err
 	}
 	verdict := s.begin(ctx, batch, document)
-	if verdict.Outcome == wire.Retry && ctx.Err() != nil {
+	if verdict.Outcome == pipelineformat.Retry && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	verdict.Text = sentence.Cut(sentence.Line(verdict.Text), maxShown)
+	verdict.Text = summary.Cut(summary.Line(verdict.Text), maxShown)
 	if err := done(batch.Keys(), verdict); err != nil {
 		return fmt.Errorf("note what became of batch %s: %w", batch.ID, err)
 	}
@@ -78,7 +78,7 @@ func (s *Sink) Failure(ctx context.Context) (string, error) {
 }
 
 // begin goes on with the Job of a batch, or makes it.
-func (s *Sink) begin(ctx context.Context, batch wire.Batch, document []byte) wire.Verdict {
+func (s *Sink) begin(ctx context.Context, batch pipelineformat.Batch, document []byte) pipelineformat.Verdict {
 	if size := len(file) + len(document); size > corev1.MaxSecretSize {
 		return rejected("the batch takes %d bytes, and a ConfigMap at most %d: lower spec.batch.maxItems", size, corev1.MaxSecretSize)
 	}
@@ -96,19 +96,19 @@ func (s *Sink) begin(ctx context.Context, batch wire.Batch, document []byte) wir
 }
 
 // made is true of a Job that was made for a batch.
-func (s *Sink) made(job *batchv1.Job, batch wire.Batch) bool {
+func (s *Sink) made(job *batchv1.Job, batch pipelineformat.Batch) bool {
 	return labels.SelectorFromSet(s.labels()).Matches(labels.Set(job.Labels)) && job.Annotations[v1alpha1.AnnotationBatch] == batch.ID
 }
 
 // create makes the Job of a batch when its turn has come.
-func (s *Sink) create(ctx context.Context, batch wire.Batch, document []byte) wire.Verdict {
+func (s *Sink) create(ctx context.Context, batch pipelineformat.Batch, document []byte) pipelineformat.Verdict {
 	before, err := s.history(ctx)
 	if err != nil {
-		return wire.Verdict{Outcome: wire.Retry, Text: err.Error()}
+		return pipelineformat.Verdict{Outcome: pipelineformat.Retry, Text: err.Error()}
 	}
 	if running := before.running(); running != nil && s.spec.ConcurrencyPolicy != v1alpha1.PipelineConcurrencyAllow {
-		return wire.Verdict{
-			Outcome: wire.Waiting, After: lookAgain, Text: fmt.Sprintf("waits for the Job %s/%s to finish", running.Namespace, running.Name),
+		return pipelineformat.Verdict{
+			Outcome: pipelineformat.Waiting, After: lookAgain, Text: fmt.Sprintf("waits for the Job %s/%s to finish", running.Namespace, running.Name),
 		}
 	}
 	wanted := s.job(batch)
@@ -120,7 +120,7 @@ func (s *Sink) create(ctx context.Context, batch wire.Batch, document []byte) wi
 		return s.retry("make the Job", wanted.Name, err)
 	}
 	verdict := s.handOver(ctx, job, document)
-	if failure := before.failure(); failure != "" && verdict.Outcome == wire.Delivered {
+	if failure := before.failure(); failure != "" && verdict.Outcome == pipelineformat.Delivered {
 		verdict.Text += "; " + failure
 	}
 	return verdict
@@ -137,7 +137,7 @@ func (s *Sink) history(ctx context.Context) (history, error) {
 }
 
 // handOver makes the ConfigMap that a Job of ours mounts.
-func (s *Sink) handOver(ctx context.Context, job *batchv1.Job, document []byte) wire.Verdict {
+func (s *Sink) handOver(ctx context.Context, job *batchv1.Job, document []byte) pipelineformat.Verdict {
 	configMaps := s.cluster.CoreV1().ConfigMaps(job.Namespace)
 	if !finished(job) && job.DeletionTimestamp == nil {
 		_, err := configMaps.Create(ctx, s.configMap(job, document), metav1.CreateOptions{FieldManager: v1alpha1.FieldManager})
@@ -161,7 +161,7 @@ func (s *Sink) handOver(ctx context.Context, job *batchv1.Job, document []byte) 
 }
 
 // heldBy judges by whose the ConfigMap is that a Job mounts. The one of a Job that is gone goes by itself.
-func heldBy(found *corev1.ConfigMap, job *batchv1.Job) wire.Verdict {
+func heldBy(found *corev1.ConfigMap, job *batchv1.Job) pipelineformat.Verdict {
 	for _, owner := range found.OwnerReferences {
 		switch {
 		case owner.UID == job.UID:
@@ -174,24 +174,24 @@ func heldBy(found *corev1.ConfigMap, job *batchv1.Job) wire.Verdict {
 		found.Namespace, found.Name)
 }
 
-func delivered(job *batchv1.Job) wire.Verdict {
-	return wire.Verdict{Outcome: wire.Delivered, Text: fmt.Sprintf("made the Job %s/%s", job.Namespace, job.Name)}
+func delivered(job *batchv1.Job) pipelineformat.Verdict {
+	return pipelineformat.Verdict{Outcome: pipelineformat.Delivered, Text: fmt.Sprintf("made the Job %s/%s", job.Namespace, job.Name)}
 }
 
-func rejected(format string, arguments ...any) wire.Verdict {
-	return wire.Verdict{Outcome: wire.Rejected, Text: fmt.Sprintf(format, arguments...)}
+func rejected(format string, arguments ...any) pipelineformat.Verdict {
+	return pipelineformat.Verdict{Outcome: pipelineformat.Rejected, Text: fmt.Sprintf(format, arguments...)}
 }
 
 // soon is the verdict on what others are about to clear away.
-func soon(format string, arguments ...any) wire.Verdict {
-	return wire.Verdict{Outcome: wire.Retry, Text: fmt.Sprintf(format, arguments...), After: lookAgain}
+func soon(format string, arguments ...any) pipelineformat.Verdict {
+	return pipelineformat.Verdict{Outcome: pipelineformat.Retry, Text: fmt.Sprintf(format, arguments...), After: lookAgain}
 }
 
 // retry is the verdict on an error that may pass, such as a quota that is used up.
-func (s *Sink) retry(doing, name string, err error) wire.Verdict {
+func (s *Sink) retry(doing, name string, err error) pipelineformat.Verdict {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
-	return wire.Verdict{
-		Outcome: wire.Retry, Text: fmt.Sprintf("%s %s/%s: %s", doing, s.spec.Namespace, name, err),
+	return pipelineformat.Verdict{
+		Outcome: pipelineformat.Retry, Text: fmt.Sprintf("%s %s/%s: %s", doing, s.spec.Namespace, name, err),
 		After: time.Duration(seconds) * time.Second,
 	}
 }

@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/job"
-	"github.com/configbutler/slipstream/pkg/pipeline/wire"
 )
 
 const (
@@ -38,12 +38,12 @@ func TestRepeat(t *testing.T) {
 			s := newStage(t)
 			undo := s.fails("create", resource, 0, errDied)
 			before := s.tell(batch(1))
-			if died := before.Outcome == wire.Retry; died != (resource != "") {
+			if died := before.Outcome == format.Retry; died != (resource != "") {
 				t.Fatalf("got %+v", before)
 			}
 			undo()
 			for range 2 {
-				s.expect(batch(1), wire.Delivered, made+first)
+				s.expect(batch(1), format.Delivered, made+first)
 			}
 			configMaps := s.configMaps()
 			if len(configMaps) != 1 || configMaps[0].OwnerReferences[0].UID != s.only().UID {
@@ -63,28 +63,28 @@ func TestSomebodyElses(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		there   runtime.Object
-		outcome wire.Outcome
+		outcome format.Outcome
 		text    string
 	}{
 		"Job": {
-			&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: first, Namespace: namespace}}, wire.Rejected,
+			&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: first, Namespace: namespace}}, format.Rejected,
 			"there is a Job scans/" + first + " that is not of this batch: delete it, and ask for a sync",
 		},
 		"Job with labels as ours": {
 			&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: first, Namespace: namespace, Labels: map[string]string{
 				v1alpha1.LabelPipeline: "search", v1alpha1.LabelSink: "index",
-			}}}, wire.Rejected,
+			}}}, format.Rejected,
 			"there is a Job scans/" + first + " that is not of this batch: delete it, and ask for a sync",
 		},
 		"ConfigMap": {
-			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: first, Namespace: namespace}}, wire.Rejected,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: first, Namespace: namespace}}, format.Rejected,
 			"there is a ConfigMap scans/" + first + " that is not of this batch: delete it and the Job of that name, and ask for a sync",
 		},
 		"ConfigMap of a Job that was deleted": {
-			owned(first), wire.Retry, "the ConfigMap scans/" + first + " is of a Job that was deleted, and goes soon",
+			owned(first), format.Retry, "the ConfigMap scans/" + first + " is of a Job that was deleted, and goes soon",
 		},
 		"ConfigMap of another Job": {
-			owned("other"), wire.Rejected,
+			owned("other"), format.Rejected,
 			"there is a ConfigMap scans/" + first + " that is not of this batch: delete it and the Job of that name, and ask for a sync",
 		},
 	} {
@@ -107,34 +107,34 @@ func TestErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		verb, resource string
 		err            error
-		want           wire.Verdict
+		want           format.Verdict
 	}{
-		"template": {"create", "jobs", invalid("Job"), wire.Verdict{
-			Outcome: wire.Rejected, Text: `the template makes no valid Job: Job "` + first + `" is invalid: spec: Required value`,
+		"template": {"create", "jobs", invalid("Job"), format.Verdict{
+			Outcome: format.Rejected, Text: `the template makes no valid Job: Job "` + first + `" is invalid: spec: Required value`,
 		}},
-		"quota": {"create", "jobs", apierrors.NewForbidden(jobs, first, errors.New("exceeded quota: few")), wire.Verdict{
-			Outcome: wire.Retry, Text: "make the Job scans/" + first + `: jobs.batch "` + first + `" is forbidden: exceeded quota: few`,
+		"quota": {"create", "jobs", apierrors.NewForbidden(jobs, first, errors.New("exceeded quota: few")), format.Verdict{
+			Outcome: format.Retry, Text: "make the Job scans/" + first + `: jobs.batch "` + first + `" is forbidden: exceeded quota: few`,
 		}},
-		"no namespace": {"create", "jobs", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace), wire.Verdict{
-			Outcome: wire.Retry, Text: "make the Job scans/" + first + `: namespaces "scans" not found`,
+		"no namespace": {"create", "jobs", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace), format.Verdict{
+			Outcome: format.Retry, Text: "make the Job scans/" + first + `: namespaces "scans" not found`,
 		}},
-		"somebody was faster": {"create", "jobs", apierrors.NewAlreadyExists(jobs, first), wire.Verdict{
-			Outcome: wire.Retry, Text: "make the Job scans/" + first + `: jobs.batch "` + first + `" already exists`,
+		"somebody was faster": {"create", "jobs", apierrors.NewAlreadyExists(jobs, first), format.Verdict{
+			Outcome: format.Retry, Text: "make the Job scans/" + first + `: jobs.batch "` + first + `" already exists`,
 		}},
-		"busy": {"get", "jobs", apierrors.NewTooManyRequests("slow\ndown", 9), wire.Verdict{
-			Outcome: wire.Retry, Text: "read the Job scans/" + first + ": slow down", After: 9 * time.Second,
+		"busy": {"get", "jobs", apierrors.NewTooManyRequests("slow\ndown", 9), format.Verdict{
+			Outcome: format.Retry, Text: "read the Job scans/" + first + ": slow down", After: 9 * time.Second,
 		}},
-		"list": {"list", "jobs", errDied, wire.Verdict{
-			Outcome: wire.Retry, Text: "list the Jobs of the sink in namespace scans: the process has died",
+		"list": {"list", "jobs", errDied, format.Verdict{
+			Outcome: format.Retry, Text: "list the Jobs of the sink in namespace scans: the process has died",
 		}},
 		"quota of ConfigMaps": {
-			"create", "configmaps", apierrors.NewForbidden(configMaps, first, errors.New("exceeded quota: few")), wire.Verdict{
-				Outcome: wire.Retry, Text: "make the ConfigMap scans/" + first + `: configmaps "` + first + `" is forbidden: exceeded quota: few`,
+			"create", "configmaps", apierrors.NewForbidden(configMaps, first, errors.New("exceeded quota: few")), format.Verdict{
+				Outcome: format.Retry, Text: "make the ConfigMap scans/" + first + `: configmaps "` + first + `" is forbidden: exceeded quota: few`,
 			},
 		},
 		// The Job is there by now and must get what it waits for.
-		"ConfigMap": {"create", "configmaps", invalid("ConfigMap"), wire.Verdict{
-			Outcome: wire.Retry, Text: "make the ConfigMap scans/" + first + `: ConfigMap "` + first + `" is invalid: spec: Required value`,
+		"ConfigMap": {"create", "configmaps", invalid("ConfigMap"), format.Verdict{
+			Outcome: format.Retry, Text: "make the ConfigMap scans/" + first + `: ConfigMap "` + first + `" is invalid: spec: Required value`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 			undo()
-			s.expect(batch(1), wire.Delivered, made+first)
+			s.expect(batch(1), format.Delivered, made+first)
 		})
 	}
 }
@@ -153,12 +153,12 @@ func TestErrors(t *testing.T) {
 func TestEndsEarly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change  func(s *stage)
-		outcome wire.Outcome
+		outcome format.Outcome
 		text    string
 	}{
 		"failed": {
 			func(s *stage) { s.ends(s.only(), batchv1.JobFailed, "DeadlineExceeded", "") },
-			wire.Rejected, "the Job scans/" + first + " has ended before it got its batch: ask for a sync",
+			format.Rejected, "the Job scans/" + first + " has ended before it got its batch: ask for a sync",
 		},
 		"is being deleted": {
 			func(s *stage) {
@@ -166,11 +166,11 @@ func TestEndsEarly(t *testing.T) {
 				going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: noon}, []string{"foregroundDeletion"}
 				s.update(going)
 			},
-			wire.Retry, "waits for the Job scans/" + first + " to go, which is being deleted and has not got its batch",
+			format.Retry, "waits for the Job scans/" + first + " to go, which is being deleted and has not got its batch",
 		},
 		"gone": {
 			func(s *stage) { remove(s, first, s.cluster.BatchV1().Jobs(namespace).Delete) },
-			wire.Delivered, made + first,
+			format.Delivered, made + first,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestEnded(t *testing.T) {
 	s := newStage(t)
 	s.tell(batch(1))
 	s.ends(s.only(), batchv1.JobFailed, "BackoffLimitExceeded", "")
-	s.expect(batch(1), wire.Delivered, made+first)
+	s.expect(batch(1), format.Delivered, made+first)
 }
 
 func TestConcurrency(t *testing.T) {
@@ -200,26 +200,26 @@ func TestConcurrency(t *testing.T) {
 	for name, tt := range map[string]struct {
 		policy  v1alpha1.PipelineConcurrencyPolicy
 		before  func(s *stage)
-		outcome wire.Outcome
+		outcome format.Outcome
 		text    string
 	}{
-		"one runs":               {v1alpha1.PipelineConcurrencyForbid, func(*stage) {}, wire.Waiting, waits},
-		"one is about to fail":   {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobFailureTarget), wire.Waiting, waits},
-		"one is suspended":       {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobSuspended), wire.Waiting, waits},
-		"one is complete":        {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobComplete), wire.Delivered, made + second},
-		"one runs, which may be": {v1alpha1.PipelineConcurrencyAllow, func(*stage) {}, wire.Delivered, made + second},
+		"one runs":               {v1alpha1.PipelineConcurrencyForbid, func(*stage) {}, format.Waiting, waits},
+		"one is about to fail":   {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobFailureTarget), format.Waiting, waits},
+		"one is suspended":       {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobSuspended), format.Waiting, waits},
+		"one is complete":        {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobComplete), format.Delivered, made + second},
+		"one runs, which may be": {v1alpha1.PipelineConcurrencyAllow, func(*stage) {}, format.Delivered, made + second},
 		"one is gone": {v1alpha1.PipelineConcurrencyForbid, func(s *stage) {
 			remove(s, first, s.cluster.BatchV1().Jobs(namespace).Delete)
-		}, wire.Delivered, made + second},
+		}, format.Delivered, made + second},
 		"one has failed": {
-			v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobFailed), wire.Delivered,
+			v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobFailed), format.Delivered,
 			made + second + "; the Job scans/" + first + " has failed: BackoffLimitExceeded: it failed thrice",
 		},
 		"one of another sink runs": {v1alpha1.PipelineConcurrencyForbid, func(s *stage) {
 			other := s.only()
 			other.Labels[v1alpha1.LabelSink] = "other"
 			s.update(other)
-		}, wire.Delivered, made + second},
+		}, format.Delivered, made + second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -227,7 +227,7 @@ func TestConcurrency(t *testing.T) {
 			s.tell(batch(1))
 			tt.before(s)
 			got := s.tell(batch(2))
-			if got.Outcome != tt.outcome || got.Text != tt.text || (got.After > 0) != (tt.outcome == wire.Waiting) {
+			if got.Outcome != tt.outcome || got.Text != tt.text || (got.After > 0) != (tt.outcome == format.Waiting) {
 				t.Errorf("got %+v, want %s, %q", got, tt.outcome, tt.text)
 			}
 		})
@@ -266,7 +266,7 @@ func TestSeveral(t *testing.T) {
 		}
 	}
 	s.spec.ConcurrencyPolicy = v1alpha1.PipelineConcurrencyForbid
-	s.expect(batch(12), wire.Waiting, "waits for the Job scans/"+second+" to finish")
+	s.expect(batch(12), format.Waiting, "waits for the Job scans/"+second+" to finish")
 }
 
 func TestFailureCannotBeRead(t *testing.T) {
@@ -279,14 +279,14 @@ func TestFailureCannotBeRead(t *testing.T) {
 
 func TestDeliverEnds(t *testing.T) {
 	s := newStage(t)
-	err := s.sink().Deliver(t.Context(), batch(1), func([]item.Key, wire.Verdict) error { return errDied })
+	err := s.sink().Deliver(t.Context(), batch(1), func([]item.Key, format.Verdict) error { return errDied })
 	if !errors.Is(err, errDied) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.fails("*", "*", 0, ctx.Err())
-	err = s.sink().Deliver(ctx, batch(2), func(_ []item.Key, verdict wire.Verdict) error {
+	err = s.sink().Deliver(ctx, batch(2), func(_ []item.Key, verdict format.Verdict) error {
 		t.Errorf("it is said to be %+v", verdict)
 		return nil
 	})

@@ -19,9 +19,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/job"
-	"github.com/configbutler/slipstream/pkg/pipeline/wire"
 )
 
 const (
@@ -38,7 +38,7 @@ var (
 type stage struct {
 	*testing.T
 	cluster *fake.Clientset
-	source  wire.Source
+	source  format.Source
 	spec    v1alpha1.JobSink
 	created int
 }
@@ -46,7 +46,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{
-		T: t, cluster: fake.NewClientset(), source: wire.Source{Pipeline: "search", Sink: "index"},
+		T: t, cluster: fake.NewClientset(), source: format.Source{Pipeline: "search", Sink: "index"},
 		spec: v1alpha1.JobSink{
 			Namespace: namespace, ServiceAccountName: "scanner", Template: runtime.RawExtension{Raw: []byte(plain)},
 			ConcurrencyPolicy: v1alpha1.PipelineConcurrencyForbid,
@@ -83,10 +83,10 @@ func (s *stage) sink() *job.Sink {
 }
 
 // tell delivers a batch as a process does that has just started.
-func (s *stage) tell(batch wire.Batch) wire.Verdict {
+func (s *stage) tell(batch format.Batch) format.Verdict {
 	s.Helper()
-	var got []wire.Verdict
-	err := s.sink().Deliver(s.Context(), batch, func(keys []item.Key, verdict wire.Verdict) error {
+	var got []format.Verdict
+	err := s.sink().Deliver(s.Context(), batch, func(keys []item.Key, verdict format.Verdict) error {
 		if want := len(batch.Deletes) + len(batch.Upserts); len(keys) != want {
 			s.Errorf("a verdict on %d objects of %d", len(keys), want)
 		}
@@ -100,7 +100,7 @@ func (s *stage) tell(batch wire.Batch) wire.Verdict {
 }
 
 // expect delivers a batch and expects an outcome and what is said of it.
-func (s *stage) expect(batch wire.Batch, outcome wire.Outcome, text string) {
+func (s *stage) expect(batch format.Batch, outcome format.Outcome, text string) {
 	s.Helper()
 	if got := s.tell(batch); got.Outcome != outcome || got.Text != text {
 		s.Errorf("got %+v, want %s, %q", got, outcome, text)
@@ -108,8 +108,8 @@ func (s *stage) expect(batch wire.Batch, outcome wire.Outcome, text string) {
 }
 
 // batch is one of a sequence: its second one is number 2.
-func batch(number int64) wire.Batch {
-	return wire.Batch{
+func batch(number int64) format.Batch {
+	return format.Batch{
 		ID: fmt.Sprintf("batch-%d", number), Sequence: number, At: noon, Kind: item.Instance,
 		Upserts: []item.Item{{
 			Key:    item.Key{Kind: item.Instance, APIVersion: "apps/v1", ObjectKind: "Deployment", Namespace: "shop", Name: "web"},

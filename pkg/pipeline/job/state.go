@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/sentence"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // history is the Jobs of a sink that there are, the oldest first.
@@ -44,7 +44,7 @@ func (h history) failure() string {
 	if failed == nil {
 		return ""
 	}
-	return fmt.Sprintf("the Job %s/%s has failed: %s", newest.Namespace, newest.Name, sentence.With(failed.Reason, failed.Message))
+	return fmt.Sprintf("the Job %s/%s has failed: %s", newest.Namespace, newest.Name, summary.With(failed.Reason, failed.Message))
 }
 
 func finished(job *batchv1.Job) bool {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/failpoint"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // Batch is what the sink is to be told of at once: CustomResourceDefinitions or instances, each object once.
@@ -223,7 +223,7 @@ func (l *Ledger) unfilled() (out []*entry) {
 // read returns the item of an entry as its row has it.
 func (l *Ledger) read(ctx context.Context, e *entry) ([]byte, error) {
 	value, _, err := l.config.Table.Get(ctx, l.rowKey(e.key))
-	var unopened *workstore.UnopenedError
+	var unopened *table.UnopenedError
 	switch {
 	case errors.As(err, &unopened):
 		return nil, &unreadableError{err}

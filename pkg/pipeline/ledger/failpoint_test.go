@@ -15,7 +15,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
 // crashFile is the store of a child process.

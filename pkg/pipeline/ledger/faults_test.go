@@ -17,7 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // TestBatchIsTheSameAfterADeath has a process die with a batch that the sink may have been told of.
@@ -135,7 +135,7 @@ func TestUnreadableRows(t *testing.T) {
 			s := newStage(t)
 			has("a", "b", "c")(s)
 			for _, key := range []string{instance("a").String(), instance("c").String(), "Instance/nothing"} {
-				s.must(s.table().Put(t.Context(), workstore.Row{Key: prefix + key, Value: []byte(text)}))
+				s.must(s.table().Put(t.Context(), table.Row{Key: prefix + key, Value: []byte(text)}))
 			}
 			s.open()
 			if got := s.Counts(); got.Unreadable != 3 || got.Known != 1 {
@@ -159,7 +159,7 @@ func TestUnreadableBatch(t *testing.T) {
 	s.Upsert(version(instance("b"), 1), ledger.Now)
 	s.next()
 	before := s.handed
-	s.must(s.table().Put(t.Context(), workstore.Row{Key: prefix + "batch", Value: []byte(`{"sequence":7,"entries":[{"key":"a"}]}`)}))
+	s.must(s.table().Put(t.Context(), table.Row{Key: prefix + "batch", Value: []byte(`{"sequence":7,"entries":[{"key":"a"}]}`)}))
 	s.open()
 	retain("a")(s)
 	batch("-b")(s)
@@ -171,12 +171,12 @@ func TestUnreadableBatch(t *testing.T) {
 // TestKeyIsGone has all rows sealed under a key that nobody has any more.
 func TestKeyIsGone(t *testing.T) {
 	s := newStage(t)
-	s.options = []workstore.Option{workstore.WithTransformer(sealing("old"))}
+	s.options = []table.Option{table.WithTransformer(sealing("old"))}
 	s.open()
 	has("a", "b")(s)
 	s.Upsert(version(instance("c"), 1), ledger.Now)
 	s.next()
-	s.options = []workstore.Option{workstore.WithTransformer(sealing("new"))}
+	s.options = []table.Option{table.WithTransformer(sealing("new"))}
 	s.open()
 	if got := s.Counts(); got.Unreadable != 4 || got.Known != 0 || got.Pending != 0 {
 		t.Fatalf("%+v", got)
@@ -197,7 +197,7 @@ func TestItemThatIsSpoiltInItsRow(t *testing.T) {
 	s.Upsert(version(instance("a"), 1), ledger.Debounced)
 	s.Upsert(version(instance("b"), 1), ledger.Debounced)
 	s.must(s.Flush(t.Context()))
-	s.must(s.table().Put(t.Context(), workstore.Row{Key: prefix + instance("a").String(), Value: []byte("{}\n{}")}))
+	s.must(s.table().Put(t.Context(), table.Row{Key: prefix + instance("a").String(), Value: []byte("{}\n{}")}))
 	s.Expedite()
 	batch("+b:1")(s)
 	s.delivered()

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // TableName is that of the table of the work store that all ledgers are kept in.
@@ -21,7 +21,7 @@ const DefaultMaxBytes = 512 << 10
 
 // Config is what a ledger works with.
 type Config struct {
-	Table *workstore.Table
+	Table *table.Table
 	// Prefix is what the keys of the rows begin with. No two ledgers have the same at a time, or one that another's begins with.
 	Prefix string
 	// Clock says when changes come and are due.

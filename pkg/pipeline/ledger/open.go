@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // Open returns the ledger that the rows with a prefix hold, as an earlier process left it.
@@ -61,7 +61,7 @@ func (r *restoring) restore(ctx context.Context) error {
 		return err
 	}
 	for stored, err := range r.config.Table.ScanEach(ctx, r.config.Prefix, "") {
-		var unopened *workstore.UnopenedError
+		var unopened *table.UnopenedError
 		if err != nil && !errors.As(err, &unopened) {
 			return err
 		}
@@ -80,7 +80,7 @@ func (r *restoring) restore(ctx context.Context) error {
 // restoreHead reads the batch.
 func (r *restoring) restoreHead(ctx context.Context) error {
 	value, found, err := r.config.Table.Get(ctx, r.headKey())
-	var unopened *workstore.UnopenedError
+	var unopened *table.UnopenedError
 	switch {
 	case errors.As(err, &unopened):
 	case err != nil || !found:
@@ -103,7 +103,7 @@ func (r *restoring) lament(err error) {
 }
 
 // restoreRow reads the row of an object.
-func (r *restoring) restoreRow(stored workstore.Row, err error) {
+func (r *restoring) restoreRow(stored table.Row, err error) {
 	key, misnamed := item.ParseKey(strings.TrimPrefix(stored.Key, r.config.Prefix))
 	if misnamed != nil {
 		r.strays = append(r.strays, stored.Key)

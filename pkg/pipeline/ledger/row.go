@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // unreadableError says that a row cannot be read, now or later.
@@ -50,7 +50,7 @@ type row struct {
 }
 
 // encode returns the row of an object. One that is in the batch is pending there, unless there is something newer.
-func (l *Ledger) encode(key item.Key, o *object) workstore.Row {
+func (l *Ledger) encode(key item.Key, o *object) table.Row {
 	r := row{Told: tellings[o.told], item: l.items[key]}
 	if o.digest != [16]byte{} {
 		r.Digest = o.digest[:]
@@ -72,7 +72,7 @@ func (l *Ledger) encode(key item.Key, o *object) workstore.Row {
 		r.Pending, r.PendingDigest = upsert, p.digest[:]
 	}
 	head, _ := json.Marshal(r) // There is nothing that JSON cannot express.
-	return workstore.Row{Key: l.rowKey(key), Value: append(append(head, '\n'), r.item...)}
+	return table.Row{Key: l.rowKey(key), Value: append(append(head, '\n'), r.item...)}
 }
 
 var errMalformed = errors.New("it is not as this version writes it")
@@ -121,7 +121,7 @@ type headEntry struct {
 }
 
 // encodeHead returns the row of the batch: of one that is settled, or when there is none, the sequence.
-func (l *Ledger) encodeHead() workstore.Row {
+func (l *Ledger) encodeHead() table.Row {
 	h := head{Sequence: l.sequence}
 	if f := l.frozen; f != nil && f.left > 0 {
 		h.ID, h.At, h.Kind = f.id, f.at, f.kind
@@ -132,7 +132,7 @@ func (l *Ledger) encodeHead() workstore.Row {
 		}
 	}
 	value, _ := json.Marshal(h) // The items are JSON.
-	return workstore.Row{Key: l.headKey(), Value: value}
+	return table.Row{Key: l.headKey(), Value: value}
 }
 
 // decodeHead returns the batch that was handed out, nil if all of it is settled, and the sequence. It fails with an unreadableError.

@@ -21,8 +21,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
@@ -36,7 +36,7 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 type stage struct {
 	testing.TB
 	store    *store
-	options  []workstore.Option
+	options  []table.Option
 	clock    *clocktesting.FakeClock
 	debounce time.Duration
 	maxItems int
@@ -58,8 +58,8 @@ func newStage(t testing.TB) *stage {
 	return s
 }
 
-func (s *stage) table() *workstore.Table {
-	return workstore.New(s.store, "/slipstream/work", s.options...).Table(ledger.TableName)
+func (s *stage) table() *table.Table {
+	return table.New(s.store, "/slipstream/work", s.options...).Table(ledger.TableName)
 }
 
 // tryOpen is what a process does when it starts. What the one before has not written is lost.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
@@ -120,7 +120,7 @@ func (l *Ledger) write(ctx context.Context) error {
 // writing is what is being written.
 type writing struct {
 	// rows are those of objects, and then that of the batch, which must not be there before them. gone are the keys of rows to remove.
-	rows []workstore.Row
+	rows []table.Row
 	gone []string
 	keys map[item.Key]struct{}
 	// head says that the row of the batch is among them, settled that all of the batch is settled.

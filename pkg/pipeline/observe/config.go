@@ -6,9 +6,9 @@ package observe
 import (
 	"k8s.io/utils/clock"
 
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // Config is what an Observer needs. All fields are required unless their comment says otherwise.
@@ -16,7 +16,7 @@ type Config struct {
 	// Catalogue knows the types that the cluster serves. Somebody else runs it.
 	Catalogue Catalogue
 	// Definitions reads CustomResourceDefinitions, whole objects; Instances reads those of all types, their metadata.
-	Definitions, Instances source.Reader
+	Definitions, Instances watch.Reader
 	// Changed is called when the State of some pipeline may have changed for another reason than single changes of objects. It must
 	// return quickly; nil: nobody is told.
 	Changed func()
@@ -27,12 +27,12 @@ type Config struct {
 // Catalogue knows the types that the cluster serves.
 type Catalogue interface {
 	// Snapshot is nil while nothing is known.
-	Snapshot() *source.Snapshot
+	Snapshot() *watch.Snapshot
 	// Subscribe has changed called with each snapshot that comes from now on.
-	Subscribe(changed func(*source.Snapshot))
+	Subscribe(changed func(*watch.Snapshot))
 }
 
-var _ Catalogue = &source.Catalogue{}
+var _ Catalogue = &watch.Catalogue{}
 
 // Target is told what there is. What is told again is no news to it: objects come more than once.
 type Target interface {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // feed is one type, for all pipelines that take it.
@@ -116,12 +116,12 @@ func (t *taker) supersedes(resourceVersion string) bool {
 }
 
 // changed tells of a change. Who calls it has the turn of the feed.
-func (f *feed) changed(takers []*taker, change source.Change) {
+func (f *feed) changed(takers []*taker, change watch.Change) {
 	if len(takers) == 0 {
 		return
 	}
 	it, told := takers[0].itemOf(change.Object)
-	exists := told && change.Operation != source.Delete
+	exists := told && change.Operation != watch.Delete
 	for _, t := range takers {
 		if t.takes(it.Key) && !t.supersedes(change.Object.GetResourceVersion()) {
 			if told || t.known != nil {
@@ -153,16 +153,16 @@ func (t *taker) counted(seen sets.Set[item.Key]) {
 }
 
 // count follows how many objects there are. A definition exists once it is established, which is an update of it.
-func (t *taker) count(key item.Key, operation source.Operation, exists bool) {
+func (t *taker) count(key item.Key, operation watch.Operation, exists bool) {
 	switch {
 	case t.known != nil:
 		if t.known.Delete(key); exists {
 			t.known.Insert(key)
 		}
 		t.objects.Store(int64(t.known.Len()))
-	case operation == source.Create:
+	case operation == watch.Create:
 		t.objects.Add(1)
-	case operation == source.Delete:
+	case operation == watch.Delete:
 		t.objects.Add(-1)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // listing is one list of a type, for some of its takers.
@@ -56,7 +56,7 @@ func (o *Observer) list(ctx context.Context, id feedID, only *taker) error {
 	if len(l.takers) == 0 {
 		return nil
 	}
-	at, err := o.sides[id.kind].lister.List(ctx, source.Watch{Resource: id.resource}, l.visit)
+	at, err := o.sides[id.kind].lister.List(ctx, watch.Watch{Resource: id.resource}, l.visit)
 	if err != nil {
 		return o.failed(ctx, l, err)
 	}
@@ -128,7 +128,7 @@ func (o *Observer) failed(ctx context.Context, l *listing, err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		cause = inner // The lister says which type it was, as the sentence does.
 	}
-	sentence := fmt.Sprintf("%s cannot be listed: %v", source.Watch{Resource: l.feed.id.resource}, cause)
+	sentence := fmt.Sprintf("%s cannot be listed: %v", watch.Watch{Resource: l.feed.id.resource}, cause)
 	o.change(func() {
 		for _, t := range l.takers {
 			t.failure = sentence

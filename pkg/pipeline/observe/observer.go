@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 const (
@@ -53,8 +53,8 @@ type Observer struct {
 
 // side reads definitions or instances.
 type side struct {
-	streams *source.Streams
-	lister  *source.Lister
+	streams *watch.Streams
+	lister  *watch.Lister
 }
 
 // pipeline is one that has been set.
@@ -85,8 +85,8 @@ func New(config Config) *Observer {
 	return o
 }
 
-func (o *Observer) newSide(kind item.Kind, reader source.Reader) *side {
-	return &side{streams: source.NewStreams("pipeline", reader, watchHandler{o, kind}), lister: source.NewLister(reader)}
+func (o *Observer) newSide(kind item.Kind, reader watch.Reader) *side {
+	return &side{streams: watch.NewStreams("pipeline", reader, watchHandler{o, kind}), lister: watch.NewLister(reader)}
 }
 
 // Run observes until ctx ends. It is called once; when it has returned, no Target is told anything.
@@ -94,7 +94,7 @@ func (o *Observer) Run(ctx context.Context) {
 	var group wait.Group
 	defer group.Wait()
 	defer o.queue.ShutDown()
-	o.config.Catalogue.Subscribe(func(*source.Snapshot) { o.planSoon() })
+	o.config.Catalogue.Subscribe(func(*watch.Snapshot) { o.planSoon() })
 	for _, s := range o.sides {
 		group.StartWithContext(ctx, s.streams.Run)
 	}
@@ -137,7 +137,7 @@ func (o *Observer) Set(ctx context.Context, uid types.UID, selection Selection, 
 // Unset ends what Set began. The target is told nothing any more once it has returned without an error, which is only that of ctx.
 func (o *Observer) Unset(ctx context.Context, uid types.UID) error {
 	err := o.arrange(ctx, func() { delete(o.pipelines, uid) })
-	if errors.Is(err, source.ErrStopped) {
+	if errors.Is(err, watch.ErrStopped) {
 		return nil
 	}
 	return err

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/pipeline/observe"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 func TestATargetIsToldWhatThereIsAndWhatChanges(t *testing.T) {
@@ -118,7 +118,7 @@ func TestSelections(t *testing.T) {
 	unwatchable := typeOf(schema.GroupVersionResource{Version: "v1", Resource: "bindings"}, "Binding")
 	unwatchable.Watchable = false
 	s := newStage(t, configMapType, deployments, widgetType, oldWidgets, otherWidgets, sameKind, unwatchable)
-	for _, served := range []source.Type{configMapType, deployments, widgetType, oldWidgets, otherWidgets, sameKind} {
+	for _, served := range []watch.Type{configMapType, deployments, widgetType, oldWidgets, otherWidgets, sameKind} {
 		s.server.put(served.Resource, object("shop", "x", "1"))
 	}
 	s.run()
@@ -293,9 +293,9 @@ func TestNothingIsConcludedFromWhatDiscoveryCouldNotAskFor(t *testing.T) {
 	stale.Stale = true
 
 	// A process that begins knows nothing of the type, a later one that it is not served now.
-	s.catalogue.set(source.NewSnapshot([]source.Type{configMapType}, failed))
+	s.catalogue.set(watch.NewSnapshot([]watch.Type{configMapType}, failed))
 	s.set(shop, instances("*"), to)
-	s.catalogue.set(source.NewSnapshot([]source.Type{configMapType, stale}, failed))
+	s.catalogue.set(watch.NewSnapshot([]watch.Type{configMapType, stale}, failed))
 	to.expect(t, known.String(), widget("w"))
 	s.server.refuse(widgets, status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "no endpoints"))
 	s.server.forget()

@@ -12,9 +12,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // arrange makes a change of the pipelines, and has every type watched that one of them takes, and no other.
@@ -61,7 +61,7 @@ func (o *Observer) takers() sets.Set[*taker] {
 
 // plan makes the takers of all pipelines those that they want, and the feeds those that are taken. Takers that want the same as before
 // go on.
-func (o *Observer) plan(snapshot *source.Snapshot) {
+func (o *Observer) plan(snapshot *watch.Snapshot) {
 	taken := map[feedID][]*taker{}
 	for _, p := range o.pipelines {
 		takers := map[feedID]*taker{}
@@ -110,26 +110,26 @@ func (o *Observer) watch(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.DeleteFunc(o.watches, func(id feedID, _ watchState) bool {
-		return !slices.Contains(watches[id.kind], source.Watch{Resource: id.resource})
+		return !slices.Contains(watches[id.kind], watch.Watch{Resource: id.resource})
 	})
 	return nil
 }
 
 // needed are the watches of the types of which somebody is told of changes.
-func (o *Observer) needed() map[item.Kind][]source.Watch {
+func (o *Observer) needed() map[item.Kind][]watch.Watch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	watches := map[item.Kind][]source.Watch{}
+	watches := map[item.Kind][]watch.Watch{}
 	for id, f := range o.feeds {
 		if len(f.watching) > 0 {
-			watches[id.kind] = append(watches[id.kind], source.Watch{Resource: id.resource})
+			watches[id.kind] = append(watches[id.kind], watch.Watch{Resource: id.resource})
 		}
 	}
 	return watches
 }
 
 // retainTypes tells all targets which types there are. Who took another has ended, so that nothing is told of it afterwards.
-func (o *Observer) retainTypes(snapshot *source.Snapshot) {
+func (o *Observer) retainTypes(snapshot *watch.Snapshot) {
 	o.mu.Lock()
 	pipelines := slices.Collect(maps.Values(o.pipelines))
 	o.mu.Unlock()

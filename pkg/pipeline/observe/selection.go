@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // definitions is the type of CustomResourceDefinitions.
@@ -61,10 +61,10 @@ func (f *InstanceFilter) excludes(resource schema.GroupResource) bool {
 
 // types are those chosen, each in its preferred version. Where two of them say that their objects are of the same kind, which nobody
 // could tell apart, it is the first.
-func (f *InstanceFilter) types(snapshot *source.Snapshot) []source.Type {
-	chosen, _ := snapshot.Resolve(source.Selection{Resources: f.Resources}, source.Policy{})
+func (f *InstanceFilter) types(snapshot *watch.Snapshot) []watch.Type {
+	chosen, _ := snapshot.Resolve(watch.Selection{Resources: f.Resources}, watch.Policy{})
 	taken := map[schema.GroupVersionKind]bool{}
-	return slices.DeleteFunc(chosen, func(t source.Type) bool {
+	return slices.DeleteFunc(chosen, func(t watch.Type) bool {
 		kind := t.Resource.GroupVersion().WithKind(t.Kind)
 		if f.excludes(t.Resource.GroupResource()) || taken[kind] {
 			return true
@@ -90,7 +90,7 @@ type want struct {
 }
 
 // wants says which feeds a selection needs, and how.
-func (s *Selection) wants(snapshot *source.Snapshot) map[feedID]want {
+func (s *Selection) wants(snapshot *watch.Snapshot) map[feedID]want {
 	wants := map[feedID]want{}
 	if s.Definitions != nil {
 		wants[feedID{item.CustomResourceDefinition, definitions}] = want{filter: s.Definitions, poll: s.Poll}
@@ -104,7 +104,7 @@ func (s *Selection) wants(snapshot *source.Snapshot) map[feedID]want {
 }
 
 // keeps says of which types there may be objects: of those wanted, and of groups that discovery could not ask for.
-func (s *Selection) keeps(snapshot *source.Snapshot, wants map[feedID]want) func(item.Kind, string, string) bool {
+func (s *Selection) keeps(snapshot *watch.Snapshot, wants map[feedID]want) func(item.Kind, string, string) bool {
 	wanted := map[schema.GroupVersionKind]bool{}
 	for _, w := range wants {
 		wanted[w.gvk] = true

@@ -20,10 +20,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/pipeline/observe"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 var (
@@ -46,8 +46,8 @@ func instances(resources ...string) observe.Selection {
 	return observe.Selection{Instances: &observe.InstanceFilter{Resources: resources}}
 }
 
-func typeOf(resource schema.GroupVersionResource, kind string) source.Type {
-	return source.Type{Resource: resource, Kind: kind, Namespaced: true, Preferred: true, Watchable: true}
+func typeOf(resource schema.GroupVersionResource, kind string) watch.Type {
+	return watch.Type{Resource: resource, Kind: kind, Namespaced: true, Preferred: true, Watchable: true}
 }
 
 var (
@@ -61,23 +61,23 @@ var (
 // catalogue knows what it is told.
 type catalogue struct {
 	mutex    sync.Mutex
-	snapshot *source.Snapshot
-	changed  []func(*source.Snapshot)
+	snapshot *watch.Snapshot
+	changed  []func(*watch.Snapshot)
 }
 
-func (c *catalogue) Snapshot() *source.Snapshot {
+func (c *catalogue) Snapshot() *watch.Snapshot {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.snapshot
 }
 
-func (c *catalogue) Subscribe(changed func(*source.Snapshot)) {
+func (c *catalogue) Subscribe(changed func(*watch.Snapshot)) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.changed = append(c.changed, changed)
 }
 
-func (c *catalogue) set(snapshot *source.Snapshot) {
+func (c *catalogue) set(snapshot *watch.Snapshot) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.snapshot = snapshot
@@ -87,7 +87,7 @@ func (c *catalogue) set(snapshot *source.Snapshot) {
 }
 
 // discovered are the types that the cluster serves now.
-func (c *catalogue) discovered(served ...source.Type) { c.set(source.NewSnapshot(served, nil)) }
+func (c *catalogue) discovered(served ...watch.Type) { c.set(watch.NewSnapshot(served, nil)) }
 
 var _ observe.Catalogue = &catalogue{}
 
@@ -252,7 +252,7 @@ type stage struct {
 }
 
 // newStage serves some types, with nothing in them.
-func newStage(tb testing.TB, served ...source.Type) *stage {
+func newStage(tb testing.TB, served ...watch.Type) *stage {
 	tb.Helper()
 	server, config := newAPIServer(tb)
 	whole, err := dynamic.NewForConfig(config)
@@ -269,7 +269,7 @@ func newStage(tb testing.TB, served ...source.Type) *stage {
 	}
 	s.catalogue.discovered(served...)
 	s.observer = observe.New(observe.Config{
-		Catalogue: s.catalogue, Definitions: source.Objects(whole), Instances: source.Metadata(bare),
+		Catalogue: s.catalogue, Definitions: watch.Objects(whole), Instances: watch.Metadata(bare),
 	})
 	return s
 }

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // State says how it is with what a pipeline selects.
@@ -43,7 +43,7 @@ func (o *Observer) failure(t *taker) string {
 		return t.failure
 	}
 	if why := o.watches[t.feed.id].failure; why != "" {
-		return fmt.Sprintf("%s cannot be watched: %s", source.Watch{Resource: t.feed.id.resource}, why)
+		return fmt.Sprintf("%s cannot be watched: %s", watch.Watch{Resource: t.feed.id.resource}, why)
 	}
 	return ""
 }

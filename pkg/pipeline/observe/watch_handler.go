@@ -6,9 +6,9 @@ package observe
 import (
 	"context"
 
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/source"
 )
 
 // watchState is how one watch is.
@@ -24,12 +24,12 @@ type watchHandler struct {
 	kind item.Kind
 }
 
-var _ source.Handler = watchHandler{}
+var _ kubewatch.Handler = watchHandler{}
 
-func (h watchHandler) id(watch source.Watch) feedID { return feedID{h.kind, watch.Resource} }
+func (h watchHandler) id(watch kubewatch.Watch) feedID { return feedID{h.kind, watch.Resource} }
 
 // Listed asks for a list, which the watch has to precede.
-func (h watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
+func (h watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string) {
 	id := h.id(watch)
 	h.note(id, func(state *watchState) { state.listed = true }, func(t *taker) { t.need(ledger.Debounced) })
 	h.queue.Forget(id) // The reason for which the last list failed may be gone.
@@ -37,7 +37,7 @@ func (h watchHandler) Listed(_ context.Context, watch source.Watch, _ string) {
 }
 
 // Changed tells of a change when the type is not being listed.
-func (h watchHandler) Changed(ctx context.Context, watch source.Watch, change source.Change) {
+func (h watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, change kubewatch.Change) {
 	f, ok := h.feed(h.id(watch))
 	if !ok || f.turn.take(ctx) != nil {
 		return
@@ -47,7 +47,7 @@ func (h watchHandler) Changed(ctx context.Context, watch source.Watch, change so
 }
 
 // State notes how a watch is.
-func (h watchHandler) State(watch source.Watch, failure error) {
+func (h watchHandler) State(watch kubewatch.Watch, failure error) {
 	h.note(h.id(watch), func(state *watchState) {
 		state.failure = ""
 		if failure != nil {

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	pipelineformat "github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
-	"github.com/configbutler/slipstream/pkg/pipeline/wire"
 )
 
 const (
@@ -50,13 +50,13 @@ func post(ctx context.Context, client *http.Client, url, body string, header htt
 }
 
 // tell sends a batch, and expects each call of it to be delivered.
-func tell(t *testing.T, r *receivertest.Receiver, name v1alpha1.PipelineFormat, batch wire.Batch) {
+func tell(t *testing.T, r *receivertest.Receiver, name v1alpha1.PipelineFormat, batch pipelineformat.Batch) {
 	t.Helper()
-	format, err := wire.ByName(name)
+	format, err := pipelineformat.ByName(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls, err := format.Calls(batch, wire.Source{Pipeline: "search", Sink: "index", Collection: "capabilities"})
+	calls, err := format.Calls(batch, pipelineformat.Source{Pipeline: "search", Sink: "index", Collection: "capabilities"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func tell(t *testing.T, r *receivertest.Receiver, name v1alpha1.PipelineFormat, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if verdict := format.Judge(call, status, nil, []byte(answer)); verdict.Outcome != wire.Delivered {
+		if verdict := format.Judge(call, status, nil, []byte(answer)); verdict.Outcome != pipelineformat.Delivered {
 			t.Errorf("%s: the answer %d %s is judged %s: %s", name, status, answer, verdict.Outcome, verdict.Text)
 		}
 	}
@@ -97,18 +97,18 @@ func TestKnowsWhatItWasTold(t *testing.T) {
 			}
 		}
 		known()
-		tell(t, r, format, wire.Batch{ID: "1", Kind: item.Instance, Upserts: []item.Item{web, db}})
+		tell(t, r, format, pipelineformat.Batch{ID: "1", Kind: item.Instance, Upserts: []item.Item{web, db}})
 		known("_cluster/apps/v1/Deployment/db", "shop/apps/v1/Deployment/web")
 		if got, found := r.Object("shop/apps/v1/Deployment/web"); !found || got.Labels["app"] != "web" || !got.CreatedAt.Equal(web.CreatedAt) {
 			t.Errorf("%s: web is known as %+v, %t", format, got, found)
 		}
-		tell(t, r, format, wire.Batch{ID: "2", Kind: item.CustomResourceDefinition, Upserts: []item.Item{widgets, gears}})
+		tell(t, r, format, pipelineformat.Batch{ID: "2", Kind: item.CustomResourceDefinition, Upserts: []item.Item{widgets, gears}})
 		known("_cluster/apps/v1/Deployment/db", named[0], named[1], "shop/apps/v1/Deployment/web")
-		tell(t, r, format, wire.Batch{ID: "3", Kind: item.Instance, Deletes: []item.Key{web.Key, db.Key}})
-		tell(t, r, format, wire.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
+		tell(t, r, format, pipelineformat.Batch{ID: "3", Kind: item.Instance, Deletes: []item.Key{web.Key, db.Key}})
+		tell(t, r, format, pipelineformat.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
 		known(named[0])
 		// What is gone already may be deleted again.
-		tell(t, r, format, wire.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
+		tell(t, r, format, pipelineformat.Batch{ID: "4", Kind: item.CustomResourceDefinition, Deletes: []item.Key{widgets.Key}})
 		if _, found := r.Object(named[1]); found {
 			t.Errorf("%s: what is gone is known", format)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/annotation"
+	"github.com/configbutler/slipstream/pkg/kube/annotation"
 )
 
 // shape says what is wrong with a value of JSON. The path is where the value is.

@@ -18,11 +18,11 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/gitrepo"
-	"github.com/configbutler/slipstream/pkg/manifest"
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/mirror"
-	"github.com/configbutler/slipstream/pkg/storage/bolt/bolttest"
-	"github.com/configbutler/slipstream/pkg/workstore"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
@@ -74,7 +74,7 @@ type way struct {
 
 func newWay(b *testing.B) *way {
 	b.Helper()
-	outbox, err := mirror.OpenOutbox(b.Context(), workstore.New(bolttest.NewKV(b), "/bench/").Table("outbox"), 0, func(mirror.Row) {})
+	outbox, err := mirror.OpenOutbox(b.Context(), table.New(bolttest.NewKV(b), "/bench/").Table("outbox"), 0, func(mirror.Row) {})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // manifests names that many files, a hundred in each folder.

@@ -12,7 +12,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // holdURL names, in the environment of a process, the repository of which it is to hold a branch.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // BenchmarkWorkTree brings a thousand changed files of a branch of 10 000 to the remote in one commit, beside a work tree of

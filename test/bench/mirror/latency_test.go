@@ -13,7 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
@@ -26,7 +26,7 @@ const (
 // latency measures how long a change takes from the moment its writer sends it to the
 // moment the remote's branch has it. The next change is made only then, so the server is
 // idle before each. In turn with the changes a file is pushed to a copy of the repository
-// directly, which is the part that the Git server and pkg/gitrepo take.
+// directly, which is the part that the Git server and pkg/mirror/gitrepo take.
 type latency struct {
 	*mirror
 	*population

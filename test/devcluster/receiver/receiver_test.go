@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	pipelineformat "github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/pipeline/wire"
 	"github.com/configbutler/slipstream/test/devcluster/receiver"
 )
 
@@ -27,7 +27,7 @@ func TestEventsArePrinted(t *testing.T) {
 	var out strings.Builder
 	server := httptest.NewServer(receiver.New(&out))
 	defer server.Close()
-	for _, batch := range []wire.Batch{
+	for _, batch := range []pipelineformat.Batch{
 		{ID: "1", Kind: item.CustomResourceDefinition, Upserts: []item.Item{{Key: coupons}}},
 		{
 			ID: "2", Kind: item.Instance, Deletes: []item.Key{key("v1", "Node", "", "a")},
@@ -49,13 +49,13 @@ crd.changed        -  coupons.shop.example.com
 }
 
 // deliver sends a batch as a pipeline does, and has it accepted.
-func deliver(t *testing.T, url string, batch wire.Batch) {
+func deliver(t *testing.T, url string, batch pipelineformat.Batch) {
 	t.Helper()
-	format, err := wire.ByName(v1alpha1.PipelineFormatCloudEvents)
+	format, err := pipelineformat.ByName(v1alpha1.PipelineFormatCloudEvents)
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls, err := format.Calls(batch, wire.Source{Pipeline: "index", Sink: "demo"})
+	calls, err := format.Calls(batch, pipelineformat.Source{Pipeline: "index", Sink: "demo"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/environment/apply"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
-	"github.com/configbutler/slipstream/pkg/threeway"
+	kubediff "github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/kube/merge"
 )
 
 // TestSomebodyElseWasFaster changes objects after they were planned with.
@@ -190,8 +190,8 @@ func TestWhatOthersOwnIsRemoved(t *testing.T) {
 	s.succeeds(create(first))
 	live := s.putAs("alice", workload("", ", env: [{name: LEVEL, value: debug}, {name: MINE, value: hers}]"))
 	next := s.object(workload("", ", env: [{name: LEVEL, valueFrom: {configMapKeyRef: {name: settings, key: level}}}, {name: MODE, value: live}]"))
-	merger := threeway.Merger{Schemas: fielddiff.NewSchemas(nil, clock.RealClock{}), Manager: manager}
-	result, err := merger.Shared(t.Context(), threeway.Versions{Base: first, Live: live, Desired: next})
+	merger := merge.Merger{Schemas: kubediff.NewSchemas(nil, clock.RealClock{}), Manager: manager}
+	result, err := merger.Shared(t.Context(), merge.Versions{Base: first, Live: live, Desired: next})
 	if err != nil {
 		t.Fatal(err)
 	}

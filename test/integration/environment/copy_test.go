@@ -20,7 +20,7 @@ import (
 )
 
 // copied are the copies of a production namespace, in the order in which they are written. They are what transplant makes of it.
-const copied = "../../../pkg/transplant/testdata/twin/*.yaml"
+const copied = "../../../pkg/kube/objectcopy/testdata/twin/*.yaml"
 
 var order = []string{
 	"ServiceAccount", "ConfigMap", "Secret", "Service", "NetworkPolicy", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "CronJob",

@@ -18,8 +18,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/fielddiff"
-	"github.com/configbutler/slipstream/pkg/transplant"
+	"github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
 )
 
 // hasher stands for one with a key.
@@ -58,7 +58,7 @@ func (o *offering) sync(workloads ...string) []string {
 		offered.SetNamespace(o.SourceNamespace)
 		o.Workloads = append(o.Workloads, offered)
 	}
-	planner := plan.Planner{Schemas: fielddiff.NewSchemas(nil, clock.RealClock{}), Hasher: hasher{}, Marks: transplant.DefaultMarks()}
+	planner := plan.Planner{Schemas: diff.NewSchemas(nil, clock.RealClock{}), Hasher: hasher{}, Marks: objectcopy.DefaultMarks()}
 	planned, err := planner.Plan(o.Context(), o.Situation)
 	if err != nil || len(planned.Failures())+len(planned.Conflicts) > 0 {
 		o.Fatalf("%v: %v, %v", err, planned.Failures(), planned.Conflicts)
@@ -133,7 +133,7 @@ func TestWhatKubectlHasMadeIsTakenOver(t *testing.T) {
 			o.sync(offered)
 			o.Force = false
 			live := o.live(hers)
-			owners := func(path ...any) []string { return fielddiff.ManagersOf(live).Of(fieldpath.MakePathOrDie(path...)) }
+			owners := func(path ...any) []string { return diff.ManagersOf(live).Of(fieldpath.MakePathOrDie(path...)) }
 			if got := owners("spec", "selector"); !slices.Equal(got, []string{manager}) {
 				t.Errorf("what is applied is owned by %q", got)
 			}

@@ -23,7 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
-	"github.com/configbutler/slipstream/pkg/fielddiff"
+	kubediff "github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/clustertest"
 )
@@ -187,7 +187,7 @@ func TestCompareObjectsOfACluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := apply(t, client.Resource(tt.resource).Namespace("default"), tt.base, "base")
 			after := apply(t, client.Resource(tt.resource).Namespace("default"), tt.change, "changer")
-			var differences []fielddiff.Difference
+			var differences []kubediff.Difference
 			// A definition gets into the documents some time after it is served.
 			eventually(t, "the differences by the cluster's schema", func(ctx context.Context) (bool, error) {
 				clock.SetTime(clock.Now().Add(time.Minute))
@@ -199,7 +199,7 @@ func TestCompareObjectsOfACluster(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			for _, d := range differences {
-				if !slices.Contains(d.After, "changer") || d.Change == fielddiff.Changed && !slices.Contains(d.Before, "base") {
+				if !slices.Contains(d.After, "changer") || d.Change == kubediff.Changed && !slices.Contains(d.Before, "base") {
 					t.Errorf("%s was %v's and is %v's", d.Path, d.Before, d.After)
 				}
 			}
@@ -207,7 +207,7 @@ func TestCompareObjectsOfACluster(t *testing.T) {
 	}
 }
 
-func lines(differences []fielddiff.Difference) []string {
+func lines(differences []kubediff.Difference) []string {
 	out := []string{}
 	for _, d := range differences {
 		out = append(out, string(d.Change)+" "+d.Path.String())
@@ -215,14 +215,14 @@ func lines(differences []fielddiff.Difference) []string {
 	return out
 }
 
-func schemasOf(t *testing.T, config *rest.Config) (*fielddiff.Schemas, *clocktesting.FakePassiveClock) {
+func schemasOf(t *testing.T, config *rest.Config) (*kubediff.Schemas, *clocktesting.FakePassiveClock) {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	return fielddiff.NewSchemas(openapi.ToClientWithContext(client.OpenAPIV3()), clock), clock
+	return kubediff.NewSchemas(openapi.ToClientWithContext(client.OpenAPIV3()), clock), clock
 }
 
 func define(t *testing.T, client dynamic.Interface) {

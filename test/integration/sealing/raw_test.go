@@ -20,8 +20,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/configbutler/slipstream/pkg/sealing"
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
@@ -98,7 +98,7 @@ func allSealedBy(t *testing.T, stored map[string][]byte, key string, parts ...st
 		}
 	}
 	for name, value := range stored {
-		if by := sealing.SealedBy(value); !strings.Contains(by, key) {
+		if by := encryption.SealedBy(value); !strings.Contains(by, key) {
 			t.Errorf("%s is sealed by %q, want %s", name, by, key)
 		}
 		if leaks(value) {
@@ -123,7 +123,7 @@ func TestRawBytes(t *testing.T) {
 	if found := leakingFiles(t, folder); len(found) != 0 {
 		t.Errorf("the marker can be read in %q", found)
 	}
-	key, err := sealing.Rotate(t.Context(), sealing.Folder{Path: folder})
+	key, err := encryption.Rotate(t.Context(), encryption.Folder{Path: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func (s *stage) rewritten(t *testing.T, stores ...string) {
 // refuseToStartWithoutKeys starts the server without its file, which it must not replace by another.
 func (s *stage) refuseToStartWithoutKeys(t *testing.T, folder string) {
 	t.Helper()
-	file := sealing.Folder{Path: folder}.String()
+	file := encryption.Folder{Path: folder}.String()
 	if err := os.Rename(file, file+".elsewhere"); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/configbutler/slipstream/pkg/sealing"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
@@ -78,7 +78,7 @@ func (s *stage) sealedUnder(t *testing.T, kv clientv3.KV, key string) {
 	t.Helper()
 	eventually(t, "everything to be sealed under the new key", func(context.Context) error {
 		for name, value := range rows(t, kv, "/slipstream") {
-			if by := sealing.SealedBy(value); !strings.Contains(by, key) {
+			if by := encryption.SealedBy(value); !strings.Contains(by, key) {
 				return fmt.Errorf("%s is sealed by %q", name, by)
 			}
 		}

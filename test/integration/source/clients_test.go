@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
@@ -110,10 +110,10 @@ func configFor(t *testing.T, user devcluster.Kubeconfig) (*rest.Config, *connect
 }
 
 // connect returns the clients of the code under test, which run as the user.
-func connect(t *testing.T, user devcluster.Kubeconfig) (*source.Clients, *connections) {
+func connect(t *testing.T, user devcluster.Kubeconfig) (*watch.Clients, *connections) {
 	t.Helper()
 	config, open := configFor(t, user)
-	clients, err := source.NewClients(config)
+	clients, err := watch.NewClients(config)
 	if err != nil {
 		t.Fatal(err)
 	}

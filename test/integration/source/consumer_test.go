@@ -18,29 +18,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // observer is a Handler that takes note of how the watches are and of nothing else.
 type observer struct {
 	mutex sync.Mutex
 	// states are by watch, with nil for one that is open.
-	states map[source.Watch]error
+	states map[kubewatch.Watch]error
 }
 
-var _ source.Handler = &observer{}
+var _ kubewatch.Handler = &observer{}
 
-func (o *observer) Listed(context.Context, source.Watch, string) {}
+func (o *observer) Listed(context.Context, kubewatch.Watch, string) {}
 
-func (o *observer) Changed(context.Context, source.Watch, source.Change) {}
+func (o *observer) Changed(context.Context, kubewatch.Watch, kubewatch.Change) {}
 
-func (o *observer) State(watch source.Watch, failure error) {
+func (o *observer) State(watch kubewatch.Watch, failure error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.states[watch] = failure
 }
 
-func (o *observer) watching(watch source.Watch) bool {
+func (o *observer) watching(watch kubewatch.Watch) bool {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	failure, known := o.states[watch]
@@ -48,7 +48,7 @@ func (o *observer) watching(watch source.Watch) bool {
 }
 
 // failure is why the watch is not open, nil if it is or if nothing is known.
-func (o *observer) failure(watch source.Watch) error {
+func (o *observer) failure(watch kubewatch.Watch) error {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.states[watch]
@@ -59,13 +59,13 @@ func (o *observer) failure(watch source.Watch) error {
 // told of.
 type consumer struct {
 	*observer
-	watch  source.Watch
-	lister *source.Lister
+	watch  kubewatch.Watch
+	lister *kubewatch.Lister
 	wake   chan struct{}
 
 	mutex    sync.Mutex
 	due      bool
-	changes  []source.Change
+	changes  []kubewatch.Change
 	versions map[types.NamespacedName]string
 	// listedAt is the resourceVersion of the last list.
 	listedAt string
@@ -74,10 +74,10 @@ type consumer struct {
 }
 
 // runConsumer runs a consumer and streams of which it is the handler until the test ends.
-func runConsumer(t *testing.T, client dynamic.Interface, watch source.Watch) (*consumer, *source.Streams) {
+func runConsumer(t *testing.T, client dynamic.Interface, watch kubewatch.Watch) (*consumer, *kubewatch.Streams) {
 	t.Helper()
 	c := &consumer{
-		observer: newObserver(), watch: watch, lister: source.NewLister(source.Objects(client)),
+		observer: newObserver(), watch: watch, lister: kubewatch.NewLister(kubewatch.Objects(client)),
 		wake: make(chan struct{}, 1), versions: map[types.NamespacedName]string{},
 	}
 	run(t, c.work)
@@ -85,27 +85,27 @@ func runConsumer(t *testing.T, client dynamic.Interface, watch source.Watch) (*c
 }
 
 // consume runs a consumer that is told of its watch.
-func consume(t *testing.T, client dynamic.Interface, watch source.Watch) *consumer {
+func consume(t *testing.T, client dynamic.Interface, watch kubewatch.Watch) *consumer {
 	t.Helper()
 	c, streams := runConsumer(t, client, watch)
-	if err := streams.Set(t.Context(), []source.Watch{watch}); err != nil {
+	if err := streams.Set(t.Context(), []kubewatch.Watch{watch}); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
 func newObserver() *observer {
-	return &observer{states: map[source.Watch]error{}}
+	return &observer{states: map[kubewatch.Watch]error{}}
 }
 
-func runStreams(t *testing.T, client dynamic.Interface, handler source.Handler) *source.Streams {
+func runStreams(t *testing.T, client dynamic.Interface, handler kubewatch.Handler) *kubewatch.Streams {
 	t.Helper()
-	streams := source.NewStreams("test", source.Objects(client), handler)
+	streams := kubewatch.NewStreams("test", kubewatch.Objects(client), handler)
 	run(t, streams.Run)
 	return streams
 }
 
-func (c *consumer) Listed(context.Context, source.Watch, string) {
+func (c *consumer) Listed(context.Context, kubewatch.Watch, string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.due = true
@@ -113,7 +113,7 @@ func (c *consumer) Listed(context.Context, source.Watch, string) {
 	c.signal()
 }
 
-func (c *consumer) Changed(_ context.Context, _ source.Watch, change source.Change) {
+func (c *consumer) Changed(_ context.Context, _ kubewatch.Watch, change kubewatch.Change) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.changes = append(c.changes, change)
@@ -152,12 +152,12 @@ func (c *consumer) take() (due bool) {
 	return due
 }
 
-func (c *consumer) apply(change source.Change) {
+func (c *consumer) apply(change kubewatch.Change) {
 	version := change.Object.GetResourceVersion()
 	order, err := resourceversion.CompareResourceVersion(version, c.listedAt)
 	switch {
 	case err == nil && order <= 0:
-	case change.Operation == source.Delete:
+	case change.Operation == kubewatch.Delete:
 		delete(c.versions, nameOf(change.Object))
 	default:
 		c.versions[nameOf(change.Object)] = version

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // Events are the one built-in type that the API server reads from etcd directly: a compaction of etcd shows at once.
@@ -30,8 +30,8 @@ func TestListSurvivesCompaction(t *testing.T) {
 		createEvent(t, admin, namespace, fmt.Sprintf("event-%05d", i))
 	}
 	seen := map[string]int{}
-	watch := source.Watch{Resource: events, Namespace: namespace}
-	version, err := source.NewLister(source.Objects(clients.Dynamic)).List(t.Context(), watch, func(o *unstructured.Unstructured) error {
+	watch := kubewatch.Watch{Resource: events, Namespace: namespace}
+	version, err := kubewatch.NewLister(kubewatch.Objects(clients.Dynamic)).List(t.Context(), watch, func(o *unstructured.Unstructured) error {
 		if len(seen) == 0 {
 			createEvent(t, admin, namespace, "event-99999")
 			compact(t)
@@ -58,7 +58,7 @@ func TestCompactionUnderAPausedWatchIsFoundOutByAList(t *testing.T) {
 	clients, open := connect(t, cluster.Admin())
 	admin := administrator(t)
 	namespace := createNamespace(t, admin)
-	watch := source.Watch{Resource: events, Namespace: namespace}
+	watch := kubewatch.Watch{Resource: events, Namespace: namespace}
 	createEvent(t, admin, namespace, "goes")
 	createEvent(t, admin, namespace, "stays")
 	c := consume(t, clients.Dynamic, watch)

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source_test runs pkg/source against a real kube-apiserver.
+// Package source_test runs pkg/kube/watch against a real kube-apiserver.
 package source_test
 
 import (

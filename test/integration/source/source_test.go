@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/configbutler/slipstream/pkg/source"
+	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // A custom resource type is installed and removed while everything runs: nobody restarts or waits for an interval.
@@ -28,9 +28,9 @@ func TestCustomResourceTypeComesAndGoes(t *testing.T) {
 	clients, _ := connect(t, cluster.Admin())
 	admin := administrator(t)
 	namespace := createNamespace(t, admin)
-	watch := source.Watch{Resource: schema.GroupVersionResource{Group: "arriving.example.com", Version: "v1", Resource: "things"}}
+	watch := kubewatch.Watch{Resource: schema.GroupVersionResource{Group: "arriving.example.com", Version: "v1", Resource: "things"}}
 	c, streams := runConsumer(t, clients.Dynamic, watch)
-	selection := source.Selection{Resources: []string{"*.arriving.example.com"}}
+	selection := kubewatch.Selection{Resources: []string{"*.arriving.example.com"}}
 	catalogue := follow(t, clients, streams, selection)
 
 	begun := time.Now()
@@ -47,21 +47,21 @@ func TestCustomResourceTypeComesAndGoes(t *testing.T) {
 	}
 	eventually(t, "the object to be deleted", func(context.Context) (bool, error) { return !c.has(namespace, "one"), nil })
 	eventually(t, "the type to go", func(context.Context) (bool, error) {
-		types, _ := catalogue.Snapshot().Resolve(selection, source.Policy{})
+		types, _ := catalogue.Snapshot().Resolve(selection, kubewatch.Policy{})
 		return len(types) == 0, nil
 	})
 	t.Logf("gone %v after the definition was deleted", time.Since(begun).Round(time.Millisecond))
 }
 
 // follow runs a catalogue and keeps the streams at what the selection means.
-func follow(t *testing.T, clients *source.Clients, streams *source.Streams, selection source.Selection) *source.Catalogue {
+func follow(t *testing.T, clients *kubewatch.Clients, streams *kubewatch.Streams, selection kubewatch.Selection) *kubewatch.Catalogue {
 	t.Helper()
-	catalogue, err := source.NewCatalogue(clients.Discovery, clients.Metadata, time.Hour)
+	catalogue, err := kubewatch.NewCatalogue(clients.Discovery, clients.Metadata, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshots := make(chan *source.Snapshot, 100)
-	catalogue.Subscribe(func(snapshot *source.Snapshot) { snapshots <- snapshot })
+	snapshots := make(chan *kubewatch.Snapshot, 100)
+	catalogue.Subscribe(func(snapshot *kubewatch.Snapshot) { snapshots <- snapshot })
 	run(t, catalogue.Run)
 	run(t, func(ctx context.Context) {
 		for {
@@ -69,10 +69,10 @@ func follow(t *testing.T, clients *source.Clients, streams *source.Streams, sele
 			case <-ctx.Done():
 				return
 			case snapshot := <-snapshots:
-				types, _ := snapshot.Resolve(selection, source.DefaultPolicy())
-				var watches []source.Watch
+				types, _ := snapshot.Resolve(selection, kubewatch.DefaultPolicy())
+				var watches []kubewatch.Watch
 				for _, each := range types {
-					watches = append(watches, source.Watch{Resource: each.Resource})
+					watches = append(watches, kubewatch.Watch{Resource: each.Resource})
 				}
 				if err := streams.Set(ctx, watches); err != nil && ctx.Err() == nil {
 					t.Errorf("setting the watches: %v", err)
@@ -89,27 +89,27 @@ func TestPresetIsServedAndEverythingOfItCanBeWatched(t *testing.T) {
 	clients, _ := connect(t, cluster.Admin())
 	handler := newObserver()
 	streams := runStreams(t, clients.Dynamic, handler)
-	policy := source.DefaultPolicy()
+	policy := kubewatch.DefaultPolicy()
 	policy.Default = nil
-	catalogue, err := source.NewCatalogue(clients.Discovery, clients.Metadata, time.Hour)
+	catalogue, err := kubewatch.NewCatalogue(clients.Discovery, clients.Metadata, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, catalogue.Run)
 	eventually(t, "the first discovery", func(context.Context) (bool, error) { return catalogue.Snapshot() != nil, nil })
 
-	preset, unmatched := catalogue.Snapshot().Resolve(source.Selection{}, source.DefaultPolicy())
-	served := slices.DeleteFunc(slices.Clone(source.DefaultPolicy().Default), func(t schema.GroupResource) bool {
+	preset, unmatched := catalogue.Snapshot().Resolve(kubewatch.Selection{}, kubewatch.DefaultPolicy())
+	served := slices.DeleteFunc(slices.Clone(kubewatch.DefaultPolicy().Default), func(t schema.GroupResource) bool {
 		return t.Group == "gateway.networking.k8s.io" // It is installed by whoever wants it.
 	})
 	if len(preset) != len(served) || len(unmatched) > 0 {
 		t.Errorf("preset: got %v, want %v, unmatched %v", preset, served, unmatched)
 	}
-	all, _ := catalogue.Snapshot().Resolve(source.Selection{}, policy)
+	all, _ := catalogue.Snapshot().Resolve(kubewatch.Selection{}, policy)
 	begun := time.Now()
-	var watches []source.Watch
+	var watches []kubewatch.Watch
 	for _, each := range all {
-		watches = append(watches, source.Watch{Resource: each.Resource})
+		watches = append(watches, kubewatch.Watch{Resource: each.Resource})
 	}
 	if err := streams.Set(t.Context(), watches); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestForbiddenTypeIsReportedUntilItIsAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	clients, _ := connect(t, user)
-	watch := source.Watch{Resource: configMaps, Namespace: namespace}
+	watch := kubewatch.Watch{Resource: configMaps, Namespace: namespace}
 	c := consume(t, clients.Dynamic, watch)
 	eventually(t, "the refusal", func(context.Context) (bool, error) { return apierrors.IsForbidden(c.failure(watch)), nil })
 	if err := c.failure(watch); !strings.Contains(err.Error(), `cannot list resource "configmaps"`) {
@@ -178,7 +178,7 @@ func TestNoChangeIsLost(t *testing.T) {
 			}
 		})
 	}
-	watch := source.Watch{Resource: configMaps, Namespace: namespace}
+	watch := kubewatch.Watch{Resource: configMaps, Namespace: namespace}
 	c := consume(t, clients.Dynamic, watch)
 	writing.Wait()
 

@@ -13,7 +13,7 @@ import (
 
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/configbutler/slipstream/pkg/attribution/intake"
+	"github.com/configbutler/slipstream/pkg/attribution/webhook"
 )
 
 const (
@@ -71,7 +71,7 @@ func (o *AttributionOptions) validate() []error {
 		errs = append(errs, errors.New("--admission-client-ca-file has no meaning without --admission-segment-file"))
 	}
 	if o.AdmissionSegmentFile != "" {
-		if err := intake.CheckSegmentFile(o.AdmissionSegmentFile); err != nil {
+		if err := webhook.CheckSegmentFile(o.AdmissionSegmentFile); err != nil {
 			errs = append(errs, fmt.Errorf("--admission-segment-file: %w", err))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	cliflag "k8s.io/component-base/cli/flag"
 
-	"github.com/configbutler/slipstream/pkg/transplant"
+	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
 )
 
 // EnvironmentOptions say what is the same for all environments, whatever the SyncPolicy says.
@@ -19,7 +19,7 @@ type EnvironmentOptions struct {
 }
 
 func newEnvironmentOptions() *EnvironmentOptions {
-	return &EnvironmentOptions{TrackingMarks: transplant.DefaultMarkTexts()}
+	return &EnvironmentOptions{TrackingMarks: objectcopy.DefaultMarkTexts()}
 }
 
 func (o *EnvironmentOptions) addFlags(flags *cliflag.NamedFlagSets) {
@@ -30,8 +30,8 @@ func (o *EnvironmentOptions) addFlags(flags *cliflag.NamedFlagSets) {
 }
 
 // Marks returns what TrackingMarks says. The error names the mark that is wrong.
-func (o *EnvironmentOptions) Marks() (transplant.Marks, error) {
-	marks, err := transplant.ParseMarks(o.TrackingMarks...)
+func (o *EnvironmentOptions) Marks() (objectcopy.Marks, error) {
+	marks, err := objectcopy.ParseMarks(o.TrackingMarks...)
 	if err != nil {
 		return marks, fmt.Errorf("--environment-tracking-marks: %w", err)
 	}

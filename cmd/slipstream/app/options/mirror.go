@@ -12,9 +12,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/configbutler/slipstream/pkg/gitrepo"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
 // MirrorOptions say how changes are gathered and which types are mirrored.
@@ -127,8 +127,8 @@ func (o *MirrorOptions) Leases(own string) mirror.Leases {
 }
 
 // Policy says what rules mean that do not name their types.
-func (o *MirrorOptions) Policy() source.Policy {
-	policy := source.DefaultPolicy()
+func (o *MirrorOptions) Policy() watch.Policy {
+	policy := watch.DefaultPolicy()
 	if o.WatchAll {
 		policy.Default = nil
 	}

@@ -31,13 +31,13 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	baseversion "k8s.io/component-base/version"
 
+	"github.com/configbutler/slipstream/pkg/access/egress"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/placement"
-	"github.com/configbutler/slipstream/pkg/egress"
-	"github.com/configbutler/slipstream/pkg/loop"
-	"github.com/configbutler/slipstream/pkg/storage/keyspace"
+	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/store/keyspace"
 )
 
 const (
@@ -109,9 +109,9 @@ func New(codecs serializer.CodecFactory) *Options {
 		Environments: newEnvironmentOptions(),
 		LeaderElection: componentconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
-			LeaseDuration: metav1.Duration{Duration: loop.DefaultLeaseDuration},
-			RenewDeadline: metav1.Duration{Duration: loop.DefaultRenewDeadline},
-			RetryPeriod:   metav1.Duration{Duration: loop.DefaultRetryPeriod},
+			LeaseDuration: metav1.Duration{Duration: controller.DefaultLeaseDuration},
+			RenewDeadline: metav1.Duration{Duration: controller.DefaultRenewDeadline},
+			RetryPeriod:   metav1.Duration{Duration: controller.DefaultRetryPeriod},
 			ResourceLock:  "leases",
 			ResourceName:  leaseName,
 		},

@@ -13,7 +13,7 @@ import (
 
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
-	"github.com/configbutler/slipstream/pkg/storage/bolt"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
 // Storage backends.

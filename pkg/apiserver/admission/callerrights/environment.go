@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // wantedByEnvironment is what syncs of an environment do, which whoever writes its spec asks for.
@@ -28,7 +28,7 @@ func (p *Plugin) wantedByEnvironment(ctx context.Context, e *v1alpha1.Environmen
 		return wanted{}, err
 	}
 	// Requests of others may wait, which were made for the patches of before.
-	if catalog == nil && updated && !equality.Semantic.DeepEqual(e.Spec.Patches, before.Spec.Patches) && rights.PatchesNameObjects(e) {
+	if catalog == nil && updated && !equality.Semantic.DeepEqual(e.Spec.Patches, before.Spec.Patches) && access.PatchesNameObjects(e) {
 		return wanted{refusal: fmt.Errorf("spec.patches: they may name Secrets or ConfigMaps, and of which namespace is not known "+
 			"while AppCatalog %s does not exist: create the catalog first", e.Spec.CatalogRef.Name)}, nil
 	}
@@ -38,7 +38,7 @@ func (p *Plugin) wantedByEnvironment(ctx context.Context, e *v1alpha1.Environmen
 			"while AppCatalog %s does not exist: create the catalog first", e.Spec.CatalogRef.Name)}, nil
 	}
 	permissions, err := p.synced(ctx, e, catalog)
-	return wanted{permissions: append(rights.OfAccount(e), permissions...)}, err
+	return wanted{permissions: append(access.OfAccount(e), permissions...)}, err
 }
 
 // asksForNoMore says whether an environment has nothing written that it had not before. Everything counts but what is left out
@@ -73,8 +73,8 @@ func (p *Plugin) doneFor(ctx context.Context, e *v1alpha1.Environment) (wanted, 
 }
 
 // synced is what syncs of an environment take now. One that finds the target gone later asks again.
-func (p *Plugin) synced(ctx context.Context, e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) ([]rights.Permission, error) {
-	permissions, target := rights.OfEnvironment(e, catalog), rights.OfTarget(e)
+func (p *Plugin) synced(ctx context.Context, e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) ([]access.Permission, error) {
+	permissions, target := access.OfEnvironment(e, catalog), access.OfTarget(e)
 	if len(target) == 0 {
 		return permissions, nil
 	}

@@ -26,8 +26,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // PluginName is the name of the plugin in flags.
@@ -37,7 +37,7 @@ const PluginName = "CallerRights"
 type Plugin struct {
 	*admission.Handler
 	authorizer authorizer.Authorizer
-	resolver   rights.Resolver
+	resolver   access.Resolver
 	references References
 	// kinds converts objects to what the rest of the program knows them as.
 	kinds *runtime.Scheme
@@ -64,17 +64,17 @@ func New() *Plugin {
 
 // wantsSources is a plugin that NewInitializer initializes.
 type wantsSources interface {
-	setSources(resolver rights.Resolver, references References)
+	setSources(resolver access.Resolver, references References)
 }
 
 // sourcesInitializer gives plugins what they know the rules from.
 type sourcesInitializer struct {
-	resolver   rights.Resolver
+	resolver   access.Resolver
 	references References
 }
 
 // NewInitializer lets the plugin resolve rules as the controllers do, and find those that are there.
-func NewInitializer(resolver rights.Resolver, references References) admission.PluginInitializer {
+func NewInitializer(resolver access.Resolver, references References) admission.PluginInitializer {
 	return sourcesInitializer{resolver, references}
 }
 
@@ -88,7 +88,7 @@ func (i sourcesInitializer) Initialize(plugin admission.Interface) {
 // SetAuthorizer sets the authorizer that decides for the server's own requests too.
 func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
-func (p *Plugin) setSources(resolver rights.Resolver, references References) {
+func (p *Plugin) setSources(resolver access.Resolver, references References) {
 	p.resolver, p.references = resolver, references
 }
 
@@ -144,8 +144,8 @@ func tryAgain(err error) error {
 const mostRefusals = 10
 
 // refusals say what of permissions the caller does not have; the first ones, when it is much.
-func (p *Plugin) refusals(ctx context.Context, a admission.Attributes, permissions []rights.Permission) ([]error, error) {
-	missing, err := rights.Missing(ctx, p.authorizer, a.GetUserInfo(), permissions, mostRefusals)
+func (p *Plugin) refusals(ctx context.Context, a admission.Attributes, permissions []access.Permission) ([]error, error) {
+	missing, err := access.Missing(ctx, p.authorizer, a.GetUserInfo(), permissions, mostRefusals)
 	if err != nil {
 		return nil, err
 	}

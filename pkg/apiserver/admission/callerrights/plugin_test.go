@@ -21,10 +21,10 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
-	"github.com/configbutler/slipstream/pkg/rights"
-	"github.com/configbutler/slipstream/pkg/source"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // rbac allows what is listed, as "verb resource.group namespace/name", and records what it was asked.
@@ -52,18 +52,18 @@ func (r *rbac) Authorize(_ context.Context, a authorizer.Attributes) (authorizer
 
 // served resolves in a small cluster, or in one of which nothing is known.
 type served struct {
-	snapshot *source.Snapshot
-	policy   source.Policy
+	snapshot *watch.Snapshot
+	policy   watch.Policy
 }
 
 func (s served) Preset() []schema.GroupResource { return s.policy.Default }
 
-func (s served) Resolve(selection rights.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
+func (s served) Resolve(selection access.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
 	if s.snapshot == nil {
 		return nil, nil, false
 	}
-	types, misses := s.snapshot.Resolve(source.Selection{
-		APIGroups: selection.APIGroups, APIVersions: selection.APIVersions, Resources: selection.Resources, Scope: source.Scope(selection.Scope),
+	types, misses := s.snapshot.Resolve(watch.Selection{
+		APIGroups: selection.APIGroups, APIVersions: selection.APIVersions, Resources: selection.Resources, Scope: watch.Scope(selection.Scope),
 	}, s.policy)
 	for _, t := range types {
 		resources = append(resources, t.Resource.GroupResource())
@@ -76,8 +76,8 @@ func (s served) Resolve(selection rights.Selection) (resources []schema.GroupRes
 
 // cluster means ConfigMaps, Secrets and nodes where a rule names no types.
 func cluster() served {
-	namespaced := func(group, version, resource, kind string) source.Type {
-		return source.Type{
+	namespaced := func(group, version, resource, kind string) watch.Type {
+		return watch.Type{
 			Resource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource},
 			Kind:     kind, Namespaced: true, Preferred: true, Watchable: true,
 		}
@@ -85,7 +85,7 @@ func cluster() served {
 	nodes := namespaced("", "v1", "nodes", "Node")
 	nodes.Namespaced = false
 	preset := []schema.GroupResource{{Resource: "configmaps"}, {Resource: "secrets"}, {Resource: "nodes"}}
-	return served{policy: source.Policy{Default: preset}, snapshot: source.NewSnapshot([]source.Type{
+	return served{policy: watch.Policy{Default: preset}, snapshot: watch.NewSnapshot([]watch.Type{
 		namespaced("", "v1", "configmaps", "ConfigMap"),
 		namespaced("", "v1", "secrets", "Secret"),
 		namespaced("apps", "v1", "deployments", "Deployment"),
@@ -106,14 +106,14 @@ type warnings struct{ texts []string }
 func (w *warnings) AddWarning(_, text string) { w.texts = append(w.texts, text) }
 
 // plugin is ready for use.
-func plugin(t *testing.T, r *rbac, resolver rights.Resolver) *callerrights.Plugin {
+func plugin(t *testing.T, r *rbac, resolver access.Resolver) *callerrights.Plugin {
 	t.Helper()
 	return pluginAmong(t, r, resolver, existing{})
 }
 
 // pluginAmong is ready for use where there are objects already.
 func pluginAmong(
-	t *testing.T, r *rbac, resolver rights.Resolver, references callerrights.References,
+	t *testing.T, r *rbac, resolver access.Resolver, references callerrights.References,
 ) *callerrights.Plugin {
 	t.Helper()
 	p := callerrights.New()
@@ -168,7 +168,7 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 	tests := []struct {
 		name     string
 		obj      runtime.Object
-		resolver rights.Resolver
+		resolver access.Resolver
 		// asks are the resources that list and watch are asked for, or whole requests
 		asks     []string
 		warnings []string
@@ -325,7 +325,7 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 }
 
 // refusedWithoutAny takes each permission away in turn.
-func refusedWithoutAny(t *testing.T, obj runtime.Object, resolver rights.Resolver, want []string) {
+func refusedWithoutAny(t *testing.T, obj runtime.Object, resolver access.Resolver, want []string) {
 	t.Helper()
 	for i, permission := range want {
 		some := &rbac{allowed: slices.Delete(slices.Clone(want), i, i+1)}

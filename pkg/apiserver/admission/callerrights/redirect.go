@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // redirectedByDestination is what existing rules send to a destination that is new, or that leads elsewhere than old.
-func (p *Plugin) redirectedByDestination(ctx context.Context, o *v1alpha1.GitDestination, old runtime.Object) ([]rights.Permission, error) {
+func (p *Plugin) redirectedByDestination(ctx context.Context, o *v1alpha1.GitDestination, old runtime.Object) ([]access.Permission, error) {
 	if before, ok := old.(*v1alpha1.GitDestination); ok && sameGoal(o, before) {
 		return nil, nil
 	}
@@ -39,7 +39,7 @@ func sameGoal(o, before *v1alpha1.GitDestination) bool {
 
 // redirectedByRepository is what existing rules send to a repository that is new (before is nil), or that lies elsewhere
 // than before.
-func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *v1alpha1.GitRepoConfig) ([]rights.Permission, error) {
+func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *v1alpha1.GitRepoConfig) ([]access.Permission, error) {
 	if before != nil && o.Spec.RepoURL == before.Spec.RepoURL &&
 		equality.Semantic.DeepEqual(o.Spec.SecretRef, before.Spec.SecretRef) {
 		return nil, nil
@@ -81,7 +81,7 @@ func target(ref v1alpha1.ObjectReference, namespace string) types.NamespacedName
 type flow struct {
 	senders     []sender
 	remedy      string
-	permissions []rights.Permission
+	permissions []access.Permission
 	// seen keeps permissions from being asked for twice.
 	seen map[subject]bool
 }
@@ -139,7 +139,7 @@ func (p *Plugin) senders(
 		}
 		senders = append(senders, sender{
 			to: types.NamespacedName(*archive.DestinationRef), cause: "which the SyncPolicy archives in",
-			read: func() wanted { return wanted{permissions: rights.OfPolicy(&policies[i])} },
+			read: func() wanted { return wanted{permissions: access.OfPolicy(&policies[i])} },
 		})
 	}
 	return senders

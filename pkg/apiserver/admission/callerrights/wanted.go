@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/rights"
 )
 
 // wanted is what an object makes the server do.
 type wanted struct {
-	permissions []rights.Permission
+	permissions []access.Permission
 	warnings    []string
 	// refusal is why nobody may have it done now, nil if it depends on permissions alone.
 	refusal error
@@ -76,13 +76,13 @@ func (p *Plugin) wantedByChange(ctx context.Context, c change) (wanted, error) {
 		if ok && equality.Semantic.DeepEqual(o.Spec.Retention.Archive, before.Spec.Retention.Archive) {
 			return wanted{}, nil
 		}
-		return wanted{permissions: rights.OfPolicy(o)}, nil
+		return wanted{permissions: access.OfPolicy(o)}, nil
 	case *v1alpha1.AppCatalog:
 		before, ok := c.old.(*v1alpha1.AppCatalog)
-		if ok && rights.CatalogShowsNoMore(&o.Spec, &before.Spec) {
+		if ok && access.CatalogShowsNoMore(&o.Spec, &before.Spec) {
 			return wanted{}, nil
 		}
-		return wanted{permissions: rights.OfCatalog(o)}, nil
+		return wanted{permissions: access.OfCatalog(o)}, nil
 	case *v1alpha1.Environment:
 		return p.wantedByEnvironment(ctx, o, c.old)
 	case *v1alpha1.SyncPipeline:
@@ -99,18 +99,18 @@ func (p *Plugin) wantedByRepository(ctx context.Context, o *v1alpha1.GitRepoConf
 		return wanted{}, nil
 	}
 	redirected, err := p.redirectedByRepository(ctx, o, before)
-	return wanted{permissions: append(rights.OfRepository(o), redirected...)}, err
+	return wanted{permissions: append(access.OfRepository(o), redirected...)}, err
 }
 
 // readByRule is what the server reads for a rule.
 func (p *Plugin) readByRule(rule *v1alpha1.WatchRule) wanted {
-	permissions, warnings := rights.OfRule(p.resolver, rule)
+	permissions, warnings := access.OfRule(p.resolver, rule)
 	return wanted{permissions: permissions, warnings: warnings}
 }
 
 // readByClusterRule is what the server reads for a rule of the cluster.
 func (p *Plugin) readByClusterRule(rule *v1alpha1.ClusterWatchRule) wanted {
-	permissions, warnings := rights.OfClusterRule(p.resolver, rule)
+	permissions, warnings := access.OfClusterRule(p.resolver, rule)
 	return wanted{permissions: permissions, warnings: warnings}
 }
 
@@ -118,9 +118,9 @@ func (p *Plugin) readByClusterRule(rule *v1alpha1.ClusterWatchRule) wanted {
 // a new URL alone would send what somebody else chose, and the Secret, to another reader.
 func (p *Plugin) wantedByPipeline(pipeline *v1alpha1.SyncPipeline, old runtime.Object) wanted {
 	before, ok := old.(*v1alpha1.SyncPipeline)
-	if ok && rights.PipelineSendsNoMore(&pipeline.Spec, &before.Spec) {
+	if ok && access.PipelineSendsNoMore(&pipeline.Spec, &before.Spec) {
 		return wanted{}
 	}
-	permissions, warnings := rights.OfPipeline(p.resolver, pipeline)
+	permissions, warnings := access.OfPipeline(p.resolver, pipeline)
 	return wanted{permissions: permissions, warnings: warnings}
 }

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/configbutler/slipstream/pkg/access/placement"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/neighbours"
 )
 
 // judgeEnvironment says why an environment may not be where it wants to be. Of a change of one that is there, it is about the
@@ -56,7 +56,7 @@ func workloadsTaken(obj, old *configbutler.Environment) sets.Set[string] {
 }
 
 // obstacles compares an environment with everything that is there.
-func (p *Plugin) obstacles(ctx context.Context, wanted *v1alpha1.Environment) ([]neighbours.Obstacle, error) {
+func (p *Plugin) obstacles(ctx context.Context, wanted *v1alpha1.Environment) ([]placement.Obstacle, error) {
 	environments, err := p.objects.Environments(ctx)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (p *Plugin) obstacles(ctx context.Context, wanted *v1alpha1.Environment) ([
 		return nil, err
 	}
 	var failure error
-	around := neighbours.Neighbourhood{
+	around := placement.Neighbourhood{
 		Own: p.own, Environments: pointers(environments), Catalogs: pointers(catalogs),
 		Labels: func(namespace string) (labels.Set, bool) {
 			found, err := p.cluster.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
@@ -88,7 +88,7 @@ func (p *Plugin) judgeCatalog(ctx context.Context, obj *configbutler.AppCatalog)
 	if err != nil {
 		return tryAgain(err)
 	}
-	around := neighbours.Neighbourhood{Environments: pointers(environments)}
+	around := placement.Neighbourhood{Environments: pointers(environments)}
 	source := obj.Spec.SourceNamespace
 	builder := around.Builder(source)
 	if builder == nil {

@@ -1,0 +1,261 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// writeVerbs are what keeping objects as they should be takes.
+var writeVerbs = []string{"create", "patch", "delete"}
+
+// OfEnvironment is to use the catalog of an environment, to write in its target what a sync may write there, and to read the
+// Secrets that it copies, and the ConfigMaps that its patches may name. Of a catalog that is not there, nil, nothing is known of
+// what it offers: who syncs is asked again when it is. A target that does not exist takes what OfTarget returns as well.
+//
+// What the catalog's workloads refer to beside Secrets takes no right to read it: the catalog's editor, who must have that, consents
+// to it.
+func OfEnvironment(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
+	permissions := []Permission{usesCatalog(e)}
+	permissions = append(permissions, copiesSecrets(e, catalog)...)
+	permissions = append(permissions, copiesConfigMaps(e, catalog)...)
+	for _, object := range e.Spec.Include {
+		if read, ok := OfIncluded(object, catalog); ok {
+			permissions = append(permissions, read)
+		}
+	}
+	return append(permissions, writes(e, catalog)...)
+}
+
+// OfTarget is to create the namespace that an environment writes in, where it is missing and the environment has it created.
+func OfTarget(e *v1alpha1.Environment) []Permission {
+	if !e.Spec.CreateNamespace {
+		return nil
+	}
+	return []Permission{{
+		Verbs: []string{"create"}, Resources: []string{"namespaces"},
+		Cause: onBehalf, Remedy: fmt.Sprintf("or have the namespace %s made by somebody who may", e.Spec.TargetNamespace),
+	}}
+}
+
+// OfAccount is to act as the account for which an environment is synced by itself, if it names one. Who names it lets it do what
+// syncs will take later.
+func OfAccount(e *v1alpha1.Environment) []Permission {
+	if e.Spec.ServiceAccountName == "" {
+		return nil
+	}
+	return []Permission{{
+		Verbs: []string{"impersonate"}, Namespace: e.Namespace, Resources: []string{"serviceaccounts"}, Name: e.Spec.ServiceAccountName,
+		Cause: "whose permissions automatic syncs would have", Remedy: "or leave out spec.serviceAccountName",
+	}}
+}
+
+// catalogOf is where an environment's catalog is.
+func catalogOf(e *v1alpha1.Environment) (namespace, name string) {
+	return cmp.Or(e.Spec.CatalogRef.Namespace, e.Namespace), e.Spec.CatalogRef.Name
+}
+
+func usesCatalog(e *v1alpha1.Environment) Permission {
+	namespace, name := catalogOf(e)
+	return Permission{
+		Verbs: []string{"get"}, Namespace: namespace, Group: v1alpha1.GroupName, Resources: []string{"appcatalogs"}, Name: name,
+		Cause: onBehalf, Remedy: "or let spec.catalogRef name a catalog that you may read",
+	}
+}
+
+// OfCopying is what the requester of a sync must be allowed to read, so that it is copied, by type.
+func OfCopying(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) map[v1alpha1.DependencyType]Permission {
+	permissions := map[v1alpha1.DependencyType]Permission{}
+	for _, p := range copiesSecrets(e, catalog) {
+		permissions[v1alpha1.DependencySecret] = p
+	}
+	for _, p := range copiesConfigMaps(e, catalog) {
+		permissions[v1alpha1.DependencyConfigMap] = p
+	}
+	return permissions
+}
+
+// OfIncluded is to read a custom resource that spec.include names; false for ConfigMaps and Secrets, which OfCopying is about, and while
+// it is not known where the object is.
+func OfIncluded(object v1alpha1.IncludedObject, catalog *v1alpha1.AppCatalog) (Permission, bool) {
+	resource := object.Resource()
+	if catalog == nil || resource.Group == "" {
+		return Permission{}, false
+	}
+	return Permission{
+		Verbs: []string{"get"}, Namespace: catalog.Spec.SourceNamespace, Group: resource.Group, Resources: []string{resource.Resource},
+		Name: object.Name, Cause: copied, Remedy: fmt.Sprintf("or leave %s %s out of spec.include", object.Kind, object.Name),
+	}, true
+}
+
+// isIncluded says whether spec.include names ConfigMaps or Secrets.
+func isIncluded(e *v1alpha1.Environment, of v1alpha1.DependencyType) bool {
+	return slices.ContainsFunc(e.Spec.Include, func(o v1alpha1.IncludedObject) bool {
+		return o.Resource().Group == "" && o.Kind == string(of)
+	})
+}
+
+// OfPatched is what the requester of a refresh must be allowed to read, so that an object of a type is copied to which only patches
+// of the environment refer, or referred when it was last synced; false for types that take no right.
+func OfPatched(catalog *v1alpha1.AppCatalog, of v1alpha1.DependencyType) (Permission, bool) {
+	resources := map[v1alpha1.DependencyType]string{v1alpha1.DependencySecret: "secrets", v1alpha1.DependencyConfigMap: "configmaps"}
+	if resources[of] == "" {
+		return Permission{}, false
+	}
+	return Permission{
+		Verbs: []string{"get"}, Namespace: catalog.Spec.SourceNamespace, Resources: []string{resources[of]},
+		Cause: copied, Remedy: "or have the whole environment synced without patches that refer to them",
+	}, true
+}
+
+// copiesSecrets is to read the Secrets of the source, unless the catalog's editor shares them. What is shared is what the
+// catalog's own workloads refer to: the environment's patches could have any Secret copied, and so could spec.include.
+func copiesSecrets(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
+	if catalog == nil {
+		return nil
+	}
+	remedy := ""
+	switch shared := catalog.Spec.Secrets == v1alpha1.CatalogSecretsShared; {
+	case !shared:
+		namespace, name := catalogOf(e)
+		remedy = fmt.Sprintf("or ask the editors of AppCatalog %s/%s to share them with spec.secrets Shared", namespace, name)
+	case mayRefer(e.Spec.Patches, wordsOfSecrets):
+		remedy = "or leave what refers to Secrets or ServiceAccounts out of spec.patches"
+	case isIncluded(e, v1alpha1.DependencySecret):
+		remedy = "or leave Secrets out of spec.include"
+	default:
+		return nil
+	}
+	return []Permission{{
+		Verbs: []string{"get"}, Namespace: catalog.Spec.SourceNamespace, Resources: []string{"secrets"},
+		Cause: copied, Remedy: remedy,
+	}}
+}
+
+// copiesConfigMaps is to read the ConfigMaps of the source, if the environment's patches could have any of them copied, or spec.include
+// names some.
+func copiesConfigMaps(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
+	remedy := ""
+	switch {
+	case catalog == nil:
+		return nil
+	case mayRefer(e.Spec.Patches, wordsOfConfigMaps):
+		remedy = "or leave what refers to ConfigMaps out of spec.patches"
+	case isIncluded(e, v1alpha1.DependencyConfigMap):
+		remedy = "or leave ConfigMaps out of spec.include"
+	default:
+		return nil
+	}
+	return []Permission{{
+		Verbs: []string{"get"}, Namespace: catalog.Spec.SourceNamespace, Resources: []string{"configmaps"}, Cause: copied, Remedy: remedy,
+	}}
+}
+
+// copied is a cause.
+const copied = "which the server would copy on their behalf"
+
+// gatewayResources are where the API server has the kinds of the Gateway API that are copied. Whoever patches one has it written; about
+// the others, a sync asks when it writes some.
+var gatewayResources = map[string]string{
+	"Gateway": "gateways", "GRPCRoute": "grpcroutes", "HTTPRoute": "httproutes", "ReferenceGrant": "referencegrants",
+}
+
+// networking is the API group of Ingresses and NetworkPolicies.
+const networking = "networking.k8s.io"
+
+// OfWriting is to do with objects of a resource in the target of an environment what verbs say.
+func OfWriting(e *v1alpha1.Environment, resource schema.GroupResource, verbs ...string) Permission {
+	return Permission{
+		Verbs: verbs, Namespace: e.Spec.TargetNamespace, Group: resource.Group, Resources: []string{resource.Resource},
+		Cause: onBehalf, Remedy: leftToOthers(e),
+	}
+}
+
+// leftToOthers is what can be done without the permission to write in the target.
+func leftToOthers(e *v1alpha1.Environment) string {
+	remedy := "or leave the environment to somebody who may write in " + e.Spec.TargetNamespace
+	if e.Spec.CreateNamespace {
+		remedy = "or, while the namespace does not exist, for a ClusterRole that does, " + remedy
+	}
+	return remedy
+}
+
+// writes is to write what syncs may write in the target.
+func writes(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) []Permission {
+	byGroup := map[string]sets.Set[string]{
+		"":            sets.New("configmaps", "secrets", "services", "serviceaccounts"),
+		"autoscaling": sets.New("horizontalpodautoscalers"),
+		"policy":      sets.New("poddisruptionbudgets"),
+		networking:    sets.New("networkpolicies"),
+	}
+	if e.Spec.Adapt.IngressHosts.Copied() {
+		byGroup[networking].Insert("ingresses")
+	}
+	insert := func(group, resource string) {
+		if byGroup[group] == nil {
+			byGroup[group] = sets.New[string]()
+		}
+		byGroup[group].Insert(resource)
+	}
+	resources := v1alpha1.WorkloadResources()
+	for kind := range kindsOf(e, catalog) {
+		insert(resources[kind].Group, resources[kind].Resource)
+	}
+	for _, object := range e.Spec.Include {
+		insert(object.Resource().Group, object.Resource().Resource)
+	}
+	for _, patch := range e.Spec.Patches {
+		if resource, ok := gatewayResources[patch.Target.Kind]; ok && e.Spec.Adapt.IngressHosts.Copied() {
+			insert(gatewayv1.GroupName, resource)
+		}
+	}
+	var permissions []Permission
+	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
+		permissions = append(permissions, Permission{
+			Verbs: writeVerbs, Namespace: e.Spec.TargetNamespace, Group: group, Resources: sets.List(byGroup[group]),
+			Cause: onBehalf, Remedy: leftToOthers(e),
+		})
+	}
+	return permissions
+}
+
+// kindsOf are the kinds of workloads that syncs of an environment may write: those that it names, or that the catalog does or
+// offers, and those that it holds and the catalog offers no more. A selector, and a revision of earlier times, can bring every
+// kind.
+func kindsOf(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) sets.Set[v1alpha1.WorkloadKind] {
+	kinds := sets.New[v1alpha1.WorkloadKind]()
+	for _, changed := range e.Status.ChangedWorkloads {
+		kinds.Insert(changed.Kind)
+	}
+	if e.Spec.Type == v1alpha1.EnvironmentBranch {
+		return kinds.Insert(kindsIn(e.Spec.BranchWorkloads)...)
+	}
+	if catalog == nil {
+		return kinds
+	}
+	if catalog.Spec.WorkloadSelector != nil || e.Spec.PinnedRevision != nil {
+		return sets.KeySet(v1alpha1.WorkloadResources())
+	}
+	for _, entry := range catalog.Status.Workloads {
+		kinds.Insert(entry.Kind)
+	}
+	return kinds.Insert(kindsIn(catalog.Spec.Workloads)...)
+}
+
+func kindsIn(workloads []v1alpha1.WorkloadReference) []v1alpha1.WorkloadKind {
+	kinds := make([]v1alpha1.WorkloadKind, len(workloads))
+	for i, workload := range workloads {
+		kinds[i] = workload.Kind
+	}
+	return kinds
+}

@@ -1,0 +1,41 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// OfRepository is to read the Secrets that a repository names, whose content it sends to its URL.
+func OfRepository(repository *v1alpha1.GitRepoConfig) []Permission {
+	var permissions []Permission
+	add := func(name string, path *field.Path) {
+		permissions = append(permissions, Permission{
+			Verbs: []string{"get"}, Namespace: repository.Namespace, Resources: []string{"secrets"}, Name: name,
+			Cause: onBehalf, Remedy: fmt.Sprintf("or let %s name a Secret that you may read", path),
+		})
+	}
+	if ref := repository.Spec.SecretRef; ref != nil {
+		add(ref.Name, field.NewPath("spec", "secretRef", "name"))
+	}
+	if commit := repository.Spec.Commit; commit != nil && commit.Signing != nil {
+		add(commit.Signing.SecretRef.Name, field.NewPath("spec", "commit", "signing", "secretRef", "name"))
+	}
+	return permissions
+}
+
+// OfPolicy is to read the records that a SyncPolicy archives in Git.
+func OfPolicy(policy *v1alpha1.SyncPolicy) []Permission {
+	if archive := policy.Spec.Retention.Archive; archive == nil || archive.DestinationRef == nil {
+		return nil
+	}
+	return []Permission{{
+		Verbs: []string{"list"}, Group: v1alpha1.GroupName, Resources: []string{"syncstatuses"},
+		Cause: onBehalf, Remedy: "or let spec.retention.archive.type be File",
+	}}
+}

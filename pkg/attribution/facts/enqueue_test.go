@@ -1,0 +1,108 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facts_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+)
+
+const maxWaiting = 10_000
+
+// TestNamespaceWithMostWaitingLosesFirst enqueues more than may wait while nothing can be written.
+func TestNamespaceWithMostWaitingLosesFirst(t *testing.T) {
+	client := bolttest.NewClient(t)
+	shaky := &shakyKV{KV: client.KV, failure: errStore}
+	client.KV = shaky
+	log := newLog(client)
+	stop := start(t, log.Run)
+	before := metrictest.Values(t)["kv_evictions_total"]
+	quiet := newFacts("quiet", 100)
+	log.Enqueue(quiet...)
+	eventually(t, "an attempt", func() bool { return shaky.tried() > 0 })
+	noisy := newFacts("noisy", maxWaiting+500)
+	log.Enqueue(noisy...)
+	tried := shaky.tried()
+	eventually(t, "an attempt with all that waits", func() bool { return shaky.tried() > tried+1 })
+	shaky.set(nil)
+	eventually(t, "the facts to be written", func() bool { return count(t, client, "recent/") > 0 })
+	stop()
+	f := follow(t, newLog(client))
+	if got := f.count().recovered; got != maxWaiting {
+		t.Errorf("%d facts were written", got)
+	}
+	for _, fact := range append(quiet, noisy[600:]...) {
+		if f.recovered[fact.ID] == 0 {
+			t.Fatalf("%s is missing", fact.ID)
+		}
+	}
+	if got := metrictest.Values(t)["kv_evictions_total"] - before; got != 600 {
+		t.Errorf("%v facts are counted as given up", got)
+	}
+}
+
+// TestEnqueuedFactsShareTransactions enqueues from many goroutines for a while.
+func TestEnqueuedFactsShareTransactions(t *testing.T) {
+	const callers, each = 20, 50
+	client := bolttest.NewClient(t)
+	shaky := &shakyKV{KV: client.KV}
+	client.KV = shaky
+	log := newLog(client)
+	start(t, log.Run)
+	f := follow(t, newLog(client))
+	began := time.Now()
+	var group sync.WaitGroup
+	for c := range callers {
+		group.Go(func() {
+			for i := range each {
+				log.Enqueue(newFact("a", c*each+i))
+			}
+		})
+	}
+	group.Wait()
+	eventually(t, "the facts", func() bool { return f.count().told == callers*each })
+	if most := int(time.Since(began)/(10*time.Millisecond)) + 1; shaky.tried() > most {
+		t.Errorf("%d transactions in %v", shaky.tried(), time.Since(began))
+	}
+}
+
+func TestRunWritesTheRestWhenItEnds(t *testing.T) {
+	client := bolttest.NewClient(t)
+	for round := range 20 {
+		log := newLog(client)
+		stop := start(t, log.Run)
+		log.Enqueue(newFacts("first", 1)...)
+		log.Enqueue(newFacts("rest", 5)...)
+		stop()
+		f := follow(t, newLog(client))
+		if got := f.count().recovered; got != 6 {
+			t.Fatalf("round %d: %d facts were written", round, got)
+		}
+		if err := table(client).DeleteRange(t.Context(), "a", "z"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRunEndsThoughTheStoreHangs(t *testing.T) {
+	t.Parallel()
+	client := bolttest.NewClient(t)
+	shaky := &shakyKV{KV: client.KV, hangs: true}
+	client.KV = shaky
+	log := newLog(client)
+	stop := start(t, log.Run)
+	log.Enqueue(newFacts("a", 5)...)
+	eventually(t, "an attempt", func() bool { return shaky.tried() > 0 })
+	ended := make(chan struct{})
+	go func() { defer close(ended); stop() }()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("Run waits for a store that hangs")
+	}
+}

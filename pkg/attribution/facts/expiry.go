@@ -1,0 +1,75 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// keepRecent is how long facts are there for a replica that takes over. Every one that leads is told of them at once.
+	keepRecent = time.Minute
+	// keepUnread is how long they are there while this replica does not lead. Whoever leads removes them much sooner.
+	keepUnread = 15 * time.Minute
+	// expiryInterval is how often rows are removed.
+	expiryInterval = 10 * time.Second
+)
+
+// Forget says that objects are gone, and with them the need for their lasting facts. It does not wait.
+func (l *Log) Forget(uids ...types.UID) {
+	now := l.clock.Now()
+	for _, uid := range uids {
+		l.lasting.forget(uid, now)
+	}
+}
+
+// expireUntil removes what is no longer needed, until ctx ends.
+func (l *Log) expireUntil(ctx context.Context) {
+	ticker := l.clock.NewTicker(expiryInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		if err := l.expire(ctx); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Old reports of who made changes cannot be removed, trying again", "interval", expiryInterval)
+		}
+	}
+}
+
+// expire removes rows.
+//
+// The time of a row is that of the clock of the replica that has written it. A row whose time lies too far ahead is
+// removed like one that is too old: it was written by a clock that has been put back since, and would stay for as long as
+// that was. Clocks that jump or differ cost what a replica that takes over finds, and nothing else: facts have been told
+// to who leads before.
+func (l *Log) expire(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	keep := keepUnread
+	if l.lasting.following() {
+		keep = keepRecent
+	}
+	now := l.clock.Now()
+	err := errors.Join(
+		l.table.DeleteRange(ctx, recentRows, recentKey(now.Add(-keep))),
+		l.table.DeleteRange(ctx, recentKey(now.Add(keep)), endOfRecentRows))
+	due := l.lasting.due(now)
+	if failure := l.table.Delete(ctx, due...); failure != nil {
+		l.lasting.giveBack(due)
+		err = errors.Join(err, failure)
+	}
+	if err != nil {
+		return fmt.Errorf("removing old facts: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package facts_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/storage/etcd3/testserver"
+	"k8s.io/utils/clock"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
+	attributionfacts "github.com/configbutler/slipstream/pkg/attribution/facts"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
+)
+
+const (
+	prefix   = "/registry-work"
+	patience = 2 * time.Minute
+)
+
+// onBoth runs a test over bbolt and over etcd.
+func onBoth(t *testing.T, test func(*testing.T, *clientv3.Client)) {
+	t.Helper()
+	t.Run("bbolt", func(t *testing.T) { test(t, bolttest.NewClient(t)) })
+	t.Run("etcd", func(t *testing.T) { test(t, newEtcd(t)) })
+}
+
+func newEtcd(t testing.TB) *clientv3.Client {
+	t.Helper()
+	config := testserver.NewTestConfig(t)
+	config.UnsafeNoFsync = false
+	client := testserver.RunEtcd(t, config)
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	return client.Client
+}
+
+// newLog is the log of one more replica.
+func newLog(client *clientv3.Client) *attributionfacts.Log {
+	return newLogAt(client, clock.RealClock{})
+}
+
+func newLogAt(client *clientv3.Client, at clock.WithTicker) *attributionfacts.Log {
+	return attributionfacts.New(storetable.New(client.KV, prefix, storetable.WithWatcher(client.Watcher)), at)
+}
+
+// table is where logs keep their rows.
+func table(client *clientv3.Client) *storetable.Table {
+	return storetable.New(client.KV, prefix).Table("facts")
+}
+
+// start runs something until the test ends, or until it is stopped.
+func start(t testing.TB, work func(context.Context)) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		work(ctx)
+	}()
+	stop = func() { cancel(); <-ended }
+	t.Cleanup(stop)
+	return stop
+}
+
+// follower is a leader that notes what it is told.
+type follower struct {
+	mu sync.Mutex
+	// recovered and told are facts by ID, and how often they were told.
+	recovered, told map[string]int
+	last            []attribution.Fact
+	// calls counts calls, lists those with all that there is.
+	calls, lists int
+	stop         func()
+}
+
+func follow(t testing.TB, log *attributionfacts.Log) *follower {
+	t.Helper()
+	f := &follower{recovered: map[string]int{}, told: map[string]int{}}
+	f.stop = start(t, func(ctx context.Context) { log.Follow(ctx, f.note) })
+	eventually(t, "the first list", func() bool { return f.count().lists > 0 })
+	return f
+}
+
+func (f *follower) note(facts []attribution.Fact, recovered bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	of := f.told
+	if recovered {
+		of = f.recovered
+		f.lists++
+	}
+	f.calls++
+	for _, fact := range facts {
+		of[fact.ID]++
+	}
+	f.last = facts
+}
+
+// timesTold is how often a fact was told that was not recovered.
+func (f *follower) timesTold(id string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told[id]
+}
+
+type counts struct{ recovered, told, calls, lists int }
+
+func (f *follower) count() counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return counts{len(f.recovered), len(f.told), f.calls, f.lists}
+}
+
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// newFact is an update of an object.
+func newFact(namespace string, number int) attribution.Fact {
+	return attribution.Fact{
+		ID: fmt.Sprintf("%s/%d", namespace, number), Signal: attribution.Audit, Operation: v1alpha1.OperationUpdate,
+		Group: "apps", Resource: "deployments", Namespace: namespace, Name: fmt.Sprintf("frontend-%d", number),
+		UID: types.UID(fmt.Sprintf("0d9a3c1e-6c1c-4e0c-9d55-%012d", number)), After: fmt.Sprint(100_000 + number),
+		Begun: time.Now().UTC(), Ended: time.Now().UTC(),
+		Actor: attribution.Actor{
+			Username: fmt.Sprintf("user-%d", number%20), Email: fmt.Sprintf("user-%d@example.com", number%20),
+			Groups: []string{"team-" + namespace, "developers", "system:authenticated"},
+		},
+	}
+}
+
+func newFacts(namespace string, n int) []attribution.Fact {
+	facts := make([]attribution.Fact, n)
+	for i := range facts {
+		facts[i] = newFact(namespace, i)
+	}
+	return facts
+}
+
+// deletionOf is a lasting fact.
+func deletionOf(namespace string, uid types.UID, begun time.Time) attribution.Fact {
+	fact := newFact(namespace, 0)
+	fact.ID, fact.UID, fact.Operation, fact.Lasting, fact.Begun = "delete/"+string(uid), uid, v1alpha1.OperationDelete, true, begun
+	return fact
+}
+
+// keys are those of the stored rows that begin with a prefix.
+func keys(t testing.TB, client *clientv3.Client, prefix string) (found []string) {
+	t.Helper()
+	for row, err := range table(client).Scan(t.Context(), prefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, row.Key)
+	}
+	return found
+}
+
+// count is how many there are of them.
+func count(t testing.TB, client *clientv3.Client, prefix string) int {
+	t.Helper()
+	n, err := table(client).Count(t.Context(), prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(n)
+}
+
+// shakyKV is a store that fails while it is told to.
+type shakyKV struct {
+	clientv3.KV
+	mu sync.Mutex
+	// failure is what transactions and reads end with.
+	failure error
+	// hangs makes transactions wait for the end of their context.
+	hangs        bool
+	transactions int
+}
+
+var errStore = errors.New("the store fails")
+
+func (s *shakyKV) set(failure error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = failure
+}
+
+func (s *shakyKV) tried() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.transactions
+}
+
+func (s *shakyKV) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	s.mu.Lock()
+	failure := s.failure
+	s.mu.Unlock()
+	if failure != nil {
+		return nil, failure
+	}
+	return s.KV.Get(ctx, key, options...)
+}
+
+func (s *shakyKV) Txn(ctx context.Context) clientv3.Txn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.transactions++
+	if s.hangs {
+		return failingTxn{s.KV.Txn(ctx), func() error { <-ctx.Done(); return ctx.Err() }}
+	}
+	if failure := s.failure; failure != nil {
+		return failingTxn{s.KV.Txn(ctx), func() error { return failure }}
+	}
+	return s.KV.Txn(ctx)
+}
+
+type failingTxn struct {
+	clientv3.Txn
+	commit func() error
+}
+
+func (f failingTxn) Then(...clientv3.Op) clientv3.Txn { return f }
+
+func (f failingTxn) Commit() (*clientv3.TxnResponse, error) { return nil, f.commit() }

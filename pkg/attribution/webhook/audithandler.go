@@ -1,0 +1,92 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/attribution"
+)
+
+const (
+	// maxAuditMemory bounds the bodies that are in memory at a time. Others wait, with nothing of them read.
+	maxAuditMemory = 2 * maxAudit
+	// recordLimit is how long a batch may take to become durable. The API server itself waits for 30 s.
+	recordLimit = 10 * time.Second
+	// retryAfter is when a batch that could not be recorded may come again, in seconds.
+	retryAfter = 5
+)
+
+// Recorder keeps facts until the replica that leads has read them.
+type Recorder interface {
+	// Record returns when the facts are durable.
+	Record(ctx context.Context, facts []attribution.Fact) error
+	// Enqueue returns at once.
+	Enqueue(facts ...attribution.Fact)
+}
+
+// auditHandler takes batches of audit events. A batch is answered with 200 when all its facts are durable, and with an
+// error otherwise: the API server then tries again, four times within about 80 s, whatever the error. A batch that comes
+// twice gives the same facts twice, with the same IDs.
+type auditHandler struct {
+	recorder Recorder
+	memory   *semaphore.Weighted
+}
+
+func newAuditHandler(recorder Recorder) *auditHandler {
+	return &auditHandler{recorder: recorder, memory: semaphore.NewWeighted(maxAuditMemory)}
+}
+
+func (h *auditHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if refusal := h.take(w, r); refusal != nil {
+		refuse(w, refusal)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+func (h *auditHandler) take(w http.ResponseWriter, r *http.Request) *apierrors.StatusError {
+	if refusal := checkPost(w, r); refusal != nil {
+		return refusal
+	}
+	weight := weigh(r, maxAudit)
+	if err := h.memory.Acquire(r.Context(), weight); err != nil {
+		return unavailable("too many batches at a time")
+	}
+	defer h.memory.Release(weight)
+	body, refusal := readBody(w, r, maxAudit)
+	if refusal != nil {
+		return refusal
+	}
+	events, err := readEvents(body)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	facts, counts := FactsOfAudit(events)
+	if err := h.record(r.Context(), facts); err != nil {
+		auditEvents.WithLabelValues(failed).Add(float64(counts.Told))
+		klog.FromContext(r.Context()).Error(err, "Audit events were not recorded; the API server tries again", "events", len(events.Items))
+		return unavailable("the facts could not be recorded")
+	}
+	auditEvents.WithLabelValues(recorded).Add(float64(counts.Told))
+	auditEvents.WithLabelValues(ignored).Add(float64(counts.Ignored))
+	auditEvents.WithLabelValues(unreadable).Add(float64(counts.Unreadable))
+	return nil
+}
+
+func (h *auditHandler) record(ctx context.Context, facts []attribution.Fact) error {
+	if len(facts) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordLimit)
+	defer cancel()
+	return h.recorder.Record(ctx, facts)
+}

@@ -1,0 +1,55 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package syncpolicy answers which settings all catalogs and environments share, and when they change.
+package syncpolicy
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	informers "github.com/configbutler/slipstream/pkg/generated/informers/externalversions/configbutler/v1alpha1"
+	listers "github.com/configbutler/slipstream/pkg/generated/listers/configbutler/v1alpha1"
+)
+
+// Of returns those of the SyncPolicy; without one, the defaults.
+func Of(policies listers.SyncPolicyLister) *v1alpha1.SyncPolicySpec {
+	policy, err := policies.Get(v1alpha1.SyncPolicyName)
+	if err != nil {
+		policy = &v1alpha1.SyncPolicy{} // A cache has no error but that there is none.
+	}
+	return &WithDefaults(policy).Spec
+}
+
+// WithDefaults returns a policy as an API server of this version returns it.
+func WithDefaults(policy *v1alpha1.SyncPolicy) *v1alpha1.SyncPolicy {
+	policy = policy.DeepCopy()
+	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
+	return policy
+}
+
+// Follow calls changed whenever the settings have changed, from when they can be read for the first time: the status of the
+// SyncPolicy, which is written more often, says nothing about what is to be done.
+func Follow(policies informers.SyncPolicyInformer, changed func()) error {
+	_, err := policies.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(_ any, initial bool) {
+			if !initial {
+				changed()
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, known := before.(*v1alpha1.SyncPolicy)
+			is, ok := after.(*v1alpha1.SyncPolicy)
+			if known && ok && (was.UID != is.UID || was.Generation != is.Generation) {
+				changed()
+			}
+		},
+		DeleteFunc: func(any) { changed() },
+	})
+	if err != nil {
+		return fmt.Errorf("follow the SyncPolicy: %w", err)
+	}
+	return nil
+}

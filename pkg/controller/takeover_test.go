@@ -1,0 +1,123 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// What a takeover may cost the controllers.
+const (
+	afterKill = 35 * time.Second
+	afterStop = 3 * time.Second
+)
+
+func defaultLease(client *fake.Clientset, identity string) Lease {
+	lease := shortLease(client, identity)
+	lease.Duration, lease.RenewDeadline, lease.RetryPeriod = DefaultLeaseDuration, DefaultRenewDeadline, DefaultRetryPeriod
+	return lease
+}
+
+// A leader ends at any moment of its term, while a second process waits.
+func TestTakeover(t *testing.T) {
+	var worstKill, worstStop time.Duration
+	for range 50 {
+		worstKill = max(worstKill, takeover(t, true))
+		worstStop = max(worstStop, takeover(t, false))
+	}
+	t.Logf("at most %s after a kill and %s after a stop", worstKill, worstStop)
+	if worstKill > afterKill || worstStop > afterStop {
+		t.Errorf("want at most %s and %s", afterKill, afterStop)
+	}
+}
+
+// takeover measures the time from the leader's end to the next one's start.
+func takeover(t *testing.T, killed bool) (took time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		first, second := newRecorder(), newRecorder()
+		close(first.drain)
+		close(second.drain)
+		lease := defaultLease(client, "a")
+		var dead atomic.Bool
+		newLock := lease.NewLock
+		lease.NewLock = func() resourcelock.Interface { return mortalLock{newLock(), &dead} }
+		_, stop := start(t, lease, first)
+		<-first.started
+		_, _ = start(t, defaultLease(client, "b"), second)
+		<-time.After(time.Duration(rand.Int64N(int64(time.Minute))))
+		began := time.Now()
+		if killed {
+			dead.Store(true)
+		} else {
+			stop()
+		}
+		<-second.started
+		took = time.Since(began)
+	})
+	return took
+}
+
+// mortalLock is that of a process of which nothing is heard once it is dead.
+type mortalLock struct {
+	resourcelock.Interface
+	dead *atomic.Bool
+}
+
+func (l mortalLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if l.dead.Load() {
+		return errors.New("dead")
+	}
+	return l.Interface.Update(ctx, record) //nolint:wrapcheck // a lock's error is the elector's
+}
+
+// A Lease that ran out is asked for until it can be had, and one process leads then.
+func TestALeaseThatCannotBeWrittenForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		first, second := newRecorder(), newRecorder()
+		close(first.drain)
+		close(second.drain)
+		var dead atomic.Bool
+		var tries atomic.Int32
+		client.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if dead.Load() {
+				tries.Add(1)
+				return true, nil, errors.New("the API server is away")
+			}
+			return false, nil, nil
+		})
+		lease := defaultLease(client, "a")
+		newLock := lease.NewLock
+		lease.NewLock = func() resourcelock.Interface { return mortalLock{newLock(), &dead} }
+		_, _ = start(t, lease, first)
+		<-first.started
+		_, _ = start(t, defaultLease(client, "b"), second)
+		dead.Store(true)
+		<-time.After(time.Minute)
+		if tries.Load() == 0 {
+			t.Error("the lease was never asked for")
+		}
+		dead.Store(false)
+		select {
+		case <-first.started:
+		case <-second.started:
+		}
+		<-time.After(time.Minute)
+		if n := first.running.Load() + second.running.Load(); n != 1 {
+			t.Errorf("%d lead", n)
+		}
+	})
+}

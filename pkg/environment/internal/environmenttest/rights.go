@@ -1,0 +1,62 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environmenttest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// Rights decide what users may do: everything but what was lost. A holder who is not known may do nothing. It may be used concurrently.
+type Rights struct {
+	mu      sync.Mutex
+	lost    sets.Set[string]
+	failure error
+}
+
+// Lose has users lose rights, and no others: all users "get secrets production", or one `user "eve": get secrets production`.
+func (r *Rights) Lose(rights ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost, r.failure = sets.New(rights...), nil
+}
+
+// Fail has questions be answered with an error.
+func (r *Rights) Fail(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failure = why
+}
+
+// Check returns what is lost.
+func (r *Rights) Check(_ context.Context, who access.Holder, permissions []access.Permission) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if unknown := who.Unknown(); unknown != "" {
+		return unknown, nil
+	}
+	for _, p := range permissions {
+		for _, verb := range p.Verbs {
+			for _, resource := range p.Resources {
+				right := fmt.Sprintf("%s %s %s", verb, resource, p.Namespace)
+				if r.lost.HasAny(right, fmt.Sprintf("%s: %s", who, right)) {
+					return fmt.Sprintf("%s may not %s: grant that again", who, p), r.failure
+				}
+			}
+		}
+	}
+	return "", r.failure
+}
+
+// Share has a catalog share Secrets, for which eve answers.
+func Share(catalog *v1alpha1.AppCatalog) {
+	catalog.Spec.Secrets = v1alpha1.CatalogSecretsShared
+	catalog.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "eve"}
+}

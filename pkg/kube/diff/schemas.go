@@ -1,0 +1,80 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diff
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/openapi"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// Schemas are the schemas of types. Kinds that are built into Kubernetes have theirs in client-go; the cluster is asked for
+// those of other kinds, and for those of objects that have fields which client-go does not know yet. What has no schema
+// in either has one deduced: its maps are made of fields, and its lists are fields.
+type Schemas struct {
+	builtIn, deduced managedfields.TypeConverter
+	// cluster is nil where no cluster can be asked.
+	cluster *cluster
+}
+
+// NewSchemas returns schemas that ask the cluster by the client, at most once for each document that it serves while the
+// document stays the same. Without a client, kinds that are not built in have deduced schemas.
+func NewSchemas(client openapi.ClientWithContext, passive clock.PassiveClock) *Schemas {
+	s := &Schemas{builtIn: applyconfigurations.NewTypeConverter(scheme.Scheme), deduced: managedfields.NewDeducedTypeConverter()}
+	if client != nil {
+		s.cluster = newCluster(client, passive)
+	}
+	return s
+}
+
+// Typed returns objects of one type with the schema that all of them fit.
+func (s *Schemas) Typed(ctx context.Context, objects ...*unstructured.Unstructured) ([]*typed.TypedValue, error) {
+	gvk := objects[0].GroupVersionKind()
+	for _, object := range objects[1:] {
+		if other := object.GroupVersionKind(); other != gvk {
+			return nil, fmt.Errorf("compare a %s with a %s: they are of different types", gvk, other)
+		}
+	}
+	all, err := each(s.builtIn, objects)
+	if err == nil {
+		return all, nil
+	}
+	var tried managedfields.TypeConverter
+	for _, find := range s.cluster.finders() {
+		found, err := find(ctx, gvk.GroupVersion())
+		if err != nil {
+			return nil, fmt.Errorf("read the schema of %s of %s: %w", gvk.Kind, gvk.GroupVersion(), err)
+		}
+		if found == nil || found == tried {
+			continue
+		}
+		if all, err = each(found, objects); err == nil {
+			return all, nil
+		}
+		tried = found
+	}
+	if all, err = each(s.deduced, objects); err != nil {
+		return nil, errShape(objects[0])
+	}
+	return all, nil
+}
+
+// each types objects. Lists may have two items of one key: API servers let them pass with a warning.
+func each(converter managedfields.TypeConverter, objects []*unstructured.Unstructured) ([]*typed.TypedValue, error) {
+	all := make([]*typed.TypedValue, len(objects))
+	for i, object := range objects {
+		var err error
+		if all[i], err = converter.ObjectToTyped(object, typed.AllowDuplicates); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

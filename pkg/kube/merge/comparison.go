@@ -1,0 +1,92 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package merge
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/configbutler/slipstream/pkg/kube/diff"
+	kubefieldpath "github.com/configbutler/slipstream/pkg/kube/fieldpath"
+)
+
+// errShape says no more: the library's errors quote values, which may be secret.
+var errShape = errors.New("its versions are not of the shape of its type")
+
+// comparison is what is known of the versions of an object.
+type comparison struct {
+	manager string
+	owners  diff.Managers
+
+	live, desired *typed.TypedValue
+	// liveFields and desiredFields are the leaves of these.
+	liveFields, desiredFields *fieldpath.Set
+	// drift is what became of Base live, wish what became of it in Desired, apart what is live and not as desired; declared
+	// is what patches did.
+	drift, wish, apart, declared *typed.Comparison
+}
+
+func (m Merger) compare(ctx context.Context, v Versions) (*comparison, error) {
+	c := &comparison{manager: m.Manager, owners: diff.ManagersOf(v.Live)}
+	if v.Base == nil {
+		base, err := m.owned(ctx, v.Live, c.owners)
+		if err != nil {
+			return nil, err
+		}
+		v.Base = base
+	}
+	if v.Unpatched == nil {
+		v.Unpatched = v.Desired
+	}
+	all, err := m.Schemas.Typed(ctx, v.Base, v.Live, v.Desired, v.Unpatched)
+	if err != nil {
+		return nil, err
+	}
+	base, live, desired, unpatched := all[0], all[1], all[2], all[3]
+	c.live, c.desired = live, desired
+	var errs [6]error
+	c.drift, errs[0] = base.Compare(live)
+	c.wish, errs[1] = base.Compare(desired)
+	c.apart, errs[2] = live.Compare(desired)
+	c.declared, errs[3] = unpatched.Compare(desired)
+	c.liveFields, errs[4] = live.ToFieldSet()
+	c.desiredFields, errs[5] = desired.ToFieldSet()
+	if errors.Join(errs[:]...) != nil {
+		return nil, errShape
+	}
+	c.liveFields, c.desiredFields = c.liveFields.Leaves(), c.desiredFields.Leaves()
+	return c, nil
+}
+
+// owned returns the fields of an object that our manager owns.
+func (m Merger) owned(ctx context.Context, live *unstructured.Unstructured, owners diff.Managers) (*unstructured.Unstructured, error) {
+	all, err := m.Schemas.Typed(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	fields := owners.Fields(m.Manager).Leaves()
+	content, _ := all[0].ExtractItems(fields, typed.WithAppendKeyFields()).AsValue().Unstructured().(map[string]any)
+	out := (&unstructured.Unstructured{Object: content}).DeepCopy()
+	if out.Object == nil {
+		out.Object = map[string]any{}
+	}
+	out.SetGroupVersionKind(live.GroupVersionKind())
+	return out, nil
+}
+
+// others returns who else than our manager owns a field or something in it.
+func (c *comparison) others(p fieldpath.Path) []string {
+	return slices.DeleteFunc(c.owners.Of(p), func(name string) bool { return name == c.manager })
+}
+
+func (c *comparison) isOurs(p fieldpath.Path) bool { return slices.Contains(c.owners.Of(p), c.manager) }
+
+func (c *comparison) field(p fieldpath.Path) Field {
+	return Field{Path: kubefieldpath.Of(p), Managers: c.others(p)}
+}

@@ -1,0 +1,201 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// discoveryTimeout bounds one round of discovery, which is two requests.
+	discoveryTimeout = 30 * time.Second
+	// debounce lets the events that one installation makes come together.
+	debounce = 200 * time.Millisecond
+)
+
+// errIncomplete stands for an answer that discovery gave without complaint and that lacks what is installed.
+var errIncomplete = errors.New("the answer is incomplete")
+
+// Discoverer asks the API server what it serves; *discovery.DiscoveryClient does.
+type Discoverer interface {
+	// ServerGroupsAndResourcesWithContext may return a part of the answer together with an
+	// *discovery.ErrGroupDiscoveryFailed that names the rest.
+	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
+}
+
+var _ Discoverer = &discovery.DiscoveryClient{}
+
+// Catalogue knows the resource types that the cluster serves and follows them: at once when a
+// CustomResourceDefinition or an APIService changes, every refresh interval otherwise, and with a backoff of 1 to 60
+// seconds after errors.
+type Catalogue struct {
+	discoverer      Discoverer
+	declarations    *declarations
+	refreshInterval time.Duration
+
+	wake      chan struct{}
+	current   atomic.Pointer[Snapshot]
+	listeners listeners[*Snapshot]
+}
+
+// NewCatalogue returns a catalogue that does nothing until Run. The refreshInterval, which must be positive, is how
+// often discovery is asked when nothing points to a change.
+func NewCatalogue(discoverer Discoverer, client metadata.Interface, refreshInterval time.Duration) (*Catalogue, error) {
+	c := &Catalogue{discoverer: discoverer, refreshInterval: refreshInterval, wake: make(chan struct{}, 1)}
+	var err error
+	if c.declarations, err = newDeclarations(client, c.refreshSoon); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Snapshot returns what is known now, nil before the first discovery has succeeded.
+func (c *Catalogue) Snapshot() *Snapshot {
+	return c.current.Load()
+}
+
+// Subscribe calls changed with every new snapshot that differs from the one before, one at a time and in order.
+// It must return quickly and must not call Subscribe. A snapshot that exists already is not reported.
+func (c *Catalogue) Subscribe(changed func(*Snapshot)) {
+	c.listeners.add(changed)
+}
+
+// refreshSoon asks for a discovery without waiting for it. Requests that come together are served by one.
+func (c *Catalogue) refreshSoon() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps the catalogue up to date until ctx ends.
+func (c *Catalogue) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { c.declarations.run(ctx) })
+
+	backoff := errorBackoff()
+	var failure error // that of the last discovery
+	for ctx.Err() == nil {
+		delay := c.refreshInterval
+		err := c.refresh(ctx)
+		if err != nil {
+			delay = min(delay, backoff.Step())
+			reportFailure(ctx, failure, err)
+		} else {
+			backoff = errorBackoff()
+		}
+		failure = err
+		if snapshot := c.Snapshot(); snapshot != nil {
+			if sooner := c.declarations.next(snapshot, time.Now()); sooner > 0 {
+				delay = min(delay, sooner)
+			}
+		}
+		c.pause(ctx, delay)
+	}
+}
+
+// errorBackoff pauses for 1 to 60 seconds with the jitter that comes on top.
+func errorBackoff() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 40 * time.Second}
+}
+
+// pause waits for the delay or for a wake-up with its debounce.
+func (c *Catalogue) pause(ctx context.Context, delay time.Duration) {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-timer.C:
+		return
+	case <-c.wake:
+	}
+	timer.Reset(debounce)
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	// What has come in during the debounce is covered by the discovery that follows.
+	select {
+	case <-c.wake:
+	default:
+	}
+}
+
+// refresh discovers once and publishes the snapshot if it differs. The error may concern some groups only.
+func (c *Catalogue) refresh(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, discoveryTimeout)
+	defer cancel()
+	groups, lists, err := c.discoverer.ServerGroupsAndResourcesWithContext(bounded)
+	failed, ok := failedGroupVersions(err)
+	if !ok {
+		return fmt.Errorf("discovering resource types: %w", err)
+	}
+	previous := c.Snapshot()
+	next := merge(previous, servedTypes(groups, lists), failed, c.declared(lists))
+	if !next.equal(previous) {
+		c.current.Store(next)
+		klog.FromContext(ctx).V(2).Info("Discovered resource types", "types", len(next.types), "failedGroupVersions", len(next.failed))
+		c.listeners.notify(next)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("discovering resource types: %w", err)
+	case len(next.failed) > 0:
+		return fmt.Errorf("discovering resource types: %w: %v", errIncomplete, slices.Sorted(maps.Values(next.failed)))
+	}
+	return nil
+}
+
+// failedGroupVersions tells a partial failure from a total one (ok is false).
+func failedGroupVersions(err error) (failed map[schema.GroupVersion]string, ok bool) {
+	if err == nil {
+		return nil, true
+	}
+	var partial *discovery.ErrGroupDiscoveryFailed
+	if !errors.As(err, &partial) {
+		return nil, false
+	}
+	failed = make(map[schema.GroupVersion]string, len(partial.Groups))
+	for groupVersion, cause := range partial.Groups {
+		failed[groupVersion] = cause.Error()
+	}
+	return failed, true
+}
+
+// declared says for a type that discovery left out whether it is still installed.
+func (c *Catalogue) declared(lists []*metav1.APIResourceList) func(Type) bool {
+	return func(t Type) bool {
+		served := slices.ContainsFunc(lists, func(list *metav1.APIResourceList) bool {
+			return list.GroupVersion == t.Resource.GroupVersion().String()
+		})
+		return c.declarations.declares(t, served)
+	}
+}
+
+// reportFailure counts every failure and logs one that says something else than the last one.
+func reportFailure(ctx context.Context, last, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	discoveryErrors.Inc()
+	if last == nil || last.Error() != err.Error() {
+		klog.FromContext(ctx).Error(err, "Resource types could not all be discovered; those known are kept")
+	}
+}

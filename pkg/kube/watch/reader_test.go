@@ -1,0 +1,132 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch_test
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+)
+
+// keeper is a Handler that keeps the objects of changes.
+type keeper struct {
+	mutex   sync.Mutex
+	objects []*unstructured.Unstructured
+}
+
+func (*keeper) Listed(context.Context, watch.Watch, string) {}
+
+func (k *keeper) Changed(_ context.Context, _ watch.Watch, change watch.Change) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.objects = append(k.objects, change.Object)
+}
+
+func (*keeper) State(watch.Watch, error) {}
+
+// kept returns the objects and waits until there are so many.
+func (k *keeper) kept(t *testing.T, count int) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	eventually(t, "changes", func() bool {
+		k.mutex.Lock()
+		defer k.mutex.Unlock()
+		objects = k.objects
+		return len(objects) >= count
+	})
+	return objects
+}
+
+// bareWidget is what is to be seen of a widget by those who read metadata.
+func bareWidget(name, version string) map[string]any {
+	return map[string]any{"apiVersion": "example.com/v1", "metadata": map[string]any{
+		"namespace": "shop", "name": name, "resourceVersion": version, "labels": map[string]any{"tier": "front"},
+		"managedFields": []any{map[string]any{"manager": "kubectl", "operation": "Update"}},
+	}}
+}
+
+func TestMetadataIsAllThatIsAskedFor(t *testing.T) {
+	server, config := newAPIServer(t)
+	reader := metadataOnly(t, config)
+	server.happen("ADDED", "a")
+	var listed []map[string]any
+	_, err := watch.NewLister(reader).List(t.Context(), shopWidgets, func(object *unstructured.Unstructured) error {
+		listed = append(listed, object.Object)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]map[string]any{bareWidget("a", "101")}, listed); diff != "" {
+		t.Errorf("listed (-want +got):\n%s", diff)
+	}
+
+	handler := &keeper{}
+	set(t, runStreams(t, reader, handler), shopWidgets)
+	server.expectWatching(t, 1)
+	server.happen("MODIFIED", "a")
+	server.happen("DELETED", "a")
+	watched := handler.kept(t, 2)
+	for i, version := range []string{"102", "103"} {
+		if diff := cmp.Diff(bareWidget("a", version), watched[i].Object); diff != "" {
+			t.Errorf("change %d (-want +got):\n%s", i, diff)
+		}
+	}
+
+	// The client's last resort, for servers that know no metadata, comes last and is not needed.
+	for i, accept := range server.accept() {
+		asked := strings.TrimSuffix(accept, ",application/json")
+		for media := range strings.SplitSeq(asked, ",") {
+			if !strings.Contains(media, ";as=PartialObjectMetadata") || !strings.HasSuffix(media, ";g=meta.k8s.io;v=v1") {
+				t.Errorf("%s accepts %s", server.seen()[i], media)
+			}
+		}
+	}
+}
+
+func TestObjectsAreRead(t *testing.T) {
+	server, config := newAPIServer(t)
+	handler := &keeper{}
+	set(t, runStreams(t, objects(t, config), handler), shopWidgets)
+	server.expectWatching(t, 1)
+	server.happen("ADDED", "a")
+	if diff := cmp.Diff(widget("a", 101), handler.kept(t, 1)[0]); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+}
+
+// The API server is asked for no object that the selector does not match, by lists and watches.
+func TestLabelledIsSelectedByTheServer(t *testing.T) {
+	server, config := newAPIServer(t)
+	selector := map[schema.GroupResource]string{{Group: "example.com", Resource: "widgets"}: "made-by notin (a,b)"}
+	reader := watch.Labelled(objects(t, config), func(resource schema.GroupResource) string { return selector[resource] })
+	if _, err := watch.NewLister(reader).List(t.Context(), shopWidgets, func(*unstructured.Unstructured) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	set(t, runStreams(t, reader, &keeper{}), shopWidgets)
+	server.expectWatching(t, 1)
+	requests := server.seen()
+	watched := false
+	for _, request := range requests {
+		address, err := url.Parse(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := address.Query().Get("labelSelector"); got != "made-by notin (a,b)" {
+			t.Errorf("%s selects %q", request, got)
+		}
+		watched = watched || address.Query().Get("watch") == "true"
+	}
+	if !watched {
+		t.Errorf("nothing is watched: %q", requests)
+	}
+}

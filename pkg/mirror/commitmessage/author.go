@@ -1,0 +1,118 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commitmessage
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+const (
+	// maxName and maxEmail bound the parts of an identity, in bytes; users have names of any length.
+	maxName  = 256
+	maxEmail = 320
+	// maxIdentity bounds what a template may write: both parts with all that may be cut off.
+	maxIdentity = 16 << 10
+	// maxGroups bounds how many groups a template sees.
+	maxGroups = 100
+)
+
+// User is what an author template is run on. What is not known is empty.
+type User struct {
+	// Username is the Kubernetes user; Name and Email are what an identity provider says beside it.
+	Username, Name, Email string
+	Groups                []string
+	// Cluster is the uid of the cluster.
+	Cluster string
+}
+
+// clean returns the user with facts that are one line each.
+func (u User) clean() User {
+	groups := make([]string, min(len(u.Groups), maxGroups))
+	for i := range groups {
+		groups[i] = oneLine(u.Groups[i])
+	}
+	return User{
+		Username: oneLine(u.Username), Name: oneLine(u.Name), Email: oneLine(u.Email), Groups: groups, Cluster: oneLine(u.Cluster),
+	}
+}
+
+// AuthorTemplate makes the author of a commit. Nil makes the one without a template.
+type AuthorTemplate struct{ parsed *template.Template }
+
+// ParseAuthor reads a template that writes "Name <email>"; empty is none. The error says in which line what is wrong.
+func ParseAuthor(text string) (*AuthorTemplate, error) {
+	if text == "" {
+		return nil, nil
+	}
+	parsed, err := parseTemplate(text, User{})
+	if err != nil {
+		return nil, err
+	}
+	t := &AuthorTemplate{parsed: parsed}
+	for what, user := range map[string]User{
+		"a user": {
+			Username: "jane", Name: "Jane Doe", Email: "jane@example.com", Groups: []string{"developers"}, Cluster: "7e57",
+		},
+		"a user of whom only the username is known": {Username: "system:serviceaccount:shop:web", Cluster: "7e57"},
+	} {
+		if _, _, err := t.run(user); err != nil {
+			return nil, fmt.Errorf("for %s: %w", what, err)
+		}
+	}
+	return t, nil
+}
+
+// managerEmail is the address of all field managers. It is no user's: nobody gets mail in the domain invalid (RFC 2606),
+// and Identity gives it to nobody.
+const managerEmail = "field-manager@slipstream.invalid"
+
+// Manager returns the author that stands for a field manager. No template makes it, because a field manager is what a
+// client calls itself: one that calls itself jane must not be taken for her.
+func Manager(manager string) (name, email string) {
+	const suffix = "(field manager)"
+	return strings.TrimSpace(shortened(oneLine(manager), maxName-len(suffix)-1) + " " + suffix), managerEmail
+}
+
+// Identity returns the author. A part that the template leaves empty, or all of it where the template fails, is as
+// without a template.
+func (t *AuthorTemplate) Identity(user User) (name, email string) {
+	user = user.clean()
+	if t != nil {
+		name, email, _ = t.run(user)
+	}
+	name = cmp.Or(name, user.Name, serviceAccount(user.Username), user.Username)
+	address := cmp.Or(serviceAccount(user.Username), user.Username) + "@" + user.Cluster
+	if email = cmp.Or(email, user.Email, address); strings.EqualFold(email, managerEmail) {
+		email = address
+	}
+	return shortened(name, maxName), shortened(email, maxEmail)
+}
+
+func (t *AuthorTemplate) run(user User) (name, email string, err error) {
+	text, err := execute(t.parsed, user, maxIdentity)
+	if err != nil {
+		return "", "", err
+	}
+	text = strings.TrimSpace(text)
+	name, rest, opens := strings.Cut(text, "<")
+	email, end, closes := strings.Cut(rest, ">")
+	if !opens || !closes || end != "" || oneLine(name+email) != strings.TrimSpace(name+email) {
+		return "", "", errors.New(`must write one line of the form "Name <email>"`)
+	}
+	return strings.TrimSpace(name), strings.TrimSpace(email), nil
+}
+
+// serviceAccount returns namespace/name for the username of a service account, and nothing for others.
+func serviceAccount(username string) string {
+	rest, found := strings.CutPrefix(username, "system:serviceaccount:")
+	namespace, name, whole := strings.Cut(rest, ":")
+	if !found || !whole {
+		return ""
+	}
+	return namespace + "/" + name
+}

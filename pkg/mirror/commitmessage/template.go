@@ -1,0 +1,67 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commitmessage
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/template"
+)
+
+// MaxTemplateLength bounds a template, in bytes.
+const MaxTemplateLength = 4096
+
+// errTooLong ends a template that writes too much.
+var errTooLong = errors.New("the text becomes too long")
+
+// parseTemplate checks a template without running it. The zero value of what it will be run on tells its fields.
+func parseTemplate(text string, on any) (*template.Template, error) {
+	if len(text) > MaxTemplateLength {
+		return nil, fmt.Errorf("may have at most %d bytes", MaxTemplateLength)
+	}
+	parsed, err := template.New("template").Option("missingkey=error").Parse(text)
+	if err != nil {
+		return nil, located(err)
+	}
+	if err := check(parsed, fieldsOf(on)); err != nil {
+		return nil, err
+	}
+	return parsed, nil
+}
+
+// place is how text/template says where in a template an error is.
+var place = regexp.MustCompile(`^template: template:(\d+)(:\d+)?: (executing "template" )?`)
+
+// located says where an error is in words that need no knowledge of text/template.
+func located(err error) error {
+	text := err.Error()
+	if errors.Is(err, errTooLong) {
+		text = errTooLong.Error()
+	}
+	return errors.New(place.ReplaceAllString(text, "line $1: "))
+}
+
+// execute runs a template that may write up to limit bytes.
+func execute(parsed *template.Template, data any, limit int) (string, error) {
+	out := bounded{limit: limit}
+	if err := parsed.Execute(&out, data); err != nil {
+		return "", located(err)
+	}
+	return out.String(), nil
+}
+
+// bounded keeps what is written to it, up to a limit.
+type bounded struct {
+	strings.Builder
+	limit int
+}
+
+func (b *bounded) Write(data []byte) (int, error) {
+	if b.Len()+len(data) > b.limit {
+		return 0, errTooLong
+	}
+	return b.Builder.Write(data)
+}

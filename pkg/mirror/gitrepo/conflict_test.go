@@ -1,0 +1,377 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+)
+
+func TestMovedBranchIsRefreshedAndPushedAgain(t *testing.T) {
+	transports(t, func(t *testing.T, r repository, url string) {
+		w := r.clone()
+		w.first("theirs/a", "a\n")
+		branch := load(t, newRemote(t, url), gitrepo.Options{})
+		w.write("theirs/b", "b\n")
+		theirs := w.push("second")
+
+		stage(t, branch, set("ours.yaml", "ours\n"))
+		accepted, err := branch.Push(t.Context())
+		if !errors.Is(err, gitrepo.ErrMoved) || len(accepted) != 0 {
+			t.Fatalf("accepted %v, error %v; want ErrMoved", accepted, err)
+		}
+		if _, found := branch.Snapshot().Lookup("ours.yaml"); found {
+			t.Error("the files still show what was not pushed")
+		}
+		if err := branch.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if branch.Tip().String() != theirs {
+			t.Errorf("tip %s, want %s", branch.Tip(), theirs)
+		}
+		stage(t, branch, set("ours.yaml", "ours\n"))
+		push(t, branch)
+		if got := r.git("ls-tree", "-r", "--name-only", "main"); got != "ours.yaml\ntheirs/a\ntheirs/b\n" {
+			t.Errorf("files: %q", got)
+		}
+		if got := strings.TrimSpace(r.git("rev-list", "--count", "main")); got != "3" {
+			t.Errorf("%s commits", got)
+		}
+		r.fsck()
+	})
+}
+
+// TestWritersRace has several writers push to one branch until all their commits landed.
+func TestWritersRace(t *testing.T) {
+	const writers, rounds = 3, 8
+	r := newRepository(t)
+	url := r.serve(plain)
+	var moved atomic.Int64
+	group, ctx := errgroup.WithContext(t.Context())
+	for writer := range writers {
+		group.Go(func() error {
+			remote := newRemote(t, url)
+			branch, err := gitrepo.Load(ctx, remote, "main", gitrepo.Options{})
+			if err != nil {
+				return err
+			}
+			for round := range rounds {
+				content := strconv.Itoa(round)
+				if err := land(ctx, branch, &moved, set(fmt.Sprintf("writer%d/shared", writer), content)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(r.git("rev-list", "--count", "main")); got != strconv.Itoa(writers*rounds) {
+		t.Errorf("%s commits, want %d", got, writers*rounds)
+	}
+	if got := r.git("rev-list", "--min-parents=2", "main"); got != "" {
+		t.Errorf("merges: %s", got)
+	}
+	r.fsck()
+	t.Logf("the branch had moved %d times", moved.Load())
+}
+
+// land pushes the change on whatever others pushed before.
+func land(ctx context.Context, branch *gitrepo.Branch, moved *atomic.Int64, change gitrepo.Change) error {
+	for {
+		if _, made, err := branch.Stage(commitOf("race", change)); err != nil || !made {
+			return fmt.Errorf("stage: made %v: %w", made, err)
+		}
+		_, err := branch.Push(ctx)
+		if !errors.Is(err, gitrepo.ErrMoved) {
+			return err
+		}
+		moved.Add(1)
+		if err := branch.Refresh(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// TestCompareAndSwapOnTheServer lets another writer in between the advertisement and the push, where only the server can
+// tell.
+func TestCompareAndSwapOnTheServer(t *testing.T) {
+	r := newRepository(t)
+	w := r.clone()
+	w.first("a", "a\n")
+	w.write("b", "b\n")
+	var once sync.Once
+	url := r.serve(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+			if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "git-receive-pack") {
+				once.Do(func() { w.push("in between") })
+			}
+			next.ServeHTTP(response, request)
+		})
+	})
+	branch := load(t, newRemote(t, url), gitrepo.Options{})
+	stage(t, branch, set("ours", "ours\n"))
+	if _, err := branch.Push(t.Context()); !errors.Is(err, gitrepo.ErrMoved) {
+		t.Fatalf("error %v, want ErrMoved", err)
+	}
+	if got := r.git("ls-tree", "--name-only", "main"); got != "a\nb\n" {
+		t.Errorf("files: %q", got)
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	for name, filter := range map[string]string{"filter": "true", "no filter": "false"} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepository(t)
+			r.git("config", "uploadpack.allowFilter", filter)
+			w := r.clone()
+			for i := range 50 {
+				w.write(fmt.Sprintf("d%d/e/f.yaml", i), strconv.Itoa(i))
+			}
+			w.push("first")
+			branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
+			before := branch.Snapshot()
+
+			t.Run("nothing new", func(t *testing.T) { refreshed(t, r, branch) })
+			w.write("d7/e/f.yaml", "changed")
+			w.git("mv", "d1", "moved")
+			w.git("rm", "-r", "--quiet", "d2")
+			w.push("second")
+			t.Run("changed, moved and removed", func(t *testing.T) { refreshed(t, r, branch) })
+			w.git("revert", "--no-edit", "HEAD")
+			w.git("push", "--quiet", "origin", "HEAD:main")
+			t.Run("reverted", func(t *testing.T) { refreshed(t, r, branch) })
+			w.git("checkout", "--quiet", "--orphan", "rewritten")
+			w.write("new", "history\n")
+			w.git("add", "--all")
+			w.git("commit", "--quiet", "--message", "rewritten")
+			w.git("push", "--quiet", "--force", "origin", "HEAD:main")
+			t.Run("history rewritten", func(t *testing.T) { refreshed(t, r, branch) })
+			w.git("push", "--quiet", "origin", "HEAD:other")
+			r.git("update-ref", "-d", "refs/heads/main")
+			t.Run("branch deleted", func(t *testing.T) {
+				if err := branch.Refresh(t.Context()); err != nil || !branch.Tip().IsZero() || branch.Snapshot().Len("") != 0 {
+					t.Errorf("error %v, tip %s", err, branch.Tip())
+				}
+			})
+			if before.Len("") != 50 {
+				t.Errorf("an old snapshot has %d files", before.Len(""))
+			}
+		})
+	}
+}
+
+// refreshed refreshes the branch and compares it with the repository.
+func refreshed(t *testing.T, r repository, branch *gitrepo.Branch) {
+	t.Helper()
+	if err := branch.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := branch.Tip().String(), strings.TrimSpace(r.git("rev-parse", "main")); got != want {
+		t.Errorf("tip %s, want %s", got, want)
+	}
+	var got []string
+	_ = branch.Snapshot().Walk("", func(path string, hash gitrepo.Hash) error {
+		got = append(got, hash.String()+" "+path)
+		return nil
+	})
+	listed := strings.TrimSpace(r.git("ls-tree", "-r", "--format=%(objectname) %(path)", "main"))
+	if diff := cmp.Diff(strings.Split(listed, "\n"), got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// TestLoadWithoutFilter holds a repository whose blobs the server cannot leave out, packed with deltas of its own.
+func TestLoadWithoutFilter(t *testing.T) {
+	r := newRepository(t)
+	r.git("config", "uploadpack.allowFilter", "false")
+	w := r.clone()
+	for i := range 300 {
+		w.write(fmt.Sprintf("flat/%03d.yaml", i), strings.Repeat("content\n", 200)+strconv.Itoa(i))
+	}
+	w.push("first")
+	w.write("flat/000.yaml", "changed")
+	w.push("second")
+	r.git("gc", "--quiet")
+	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
+	refreshed(t, r, branch)
+	if got := branch.Snapshot().Len("flat/"); got != 300 {
+		t.Errorf("%d files", got)
+	}
+}
+
+func TestLostAnswer(t *testing.T) {
+	r := newRepository(t)
+	var lose atomic.Bool
+	url := r.serve(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+			if lose.Load() && request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "git-receive-pack") {
+				next.ServeHTTP(httptest.NewRecorder(), request)
+				panic(http.ErrAbortHandler)
+			}
+			next.ServeHTTP(response, request)
+		})
+	})
+	branch := load(t, newRemote(t, url), gitrepo.Options{})
+	first := stage(t, branch, set("a", "a"))
+	push(t, branch)
+	lose.Store(true)
+	second := stage(t, branch, set("b", "b"))
+	_, err := branch.Push(t.Context())
+	var failure *gitrepo.Error
+	if !errors.As(err, &failure) || failure.Kind != gitrepo.Unreachable || branch.Tip() != first {
+		t.Fatalf("error %v, tip %s", err, branch.Tip())
+	}
+	lose.Store(false)
+	for commit, want := range map[gitrepo.Hash]bool{first: true, second: true, gitrepo.BlobHash(nil): false} {
+		if landed, err := branch.Contains(t.Context(), commit, 10); err != nil || landed != want {
+			t.Errorf("commit %s landed: %v, error %v", commit, landed, err)
+		}
+	}
+	if _, _, err := branch.Stage(commitOf("third", set("c", "c"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := branch.Push(t.Context()); !errors.Is(err, gitrepo.ErrMoved) {
+		t.Fatalf("error %v, want ErrMoved", err)
+	}
+	if err := branch.Refresh(t.Context()); err != nil || branch.Tip() != second {
+		t.Errorf("tip %s, error %v; want %s", branch.Tip(), err, second)
+	}
+}
+
+func TestContains(t *testing.T) {
+	for name, filter := range map[string]string{"filter": "true", "no filter": "false"} {
+		t.Run(name, func(t *testing.T) {
+			transports(t, func(t *testing.T, r repository, url string) {
+				r.git("config", "uploadpack.allowFilter", filter)
+				branch := load(t, newRemote(t, url), gitrepo.Options{})
+				if landed, err := branch.Contains(t.Context(), gitrepo.BlobHash(nil), 5); landed || err != nil {
+					t.Errorf("in an empty repository: %v, %v", landed, err)
+				}
+				var commits []gitrepo.Hash
+				for i := range 6 {
+					commits = append(commits, stage(t, branch, set("f", strconv.Itoa(i))))
+				}
+				push(t, branch)
+				for i, commit := range commits {
+					for _, depth := range []int{0, 1, 3, 6, 100} {
+						want := i >= len(commits)-depth
+						if got, err := branch.Contains(t.Context(), commit, depth); got != want || err != nil {
+							t.Errorf("commit %d at depth %d: %v, %v", i, depth, got, err)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestHookRefuses(t *testing.T) {
+	for hook, script := range map[string]string{
+		"pre-receive": "echo 'commits need a ticket' >&2\nexit 1\n",
+		"update":      "echo 'commits need a ticket'\nexit 1\n",
+	} {
+		t.Run(hook, func(t *testing.T) {
+			transports(t, func(t *testing.T, r repository, url string) {
+				r.hook(hook, script)
+				branch := load(t, newRemote(t, url), gitrepo.Options{})
+				stage(t, branch, set("a", "a"))
+				_, err := branch.Push(t.Context())
+				var failure *gitrepo.Error
+				if !errors.As(err, &failure) || failure.Kind != gitrepo.Rejected {
+					t.Fatalf("error %v", err)
+				}
+				for _, part := range []string{"commits need a ticket", "hook declined"} {
+					if !strings.Contains(failure.Message, part) {
+						t.Errorf("message %q lacks %q", failure.Message, part)
+					}
+				}
+				if branch.Snapshot().Len("") != 0 || !branch.Tip().IsZero() {
+					t.Error("the files still show what was refused")
+				}
+			})
+		})
+	}
+}
+
+func TestHookThatTalksAfterwards(t *testing.T) {
+	transports(t, func(t *testing.T, r repository, url string) {
+		r.hook("post-receive", "for i in $(seq 2000); do echo \"remote talk $i, at some length to fill buffers\"; done\n")
+		branch := load(t, newRemote(t, url), gitrepo.Options{})
+		for i := range 3 {
+			stage(t, branch, set("a", strconv.Itoa(i)))
+			push(t, branch)
+		}
+		r.fsck()
+	})
+}
+
+// TestServerThatCannotCompletePacks has a server that takes thin packs by its own word and fails to.
+func TestServerThatCannotCompletePacks(t *testing.T) {
+	r := newRepository(t)
+	var thin atomic.Int64
+	url := r.serve(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+			body, _ := io.ReadAll(request.Body)
+			request.Body = io.NopCloser(bytes.NewReader(body))
+			if at := bytes.Index(body, []byte("PACK\x00")); at >= 0 && r.isThin(body[at:]) {
+				thin.Add(1)
+				response.Header().Set("Content-Type", "application/x-git-receive-pack-result")
+				var report bytes.Buffer
+				packets := pktline.NewEncoder(&report)
+				_ = packets.Encodef("unpack unresolved deltas left\n")
+				_ = packets.Flush()
+				packets = pktline.NewEncoder(response)
+				_ = packets.Encodef("\x01%s", report.String())
+				_ = packets.Flush()
+				return
+			}
+			next.ServeHTTP(response, request)
+		})
+	})
+	branch := load(t, newRemote(t, url), gitrepo.Options{})
+	var changes []gitrepo.Change
+	for i := range 200 {
+		changes = append(changes, set(fmt.Sprintf("flat/%d.yaml", i), "x"))
+	}
+	stage(t, branch, changes...)
+	push(t, branch)
+	failures := 0
+	for i := range 5 {
+		stage(t, branch, set("flat/7.yaml", strconv.Itoa(i)))
+		if _, err := branch.Push(t.Context()); err != nil {
+			t.Log(err)
+			failures++
+			stage(t, branch, set("flat/7.yaml", strconv.Itoa(i)))
+			push(t, branch)
+		}
+	}
+	if failures != 1 || thin.Load() != 1 {
+		t.Errorf("%d failures, %d thin packs; want one each", failures, thin.Load())
+	}
+	r.fsck()
+}
+
+// isThin tells whether git needs the repository's objects to read the pack.
+func (r repository) isThin(pack []byte) bool {
+	r.t.Helper()
+	return !indexes(r.t, pack)
+}

@@ -1,0 +1,141 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+)
+
+// incompressible returns bytes that no compression makes fewer.
+func incompressible(size int) string {
+	content := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content) // It has no errors.
+	return string(content)
+}
+
+// TestServersThatInsistOnMultiAck has a server that, like Azure DevOps, serves nobody who has not asked for multi_ack.
+func TestServersThatInsistOnMultiAck(t *testing.T) {
+	r := newRepository(t)
+	w := r.clone()
+	w.first("a", "a\n")
+	var fetches atomic.Int64
+	branch := load(t, newRemote(t, r.serve(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+			if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/git-upload-pack") {
+				body, _ := io.ReadAll(request.Body)
+				request.Body = io.NopCloser(bytes.NewReader(body))
+				if wants, _, _ := bytes.Cut(body, []byte("\n")); !bytes.Contains(wants, []byte(" multi_ack")) {
+					http.Error(response, "multi_ack is required", http.StatusBadRequest)
+					return
+				}
+				fetches.Add(1)
+			}
+			next.ServeHTTP(response, request)
+		})
+	})), gitrepo.Options{})
+	refreshed(t, r, branch)
+	w.write("b", "theirs")
+	w.push("theirs")
+	refreshed(t, r, branch)
+	stage(t, branch, set("a", "ours"))
+	push(t, branch)
+	w.git("pull", "--quiet", "origin", "main")
+	w.write("b", "again")
+	w.push("again")
+	refreshed(t, r, branch)
+	if fetches.Load() != 3 {
+		t.Errorf("%d fetches, want 3", fetches.Load())
+	}
+	r.fsck()
+}
+
+// TestPushesHoldTheDefaultBound has more to push than one push may carry, and one commit that is too large for any.
+func TestPushesHoldTheDefaultBound(t *testing.T) {
+	r := newRepository(t)
+	var sizes []int64
+	branch := load(t, newRemote(t, r.serve(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+			if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/git-receive-pack") {
+				sizes = append(sizes, request.ContentLength)
+			}
+			next.ServeHTTP(response, request)
+		})
+	})), gitrepo.Options{})
+	content := incompressible(6 << 20)
+	for i := range 4 {
+		stage(t, branch, set(fmt.Sprint("f", i), fmt.Sprint(i)+content))
+	}
+	stage(t, branch, set("large", content+content+content))
+	if accepted := push(t, branch); len(accepted) != 5 {
+		t.Errorf("%d commits accepted", len(accepted))
+	}
+	if len(sizes) != 3 {
+		t.Errorf("%d pushes, of %d bytes; want two of two commits and one of the large one", len(sizes), sizes)
+	}
+	for _, size := range sizes[:len(sizes)-1] {
+		if size > gitrepo.DefaultMaxPackBytes {
+			t.Errorf("a push of %d bytes", size)
+		}
+	}
+	if got := strings.Fields(r.git("log", "--format=%s", "--name-only", "--reverse", "main")); strings.Join(got, " ") !=
+		"change f0 change f1 change f2 change f3 change large" {
+		t.Errorf("commits: %q", got)
+	}
+	r.fsck()
+}
+
+// TestHistoryIsRewrittenByMuch gives a server that cannot leave blobs out a new history that is too much to read for what is
+// new: then the tip alone is read.
+func TestHistoryIsRewrittenByMuch(t *testing.T) {
+	r := newRepository(t)
+	r.git("config", "uploadpack.allowFilter", "false")
+	w := r.clone()
+	w.first("a", "a\n")
+	var depths []bool
+	branch := load(t, newRemote(t, r.serve(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+			if request.Method == http.MethodPost {
+				body, _ := io.ReadAll(request.Body)
+				request.Body = io.NopCloser(bytes.NewReader(body))
+				depths = append(depths, bytes.Contains(body, []byte("deepen 1")))
+			}
+			next.ServeHTTP(response, request)
+		})
+	})), gitrepo.Options{})
+	w.git("checkout", "--quiet", "--orphan", "rewritten")
+	content := incompressible(66 << 20)
+	if err := os.WriteFile(filepath.Join(w.path, "large"), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.git("config", "core.compression", "0")
+	r.git("config", "core.compression", "0")
+	w.git("add", "--all")
+	w.git("commit", "--quiet", "--message", "large")
+	w.git("rm", "--quiet", "large")
+	w.write("b", "small")
+	w.git("add", "--all")
+	w.git("commit", "--quiet", "--message", "without")
+	w.git("push", "--quiet", "--force", "origin", "HEAD:main")
+	depths = nil
+	refreshed(t, r, branch)
+	if fmt.Sprint(depths) != "[false true]" {
+		t.Errorf("fetches with a depth of one: %v, want what is new and then the tip", depths)
+	}
+	stage(t, branch, set("c", "ours"))
+	push(t, branch)
+	if got := r.git("ls-tree", "--name-only", "main"); got != "a\nb\nc\n" {
+		t.Errorf("files: %q", got)
+	}
+}

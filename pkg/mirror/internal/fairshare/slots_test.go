@@ -1,0 +1,157 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fairshare_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
+)
+
+// waits asks for a slot in the background and notes in order who was given one. Each keeps its slot for a second.
+func waits(t *testing.T, s *fairshare.Slots, owner string, order *[]string, mu *sync.Mutex) {
+	t.Helper()
+	go func() {
+		release, err := s.Acquire(context.Background(), owner)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		mu.Lock()
+		*order = append(*order, owner)
+		mu.Unlock()
+		<-time.After(time.Second)
+		release()
+	}()
+	<-time.After(time.Millisecond) // So that no two slots are given back at the same time.
+}
+
+func TestOwnersTakeTurns(t *testing.T) {
+	tests := map[string]struct {
+		slots int
+		// asks are the owners in the order in which they ask.
+		asks, wants string
+	}{
+		"the oldest of one owner first":           {slots: 1, asks: "a a a", wants: "a a a"},
+		"one who asks later waits for one turn":   {slots: 1, asks: "a a a a b", wants: "a a b a a"},
+		"two who ask later":                       {slots: 1, asks: "a a a a b c", wants: "a a b c a a"},
+		"turns go round":                          {slots: 1, asks: "a a a b b b c c c", wants: "a a b c a b c b c"},
+		"turns go round with several slots":       {slots: 2, asks: "a a a a b b", wants: "a a a b a b"},
+		"free slots are given without a queue":    {slots: 3, asks: "a a a", wants: "a a a"},
+		"one who waits for all others goes first": {slots: 1, asks: "a b c a b c", wants: "a b c a b c"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, order, mu := fairshare.New(test.slots), []string(nil), sync.Mutex{}
+				for _, owner := range strings.Fields(test.asks) {
+					waits(t, s, owner, &order, &mu)
+				}
+				<-time.After(time.Minute)
+				mu.Lock()
+				defer mu.Unlock()
+				wants := strings.Fields(test.wants)
+				if !slices.Equal(order[:len(wants)], wants) || len(order) != len(strings.Fields(test.asks)) {
+					t.Errorf("the order is %v, want %v", order, wants)
+				}
+				if s.Contended() {
+					t.Error("somebody waits still")
+				}
+			})
+		})
+	}
+}
+
+// TestOwnersWhoReturn has owners ask again as soon as they have given a slot back. Each has at least every fourth turn: it waits for one of
+// each of the others, and for its own to end.
+func TestOwnersWhoReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fairshare.New(1)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Second)
+		defer cancel()
+		var group sync.WaitGroup
+		turns := map[string]int{}
+		for _, owner := range []string{"one", "many", "many", "many", "another"} {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					release, err := s.Acquire(ctx, owner)
+					if err != nil {
+						return
+					}
+					turns[owner]++ // The slot guards it.
+					<-time.After(time.Second)
+					release()
+				}
+			})
+		}
+		group.Wait()
+		for _, owner := range []string{"one", "many", "another"} {
+			if turns[owner] < 300/4-1 {
+				t.Errorf("of 300 turns, %v", turns)
+			}
+		}
+	})
+}
+
+func TestWhoGivesUpTakesNoSlot(t *testing.T) {
+	s := fairshare.New(1)
+	release, err := s.Acquire(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 10 {
+		if _, err := s.Acquire(ended, "b"); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want that the context has ended", err)
+		}
+	}
+	if s.Contended() {
+		t.Error("somebody waits still")
+	}
+	release()
+	if release, err = s.Acquire(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	release()
+}
+
+// TestSlotsAreNeitherLostNorDoubled has many owners ask at the same time, and give up at any moment.
+func TestSlotsAreNeitherLostNorDoubled(t *testing.T) {
+	const slots = 3
+	s := fairshare.New(slots)
+	var held atomic.Int32
+	var group sync.WaitGroup
+	for i := range 50 {
+		group.Go(func() {
+			for range 200 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(200))*time.Microsecond)
+				release, err := s.Acquire(ctx, string(rune('a'+i%5)))
+				if err == nil {
+					if n := held.Add(1); n > slots {
+						t.Errorf("%d slots are held", n)
+					}
+					held.Add(-1)
+					release()
+				}
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	for range slots {
+		if _, err := s.Acquire(t.Context(), "last"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,293 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keyring_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"filippo.io/age"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
+	"github.com/configbutler/slipstream/pkg/mirror/sops"
+)
+
+const namespace = "system"
+
+// cluster is one API server, which forgets nothing over the processes that use it.
+type cluster struct {
+	*testing.T
+	*fake.Clientset
+}
+
+func newCluster(t *testing.T) cluster { return cluster{t, fake.NewClientset()} }
+
+// process is a server that has just started.
+func (c cluster) process() *keyring.Ring { return keyring.New(c.CoreV1(), namespace) }
+
+func (c cluster) secret(name string) *corev1.Secret {
+	c.Helper()
+	secret, err := c.CoreV1().Secrets(namespace).Get(c.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return secret
+}
+
+func (c cluster) remove(name string) {
+	c.Helper()
+	if err := c.CoreV1().Secrets(namespace).Delete(c.Context(), name, metav1.DeleteOptions{}); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c cluster) put(name string, data map[string][]byte) {
+	c.Helper()
+	api := c.CoreV1().Secrets(namespace)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
+	_, err := api.Create(c.Context(), secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = api.Update(c.Context(), secret, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// refuse answers a verb on a Secret with an error until the function that is returned is called.
+func (c cluster) refuse(verb, name string) (lift func()) {
+	var once sync.Once
+	lifted := make(chan struct{})
+	c.PrependReactor(verb, "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		select {
+		case <-lifted:
+			return false, nil, nil
+		default:
+		}
+		named := ""
+		switch action := action.(type) {
+		case clienttesting.GetAction:
+			named = action.GetName()
+		case clienttesting.CreateAction:
+			object, _ := action.GetObject().(*corev1.Secret)
+			named = object.Name
+		}
+		return named == name, nil, apierrors.NewForbidden(corev1.Resource("secrets"), named, errors.New("not for you"))
+	})
+	return func() { once.Do(func() { close(lifted) }) }
+}
+
+// well fails the test unless keys are there and nothing is wrong with them.
+func well(t *testing.T, keys keyring.Keys) keyring.Keys {
+	t.Helper()
+	if keys.SeedTrouble != nil || keys.PairTrouble != nil || len(keys.Seed) != sops.SeedSize || keys.Recipient == "" {
+		t.Fatalf("keys %+v", keys)
+	}
+	return keys
+}
+
+// same fails the test if keys that are in use have become others.
+func same(t *testing.T, want, got keyring.Keys) {
+	t.Helper()
+	if !bytes.Equal(want.Seed, got.Seed) || want.Recipient != got.Recipient {
+		t.Errorf("the keys have become others: %+v, before %+v", got, want)
+	}
+}
+
+// told fails the test unless trouble says some words, and no key.
+func told(t *testing.T, trouble error, words ...string) {
+	t.Helper()
+	if trouble == nil {
+		t.Fatal("nothing is told")
+	}
+	for _, word := range words {
+		if !strings.Contains(trouble.Error(), word) {
+			t.Errorf("%q lacks %q", trouble, word)
+		}
+	}
+	if strings.Contains(trouble.Error(), "AGE-SECRET-KEY-1Q") {
+		t.Errorf("%q shows a private key", trouble)
+	}
+}
+
+func TestKeysAreMadeOnce(t *testing.T) {
+	c := newCluster(t)
+	keys := well(t, c.process().Read(t.Context(), true))
+	pair := c.secret(keyring.PairName)
+	identities, err := age.ParseIdentities(bytes.NewReader(pair.Data[keyring.PairKey]))
+	if err != nil || len(identities) != 1 {
+		t.Fatalf("%v, %d private keys", err, len(identities))
+	}
+	if identity, ok := identities[0].(*age.X25519Identity); !ok || identity.Recipient().String() != keys.Recipient {
+		t.Errorf("the private key is not that of %s", keys.Recipient)
+	}
+	if !strings.Contains(string(pair.Data[keyring.PairKey]), "# public key: "+keys.Recipient+"\n") {
+		t.Error("the file does not say its public key")
+	}
+	for _, name := range []string{keyring.PairName, keyring.SeedName} {
+		if c.secret(name).Annotations["configbutler.ai/mirror"] != "false" {
+			t.Errorf("%s could be mirrored", name)
+		}
+	}
+	same(t, keys, well(t, c.process().Read(t.Context(), true)))
+	if !bytes.Equal(pair.Data[keyring.PairKey], c.secret(keyring.PairName).Data[keyring.PairKey]) {
+		t.Error("the private key was written again")
+	}
+}
+
+func TestPairIsMadeWhenItIsNeeded(t *testing.T) {
+	c := newCluster(t)
+	ring := c.process()
+	keys := ring.Read(t.Context(), false)
+	if keys.SeedTrouble != nil || keys.PairTrouble != nil || keys.Recipient != "" {
+		t.Fatalf("keys %+v", keys)
+	}
+	if list, err := c.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 1 {
+		t.Errorf("%v, %d Secrets", err, len(list.Items))
+	}
+	if later := well(t, ring.Read(t.Context(), true)); !bytes.Equal(later.Seed, keys.Seed) {
+		t.Error("another seed")
+	}
+}
+
+func TestServersAtOnceHaveTheSameKeys(t *testing.T) {
+	c := newCluster(t)
+	var keys [8]keyring.Keys
+	var group sync.WaitGroup
+	for i := range keys {
+		group.Go(func() { keys[i] = c.process().Read(t.Context(), true) })
+	}
+	group.Wait()
+	for _, each := range keys {
+		if each.Recipient != "" {
+			same(t, well(t, keys[0]), each)
+		}
+	}
+	same(t, keys[0], well(t, c.process().Read(t.Context(), true)))
+}
+
+// A key pair that is gone is never followed by another one that nobody chose.
+func TestPairIsGone(t *testing.T) {
+	c := newCluster(t)
+	ring := c.process()
+	keys := well(t, ring.Read(t.Context(), true))
+	pair := c.secret(keyring.PairName)
+	c.remove(keyring.PairName)
+	for name, server := range map[string]*keyring.Ring{"the server that knew it": ring, "another": c.process()} {
+		t.Run(name, func(t *testing.T) {
+			now := server.Read(t.Context(), true)
+			same(t, keys, now)
+			told(t, now.PairTrouble, "system/slipstream-age", keys.Recipient, "is gone")
+			if _, err := c.CoreV1().Secrets(namespace).Get(t.Context(), keyring.PairName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("there is a Secret again: %v", err)
+			}
+		})
+	}
+	c.put(keyring.PairName, pair.Data)
+	same(t, keys, well(t, ring.Read(t.Context(), true)))
+}
+
+func TestPairIsReplaced(t *testing.T) {
+	c := newCluster(t)
+	ring := c.process()
+	keys := well(t, ring.Read(t.Context(), true))
+	other, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := c.secret(keyring.PairName).Data[keyring.PairKey]
+	c.put(keyring.PairName, map[string][]byte{keyring.PairKey: append([]byte(other.String()+"\n"), old...)})
+	now := well(t, ring.Read(t.Context(), true))
+	if now.Recipient != other.Recipient().String() || !bytes.Equal(now.Seed, keys.Seed) {
+		t.Errorf("keys %+v", now)
+	}
+	c.remove(keyring.PairName)
+	if after := c.process().Read(t.Context(), true); after.Recipient != now.Recipient || after.PairTrouble == nil {
+		t.Errorf("keys %+v", after)
+	}
+}
+
+func TestPairThatIsNone(t *testing.T) {
+	for name, data := range map[string]map[string][]byte{
+		"empty": {}, "another key": {"identity.agekey": []byte("AGE-SECRET-KEY-1Q")}, "a slip": {keyring.PairKey: []byte("AGE-SECRET-KEY-1QQQ\n")},
+		"a public key": {keyring.PairKey: []byte("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			c.put(keyring.PairName, data)
+			keys := c.process().Read(t.Context(), true)
+			told(t, keys.PairTrouble, "system/slipstream-age", "age.agekey")
+			if keys.Recipient != "" {
+				t.Errorf("keys %+v", keys)
+			}
+			c.remove(keyring.PairName)
+			known := well(t, c.process().Read(t.Context(), true))
+			c.put(keyring.PairName, data)
+			keys = c.process().Read(t.Context(), true)
+			told(t, keys.PairTrouble, "age.agekey")
+			same(t, known, keys)
+		})
+	}
+}
+
+func TestWhatMayNotBeRead(t *testing.T) {
+	c := newCluster(t)
+	lift := c.refuse("get", keyring.PairName)
+	keys := c.process().Read(t.Context(), true)
+	told(t, keys.PairTrouble, "system/slipstream-age", "not for you")
+	if keys.Recipient != "" || keys.SeedTrouble != nil {
+		t.Errorf("keys %+v", keys)
+	}
+	lift()
+	lift = c.refuse("create", keyring.PairName)
+	told(t, c.process().Read(t.Context(), true).PairTrouble, "not for you")
+	lift()
+	ring := c.process()
+	known := well(t, ring.Read(t.Context(), true))
+	for _, name := range []string{keyring.PairName, keyring.SeedName} {
+		lift := c.refuse("get", name)
+		now := ring.Read(t.Context(), true)
+		same(t, known, now)
+		told(t, errors.Join(now.SeedTrouble, now.PairTrouble), name, "not for you")
+		lift()
+	}
+	defer c.refuse("get", keyring.SeedName)()
+	if started := c.process().Read(t.Context(), true); started.Seed != nil || started.Recipient != "" {
+		t.Errorf("keys %+v", started)
+	}
+}
+
+func TestSeedIsGone(t *testing.T) {
+	c := newCluster(t)
+	ring := c.process()
+	keys := well(t, ring.Read(t.Context(), true))
+	c.remove(keyring.SeedName)
+	same(t, keys, well(t, ring.Read(t.Context(), true)))
+	same(t, keys, well(t, c.process().Read(t.Context(), true)))
+	c.remove(keyring.SeedName)
+	if now := well(t, c.process().Read(t.Context(), true)); bytes.Equal(now.Seed, keys.Seed) || now.Recipient != keys.Recipient {
+		t.Errorf("keys %+v", now)
+	}
+}
+
+func TestSeedThatIsNone(t *testing.T) {
+	c := newCluster(t)
+	c.put(keyring.SeedName, map[string][]byte{"seed": []byte("short")})
+	keys := c.process().Read(t.Context(), true)
+	told(t, keys.SeedTrouble, "system/slipstream-age-seed", "32 bytes")
+	if keys.Seed != nil || keys.Recipient != "" {
+		t.Errorf("keys %+v", keys)
+	}
+	c.put(keyring.SeedName, map[string][]byte{"seed": bytes.Repeat([]byte{1}, sops.SeedSize), "recipient": []byte("age1")})
+	told(t, c.process().Read(t.Context(), true).SeedTrouble, "recipient")
+}

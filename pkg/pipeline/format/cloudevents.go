@@ -1,0 +1,70 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+)
+
+// cloudEvents is CloudEvents 1.0 over HTTP in binary mode: a batch is one event, its attributes are headers, its data is the body.
+type cloudEvents struct{}
+
+var _ Format = cloudEvents{}
+
+func (cloudEvents) Calls(batch Batch, source Source) ([]Call, error) {
+	if len(batch.Upserts)+len(batch.Deletes) == 0 {
+		return nil, nil
+	}
+	call, err := newCall("", changesOf(batch), batch.Keys())
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range attributes(batch, source) {
+		call.Header.Set("ce-"+name, escapeAttribute(value))
+	}
+	return []Call{call}, nil
+}
+
+func (cloudEvents) Judge(_ Call, status int, header http.Header, body []byte) Verdict {
+	return byStatus(status, header, body)
+}
+
+// attributes are those of the event. The sequence is the extension of that name, which orders the events of a source: numbers of the same
+// length, which are ordered as text.
+func attributes(batch Batch, source Source) map[string]string {
+	all := map[string]string{
+		"specversion": "1.0",
+		"id":          batch.ID,
+		"source":      "/apis/configbutler.ai/v1alpha1/syncpipelines/" + source.Pipeline + "/sinks/" + source.Sink,
+		"subject":     source.Pipeline,
+		"type":        "ai.configbutler.instances.changed",
+		"sequence":    fmt.Sprintf("%020d", batch.Sequence),
+	}
+	if batch.Kind == item.CustomResourceDefinition {
+		all["type"] = "ai.configbutler.crd.changed"
+	}
+	if !batch.At.IsZero() {
+		all["time"] = batch.At.UTC().Format(time.RFC3339Nano)
+	}
+	return all
+}
+
+// escapeAttribute writes the value of an attribute as that of a header: a space, a double quote, a percent sign and whatever is not
+// printable ASCII become a percent sign and two hexadecimal digits, for each byte of UTF-8.
+func escapeAttribute(value string) string {
+	var escaped strings.Builder
+	for _, b := range []byte(value) {
+		if b <= ' ' || b > '~' || b == '"' || b == '%' {
+			fmt.Fprintf(&escaped, "%%%02X", b)
+			continue
+		}
+		escaped.WriteByte(b)
+	}
+	return escaped.String()
+}

@@ -1,0 +1,87 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/pkg/pipeline/item"
+)
+
+// changes are a batch for consumers that have no format of their own. Deletes are to be applied first.
+type changes struct {
+	Upserts []any `json:"upserts"`
+	Deletes []any `json:"deletes"`
+}
+
+// identity is by what an instance is known. The namespace is empty when it is in none.
+type identity struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
+}
+
+type instance struct {
+	identity
+	UID         types.UID         `json:"uid"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	CreatedAt   time.Time         `json:"createdAt"`
+	UpdatedAt   time.Time         `json:"updatedAt"`
+}
+
+// definition is the name of a CustomResourceDefinition and what it defines.
+type definition struct {
+	Name  string `json:"name"`
+	Group string `json:"group"`
+	Kind  string `json:"kind"`
+}
+
+// changesOf says of definitions which they are, and of instances their metadata.
+func changesOf(batch Batch) changes {
+	all := changes{Upserts: make([]any, 0, len(batch.Upserts)), Deletes: make([]any, 0, len(batch.Deletes))}
+	for _, upsert := range batch.Upserts {
+		if batch.Kind == item.CustomResourceDefinition {
+			all.Upserts = append(all.Upserts, identityOf(upsert.Key))
+			continue
+		}
+		all.Upserts = append(all.Upserts, instance{
+			identity: identity{upsert.APIVersion, upsert.ObjectKind, upsert.Namespace, upsert.Name}, UID: upsert.UID,
+			Labels: given(upsert.Labels), Annotations: given(upsert.Annotations),
+			CreatedAt: upsert.CreatedAt.UTC(), UpdatedAt: upsert.UpdatedAt.UTC(),
+		})
+	}
+	for _, key := range batch.Deletes {
+		all.Deletes = append(all.Deletes, identityOf(key))
+	}
+	return all
+}
+
+func identityOf(key item.Key) any {
+	if key.Kind == item.CustomResourceDefinition {
+		return definition{Name: key.Name, Group: key.Group(), Kind: key.ObjectKind}
+	}
+	return identity{key.APIVersion, key.ObjectKind, key.Namespace, key.Name}
+}
+
+// Document is a batch as one JSON document, for a consumer that finds it in a file.
+func Document(batch Batch, source Source) ([]byte, error) {
+	text, err := json.Marshal(struct {
+		Pipeline string    `json:"pipeline"`
+		Sink     string    `json:"sink"`
+		ID       string    `json:"id"`
+		Sequence int64     `json:"sequence"`
+		Kind     item.Kind `json:"kind"`
+		changes
+	}{source.Pipeline, source.Sink, batch.ID, batch.Sequence, batch.Kind, changesOf(batch)})
+	if err != nil {
+		return nil, fmt.Errorf("write the document of batch %s: %w", batch.ID, err)
+	}
+	return text, nil
+}

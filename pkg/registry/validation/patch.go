@@ -1,0 +1,21 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/kube/patch"
+)
+
+// validatePatches reads patches as they are read when they are laid over objects.
+func validatePatches(patches []configbutler.Patch, path *field.Path) field.ErrorList {
+	read := make([]patch.Patch, len(patches))
+	for i, p := range patches {
+		read[i] = patch.Patch{Target: patch.Target(p.Target), Type: patch.Type(p.Type), Patch: p.Patch}
+	}
+	_, errs := patch.Compile(read, path)
+	return errs
+}

@@ -1,0 +1,160 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"net"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/util/keyutil"
+)
+
+const (
+	// skew is how far back certificates begin, for clocks that disagree. kube-controller-manager takes as much.
+	skew = 5 * time.Minute
+	// ownAuthority begins the name of authorities that the server has made.
+	ownAuthority = "slipstream-serving-authority@"
+	// serialBits is the size of random serial numbers.
+	serialBits = 120
+)
+
+// authority signs certificates of the server. It does not change.
+type authority struct {
+	// identity is the authority's own: behind its certificate are those of authorities above it, if it has any.
+	identity
+}
+
+// loopback are the addresses that every certificate is for: a server asks itself.
+func loopback() []net.IP { return []net.IP{net.IPv4(127, 0, 0, 1).To4(), net.IPv6loopback} }
+
+// newAuthority makes an authority with a new key, which is good for certificates for these names and for loopback only:
+// whoever gets hold of the key cannot pass for anybody else where the authority is trusted.
+func newAuthority(names []string, now time.Time, lifetime time.Duration) (*authority, error) {
+	template := newTemplate(fmt.Sprintf("%s%d", ownAuthority, now.Unix()), now, lifetime)
+	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
+	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
+	template.PermittedDNSDomainsCritical, template.PermittedDNSDomains = true, names
+	for _, each := range loopback() {
+		bits := 8 * len(each)
+		template.PermittedIPRanges = append(template.PermittedIPRanges, &net.IPNet{IP: each, Mask: net.CIDRMask(bits, bits)})
+	}
+	certificate, key, err := issue(template, nil)
+	if err != nil {
+		return nil, fmt.Errorf("making an authority: %w", err)
+	}
+	return parseAuthority(certificate, key, nil)
+}
+
+// parseAuthority takes a certificate that may sign others, its key, and what else clients are to trust with it.
+func parseAuthority(certificate, key, bundle []byte) (*authority, error) {
+	own, err := newIdentity(certificate, key, nil)
+	if err != nil {
+		return nil, err
+	}
+	a := &authority{identity: *own}
+	if leaf := a.leaf(); !leaf.IsCA || leaf.KeyUsage != 0 && leaf.KeyUsage&x509.KeyUsageCertSign == 0 {
+		return nil, fmt.Errorf("the certificate %s may not sign others: it must be that of an authority", describe(leaf))
+	}
+	a.authorities = []*x509.Certificate{a.leaf()}
+	if !a.ours() {
+		a.authorities = withAuthorities(parseBundle(bundle), a.authorities, time.Time{})
+	}
+	return a, nil
+}
+
+// ours tells whether a server has made it, and not a person.
+func (a *authority) ours() bool {
+	subject := a.leaf().Subject.CommonName
+	return strings.HasPrefix(subject, ownAuthority) && bytes.Equal(a.leaf().RawIssuer, a.leaf().RawSubject)
+}
+
+// valid tells whether clients take what it signs now.
+func (a *authority) valid(now time.Time) bool {
+	return !now.Before(a.leaf().NotBefore) && !now.After(a.leaf().NotAfter)
+}
+
+// permits returns why clients that trust it would refuse what it signs for names. An authority may be for some names only:
+// those that the server had before, or that somebody has chosen.
+func (a *authority) permits(names []string, now time.Time) error {
+	signed, err := a.sign(names, now, skew)
+	if err != nil {
+		return err
+	}
+	return signed.verify([]*x509.Certificate{a.leaf()}, names[0], now)
+}
+
+// sign makes a certificate for names, the first of which is its own, that is valid no longer than the authority is.
+func (a *authority) sign(names []string, now time.Time, lifetime time.Duration) (*identity, error) {
+	template := newTemplate(names[0], now, lifetime)
+	if end := a.leaf().NotAfter; end.Before(template.NotAfter) {
+		template.NotAfter = end
+	}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.DNSNames = names
+	template.IPAddresses = loopback()
+	certificate, key, err := issue(template, a)
+	if err != nil {
+		return nil, fmt.Errorf("signing a certificate: %w", err)
+	}
+	if !a.ours() {
+		// Some trust what is above an authority of somebody's own.
+		certificate = append(certificate, a.certificate...)
+	}
+	signed, err := newIdentity(certificate, key, a.authorities)
+	if err != nil {
+		return nil, err
+	}
+	signed.signer = a
+	return signed, nil
+}
+
+// due tells whether it is time for another certificate in the place of one that a server has made: two thirds of its
+// life are over, or it has not begun, as when the clock was wrong.
+func due(certificate *x509.Certificate, now time.Time) bool {
+	third := certificate.NotAfter.Sub(certificate.NotBefore.Add(skew)) / 3
+	return now.Before(certificate.NotBefore) || !now.Before(certificate.NotAfter.Add(-third))
+}
+
+// newTemplate returns what all certificates have in common, except a serial number.
+func newTemplate(name string, now time.Time, lifetime time.Duration) *x509.Certificate {
+	return &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-skew), NotAfter: now.Add(lifetime),
+	}
+}
+
+// issue makes a key and a certificate for it, signed by an authority, or by the key itself.
+func issue(template *x509.Certificate, by *authority) (certificate, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits)); err != nil {
+		return nil, nil, err
+	}
+	parent, signer := template, crypto.PrivateKey(private)
+	if by != nil {
+		parent, signer = by.leaf(), by.private
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), signer)
+	if err != nil {
+		return nil, nil, err
+	}
+	signed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err = keyutil.MarshalPrivateKeyToPEM(private)
+	return encodeBundle([]*x509.Certificate{signed}), key, err
+}

@@ -1,0 +1,101 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"iter"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/kube/manifest"
+)
+
+// bundle is what an object says of whom its client trusts.
+type bundle struct {
+	// place tells bundles apart.
+	place string
+	// config is the part of the object that has the bundle; nil if nobody trusts anybody for this server by it.
+	config      map[string]any
+	authorities []*x509.Certificate
+	// ours tells whether the server looks after it.
+	ours bool
+}
+
+// clientConfigs are the parts of an object that say how a client reaches a server, by where they are.
+func clientConfigs(object *unstructured.Unstructured) iter.Seq2[string, map[string]any] {
+	return func(yield func(string, map[string]any) bool) {
+		if spec, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec"); found {
+			config, _ := spec.(map[string]any)
+			yield("", config)
+			return
+		}
+		webhooks, _, _ := unstructured.NestedFieldNoCopy(object.Object, "webhooks")
+		list, _ := webhooks.([]any)
+		for index, each := range list {
+			webhook, _ := each.(map[string]any)
+			config, _ := webhook["clientConfig"].(map[string]any)
+			if !yield(fmt.Sprintf("/%d", index), config) {
+				return
+			}
+		}
+	}
+}
+
+// automanaged marks APIServices that kube-apiserver makes for definitions of custom resources.
+const automanaged = "kube-aggregator.kubernetes.io/automanaged"
+
+// What people should know about an APIService that kube-apiserver has made, and what they can do.
+const (
+	ServedByDefinitions = "APIService " + APIServiceName + " is served by CustomResourceDefinitions of this group and version, not by this server"
+	MakeItServed        = "remove them, or take the label " + automanaged + " off it and apply it again"
+)
+
+// bundleOf is the bundle of a client of this server, and what people should know about why the server leaves it alone.
+func (r *registrations) bundleOf(object *unstructured.Unstructured, config map[string]any) (bundle, string) {
+	service, _ := config["service"].(map[string]any)
+	encoded, _ := config["caBundle"].(string)
+	text, _ := base64.StdEncoding.DecodeString(encoded)
+	found := bundle{config: config, authorities: parseBundle(text), ours: true}
+	switch {
+	case service == nil && object.GetName() == APIServiceName:
+		return bundle{}, ServedByDefinitions + ": " + MakeItServed
+	case !r.leadsHere(service):
+		if object.GetName() == APIServiceName {
+			return bundle{}, fmt.Sprintf("it leads to the Service %v/%v, and this server is behind %s (--serving-service)",
+				service["namespace"], service["name"], r.service)
+		}
+		// The webhook behind the aggregator leads to the API server itself.
+		return bundle{}, ""
+	case config["insecureSkipTLSVerify"] == true:
+		return bundle{}, "it has insecureSkipTLSVerify, so that its client takes any certificate"
+	case manifest.AuthorityIsInjected(object.GetAnnotations()):
+		found.ours = false
+		return found, "one of its annotations asks somebody else to write it"
+	}
+	return found, ""
+}
+
+// leadsHere tells whether clients of a Service come to this server.
+func (r *registrations) leadsHere(service map[string]any) bool {
+	return service["namespace"] == r.service.Namespace && service["name"] == r.service.Name
+}
+
+// absence says why requests for the kinds do not come to this server, if they do not. The APIService is nil if there is none.
+func (r *registrations) absence(apiService *unstructured.Unstructured) string {
+	if apiService == nil {
+		return absent
+	}
+	found, _, _ := unstructured.NestedFieldNoCopy(apiService.Object, "spec", "service")
+	service, _ := found.(map[string]any)
+	switch {
+	case service == nil:
+		return byDefinitions
+	case !r.leadsHere(service):
+		return byAnotherService
+	}
+	return ""
+}

@@ -1,0 +1,61 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"time"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metrics"
+)
+
+var (
+	certificateNotBefore = metrics.NewGauge("serving_certificate_not_before_timestamp_seconds",
+		"When the certificate that this replica shows became valid, in seconds since 1970.")
+	certificateExpiration = metrics.NewGauge("serving_certificate_expiration_timestamp_seconds",
+		"When the certificate that this replica shows expires, in seconds since 1970.")
+	authorityExpiration = metrics.NewGauge("serving_authority_expiration_timestamp_seconds",
+		"When the authority expires that clients trust for the certificate that this replica shows, in seconds since 1970.")
+	bundleFailures = metrics.NewCounter("serving_bundle_failures_total",
+		"Times that the serving certificate, or the authorities that the cluster trusts for it, could not be brought up to date.")
+	unregistered = metrics.NewGaugeVec("serving_unregistered",
+		"1 while the cluster does not pass requests for the kinds on to this server, by reason: absent, custom_resources or another_service.",
+		"reason")
+)
+
+// Why requests for the kinds do not come to this server.
+const (
+	// absent: there is no APIService.
+	absent = "absent"
+	// byDefinitions: kube-apiserver serves the kinds itself, from definitions of custom resources.
+	byDefinitions = "custom_resources"
+	// byAnotherService: the APIService leads somewhere else.
+	byAnotherService = "another_service"
+)
+
+func init() {
+	legacyregistry.MustRegister(certificateNotBefore, certificateExpiration, authorityExpiration, bundleFailures, unregistered)
+	observeAbsence("") // nothing is known yet to be in the way
+}
+
+// observeAbsence shows why requests for the kinds do not come to this server; empty if they do.
+func observeAbsence(why string) {
+	for _, reason := range []string{absent, byDefinitions, byAnotherService} {
+		value := 0.0
+		if reason == why {
+			value = 1
+		}
+		unregistered.WithLabelValues(reason).Set(value)
+	}
+}
+
+// observe shows when what is served expires.
+func observe(shown *identity, name string, now time.Time) {
+	certificateNotBefore.Set(float64(shown.leaf().NotBefore.Unix()))
+	certificateExpiration.Set(float64(shown.leaf().NotAfter.Unix()))
+	if path, err := shown.path(shown.authorities, name, now); err == nil {
+		authorityExpiration.Set(float64(path[len(path)-1].NotAfter.Unix()))
+	}
+}

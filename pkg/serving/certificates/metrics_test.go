@@ -1,0 +1,37 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates_test
+
+import (
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
+)
+
+// The server tells when kube-apiserver does not send it requests for its kinds, and that it does so again.
+func TestRegistrationIsTold(t *testing.T) {
+	c := newCluster(t)
+	r := c.start(t, nil)
+	for _, step := range []struct {
+		reason       string
+		registration object
+	}{
+		{"", apiService(nil)},
+		{"custom_resources", apiService(object{"service": nil})},
+		{"another_service", apiService(object{"service": object{"namespace": service.Namespace, "name": "other"}})},
+		{"absent", nil},
+		{"", apiService(nil)},
+	} {
+		c.put(t, apiServicePath, step.registration)
+		if err := r.keeper.RunOnce(quiet(t)); err != nil {
+			t.Fatal(err)
+		}
+		told := metrictest.Values(t)
+		for _, reason := range []string{"absent", "another_service", "custom_resources"} {
+			if got, ok := told["serving_unregistered "+reason]; !ok || (got == 1) != (reason == step.reason) {
+				t.Errorf("%s is %v while the reason is %q", reason, got, step.reason)
+			}
+		}
+	}
+}

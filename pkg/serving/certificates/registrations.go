@@ -1,0 +1,223 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
+)
+
+// Objects by which a cluster finds the server.
+const (
+	// APIServiceName is that of the kinds.
+	APIServiceName = "v1alpha1.configbutler.ai"
+	// WebhookConfigurationName is that of the webhook that tells who makes changes.
+	WebhookConfigurationName = "slipstream-attribution"
+)
+
+// registered are the objects.
+var registered = []struct {
+	resource schema.GroupVersionResource
+	name     string
+}{
+	{schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}, APIServiceName},
+	{
+		schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
+		WebhookConfigurationName,
+	},
+}
+
+// registrations are the objects by which the cluster finds the server, with the authorities that it trusts for that.
+type registrations struct {
+	client  dynamic.Interface
+	service types.NamespacedName
+
+	mutex sync.Mutex
+	// since says when an authority was first seen where it is.
+	since map[sighting]time.Time
+	// remarks are what was last said of why an object is left alone.
+	remarks map[string]string
+}
+
+// sighting is an authority in one place.
+type sighting struct {
+	place       string
+	certificate [sha256.Size]byte
+}
+
+// trust is whom a client of the server trusts.
+type trust struct {
+	// unknown says that it could not be read.
+	unknown     bool
+	authorities []*x509.Certificate
+	since       []time.Time
+}
+
+// longerThan are the authorities that have been there for some time.
+func (t trust) longerThan(age time.Duration, now time.Time) []*x509.Certificate {
+	var found []*x509.Certificate
+	for index, each := range t.authorities {
+		if now.Sub(t.since[index]) >= age {
+			found = append(found, each)
+		}
+	}
+	return found
+}
+
+// edit says which authorities a bundle is to have that has some. It returns what it got to leave the bundle alone.
+type edit func(held []*x509.Certificate) []*x509.Certificate
+
+// change edits the bundles of all objects and returns what the cluster trusts then. Those that somebody else looks
+// after are only read. With an error it returns what it knows, and what could not be written is as it was.
+func (r *registrations) change(ctx context.Context, now time.Time, edit edit) ([]trust, error) {
+	var trusts []trust
+	var failure error
+	for _, each := range registered {
+		registration := registration{client: r.client.Resource(each.resource), kind: each.resource.Resource, name: each.name}
+		bundles, err := r.changeOne(ctx, registration, edit)
+		failure = errors.Join(failure, err)
+		if bundles == nil && err != nil {
+			trusts = append(trusts, trust{unknown: true})
+		}
+		for _, bundle := range bundles {
+			trusts = append(trusts, r.sighted(bundle, now))
+		}
+	}
+	return trusts, failure
+}
+
+// registration is one of the objects.
+type registration struct {
+	client     dynamic.ResourceInterface
+	kind, name string
+}
+
+// changeOne edits the bundles of one object, unless it does not exist.
+func (r *registrations) changeOne(ctx context.Context, one registration, edit edit) ([]bundle, error) {
+	var bundles []bundle
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		object, err := one.client.Get(ctx, one.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			bundles = nil
+			r.noteAbsence(one.name, nil)
+			return nil
+		}
+		if err != nil {
+			bundles = nil
+			return fmt.Errorf("reading %s %s: %w", one.kind, one.name, err)
+		}
+		r.noteAbsence(one.name, object)
+		bundles = r.bundles(ctx, object)
+		edited, changed := editAll(bundles, edit)
+		if !changed {
+			return nil
+		}
+		if _, err := one.client.Update(ctx, object, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+			return fmt.Errorf("writing the authorities of %s %s: %w", one.kind, one.name, err)
+		}
+		klog.FromContext(ctx).Info("Changed the authorities that the cluster trusts for this server",
+			"resource", one.kind, "name", one.name, "authorities", names(edited))
+		bundles = edited
+		return nil
+	})
+	return bundles, err
+}
+
+// noteAbsence shows whether requests for the kinds come to this server, by one of the objects.
+func (r *registrations) noteAbsence(name string, object *unstructured.Unstructured) {
+	if name == APIServiceName {
+		observeAbsence(r.absence(object))
+	}
+}
+
+// fieldManager is what the server calls itself in objects of the cluster when it writes its authorities.
+const fieldManager = "slipstream-serving"
+
+// editAll returns bundles as they are after an edit, which is made in the objects that they are of.
+func editAll(bundles []bundle, edit edit) (edited []bundle, changed bool) {
+	for _, each := range bundles {
+		if each.ours {
+			wanted := edit(each.authorities)
+			if !sameCertificates(wanted, each.authorities) {
+				each.config["caBundle"] = base64.StdEncoding.EncodeToString(encodeBundle(wanted))
+				each.authorities, changed = wanted, true
+			}
+		}
+		edited = append(edited, each)
+	}
+	return edited, changed
+}
+
+// names are those of the authorities in bundles.
+func names(bundles []bundle) []string {
+	var found []string
+	for _, bundle := range bundles {
+		for _, each := range bundle.authorities {
+			found = append(found, each.Subject.CommonName)
+		}
+	}
+	return found
+}
+
+// sighted is whom clients with a bundle trust, and since when.
+func (r *registrations) sighted(bundle bundle, now time.Time) trust {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	seen := trust{authorities: bundle.authorities}
+	present := map[sighting]bool{}
+	for _, each := range bundle.authorities {
+		this := sighting{bundle.place, sha256.Sum256(each.Raw)}
+		if _, known := r.since[this]; !known {
+			r.since[this] = now
+		}
+		present[this] = true
+		seen.since = append(seen.since, r.since[this])
+	}
+	for each := range r.since {
+		if each.place == bundle.place && !present[each] {
+			delete(r.since, each)
+		}
+	}
+	return seen
+}
+
+// bundles are those in an object that lead to this server.
+func (r *registrations) bundles(ctx context.Context, object *unstructured.Unstructured) []bundle {
+	var found []bundle
+	for place, config := range clientConfigs(object) {
+		bundle, remark := r.bundleOf(object, config)
+		bundle.place = object.GetKind() + place
+		if r.isNews(bundle.place, remark) {
+			klog.FromContext(ctx).Info("The server's authority is not written there: "+remark, "kind", object.GetKind(), "name", object.GetName())
+		}
+		if bundle.config != nil {
+			found = append(found, bundle)
+		}
+	}
+	return found
+}
+
+// isNews tells whether something else was last said of a place.
+func (r *registrations) isNews(place, remark string) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	said := r.remarks[place]
+	r.remarks[place] = remark
+	return remark != "" && remark != said
+}

@@ -1,0 +1,190 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	metadatafake "k8s.io/client-go/metadata/fake"
+
+	"github.com/configbutler/slipstream/pkg/serving/certificates"
+)
+
+// deadline is more than anything waited for here takes on a busy machine.
+const deadline = 3 * time.Minute
+
+var watchedServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+// watched is a replica that is told of changes, and by what.
+type watched struct {
+	*replica
+	client *metadatafake.FakeMetadataClient
+}
+
+func (c *cluster) watched(t *testing.T, source certificates.Source) *watched {
+	t.Helper()
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{client: metadatafake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apiregistration.k8s.io/v1", Kind: "APIService"},
+		ObjectMeta: metav1.ObjectMeta{Name: certificates.APIServiceName},
+	})}
+	config := c.config(t, source)
+	config.Watcher = w.client
+	w.replica = newReplica(config)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		cancel()
+		w.keeper.Unwatched()
+	})
+	if err := w.keeper.RunOnce(quiet(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.keeper.Watch(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.settles(t)
+	return w
+}
+
+// settles waits until looks have seen all that there is to see.
+func (w *watched) settles(t *testing.T) {
+	t.Helper()
+	w.becomes(t, "idle", func() bool {
+		if err := w.keeper.RunOnce(quiet(t)); err != nil {
+			t.Fatal(err)
+		}
+		w.leader.RunOnce(quiet(t))
+		return w.keeper.Idle() && w.leader.Idle()
+	})
+}
+
+func (w *watched) becomes(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, deadline, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatalf("it does not become %s: %v", what, err)
+	}
+}
+
+// While nothing happens nothing is asked, for a minute.
+func TestRest(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	w := c.watched(t, nil)
+	c.clock.Step(59 * time.Second)
+	if !w.keeper.Idle() || !w.leader.Idle() {
+		t.Error("a look is made although nothing has happened")
+	}
+	c.clock.Step(time.Second)
+	if w.keeper.Idle() || w.leader.Idle() {
+		t.Error("no look is made for more than a minute")
+	}
+	w.settles(t)
+	c.clock.Step(-time.Hour)
+	if w.keeper.Idle() || w.leader.Idle() {
+		t.Error("no look is made after the clock has been put back")
+	}
+}
+
+// What happens to an object has both look again at the next occasion.
+func TestChangesAreHeard(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	w := c.watched(t, nil)
+	objects := w.client.Resource(watchedServices)
+	if err := objects.Delete(t.Context(), certificates.APIServiceName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.becomes(t, "restless", func() bool { return !w.keeper.Idle() && !w.leader.Idle() })
+	w.settles(t)
+}
+
+// What the clock or the disk brings has the server look at once.
+func TestChangesNobodyTellsOf(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	by := newIssuer(t, c.clock.Now(), 1000*time.Hour)
+	folder, name := t.TempDir(), certificates.ServerName(service)
+	files := filesOf(t, folder, by.server(t, name), by)
+	fromFiles, own := c.watched(t, files), c.watched(t, nil)
+
+	filesOf(t, folder, by.server(t, name), by)
+	if fromFiles.keeper.Idle() {
+		t.Error("no look is made although the files are others")
+	}
+	fromFiles.settles(t)
+	if err := os.WriteFile(files.Key, []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if fromFiles.keeper.Idle() {
+			t.Error("no look is made while the files do not fit each other")
+		}
+		if err := fromFiles.keeper.RunOnce(quiet(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	c.clock.Step(certificateLifetime * 2 / 3)
+	if own.keeper.Idle() {
+		t.Error("no look is made although the certificate is old")
+	}
+}
+
+// While something fails, or somebody waits for something, nobody rests.
+func TestNoRestBeforeItIsDone(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	w := c.watched(t, nil)
+	look := func() {
+		if err := w.keeper.RunOnce(quiet(t)); err != nil {
+			t.Fatal(err)
+		}
+		w.leader.RunOnce(quiet(t))
+	}
+	c.setRefuse(func(method, _ string) (int, bool) {
+		if method == http.MethodGet {
+			return http.StatusForbidden, false
+		}
+		return 0, false
+	})
+	look()
+	if w.keeper.Idle() || w.leader.Idle() {
+		t.Error("what has failed is not tried again")
+	}
+	c.setRefuse(nil)
+	w.settles(t)
+
+	// Another authority is shown when it has been in the bundles for a while.
+	before, by := w.leaf(t), newIssuer(t, c.clock.Now(), 1000*time.Hour)
+	c.putSecret(t, by.certificates, by.key)
+	for w.leaf(t).Equal(before) {
+		look()
+		if w.keeper.Idle() && w.leaf(t).Equal(before) {
+			t.Fatal("nobody looks whether the next certificate can be shown")
+		}
+		c.clock.Step(5 * time.Second)
+	}
+}
+
+// Without a word of what happens every look is made.
+func TestNoRestUnwatched(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	r := c.start(t, nil)
+	r.leader.RunOnce(quiet(t))
+	if r.keeper.Idle() || r.leader.Idle() {
+		t.Error("a look is left out although nothing is watched")
+	}
+}

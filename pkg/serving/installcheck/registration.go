@@ -1,0 +1,188 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installcheck
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/configbutler/slipstream/pkg/serving/certificates"
+)
+
+const (
+	apiServiceName = certificates.APIServiceName
+	webhookName    = certificates.WebhookConfigurationName
+
+	// reinstall brings back whatever was removed.
+	reinstall = "run helm upgrade, or kubectl apply -f artifacts/install.yaml"
+)
+
+var (
+	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	webhooks    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+)
+
+// askAPIServer finds out whether anything can be asked at all.
+func (c *Checkup) askAPIServer(ctx context.Context) (string, error) {
+	version, err := c.Discovery.ServerVersionWithContext(ctx)
+	if err != nil {
+		return "", failure{err, "see whether this machine or Pod reaches kube-apiserver with this account"}
+	}
+	return version.GitVersion + " answers", nil
+}
+
+// askAPIService finds out whether kube-apiserver passes requests on, and to whom.
+func (c *Checkup) askAPIService(ctx context.Context) (string, error) {
+	object, err := c.apiService(ctx)
+	if err != nil {
+		return "", err
+	}
+	namespace, _, _ := unstructured.NestedString(object.Object, "spec", "service", "namespace")
+	name, found, _ := unstructured.NestedString(object.Object, "spec", "service", "name")
+	if !found {
+		return "", failure{
+			errors.New(certificates.ServedByDefinitions), certificates.MakeItServed,
+		}
+	}
+	if namespace != c.Namespace {
+		return "", failure{
+			fmt.Errorf("%s is served from the namespace %s, not from %s", apiServiceName, namespace, c.Namespace),
+			"check that namespace instead: a cluster has one installation",
+		}
+	}
+	if err := c.available(object); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s is available, served by the Service %s/%s", apiServiceName, namespace, name), nil
+}
+
+// available returns an error unless kube-apiserver has got an answer from the server.
+func (c *Checkup) available(object *unstructured.Unstructured) error {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, each := range conditions {
+		condition, _ := each.(map[string]any)
+		if condition["type"] != "Available" {
+			continue
+		}
+		if condition["status"] == string(metav1.ConditionTrue) {
+			return nil
+		}
+		return failure{fmt.Errorf("not available: %v: %v", condition["reason"], condition["message"]), c.unavailable(condition["reason"])}
+	}
+	return failure{errors.New("kube-apiserver has not looked at it yet"), "see the log of kube-apiserver"}
+}
+
+// unavailable says what to do about a reason for which an APIService is not available.
+func (c *Checkup) unavailable(reason any) string {
+	switch reason {
+	case "ServiceNotFound":
+		return reinstall
+	case "MissingEndpoints", "EndpointsNotFound":
+		return fmt.Sprintf("no Pod is ready: kubectl -n %[1]s get pods; kubectl -n %[1]s logs deploy/slipstream", c.Namespace)
+	case "FailedDiscoveryCheck":
+		return "kube-apiserver does not reach the Pods or does not trust their certificate: see whether firewalls and NetworkPolicies let it to their port, " +
+			"10250 as a rule, and kubectl -n " + c.Namespace + " logs deploy/slipstream"
+	}
+	return fmt.Sprintf("kubectl -n %s logs deploy/slipstream", c.Namespace)
+}
+
+// askCertificate finds out by whom certificates must be signed that kube-apiserver trusts. That the one which is served is, it has shown
+// by being available.
+func (c *Checkup) askCertificate(ctx context.Context) (string, error) {
+	object, err := c.apiService(ctx)
+	if err != nil {
+		return "", err
+	}
+	if insecure, _, _ := unstructured.NestedBool(object.Object, "spec", "insecureSkipTLSVerify"); insecure {
+		return "", failure{errors.New("kube-apiserver trusts any certificate (insecureSkipTLSVerify)"), reinstall}
+	}
+	text, _, _ := unstructured.NestedString(object.Object, "spec", "caBundle")
+	bundle, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return "", failure{fmt.Errorf("caBundle: %w", err), reinstall}
+	}
+	authorities, err := cert.ParseCertsPEM(bundle)
+	if err != nil {
+		return "", failure{fmt.Errorf("caBundle: %w", err), c.serverWrites()}
+	}
+	return c.lasting(authorities)
+}
+
+// lasting returns how long the authorities last, and an error if none does any more.
+func (c *Checkup) lasting(authorities []*x509.Certificate) (string, error) {
+	var last time.Time
+	for _, authority := range authorities {
+		if authority.NotAfter.After(last) {
+			last = authority.NotAfter
+		}
+	}
+	day := last.UTC().Format(time.DateOnly)
+	if !last.After(c.Clock.Now()) {
+		return "", failure{fmt.Errorf("the last authority that kube-apiserver trusts has expired on %s", day), c.serverWrites()}
+	}
+	return "the authorities that kube-apiserver trusts last until " + day, nil
+}
+
+func (c *Checkup) serverWrites() string {
+	return "the server writes it, so see why it does not: kubectl -n " + c.Namespace + " logs deploy/slipstream"
+}
+
+// askAttribution finds out whether kube-apiserver can ask about changes, where that is wanted. Nobody hears of it otherwise: a
+// question that fails is passed over.
+func (c *Checkup) askAttribution(ctx context.Context) (string, error) {
+	object, err := c.Dynamic.Resource(webhooks).Get(ctx, webhookName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "there is no webhook " + webhookName + ", so commits name people only if the audit log tells of them", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the webhook: %w", err)
+	}
+	hooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+	if len(hooks) == 0 {
+		return "", failure{fmt.Errorf("kube-apiserver tells nobody of changes: %s has no webhooks", webhookName), reinstall}
+	}
+	for _, each := range hooks {
+		hook, _ := each.(map[string]any)
+		if err := c.heard(hook); err != nil {
+			return "", err
+		}
+	}
+	return "kube-apiserver tells of changes by the webhook " + webhookName, nil
+}
+
+// heard returns an error if what a webhook tells cannot come to this server, by its Service or by the aggregator.
+func (c *Checkup) heard(hook map[string]any) error {
+	namespace, behindService, _ := unstructured.NestedString(hook, "clientConfig", "service", "namespace")
+	name, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "name")
+	bundle, _, _ := unstructured.NestedString(hook, "clientConfig", "caBundle")
+	switch {
+	case !behindService || namespace == metav1.NamespaceDefault && name == "kubernetes":
+	case namespace != c.Namespace:
+		return failure{fmt.Errorf("kube-apiserver tells the Service %s/%s of changes, not the server in %s", namespace, name, c.Namespace), reinstall}
+	case bundle == "":
+		return failure{errors.New("kube-apiserver does not trust the server that the webhook names: it has no caBundle"), c.serverWrites()}
+	}
+	return nil
+}
+
+func (c *Checkup) apiService(ctx context.Context) (*unstructured.Unstructured, error) {
+	object, err := c.Dynamic.Resource(apiServices).Get(ctx, apiServiceName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, failure{errors.New(apiServiceName + " is not registered"), reinstall}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the APIService: %w", err)
+	}
+	return object, nil
+}

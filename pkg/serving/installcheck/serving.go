@@ -1,0 +1,120 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package installcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+// askDiscovery finds out whether clients are told of every kind.
+func (c *Checkup) askDiscovery(ctx context.Context) (string, error) {
+	listed, err := c.listed(ctx)
+	if err != nil {
+		return "", err
+	}
+	want, err := stored()
+	if err != nil {
+		return "", err
+	}
+	for _, resource := range listed {
+		want = slices.DeleteFunc(want, func(kind string) bool { return kind == resource.Kind })
+	}
+	if len(want) > 0 {
+		return "", failure{
+			fmt.Errorf("it does not name %s", strings.Join(want, ", ")),
+			"the server is of another version than this check: run the check of the server's image",
+		}
+	}
+	return fmt.Sprintf("it names all %d kinds", len(listed)), nil
+}
+
+// askObjects finds out whether the server reads what is stored, and lets in whom kube-apiserver lets in: it asks for one
+// object of each kind and looks at none.
+func (c *Checkup) askObjects(ctx context.Context) (string, error) {
+	listed, err := c.listed(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, resource := range listed {
+		of := v1alpha1.SchemeGroupVersion.WithResource(resource.Name)
+		if _, err := c.Dynamic.Resource(of).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+			return "", failure{fmt.Errorf("listing %s: %w", resource.Name, err), c.notListed(err)}
+		}
+	}
+	return fmt.Sprintf("those of all %d kinds can be listed", len(listed)), nil
+}
+
+func (c *Checkup) notListed(err error) string {
+	if apierrors.IsForbidden(err) {
+		return "give this account the right to list them, or see whether the server's account is bound to the ClusterRole system:auth-delegator"
+	}
+	return "kubectl -n " + c.Namespace + " logs deploy/slipstream"
+}
+
+// askControllers finds out whether a replica leads, without which nothing is written to Git.
+func (c *Checkup) askControllers(ctx context.Context) (string, error) {
+	next := fmt.Sprintf("kubectl -n %[1]s get lease %[2]s -o yaml; kubectl -n %[1]s logs deploy/slipstream", c.Namespace, c.Lease)
+	lease, err := c.Dynamic.Resource(leases).Namespace(c.Namespace).Get(ctx, c.Lease, metav1.GetOptions{})
+	if err != nil {
+		return "", failure{fmt.Errorf("reading the Lease of the leader: %w", err), next}
+	}
+	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+	if holder == "" {
+		return "", failure{errors.New("no replica leads"), next}
+	}
+	duration, _, _ := unstructured.NestedInt64(lease.Object, "spec", "leaseDurationSeconds")
+	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
+	renewed, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return "", failure{fmt.Errorf("reading when the leader renewed its Lease: %w", err), next}
+	}
+	// The clocks of two nodes may differ by as much again.
+	if age := c.Clock.Since(renewed); age > 2*time.Duration(duration)*time.Second {
+		return "", failure{fmt.Errorf("%s leads no more: it renewed its Lease %s ago", holder, age.Round(time.Second)), next}
+	}
+	return holder + " leads", nil
+}
+
+// listed are the resources of the API that can be listed.
+func (c *Checkup) listed(ctx context.Context) ([]metav1.APIResource, error) {
+	all, err := c.Discovery.ServerResourcesForGroupVersionWithContext(ctx, v1alpha1.SchemeGroupVersion.String())
+	if err != nil {
+		return nil, failure{fmt.Errorf("asking what is served: %w", err), "kubectl -n " + c.Namespace + " logs deploy/slipstream"}
+	}
+	return slices.DeleteFunc(slices.Clone(all.APIResources), func(resource metav1.APIResource) bool {
+		return !slices.Contains(resource.Verbs, "list")
+	}), nil
+}
+
+// stored are the kinds of which there are lists.
+func stored() ([]string, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("naming the kinds: %w", err)
+	}
+	types := scheme.KnownTypes(v1alpha1.SchemeGroupVersion)
+	var kinds []string
+	for kind := range types {
+		if _, found := types[kind+"List"]; found {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds, nil
+}

@@ -1,0 +1,98 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
+)
+
+// ErrUnfinished is about a restore that is decided and was not finished. Whoever
+// opens the directory next finishes it.
+var ErrUnfinished = errors.New("the restore is decided, and the next start of the server or the next restore finishes it")
+
+// WriteDirectory writes a backup of a data directory that no server runs on.
+func WriteDirectory(ctx context.Context, dir *datadir.Dir, w io.Writer, options Options) (err error) {
+	stores, err := openStores(ctx, dir.File)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stores.close()) }()
+	return Write(w, stores, options)
+}
+
+// openStores opens the stores of a folder, of which file gives the paths.
+func openStores(ctx context.Context, file func(name string) string) (stores Stores, err error) {
+	options := bolt.Options{CompactionInterval: -1}
+	if stores.API, err = bolt.Open(ctx, file(datadir.APIFile), options); err != nil {
+		return stores, err
+	}
+	if stores.Work, err = bolt.Open(ctx, file(datadir.WorkFile), options); err != nil {
+		return stores, errors.Join(err, stores.API.Close())
+	}
+	return stores, nil
+}
+
+func (s Stores) close() error { return errors.Join(s.Work.Close(), s.API.Close()) }
+
+// RestoreDirectory puts the stores of a backup in the place of those of a data
+// directory that no server runs on, which may be empty. Dir and Replaced of the target
+// are those of the directory. When it fails, nothing has changed, unless the error is
+// [ErrUnfinished].
+func RestoreDirectory(ctx context.Context, dir *datadir.Dir, target Target, r io.Reader, now time.Time) (Staged, error) {
+	target.Dir = dir.Path()
+	target.Replaced = func() Replaced { return readReplaced(ctx, dir) }
+	staged, err := Stage(ctx, target, r, now)
+	if err != nil {
+		return staged, err
+	}
+	if err := dir.Install(context.WithoutCancel(ctx)); err != nil {
+		return staged, fmt.Errorf("%w: %w", ErrUnfinished, err)
+	}
+	return staged, nil
+}
+
+// readReplaced asks the stores of a directory what they have handed out. Those that
+// cannot be read are left out: they are a reason to restore.
+func readReplaced(ctx context.Context, dir *datadir.Dir) Replaced {
+	replaced := Replaced{}
+	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
+		if _, err := os.Stat(dir.File(name)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		state, err := readState(ctx, dir.File(name))
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "The present store cannot be read, the restored one goes on above the revision of the backup alone")
+			continue
+		}
+		replaced[name] = state
+	}
+	return replaced
+}
+
+// readState reads what a store says about itself.
+func readState(ctx context.Context, path string) (state bolt.FileState, err error) {
+	engine, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: -1})
+	if err != nil {
+		return state, err
+	}
+	return StateOf(engine), engine.Close()
+}
+
+// StateOf is what an open store says about itself, but for its size.
+func StateOf(engine *bolt.Engine) bolt.FileState {
+	return bolt.FileState{
+		Identity: engine.Identity(), Revision: engine.Revision(), CompactRevision: engine.CompactRevision(),
+	}
+}

@@ -1,0 +1,150 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/apis/example"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+)
+
+// serverOn applies an engine to the configuration of a generic API server.
+func serverOn(t *testing.T, e *bolt.Engine, change func(*options.EtcdOptions)) *server.Config {
+	t.Helper()
+	etcd := options.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", newPodCodec()))
+	if change != nil {
+		change(etcd)
+	}
+	if errs := bolt.ValidateOptions(etcd); len(errs) != 0 {
+		t.Fatal(errs)
+	}
+	config := server.NewConfig(podCodecs)
+	if err := bolt.ApplyTo(t.Context(), e, etcd, config); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// newPodStorage makes the storage of pods as the generic registry does.
+func newPodStorage(t *testing.T, getter generic.RESTOptionsGetter) storage.Interface {
+	t.Helper()
+	resource := schema.GroupResource{Group: "example.test", Resource: "pods"}
+	opts, err := getter.GetRESTOptions(resource, &example.Pod{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := "/" + opts.ResourcePrefix
+	keyFunc := func(obj runtime.Object) (string, error) { return storage.NamespaceKeyFunc(prefix+"/", obj) }
+	store, destroy, err := opts.Decorator(opts.StorageConfig, prefix, keyFunc, newPod, newPodList, podAttributes, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(destroy)
+	t.Cleanup(destroy) // Subresources share a storage and destroy it again.
+	return store
+}
+
+func TestApplyTo(t *testing.T) {
+	tests := map[string]struct {
+		change func(*options.EtcdOptions)
+		cached bool
+	}{
+		"watch cache":                      {nil, true},
+		"no watch cache":                   {func(o *options.EtcdOptions) { o.EnableWatchCache = false }, false},
+		"no watch cache of this resource":  {func(o *options.EtcdOptions) { o.WatchCacheSizes = []string{"pods.example.test#0"} }, false},
+		"no watch cache of other resource": {func(o *options.EtcdOptions) { o.WatchCacheSizes = []string{"pods#0"} }, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := openEngine(t, bolt.Options{})
+			store := newPodStorage(t, serverOn(t, e, test.change).RESTOptionsGetter)
+			if _, cached := store.(*bolt.Resumable); cached != test.cached {
+				t.Errorf("storage is %T", store)
+			}
+			pod := &example.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}}
+			const key = "/example.test/pods/ns/pod"
+			created := &example.Pod{}
+			if err := store.Create(t.Context(), key, pod, created, 0); err != nil {
+				t.Fatal(err)
+			}
+			if created.ResourceVersion != fmt.Sprint(e.Revision()) {
+				t.Errorf("resource version %s at revision %d", created.ResourceVersion, e.Revision())
+			}
+			if got := read(t, e, "/registry/", 0); !strings.HasPrefix(got, "/registry/example.test/pods/ns/pod=") {
+				t.Errorf("store holds %s", got)
+			}
+			checkList(t, store)
+		})
+	}
+}
+
+// checkList lists consistently, which the cache may refuse while it starts.
+func checkList(t *testing.T, store storage.Interface) {
+	t.Helper()
+	list := &example.PodList{}
+	var listErr error
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, wait.ForeverTestTimeout, true, func(ctx context.Context) (bool, error) {
+		opts := storage.ListOptions{Predicate: storage.Everything, Recursive: true}
+		listErr = store.GetList(ctx, "/example.test/pods/", opts, list)
+		return listErr == nil, nil
+	})
+	if err != nil || len(list.Items) != 1 || list.Items[0].Name != "pod" {
+		t.Errorf("list %v (%v, %v)", list.Items, err, listErr)
+	}
+}
+
+func TestHealthCheckIsAdded(t *testing.T) {
+	e := openEngine(t, bolt.Options{})
+	config := serverOn(t, e, nil)
+	found := false
+	for _, check := range config.HealthzChecks {
+		if check.Name() != "bbolt" {
+			continue
+		}
+		found = true
+		request := httptest.NewRequestWithContext(t.Context(), "GET", "/healthz", nil)
+		if err := check.Check(request); err != nil {
+			t.Errorf("a running engine: %v", err)
+		}
+		closeEngine(t, e)
+		if err := check.Check(request); err == nil {
+			t.Error("a closed engine is called healthy")
+		}
+	}
+	if !found {
+		t.Error("no health check of the engine")
+	}
+}
+
+func TestOptionsThatAreInvalid(t *testing.T) {
+	etcd := options.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", nil))
+	etcd.StorageConfig.Type = "bbolt"
+	if errs := bolt.ValidateOptions(etcd); len(errs) != 0 {
+		t.Errorf("no address of etcd: %v", errs)
+	}
+	etcd.DefaultStorageMediaType = "text/plain"
+	if errs := bolt.ValidateOptions(etcd); len(errs) != 1 {
+		t.Errorf("media type that cannot be stored: %v", errs)
+	}
+	etcd.WatchCacheSizes = []string{"nonsense"}
+	if err := bolt.ApplyTo(t.Context(), openEngine(t, bolt.Options{}), etcd, server.NewConfig(podCodecs)); err == nil {
+		t.Error("watch cache sizes that make no sense were taken")
+	}
+}

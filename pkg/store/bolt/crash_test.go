@@ -1,0 +1,202 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+)
+
+const (
+	// crashStore names, to a child process, the file to write until it is killed.
+	crashStore = "SLIPSTREAM_TEST_CRASH_STORE"
+	// crashClose tells the child to close the file after a while, and to begin anew, crashLives times.
+	crashClose = "SLIPSTREAM_TEST_CRASH_CLOSE"
+	crashLives = 50
+	// crashSurvived is how the child exits that nothing has killed in all these lives.
+	crashSurvived = 3
+)
+
+// errSurvived says that a child has lived all its lives.
+var errSurvived = errors.New("nothing has killed it")
+
+// TestMain turns the test binary into the child of TestKilledWriter or of TestLinearizableAcrossKills.
+func TestMain(m *testing.M) {
+	if path := os.Getenv(recordStore); path != "" {
+		fmt.Fprintln(os.Stderr, recordUntilKilled(path))
+		os.Exit(1)
+	}
+	if path := os.Getenv(crashStore); path != "" {
+		err := writeUntilKilled(path)
+		fmt.Fprintln(os.Stderr, err)
+		if errors.Is(err, errSurvived) {
+			os.Exit(crashSurvived)
+		}
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// TestKilledWriter kills a process that writes, compacts and makes checkpoints, again and
+// again: what it said to be written is there, and the history is whole.
+func TestKilledWriter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	acknowledged := map[string]int64{}
+	repeatFor(t, 6, func(random *rand.Rand) {
+		killWriter(t, path, 100+random.IntN(500), acknowledged)
+		e := reopen(t, path)
+		checkAcknowledged(t, e, acknowledged)
+		checkHistory(t, e, acknowledged)
+		checkWhole(t, e)
+		checkPages(t, e)
+		closeEngine(t, e)
+	})
+}
+
+// killWriter starts a writer, adds what it acknowledges, and kills it some random
+// time after it has acknowledged n writes, unless it is killed before that. It returns false if the writer has survived.
+func killWriter(t *testing.T, path string, n int, acknowledged map[string]int64, environment ...string) (killed bool) {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(append(os.Environ(), crashStore+"="+path), environment...)
+	child.Stderr = &strings.Builder{}
+	output, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(output); lines.Scan(); n-- {
+		var key string
+		var revision int64
+		if _, err := fmt.Sscan(lines.Text(), &key, &revision); err != nil {
+			continue // The line that the kill cut off.
+		}
+		acknowledged[key] = revision
+		if n == 0 {
+			time.AfterFunc(rand.N(20*time.Millisecond), func() { _ = child.Process.Kill() })
+		}
+	}
+	if err := child.Wait(); err == nil || child.ProcessState.ExitCode() == 1 {
+		t.Fatalf("the writer was not killed: %v\n%s", err, child.Stderr)
+	}
+	return child.ProcessState.ExitCode() != crashSurvived
+}
+
+// checkHistory fails unless a watch of what is not compacted has every acknowledged write.
+func checkHistory(t *testing.T, e *bolt.Engine, acknowledged map[string]int64) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	first := e.CompactRevision() + 1
+	if first > e.Revision() {
+		return
+	}
+	seen := map[string]int64{}
+	for response := range bolt.NewClient(ctx, e).Watch(ctx, "/", clientv3.WithPrefix(), clientv3.WithRev(first)) {
+		for _, event := range response.Events {
+			seen[string(event.Kv.Key)] = event.Kv.ModRevision
+		}
+		if response.Header.Revision >= e.Revision() {
+			break
+		}
+	}
+	for key, revision := range acknowledged {
+		if revision >= first && seen[key] != revision {
+			t.Fatalf("%s was acknowledged at %d, a watch from %d has it at %d", key, revision, first, seen[key])
+		}
+	}
+}
+
+func checkAcknowledged(t *testing.T, e *bolt.Engine, acknowledged map[string]int64) {
+	t.Helper()
+	for key, revision := range acknowledged {
+		response, err := e.Range(t.Context(), &pb.RangeRequest{Key: []byte(key)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(response.Kvs) != 1 || response.Kvs[0].ModRevision != revision {
+			t.Fatalf("%s was acknowledged at %d, the store has %v", key, revision, response.Kvs)
+		}
+		if revision > e.Revision() {
+			t.Fatalf("%s was acknowledged at %d, the store is at %d", key, revision, e.Revision())
+		}
+	}
+}
+
+// checkWhole fails if the log has a gap or a counter is wrong.
+func checkWhole(t *testing.T, e *bolt.Engine) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	client := bolt.NewClient(ctx, e)
+	first := e.CompactRevision() + 1
+	if first > 1 && first <= e.Revision() {
+		if err := checkGapless(client.Watch(ctx, "/", clientv3.WithPrefix(), clientv3.WithRev(first)), first, e.Revision()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := client.KV.Get(ctx, "/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counted := countOf(t, e, "/", 0); counted != int64(len(all.Kvs)) {
+		t.Fatalf("counted %d keys, there are %d", counted, len(all.Kvs))
+	}
+}
+
+// writeUntilKilled writes from many sides and says what is written.
+func writeUntilKilled(path string) error {
+	for life := range crashLives {
+		if err := liveOnce(path, life); err != nil || os.Getenv(crashClose) == "" {
+			return err
+		}
+	}
+	return errSurvived
+}
+
+// liveOnce opens the file and writes, until it is closed after a while if that is wanted.
+func liveOnce(path string, life int) error {
+	ctx := context.Background()
+	e, err := bolt.Open(ctx, path, bolt.Options{CompactionInterval: 30 * time.Millisecond}.WithJournalBytes(smallJournal))
+	if err != nil {
+		return err
+	}
+	var said sync.Mutex
+	var group errgroup.Group
+	value := []byte(strings.Repeat("x", 900))
+	for w := range 16 {
+		group.Go(func() error {
+			for i := 0; os.Getenv(crashClose) == "" || i < 20; i++ {
+				key := fmt.Sprintf("/%d/%d/%d/%d", os.Getpid(), life, w, i)
+				response, err := e.Put(ctx, &pb.PutRequest{Key: []byte(key), Value: value})
+				if err != nil {
+					return err
+				}
+				said.Lock()
+				fmt.Println(key, response.Header.Revision)
+				said.Unlock()
+			}
+			return nil
+		})
+	}
+	return errors.Join(group.Wait(), e.Close())
+}

@@ -1,0 +1,193 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/bolt/internal/journal"
+)
+
+const (
+	// defragmentedSuffix names the copy while it is made. One that a crash left is
+	// overwritten.
+	defragmentedSuffix = ".defrag"
+
+	// copiedAtOnce bounds the memory of the copy's transactions, in bytes.
+	copiedAtOnce = 1 << 20
+
+	// spareBytes is what must be free on the disk beyond the size of the data: a new
+	// file has a few pages more than data.
+	spareBytes = 1 << 20
+)
+
+// Sizes are those of a file before and after it was defragmented, in bytes.
+type Sizes struct {
+	Before, After int64
+}
+
+// Defragment gives the space that a store file no longer uses back to the disk. No
+// process may have the file open. The content is copied to a new file beside, which
+// is compared with the old one, synced, and takes its place; until then the old file
+// is the store, whatever happens. It fails with [ErrDiskFull] when the copy does not
+// fit on the disk.
+func Defragment(ctx context.Context, path string) (Sizes, error) {
+	sizes, err := defragment(ctx, path)
+	if err != nil {
+		return Sizes{}, fmt.Errorf("defragmenting %s: %w", path, err)
+	}
+	return sizes, nil
+}
+
+func defragment(ctx context.Context, path string) (sizes Sizes, err error) {
+	if err := checkExists(path); err != nil {
+		return sizes, err
+	}
+	// The engine completes what a crash left to be completed, and keeps others out.
+	e, err := Open(ctx, path, stillOptions())
+	if err != nil {
+		return sizes, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	if sizes.Before, err = fileSize(path); err != nil {
+		return sizes, err
+	}
+	if err := e.checkSpace(); err != nil {
+		return sizes, err
+	}
+	if err := e.replaceFile(ctx, path); err != nil {
+		return sizes, err
+	}
+	sizes.After, err = fileSize(path)
+	return sizes, err
+}
+
+// checkExists refuses a file that Open would make.
+func checkExists(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() == 0 {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNoMeta}
+	}
+	return err
+}
+
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// checkSpace fails if a copy of the data would not fit beside the file.
+func (e *Engine) checkSpace() error {
+	_, used, err := e.size()
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(e.Path())
+	free, _, err := volumeOf(folder)
+	if err != nil {
+		return fmt.Errorf("looking for space in %s: %w", folder, err)
+	}
+	if need := used + spareBytes; free < need {
+		return fmt.Errorf("%w: %d bytes are free in %s, and the copy needs up to %d", ErrDiskFull, free, folder, need)
+	}
+	return nil
+}
+
+// replaceFile copies the store to a file beside and puts that in its place. The copy
+// stays locked until it is there, so that no process opens what is not done.
+func (e *Engine) replaceFile(ctx context.Context, path string) (err error) {
+	beside := path + defragmentedSuffix
+	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	target, err := bbolt.Open(beside, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, target.Close())
+		if err != nil {
+			// Gone already if it has taken the old file's place.
+			_ = os.Remove(beside)
+		}
+	}()
+	if err := copyStore(ctx, target, e.db); err != nil {
+		return err
+	}
+	failpoint.Reach("defragmented-copied")
+	if err := os.Rename(beside, path); err != nil {
+		return err
+	}
+	failpoint.Reach("defragmented-renamed")
+	return journal.OS{}.SyncFolder(filepath.Dir(path))
+}
+
+// copyStore fills an empty file with what another holds, syncs it, and reads it again.
+func copyStore(ctx context.Context, target, source *bbolt.DB) error {
+	target.NoSync = true                // There is one sync, at the end.
+	target.AllocSize = os.Getpagesize() // The file is to be no larger than its content.
+	if err := bbolt.Compact(target, source, copiedAtOnce); err != nil {
+		return errors.Join(fmt.Errorf("copying: %w", asDiskFull(err)), ctx.Err())
+	}
+	if err := target.Sync(); err != nil {
+		return fmt.Errorf("syncing the copy: %w", asDiskFull(err))
+	}
+	return source.View(func(from *bbolt.Tx) error {
+		return target.View(func(to *bbolt.Tx) error {
+			for problem := range to.Check() {
+				return fmt.Errorf("checking the copy: %w", problem)
+			}
+			return compareBuckets(ctx, from.Cursor(), to.Cursor(), from.Bucket, to.Bucket)
+		})
+	})
+}
+
+// errCopyDiffers says that a copy is not what was copied.
+var errCopyDiffers = errors.New("the copy differs from the store")
+
+// compareBuckets fails unless two buckets, or roots, hold the same.
+func compareBuckets(ctx context.Context, a, b *bbolt.Cursor, inA, inB func(name []byte) *bbolt.Bucket) error {
+	keyA, valueA := a.First()
+	keyB, valueB := b.First()
+	for ; keyA != nil || keyB != nil; keyA, valueA = a.Next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !bytes.Equal(keyA, keyB) || (valueA == nil) != (valueB == nil) || !bytes.Equal(valueA, valueB) {
+			return fmt.Errorf("%w at %q", errCopyDiffers, keyA)
+		}
+		if valueA == nil {
+			nestedA, nestedB := inA(keyA), inB(keyB)
+			if err := compareBuckets(ctx, nestedA.Cursor(), nestedB.Cursor(), nestedA.Bucket, nestedB.Bucket); err != nil {
+				return err
+			}
+		}
+		keyB, valueB = b.Next()
+	}
+	return nil
+}
+
+// asDiskFull says of an error that is for want of space what it is.
+func asDiskFull(err error) error {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, bolterrors.ErrMaxSizeReached} {
+		if errors.Is(err, full) {
+			return fmt.Errorf("%w: %w", ErrDiskFull, err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build failpoints
+
+package bolt_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+)
+
+// crashDefragment names, to a child process, the file to defragment.
+const crashDefragment = "SLIPSTREAM_TEST_CRASH_DEFRAGMENT"
+
+// TestDefragmentInChild is the child of TestKilledDefragment.
+func TestDefragmentInChild(t *testing.T) {
+	path := os.Getenv(crashDefragment)
+	if path == "" {
+		t.Skip("plays the victim of TestKilledDefragment")
+	}
+	if _, err := bolt.Defragment(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKilledDefragment kills a process that defragments a file which was not closed. Whether the old file is there or
+// the new one, all that was acknowledged is in it, and it can be defragmented again.
+func TestKilledDefragment(t *testing.T) {
+	repeatFor(t, 1, func(random *rand.Rand) {
+		for _, step := range []string{
+			"store-restoring", "store-replaying", "store-replayed",
+			"defragmented-copied", "defragmented-renamed", "store-synced", "store-closed",
+		} {
+			t.Run(step, func(t *testing.T) { killDefragment(t, random, step) })
+		}
+	})
+}
+
+func killDefragment(t *testing.T, random *rand.Rand, step string) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	acknowledged := map[string]int64{}
+	for range 2 {
+		killWriter(t, path, 50+random.IntN(300), acknowledged)
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDefragmentInChild$")
+		child.Env = append(os.Environ(), crashDefragment+"="+path, "SLIPSTREAM_FAILPOINTS="+step+"=kill")
+		out, err := child.CombinedOutput()
+		if status := child.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
+			t.Fatalf("it was not killed: %v\n%s", err, out)
+		}
+		checkSound(t, path)
+		if _, err := bolt.Defragment(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		onlyFile(t, path)
+		e := reopen(t, path)
+		checkAcknowledged(t, e, acknowledged)
+		checkHistory(t, e, acknowledged)
+		checkWhole(t, e)
+		checkPages(t, e)
+		closeEngine(t, e)
+	}
+}
+
+// checkSound fails if a check of the file finds anything.
+func checkSound(t *testing.T, path string) {
+	t.Helper()
+	if _, err := bolt.Inspect(t.Context(), path); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,389 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commitindex_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/store/table"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+var (
+	noon        = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
+	shop        = commitindex.Interest{Resources: []schema.GroupResource{deployments}, Namespaces: []string{"shop"}}
+)
+
+// stage is a store that outlives processes, and the clock.
+type stage struct {
+	testing.TB
+	kv    clientv3.KV
+	clock *clocktesting.FakeClock
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	return &stage{TB: t, kv: bolttest.NewKV(t), clock: clocktesting.NewFakeClock(noon)}
+}
+
+func (s *stage) table() *table.Table {
+	return table.New(s.kv, "/test").Table(commitindex.TableName)
+}
+
+// open begins another process.
+func (s *stage) open(capacity int) *commitindex.Log {
+	s.Helper()
+	log := commitindex.New(s.table(), s.clock, capacity)
+	s.must(log.Resume(s.Context()))
+	return log
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// run runs a log, and sends what it tells.
+func (s *stage) run(log *commitindex.Log) (told <-chan []commitindex.Object, stop func()) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.Context())
+	out, done := make(chan []commitindex.Object, 100), make(chan struct{})
+	go func() {
+		defer close(done)
+		log.Run(ctx, func(objects []commitindex.Object) { out <- objects })
+	}()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	s.Cleanup(stop)
+	return out, stop
+}
+
+// eventually lets time pass until check finds nothing wrong.
+func (s *stage) eventually(what string, check func() error) {
+	s.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%s: %v", what, err)
+		}
+		s.clock.Step(time.Second)
+		<-time.After(time.Millisecond)
+	}
+}
+
+// rows counts the rows of a log but for its interest.
+func (s *stage) rows() (n int64) {
+	s.Helper()
+	for _, prefix := range []string{"pushes/", "objects/"} {
+		count, err := s.table().Count(s.Context(), prefix)
+		s.must(err)
+		n += count
+	}
+	return n
+}
+
+func web(namespace string) commitindex.Object {
+	return commitindex.Object{GroupResource: deployments, Namespace: namespace, Name: "web"}
+}
+
+// commit holds an object as of a resourceVersion.
+func commit(o commitindex.Object, sha, version string) commitindex.Landing {
+	return commitindex.Landing{Object: o, First: version, Last: version, Commit: commitindex.Commit{
+		Destination: types.NamespacedName{Namespace: "ops", Name: "main"}, SHA: sha, Time: noon, Message: "[UPDATE] web", URL: "https://git.example/" + sha,
+	}}
+}
+
+// known are the commits of an object, in alphabetical order.
+func (s *stage) known(log *commitindex.Log, o commitindex.Object) []string {
+	s.Helper()
+	landings, err := log.Of(s.Context(), o)
+	s.must(err)
+	var out []string
+	for _, one := range landings {
+		out = append(out, one.Commit.SHA)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s *stage) knows(log *commitindex.Log, o commitindex.Object, want ...string) {
+	s.Helper()
+	if got := s.known(log, o); !slices.Equal(got, want) {
+		s.Errorf("of %v is known %v, want %v", o, got, want)
+	}
+}
+
+func TestWhatLandedIsKnown(t *testing.T) {
+	s := newStage(t)
+	log := s.open(0)
+	ctx := t.Context()
+	given := commit(web("shop"), "a1", "7")
+	s.must(log.Pushing(ctx, "a2", []commitindex.Landing{given, commit(web("shop"), "a2", "8"), commit(web("bank"), "a2", "9")}))
+	s.must(log.Pushing(ctx, "b1", []commitindex.Landing{commit(web("shop"), "b1", "10")}))
+	s.must(log.Pushing(ctx, "c1", []commitindex.Landing{commit(web("shop"), "c1", "11")}))
+	s.knows(log, web("shop"))
+	s.must(log.Landed(ctx, "a2"))
+	s.must(log.Landed(ctx, "a2"))
+	s.must(log.Withdraw(ctx, "b1"))
+	s.must(log.Landed(ctx, "b1"))
+	s.knows(log, web("shop"), "a1", "a2")
+	s.knows(log, web("bank"), "a2")
+	s.knows(log, commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: "we"})
+	landings, err := log.Of(ctx, web("shop"))
+	s.must(err)
+	if landings[0] != given {
+		t.Errorf("known is %+v, given was %+v", landings[0], given)
+	}
+	s.must(s.open(0).Landed(ctx, "c1")) // another process
+	s.knows(log, web("shop"), "a1", "a2", "c1")
+	if rows := s.rows(); rows != 4 {
+		t.Errorf("%d rows, want 4", rows)
+	}
+}
+
+func TestWhoListensIsTold(t *testing.T) {
+	s := newStage(t)
+	log := s.open(0)
+	log.Follow(shop)
+	told, _ := s.run(log)
+	var got []commitindex.Object
+	for i, name := range []string{"api", "web"} {
+		tip := fmt.Sprint("tip", i)
+		o := commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: name}
+		s.eventually("told of "+name, func() error {
+			// What lands before Run listens is known, and not told.
+			s.must(log.Pushing(t.Context(), tip, []commitindex.Landing{commit(o, tip, "1")}))
+			s.must(log.Landed(t.Context(), tip))
+			select {
+			case objects := <-told:
+				got = append(got, objects...)
+				return nil
+			default:
+				return errors.New("nothing was told")
+			}
+		})
+		if !slices.Contains(got, o) {
+			t.Errorf("told of %v", got)
+		}
+	}
+}
+
+func TestInterestOutlivesTheProcess(t *testing.T) {
+	s := newStage(t)
+	log := s.open(0)
+	if log.Wants(web("shop")) {
+		t.Error("wanted although nobody cares for it")
+	}
+	log.Follow(shop)
+	_, stop := s.run(log)
+	s.eventually("the interest is saved", func() error {
+		if !s.open(0).Wants(web("shop")) {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	stop()
+	again := s.open(0)
+	secret := commitindex.Object{GroupResource: schema.GroupResource{Resource: "secrets"}, Namespace: "shop", Name: "web"}
+	if again.Wants(web("bank")) || again.Wants(secret) {
+		t.Error("wanted although nobody cares for it")
+	}
+	again.Follow(commitindex.Interest{Resources: shop.Resources, Namespaces: []string{"bank"}})
+	if again.Wants(web("shop")) || !again.Wants(web("bank")) {
+		t.Error("the interest is that of before")
+	}
+}
+
+func TestWhatIsKeptIsBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		capacity int
+		before   func(*stage, *commitindex.Log)
+		left     []string
+	}{
+		"the newest of one object": {
+			before: func(s *stage, log *commitindex.Log) {
+				var landings []commitindex.Landing
+				for i := range commitindex.MaxPerObject + 3 {
+					landings = append(landings, commit(web("shop"), fmt.Sprintf("%04d", 1000-i), fmt.Sprint(1000-i)))
+				}
+				s.must(log.Pushing(s.Context(), "tip", landings))
+				s.must(log.Landed(s.Context(), "tip"))
+			},
+			left: numbers(1001-commitindex.MaxPerObject, 1000),
+		},
+		"the newest of all": {
+			capacity: 10,
+			before: func(s *stage, log *commitindex.Log) {
+				for i := range 13 {
+					s.clock.Step(time.Second)
+					s.must(log.Pushing(s.Context(), "tip", []commitindex.Landing{commit(web("shop"), fmt.Sprintf("%04d", i), "1")}))
+					s.must(log.Landed(s.Context(), "tip"))
+				}
+			},
+			left: numbers(3, 12),
+		},
+		"the young": {
+			before: func(s *stage, log *commitindex.Log) {
+				s.must(log.Pushing(s.Context(), "lost", []commitindex.Landing{commit(web("shop"), "lost", "1")}))
+				for _, sha := range []string{"old", "young"} {
+					s.must(log.Pushing(s.Context(), sha, []commitindex.Landing{commit(web("shop"), sha, "1")}))
+					s.must(log.Landed(s.Context(), sha))
+					s.clock.Step(commitindex.MaxAge/2 + 2*time.Minute)
+				}
+			},
+			left: []string{"young"},
+		},
+		"what is wanted": {
+			before: func(s *stage, log *commitindex.Log) {
+				s.must(log.Pushing(s.Context(), "tip", []commitindex.Landing{commit(web("shop"), "a", "1"), commit(web("bank"), "a", "1")}))
+				s.must(log.Landed(s.Context(), "tip"))
+			},
+			left: []string{"a"},
+		},
+		"what can be read": {
+			before: func(s *stage, _ *commitindex.Log) {
+				s.must(s.table().Put(s.Context(), table.Row{Key: "objects/shop/x", Value: []byte("?")}, table.Row{Key: "pushes/x/0", Value: []byte("?")}))
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			log := s.open(test.capacity)
+			log.Follow(shop)
+			test.before(s, log)
+			s.run(log)
+			s.eventually("it is trimmed", func() error {
+				if rows := s.rows(); rows != int64(len(test.left)) {
+					return fmt.Errorf("%d rows", rows)
+				}
+				return nil
+			})
+			s.knows(log, web("shop"), test.left...)
+		})
+	}
+}
+
+// numbers are those from one to another, as commits are called here.
+func numbers(from, to int) (out []string) {
+	for i := from; i <= to; i++ {
+		out = append(out, fmt.Sprintf("%04d", i))
+	}
+	return out
+}
+
+// What is kept of an earlier process stays until somebody says what counts now.
+func TestNothingGoesBeforeSomebodyCares(t *testing.T) {
+	s := newStage(t)
+	log := s.open(0)
+	s.must(log.Pushing(t.Context(), "tip", []commitindex.Landing{commit(web("shop"), "a", "1")}))
+	s.must(log.Landed(t.Context(), "tip"))
+	s.must(s.table().Put(t.Context(), table.Row{Key: "pushes/x/0", Value: []byte("?")}))
+	s.run(log)
+	s.eventually("it is trimmed", func() error {
+		if rows := s.rows(); rows > 1 {
+			return fmt.Errorf("%d rows", rows)
+		}
+		return nil
+	})
+	s.knows(log, web("shop"), "a")
+}
+
+func TestMessagesAreCut(t *testing.T) {
+	s := newStage(t)
+	log := s.open(0)
+	long := commit(web("shop"), "a", "1")
+	long.Commit.Message = strings.Repeat("ä", 1000)
+	s.must(log.Pushing(t.Context(), "tip", []commitindex.Landing{long}))
+	s.must(log.Landed(t.Context(), "tip"))
+	landings, err := log.Of(t.Context(), web("shop"))
+	s.must(err)
+	if got := landings[0].Commit.Message; got != strings.Repeat("ä", 256) {
+		t.Errorf("the message has %d bytes", len(got))
+	}
+}
+
+// mortal lets a process write so often.
+type mortal struct {
+	clientv3.KV
+	left atomic.Int64
+}
+
+var errDead = errors.New("the process is dead")
+
+func (kv *mortal) Txn(ctx context.Context) clientv3.Txn { return &mortalTxn{kv.KV.Txn(ctx), kv} }
+
+type mortalTxn struct {
+	clientv3.Txn
+	kv *mortal
+}
+
+func (x *mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	x.Txn = x.Txn.Then(ops...)
+	return x
+}
+
+func (x *mortalTxn) Commit() (*clientv3.TxnResponse, error) {
+	if x.kv.left.Add(-1) < 0 {
+		return nil, errDead
+	}
+	return x.Txn.Commit()
+}
+
+// TestDeathAtEachWrite has a process die at each of its writes, and another one say again what has landed.
+func TestDeathAtEachWrite(t *testing.T) {
+	for writes := int64(0); ; writes++ {
+		s := newStage(t)
+		kv := &mortal{KV: s.kv}
+		kv.left.Store(writes)
+		dies := commitindex.New(table.New(kv, "/test").Table(commitindex.TableName), s.clock, 0)
+		var landings []commitindex.Landing
+		for i := range 120 {
+			landings = append(landings, commit(commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: fmt.Sprint(i)}, "a", "1"))
+		}
+		pushed := dies.Pushing(t.Context(), "tip", landings)
+		landed := pushed
+		if pushed == nil {
+			landed = dies.Landed(t.Context(), "tip")
+		}
+		log := s.open(0)
+		s.must(log.Landed(t.Context(), "tip"))
+		for _, one := range landings {
+			want := []string{"a"}
+			if pushed != nil {
+				want = nil // Then the push has not been made.
+			}
+			s.knows(log, one.Object, want...)
+		}
+		if landed == nil {
+			if writes < 5 {
+				t.Errorf("only %d writes", writes)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,42 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commitindex_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/store/table"
+)
+
+// A row that cannot be read keeps neither whoever pushes from going on, nor what the others say from being known.
+func TestRowsThatCannotBeReadAreLeftOut(t *testing.T) {
+	s := newStage(t)
+	log := s.open(0)
+	log.Follow(shop)
+	landings := make([]commitindex.Landing, 60) // They take two rows.
+	for i := range landings {
+		landings[i] = commit(web("shop"), fmt.Sprintf("%02d", i), "7")
+	}
+	s.must(log.Pushing(t.Context(), "tip", landings))
+	for _, key := range []string{"interest", "pushes/tip/000000", "objects/shop/apps/deployments/web/ops/main/zz"} {
+		s.must(s.table().Put(t.Context(), table.Row{Key: key, Value: []byte("{")}))
+	}
+	log = s.open(0)
+	s.must(log.Landed(t.Context(), "tip"))
+	s.knows(log, web("shop"), "50", "51", "52", "53", "54", "55", "56", "57", "58", "59")
+	log.Follow(shop)
+	_, stop := s.run(log)
+	s.eventually("what cannot be read goes", func() error {
+		if n := s.rows(); n != 10 {
+			return fmt.Errorf("%d rows", n)
+		}
+		return nil
+	})
+	stop()
+	if !s.open(0).Wants(web("shop")) {
+		t.Error("nobody cares any more")
+	}
+}

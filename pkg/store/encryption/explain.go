@@ -1,0 +1,111 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
+	"k8s.io/apiserver/pkg/storage/value"
+	"sigs.k8s.io/yaml"
+)
+
+// sealedForm is what upstream's transformers write before what they seal: provider, version, and key or plugin.
+var sealedForm = regexp.MustCompile("^k8s:enc:([a-z]+):v[0-9]+:([^:]{1,253}):")
+
+// damagedForm is [sealedForm] with something else in the place of its first 8 bytes, k8s:enc:.
+var damagedForm = regexp.MustCompile("^(?s:.{8})(?:aesgcm|aescbc|secretbox|kms):v[0-9]+:[^:]{1,253}:")
+
+// errDamagedForm is about a sealed value of which not even the provider can be read.
+var errDamagedForm = errors.New("it is sealed, and its first bytes are damaged (operations.md says what to do)")
+
+// checkForm fails for a sealed value that the provider identity would return as if it were plain, since one of its
+// first bytes is damaged.
+func checkForm(stored []byte) error {
+	if SealedBy(stored) == "" && damagedForm.Match(stored) {
+		return errDamagedForm
+	}
+	return nil
+}
+
+// SealedBy says under which key a stored value is sealed, such as secretbox "1-5f2c8a01", or nothing if it is plain.
+func SealedBy(stored []byte) string {
+	parts := sealedForm.FindSubmatch(stored)
+	if parts == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %q", parts[1], parts[2])
+}
+
+// Keys are the keys and KMS plugins of the configuration in force, for whatever resource, as [SealedBy] names them.
+func (s *Sealer) Keys() (names []string, err error) {
+	var c apiserverv1.EncryptionConfiguration
+	if err := yaml.Unmarshal(*s.content.Load(), &c); err != nil {
+		return nil, fmt.Errorf("reading the keys of %s: %w", s.config.Origin, err)
+	}
+	for _, resource := range c.Resources {
+		for _, provider := range resource.Providers {
+			names = append(names, keysOf(provider)...)
+		}
+	}
+	return names, nil
+}
+
+func keysOf(provider apiserverv1.ProviderConfiguration) (names []string) {
+	add := func(kind string, keys []apiserverv1.Key) {
+		for _, key := range keys {
+			names = append(names, fmt.Sprintf("%s %q", kind, key.Name))
+		}
+	}
+	switch {
+	case provider.AESGCM != nil:
+		add("aesgcm", provider.AESGCM.Keys)
+	case provider.AESCBC != nil:
+		add("aescbc", provider.AESCBC.Keys)
+	case provider.Secretbox != nil:
+		add("secretbox", provider.Secretbox.Keys)
+	case provider.KMS != nil:
+		add("kms", []apiserverv1.Key{{Name: provider.KMS.Name}})
+	}
+	return names
+}
+
+// sealedByPlugin tells whether a stored value is sealed by a KMS plugin.
+func sealedByPlugin(stored []byte) bool { return strings.HasPrefix(SealedBy(stored), "kms ") }
+
+// explaining names the key that is missing, which upstream's transformers do not.
+type explaining struct {
+	value.Transformer
+}
+
+func (e explaining) TransformFromStorage(ctx context.Context, stored []byte, of value.Context) ([]byte, bool, error) {
+	if err := checkForm(stored); err != nil {
+		return nil, false, err
+	}
+	plain, stale, err := e.Transformer.TransformFromStorage(ctx, stored, of)
+	if err != nil {
+		return nil, false, explain(stored, err)
+	}
+	return plain, stale, nil
+}
+
+// explain says what to do about a value that cannot be opened.
+func explain(stored []byte, err error) error {
+	by := SealedBy(stored)
+	switch {
+	case by != "":
+		return fmt.Errorf("it is sealed by %s: either the encryption configuration lacks that key, or the value is damaged "+
+			"(operations.md says what to do): %w", by, err)
+	case errors.Is(err, errDamagedForm):
+		return err
+	case bytes.HasPrefix(stored, []byte("k8s:enc:")):
+		return fmt.Errorf("%w: %w", errDamagedForm, err)
+	}
+	return fmt.Errorf("it is plain, which takes the provider identity in the encryption configuration: %w", err)
+}

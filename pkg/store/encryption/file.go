@@ -1,0 +1,131 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// FileName is the file of a [Folder].
+const FileName = "encryption.yaml"
+
+// File is a configuration of the user's own. It is only read.
+type File struct {
+	Path string
+}
+
+var _ Origin = File{}
+
+// String is the path.
+func (f File) String() string { return f.Path }
+
+// Read returns the content of the file.
+func (f File) Read(context.Context) ([]byte, error) {
+	content, err := os.ReadFile(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", f.Path, ErrAbsent)
+	}
+	return content, err
+}
+
+func (f File) path([]byte) (string, func(), error) { return f.Path, func() {}, nil }
+
+// Folder keeps a configuration in [FileName] of a folder that one server uses.
+type Folder struct {
+	Path string
+}
+
+var _ Home = Folder{}
+
+// String is the path of the file.
+func (f Folder) String() string { return filepath.Join(f.Path, FileName) }
+
+func (f Folder) path([]byte) (string, func(), error) { return f.String(), func() {}, nil }
+
+func (f Folder) shared() bool { return false }
+
+// Rights of the file.
+const (
+	private = 0o600
+	ofGroup = 0o070
+	ofWorld = 0o007
+)
+
+// Read returns the content of the file, unless everybody may read it. A volume that is mounted with an fsGroup gives
+// its files to the group of the pod each time, so rights of the group are taken away rather than refused.
+func (f Folder) Read(context.Context) ([]byte, error) {
+	info, err := os.Stat(f.String())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: %w", f, ErrAbsent)
+	case err != nil:
+		return nil, err
+	case info.Mode()&ofWorld != 0:
+		return nil, fmt.Errorf("%s has mode %04o, which lets everybody at the keys: run chmod 600 on it, and "+
+			"slipstream store rotate-key if anybody can have read it", f, info.Mode().Perm())
+	case info.Mode()&ofGroup != 0:
+		if err := os.Chmod(f.String(), private); err != nil {
+			return nil, fmt.Errorf("%s has mode %04o, which lets its group at the keys, and cannot be given 0600: %w",
+				f, info.Mode().Perm(), err)
+		}
+	}
+	return os.ReadFile(f.String())
+}
+
+// Change replaces the file as a whole. It is on disk when Change returns.
+func (f Folder) Change(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	folder, err := os.Open(f.Path)
+	if err != nil {
+		return err
+	}
+	// The command that rotates and the server that retires must not undo each other. Closing gives the lock back.
+	defer func() { _ = folder.Close() }()
+	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("locking %s: %w", f.Path, err)
+	}
+	content, err := f.Read(ctx)
+	if err != nil && !errors.Is(err, ErrAbsent) {
+		return err
+	}
+	changed, err := change(content)
+	if err != nil || bytes.Equal(changed, content) {
+		return err
+	}
+	return f.replace(folder, changed)
+}
+
+// replace puts content in place of the file. The caller has the lock, so nobody else uses the name beside it.
+func (f Folder) replace(folder *os.File, content []byte) error {
+	beside := filepath.Join(f.Path, "."+FileName+".new")
+	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := writeSynced(beside, content); err != nil {
+		return err
+	}
+	if err := os.Rename(beside, f.String()); err != nil {
+		return err
+	}
+	if err := folder.Sync(); err != nil {
+		return fmt.Errorf("writing %s to disk: %w", f.Path, err)
+	}
+	return nil
+}
+
+// writeSynced makes a file.
+func writeSynced(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, private)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Sync(), file.Close())
+}

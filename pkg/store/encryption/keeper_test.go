@@ -1,0 +1,320 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage/value"
+
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
+)
+
+// Prefixes of what is stored.
+const (
+	objects = "/registry/configbutler.ai/gitrepoconfigs/ns/"
+	work    = "/registry-work/outbox/"
+)
+
+// quick are the times of a rotation that is over soon.
+var quick = encryption.Times{Look: 5 * time.Millisecond, Settle: 50 * time.Millisecond, History: 100 * time.Millisecond, Walk: time.Hour}
+
+// lead runs a keeper until stop is called, or the test ends.
+func lead(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, times encryption.Times) (stop func()) {
+	t.Helper()
+	keeper := &encryption.Keeper{
+		Sealer: sealer, Times: times, Rows: []encryption.Rows{encryption.Objects(kv, "/registry"), encryption.Work(kv, "/registry-work")},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- keeper.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// stored returns by which key each row is sealed, in the order of their keys.
+func stored(t *testing.T, kv clientv3.KV, prefix string) (by []string) {
+	t.Helper()
+	answer, err := kv.Get(t.Context(), prefix, clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range answer.Kvs {
+		by = append(by, encryption.SealedBy(row.Value))
+	}
+	return by
+}
+
+// allSealedBy waits until every row below the prefixes is sealed by a key.
+func allSealedBy(t *testing.T, kv clientv3.KV, key string, prefixes ...string) {
+	t.Helper()
+	eventually(t, "every row to be sealed by "+key, func(context.Context) error {
+		for _, prefix := range prefixes {
+			for _, by := range stored(t, kv, prefix) {
+				if !strings.Contains(by, key) {
+					return fmt.Errorf("%s has a row that is sealed by %q", prefix, by)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// plain opens a row.
+func plain(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, resource schema.GroupResource, key string) string {
+	t.Helper()
+	answer, err := kv.Get(t.Context(), key)
+	if err != nil || len(answer.Kvs) != 1 {
+		t.Fatalf("row %s: %v (%v)", key, answer.Kvs, err)
+	}
+	opened, _, err := sealer.Transformers().TransformerForResource(resource).
+		TransformFromStorage(t.Context(), answer.Kvs[0].Value, value.DefaultContext(key))
+	if err != nil {
+		t.Fatalf("opening %s: %v", key, err)
+	}
+	return string(opened)
+}
+
+// fill puts n objects and rows, every third of them not sealed at all.
+func fill(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, n int) {
+	t.Helper()
+	for i := range n {
+		name := fmt.Sprintf("%04d", i)
+		if i%3 == 0 {
+			putRaw(t, kv, objects+name, []byte(name))
+			putRaw(t, kv, work+name, []byte(name))
+			continue
+		}
+		putSealed(t, kv, sealer, repositories, objects+name, name)
+		putSealed(t, kv, sealer, encryption.WorkResource, work+name, name)
+	}
+}
+
+func TestRotation(t *testing.T) {
+	onBoth(t, func(t *testing.T, kv clientv3.KV) {
+		onEveryHome(t, func(t *testing.T, home encryption.Home) {
+			ensure(t, home)
+			sealer := open(t, home)
+			fill(t, kv, sealer, 20)
+			const foreign, beside = "/registry/other.io/things/ns/a", "/registry-workshop/a"
+			putRaw(t, kv, foreign, []byte("theirs"))
+			putRaw(t, kv, beside, []byte("theirs"))
+			first := keys(t, home)[0]
+			lead(t, kv, sealer, quick)
+			allSealedBy(t, kv, first, objects, work)
+
+			second := rotate(t, home)
+			allSealedBy(t, kv, second, objects, work)
+			eventually(t, "the old key to be taken out", func(context.Context) error {
+				if found := keys(t, home); !slices.Equal(found, []string{second}) {
+					return fmt.Errorf("keys %q, want %q only", found, second)
+				}
+				return nil
+			})
+			for i := range 20 {
+				name := fmt.Sprintf("%04d", i)
+				if got := plain(t, kv, sealer, repositories, objects+name); got != name {
+					t.Errorf("object %s has become %q", name, got)
+				}
+				if got := plain(t, kv, sealer, encryption.WorkResource, work+name); got != name {
+					t.Errorf("row %s has become %q", name, got)
+				}
+			}
+			for _, key := range []string{foreign, beside} {
+				if by := stored(t, kv, key); !slices.Equal(by, []string{""}) {
+					t.Errorf("%s, which is somebody else's, is sealed by %q", key, by)
+				}
+			}
+		})
+	})
+}
+
+// TestReplicaThatIsSlowOpensEverything follows the configuration only now and then, as a replica does that has just
+// missed a change: nothing may be sealed meanwhile under a key that it does not know.
+func TestReplicaThatIsSlowOpensEverything(t *testing.T) {
+	kv, home := bolttest.NewKV(t), newSecret()
+	ensure(t, home)
+	times := quick
+	times.Settle = 2 * time.Second
+	sealer := open(t, home)
+	fill(t, kv, sealer, 10)
+	slow, err := encryption.Open(t.Context(), encryption.Config{Origin: home, Reload: true, ReloadInterval: times.Settle / 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lead(t, kv, sealer, times)
+	first, second := keys(t, home)[0], rotate(t, home)
+	for keys(t, home)[0] != second {
+		for i := range 10 {
+			plain(t, kv, slow, repositories, fmt.Sprintf("%s%04d", objects, i))
+		}
+	}
+	allSealedBy(t, kv, second, objects, work)
+	if found := keys(t, home); !slices.Contains(found, first) {
+		t.Errorf("keys %q: the old one was taken out before the slow replica can have stopped to use it", found)
+	}
+	for i := range 10 {
+		plain(t, kv, slow, repositories, fmt.Sprintf("%s%04d", objects, i))
+	}
+}
+
+// TestNoConcurrentChangeIsLost counts up in rows that are being sealed anew all the time.
+func TestNoConcurrentChangeIsLost(t *testing.T) {
+	onBoth(t, func(t *testing.T, kv clientv3.KV) {
+		const counters, each = 8, 40
+		home := newFolder(t)
+		ensure(t, home)
+		sealer := open(t, home)
+		for i := range counters {
+			putSealed(t, kv, sealer, encryption.WorkResource, work+strconv.Itoa(i), "0")
+		}
+		lead(t, kv, sealer, quick)
+		group, ctx := errgroup.WithContext(t.Context())
+		for i := range counters {
+			group.Go(func() error { return count(ctx, kv, sealer, work+strconv.Itoa(i), each) })
+		}
+		for range 5 {
+			sealedBy(t, sealer, rotate(t, home))
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		allSealedBy(t, kv, keys(t, home)[0], work)
+		for i := range counters {
+			if got := plain(t, kv, sealer, encryption.WorkResource, work+strconv.Itoa(i)); got != strconv.Itoa(each) {
+				t.Errorf("counter %d is at %s, want %d", i, got, each)
+			}
+		}
+	})
+}
+
+// count raises the number in a row, each time by compare-and-swap.
+func count(ctx context.Context, kv clientv3.KV, sealer *encryption.Sealer, key string, to int) error {
+	for done := 0; done < to; {
+		answer, err := kv.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		opened, _, err := sealer.Work().TransformFromStorage(ctx, answer.Kvs[0].Value, value.DefaultContext(key))
+		if err != nil {
+			return err
+		}
+		number, err := strconv.Atoi(string(opened))
+		if err != nil {
+			return err
+		}
+		sealed, err := sealer.Work().TransformToStorage(ctx, []byte(strconv.Itoa(number+1)), value.DefaultContext(key))
+		if err != nil {
+			return err
+		}
+		written, err := kv.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", answer.Kvs[0].ModRevision)).
+			Then(clientv3.OpPut(key, string(sealed))).Commit()
+		if err != nil {
+			return err
+		}
+		if written.Succeeded {
+			done++
+		}
+	}
+	return nil
+}
+
+func TestLeaderThatDiesIsFollowed(t *testing.T) {
+	kv, home := bolttest.NewKV(t), newSecret()
+	ensure(t, home)
+	sealer := open(t, home)
+	fill(t, kv, sealer, 30)
+	second := rotate(t, home)
+	for done := 0; done < 60; {
+		stop := lead(t, kv, sealer, quick)
+		// A leader lasts until it has got a little further than the one before.
+		eventually(t, "progress", func(context.Context) error {
+			before := done
+			if done = countSealedBy(stored(t, kv, "/registry"), second); done == before {
+				return fmt.Errorf("%d rows are sealed by the new key", done)
+			}
+			return nil
+		})
+		stop()
+	}
+	for i := range 30 {
+		plain(t, kv, sealer, repositories, fmt.Sprintf("%s%04d", objects, i))
+	}
+}
+
+// countSealedBy counts the rows that are sealed by a key.
+func countSealedBy(by []string, key string) (n int) {
+	for _, each := range by {
+		if strings.Contains(each, key) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestRowThatCannotBeOpenedKeepsTheOldKeys(t *testing.T) {
+	kv, home := bolttest.NewKV(t), newFolder(t)
+	ensure(t, home)
+	sealer := open(t, home)
+	fill(t, kv, sealer, 5)
+	putRaw(t, kv, work+"lost", []byte("k8s:enc:secretbox:v1:0-lost:gibberish"))
+	second := rotate(t, home)
+	lead(t, kv, sealer, quick)
+	allSealedBy(t, kv, second, objects)
+	eventually(t, "the other rows", func(context.Context) error {
+		if n := countSealedBy(stored(t, kv, work), second); n != 5 {
+			return fmt.Errorf("%d rows are sealed by the new key", n)
+		}
+		return nil
+	})
+	if by := stored(t, kv, work+"lost"); !slices.Equal(by, []string{`secretbox "0-lost"`}) {
+		t.Errorf("the row that cannot be opened is sealed by %q", by)
+	}
+	if found := keys(t, home); len(found) != 2 {
+		t.Errorf("keys %q, want both", found)
+	}
+}
+
+func TestLeasesAreKept(t *testing.T) {
+	engine, err := bolt.Open(t.Context(), t.TempDir()+"/api.db", bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	client := bolt.NewClient(t.Context(), engine)
+	lease, err := client.Grant(t.Context(), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	putRaw(t, client.KV, objects+"leased", []byte("{}"), clientv3.WithLease(lease.ID))
+	home := newFolder(t)
+	ensure(t, home)
+	lead(t, client.KV, open(t, home), quick)
+	allSealedBy(t, client.KV, keys(t, home)[0], objects)
+	if _, err := client.Revoke(t.Context(), lease.ID); err != nil {
+		t.Fatal(err)
+	}
+	if left := stored(t, client.KV, objects); len(left) != 0 {
+		t.Errorf("%d rows outlive their lease", len(left))
+	}
+}

@@ -1,0 +1,24 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption
+
+import (
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/configbutler/slipstream/pkg/metrics"
+)
+
+// The label store is objects or work.
+var (
+	staleRows = metrics.NewGaugeVec("sealing_stale_rows",
+		"Rows that the last walk through the store left sealed under another key than the one for writing. Only the leader walks.",
+		"store")
+	rewrittenRows = metrics.NewCounterVec("sealing_rewritten_rows_total",
+		"Rows rewritten because they were sealed under another key than the one for writing, or not sealed.", "store")
+	walked = metrics.NewGaugeVec("sealing_walk_timestamp_seconds", "When the last whole walk through the store began, in seconds since 1970.", "store")
+)
+
+func init() {
+	legacyregistry.MustRegister(staleRows, rewrittenRows, walked)
+}

@@ -1,0 +1,327 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/storage/etcd3/testserver"
+	"k8s.io/apiserver/pkg/storage/value"
+
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
+)
+
+// reloadInterval is short, so that nobody has to wait.
+const reloadInterval = 5 * time.Millisecond
+
+// repositories are a resource like others.
+var repositories = schema.GroupResource{Group: "configbutler.ai", Resource: "gitrepoconfigs"}
+
+func open(t testing.TB, origin encryption.Origin) *encryption.Sealer {
+	t.Helper()
+	sealer, err := encryption.Open(t.Context(), encryption.Config{Origin: origin, Reload: true, ReloadInterval: reloadInterval})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealer
+}
+
+// provider is the YAML of one with a key of 32 bytes.
+func provider(kind, key string, fill byte) string {
+	secret := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{fill}, 32))
+	return fmt.Sprintf("{%s: {keys: [{name: %s, secret: %s}]}}", kind, key, secret)
+}
+
+// configuration is the YAML of one for some resources.
+func configuration(resources string, providers ...string) string {
+	return fmt.Sprintf("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [%s], providers: [%s]}]\n",
+		resources, strings.Join(providers, ", "))
+}
+
+const everything = "'*.configbutler.ai'"
+
+// newFile makes a configuration of the user's.
+func newFile(t testing.TB, content string) encryption.File {
+	t.Helper()
+	file := encryption.File{Path: filepath.Join(t.TempDir(), "mine.yaml")}
+	if err := os.WriteFile(file.Path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestEveryProviderSealsObjectsAndRows(t *testing.T) {
+	made := newFolder(t)
+	ensure(t, made)
+	shared := newSecret()
+	ensure(t, shared)
+	origins := map[string]encryption.Origin{
+		"secretbox in the folder": made, "secretbox in the Secret": shared,
+		"aesgcm":    newFile(t, configuration(everything, provider("aesgcm", "k", 1))),
+		"aescbc":    newFile(t, configuration("'*.*'", provider("aescbc", "k", 1))),
+		"secretbox": newFile(t, configuration(everything, provider("secretbox", "k", 1))),
+	}
+	for name, origin := range origins {
+		t.Run(name, func(t *testing.T) {
+			sealer := open(t, origin)
+			for what, transformer := range map[string]value.Transformer{
+				"object": sealer.Transformers().TransformerForResource(repositories), "row": sealer.Work(),
+			} {
+				plain, context := []byte("hunter2"), value.DefaultContext("/key")
+				sealed, err := transformer.TransformToStorage(t.Context(), plain, context)
+				if err != nil || bytes.Contains(sealed, plain) || !bytes.HasPrefix(sealed, []byte("k8s:enc:")) {
+					t.Fatalf("%s is stored as %q (%v)", what, sealed, err)
+				}
+				opened, stale, err := transformer.TransformFromStorage(t.Context(), sealed, context)
+				if err != nil || stale || string(opened) != "hunter2" {
+					t.Errorf("%s is opened as %q, stale %v (%v)", what, opened, stale, err)
+				}
+			}
+		})
+	}
+}
+
+func TestConfigurationsThatAreRefused(t *testing.T) {
+	tests := map[string]struct{ content, want string }{
+		"rows of the work store forgotten": {configuration("gitrepoconfigs.configbutler.ai", provider("aesgcm", "k", 1)), "work.configbutler.ai"},
+		"no key":                           {configuration(everything, "{aesgcm: {keys: []}}"), "keys"},
+		"an unknown provider":              {configuration(everything, "{rot13: {}}"), "rot13"},
+		"empty":                            {"", "is empty"},
+		"a key that is too short":          {configuration(everything, "{secretbox: {keys: [{name: k, secret: c2hvcnQ=}]}}"), "expected one of [32]"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			file := newFile(t, test.content)
+			_, err := encryption.Open(t.Context(), encryption.Config{Origin: file})
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), file.Path) {
+				t.Errorf("error %v, want %q and the file in it", err, test.want)
+			}
+		})
+	}
+	t.Run("missing", func(t *testing.T) {
+		if _, err := encryption.Open(t.Context(), encryption.Config{Origin: encryption.File{Path: "/nowhere"}}); !errors.Is(err, encryption.ErrAbsent) {
+			t.Errorf("error %v, want %v", err, encryption.ErrAbsent)
+		}
+	})
+	t.Run("plain on purpose", func(t *testing.T) {
+		open(t, newFile(t, configuration("work.configbutler.ai", "{identity: {}}")))
+	})
+}
+
+// sealedBy waits until the sealer writes under a key of a name.
+func sealedBy(t *testing.T, sealer *encryption.Sealer, name string) {
+	t.Helper()
+	eventually(t, "the key "+name, func(ctx context.Context) error {
+		sealed, err := sealer.Work().TransformToStorage(ctx, []byte("x"), value.DefaultContext("/key"))
+		if err == nil && !strings.Contains(encryption.SealedBy(sealed), name) {
+			err = fmt.Errorf("sealed by %s", encryption.SealedBy(sealed))
+		}
+		return err
+	})
+}
+
+func eventually(t *testing.T, what string, try func(context.Context) error) {
+	t.Helper()
+	last := errors.New("not tried")
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = try(ctx)
+		return last == nil, nil
+	}); err != nil {
+		t.Fatalf("waiting for %s: %v", what, last)
+	}
+}
+
+func TestChangesComeIntoForce(t *testing.T) {
+	t.Run("of a folder", func(t *testing.T) {
+		home := newFolder(t)
+		ensure(t, home)
+		sealer := open(t, home)
+		sealedBy(t, sealer, rotate(t, home))
+	})
+	t.Run("of the user's file", func(t *testing.T) {
+		file := newFile(t, configuration(everything, provider("aesgcm", "first", 1)))
+		sealer := open(t, file)
+		for name, broken := range map[string]string{
+			"no YAML": "{", "empty": "", "without the work store": configuration("gitrepoconfigs.configbutler.ai", provider("aesgcm", "second", 1)),
+		} {
+			write(t, file.Path, broken)
+			if err := sealer.Reload(t.Context()); err == nil {
+				t.Errorf("%s was taken", name)
+			}
+			sealedBy(t, sealer, "first")
+		}
+		write(t, file.Path, configuration(everything, provider("aescbc", "third", 1)))
+		sealedBy(t, sealer, "third")
+	})
+}
+
+func TestRemovedConfigurationIsPutBack(t *testing.T) {
+	home := newFolder(t)
+	ensure(t, home)
+	before := keys(t, home)
+	open(t, home)
+	if err := os.Remove(home.String()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the file", func(context.Context) error {
+		_, err := os.Stat(home.String())
+		return err
+	})
+	if after := keys(t, home); after[0] != before[0] {
+		t.Errorf("keys %q, want %q", after, before)
+	}
+}
+
+// onBoth runs a test over bbolt and over etcd.
+func onBoth(t *testing.T, test func(*testing.T, clientv3.KV)) {
+	t.Helper()
+	t.Run("bbolt", func(t *testing.T) { test(t, bolttest.NewKV(t)) })
+	t.Run("etcd", func(t *testing.T) {
+		client := testserver.RunEtcd(t, nil)
+		t.Cleanup(func() {
+			if err := client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+		test(t, client.KV)
+	})
+}
+
+func TestStoreOfAnotherKey(t *testing.T) {
+	onBoth(t, func(t *testing.T, kv clientv3.KV) {
+		mine, other := newFolder(t), newFolder(t)
+		ensure(t, mine)
+		ensure(t, other)
+		stored := []encryption.Rows{encryption.Objects(kv, "registry"), encryption.Work(kv, "/registry-work")}
+		find := func() string {
+			found, err := encryption.Find(t.Context(), stored...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		putRaw(t, kv, "/registry/configbutler.ai/gitrepoconfigs/ns/a", []byte("{}"))
+		putRaw(t, kv, "/registry/other.io/things/a", []byte("k8s:enc:secretbox:v1:theirs:x"))
+		if found := find(); found != "" {
+			t.Errorf("found %s", found)
+		}
+		putSealed(t, kv, open(t, mine), encryption.WorkResource, "/registry-work/outbox/a", "hunter2")
+		if found := find(); !strings.Contains(found, "/registry-work/outbox/a") || !strings.Contains(found, keys(t, mine)[0]) {
+			t.Errorf("found %q", found)
+		}
+		if err := open(t, mine).Check(t.Context(), stored...); err != nil {
+			t.Error(err)
+		}
+		err := open(t, other).Check(t.Context(), stored...)
+		for _, want := range []string{"/registry-work/outbox/a", keys(t, mine)[0], other.String()} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q in it", err, want)
+			}
+		}
+	})
+}
+
+func putRaw(t *testing.T, kv clientv3.KV, key string, stored []byte, opts ...clientv3.OpOption) {
+	t.Helper()
+	if _, err := kv.Put(t.Context(), key, string(stored), opts...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func putSealed(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, resource schema.GroupResource, key, plain string) {
+	t.Helper()
+	sealed, err := sealer.Transformers().TransformerForResource(resource).TransformToStorage(t.Context(), []byte(plain), value.DefaultContext(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	putRaw(t, kv, key, sealed)
+}
+
+func TestSealedBy(t *testing.T) {
+	for stored, want := range map[string]string{
+		"k8s:enc:secretbox:v1:1-abc:\x00\xff": `secretbox "1-abc"`,
+		"k8s:enc:aescbc:v1:key1::":            `aescbc "key1"`,
+		"k8s:enc:kms:v2:vault:x":              `kms "vault"`,
+		"k8s:enc:secretbox:v1:":               "",
+		"{}":                                  "",
+		"":                                    "",
+		"k8s:enc:kms:v2:" + strings.Repeat("x", 300) + ":": "",
+	} {
+		if got := encryption.SealedBy([]byte(stored)); got != want {
+			t.Errorf("%q is sealed by %s, want %s", stored, got, want)
+		}
+	}
+}
+
+// TestRowThatCannotBeOpenedIsNamed reads through the work store, as the mirror does with its outbox.
+func TestRowThatCannotBeOpenedIsNamed(t *testing.T) {
+	kv, home := bolttest.NewKV(t), newFolder(t)
+	ensure(t, home)
+	putSealed(t, kv, open(t, home), encryption.WorkResource, "/registry-work/outbox/uid/0001", "hunter2")
+	other := newFolder(t)
+	ensure(t, other)
+	table := storetable.New(kv, "/registry-work", storetable.WithTransformer(open(t, other).Work())).Table("outbox")
+	var failure error
+	for _, err := range table.Scan(t.Context(), "") {
+		failure = err
+	}
+	for _, want := range []string{"/registry-work/outbox/uid/0001", keys(t, home)[0], "operations.md"} {
+		if failure == nil || !strings.Contains(failure.Error(), want) {
+			t.Errorf("error %v, want %q in it", failure, want)
+		}
+	}
+	if strings.Contains(fmt.Sprint(failure), "hunter2") {
+		t.Errorf("the error tells what the row holds: %v", failure)
+	}
+}
+
+// TestDamagedFormIsNotPlain flips each bit of what a sealed value begins with. The provider identity, by which stores from
+// before they were sealed can be read, must not return such a value.
+func TestDamagedFormIsNotPlain(t *testing.T) {
+	kv, home := bolttest.NewKV(t), newFolder(t)
+	ensure(t, home)
+	sealer := open(t, home)
+	const key = "/registry-work/outbox/uid/0001"
+	putSealed(t, kv, sealer, encryption.WorkResource, key, "hunter2")
+	rows := encryption.Work(kv, "/registry-work")
+	sealed, err := rows.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := storetable.New(kv, "/registry-work", storetable.WithTransformer(sealer.Work())).Table("outbox")
+	for bit := range 8 * (len("k8s:enc:secretbox:v1:") + 4) {
+		damaged := bytes.Clone(sealed.Value)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		putRaw(t, kv, key, damaged)
+		for row, err := range table.Scan(t.Context(), "") {
+			if err == nil {
+				t.Errorf("bit %d is flipped: the row is read as %q", bit, row.Value)
+			}
+		}
+		if err := sealer.Each(t.Context(), rows, func(_ *mvccpb.KeyValue, plain []byte, err error) error {
+			if err == nil || !strings.Contains(err.Error(), "operations.md") {
+				t.Errorf("bit %d is flipped: %v, opened as %q", bit, err, plain)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

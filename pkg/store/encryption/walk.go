@@ -1,0 +1,125 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package encryption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"k8s.io/apiserver/pkg/storage/value"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
+)
+
+// progressInterval is how often a walk says how far it has come.
+const progressInterval = 10 * time.Second
+
+// outcome is what a walk found.
+type outcome struct {
+	seen int
+	// rewritten are the rows that were sealed anew, left those that somebody else changed meanwhile.
+	rewritten, left int
+	// unreadable are rows that no key opens.
+	unreadable int
+}
+
+// clean tells that every row is sealed under the key for writing, and was before the walk.
+func (o outcome) clean() bool { return o.rewritten+o.left+o.unreadable == 0 }
+
+func (o *outcome) add(other outcome) {
+	o.seen += other.seen
+	o.rewritten += other.rewritten
+	o.left += other.left
+	o.unreadable += other.unreadable
+}
+
+// walker rewrites rows that are sealed under another key than the one for writing, at a pace.
+type walker struct {
+	sealer *Sealer
+	pace   flowcontrol.RateLimiter
+}
+
+// walk goes through all rows of a part once. It may be stopped at any row: those that it has rewritten are found well
+// by the next walk.
+func (w walker) walk(ctx context.Context, rows Rows) (outcome, error) {
+	found := outcome{}
+	logger := klog.FromContext(ctx).WithValues("store", rows.name)
+	began, reported := time.Now(), time.Now()
+	for row, err := range rows.scan(ctx) {
+		if err != nil {
+			return found, err
+		}
+		if err := w.visit(ctx, rows, row, &found); err != nil {
+			return found, err
+		}
+		if time.Since(reported) > progressInterval {
+			reported = time.Now()
+			logger.Info("Sealing stored rows under the key for writing", "seen", found.seen, "rewritten", found.rewritten, "at", string(row.Key))
+		}
+	}
+	staleRows.WithLabelValues(rows.name).Set(float64(found.left))
+	walked.WithLabelValues(rows.name).Set(float64(began.Unix()))
+	if !found.clean() {
+		logger.Info("Sealed stored rows under the key for writing", "seen", found.seen,
+			"rewritten", found.rewritten, "changedMeanwhile", found.left, "unreadable", found.unreadable)
+	}
+	return found, nil
+}
+
+// visit looks at one row.
+func (w walker) visit(ctx context.Context, rows Rows, row *mvccpb.KeyValue, found *outcome) error {
+	found.seen++
+	plain, stale, err := w.sealer.open(ctx, rows, row)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		found.unreadable++
+		klog.FromContext(ctx).Error(explain(row.Value, err), "A stored row cannot be opened", "key", string(row.Key))
+		return nil
+	case !stale:
+		return nil
+	}
+	if err := w.pace.Wait(ctx); err != nil {
+		return err
+	}
+	done, err := w.rewrite(ctx, rows, row, plain)
+	if err != nil {
+		return fmt.Errorf("sealing %s anew: %w", row.Key, err)
+	}
+	if !done {
+		found.left++
+		return nil
+	}
+	found.rewritten++
+	rewrittenRows.WithLabelValues(rows.name).Inc()
+	return nil
+}
+
+// rewrite seals a row anew if nobody has changed it since it was read.
+func (w walker) rewrite(ctx context.Context, rows Rows, row *mvccpb.KeyValue, plain []byte) (bool, error) {
+	key := string(row.Key)
+	sealed, err := w.sealer.transformers.TransformerForResource(rows.resource(key)).
+		TransformToStorage(ctx, plain, value.DefaultContext(key))
+	if err != nil {
+		return false, err
+	}
+	answer, err := rows.kv.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(key), "=", row.ModRevision)).
+		Then(clientv3.OpPut(key, string(sealed), clientv3.WithLease(clientv3.LeaseID(row.Lease)))).
+		Commit()
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return false, nil // Its time has run out, and the row is gone.
+	}
+	if err != nil {
+		return false, err
+	}
+	return answer.Succeeded, nil
+}

@@ -1,0 +1,226 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/bolt"
+	"github.com/configbutler/slipstream/pkg/store/datadir"
+	"github.com/configbutler/slipstream/pkg/store/keyspace"
+)
+
+// Prefixes say where the keys are, the same in files and in etcd.
+type Prefixes struct {
+	Objects, Work string
+}
+
+// PrefixesBelow are those of a server whose keys begin with a prefix.
+func PrefixesBelow(prefix string) Prefixes {
+	return Prefixes{Objects: prefix, Work: keyspace.Work(prefix)}
+}
+
+// ErrOtherKeys says that a file holds keys that would be left behind.
+var ErrOtherKeys = errors.New("there are keys elsewhere")
+
+// Sections are those of an etcd, which holds both.
+func (p Prefixes) Sections(etcd *clientv3.Client) Store {
+	return Sections(etcd, p.Objects, etcd, p.Work)
+}
+
+// PrefixOf is what the keys in the stores of a data directory begin with, before the API
+// group of the kinds; configured if they hold none. No server may run on the directory.
+func PrefixOf(ctx context.Context, group string, dir *datadir.Dir, configured string) (prefix string, err error) {
+	files, err := openFiles(ctx, dir.File, Prefixes{})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, files.close()) }()
+	return keyspace.OfFiles(ctx, group, files.store[0].Client, files.store[1].Client, configured)
+}
+
+// FromDirectory copies the stores of a data directory to etcd. No server may run on
+// the directory; its files stay as they are.
+func FromDirectory(ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client, p Prefixes, o Options) (result Result, err error) {
+	files, err := openFiles(ctx, dir.File, p)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, files.close()) }()
+	if err := files.checkOtherKeys(ctx); err != nil {
+		return result, err
+	}
+	return Copy(ctx, files.store, p.Sections(etcd), o)
+}
+
+// IntoDirectory copies what etcd holds to the stores of a data directory. Files
+// that are there are kept in the folder aside; those that hold something are refused
+// unless they may be replaced. When it fails nothing has changed in the directory.
+func IntoDirectory(ctx context.Context, dir *datadir.Dir, etcd *clientv3.Client, p Prefixes, o Options, now time.Time) (result Result, aside string, err error) {
+	from, err := p.Sections(etcd).cut(ctx)
+	if err != nil {
+		return result, "", fmt.Errorf("reading the source: %w", err)
+	}
+	floor, err := replacedRevision(ctx, dir, o.Replace)
+	if err != nil {
+		return result, "", err
+	}
+	incoming, err := datadir.Stage(dir.Path())
+	if err != nil {
+		return result, "", err
+	}
+	defer func() { err = errors.Join(err, incoming.Discard()) }()
+	result, err = fill(ctx, incoming, from, p, max(floor, from[0].revision), o)
+	if err != nil {
+		return result, "", err
+	}
+	if err := inspect(ctx, incoming); err != nil {
+		return result, "", err
+	}
+	if err := writeBeside(incoming, o.Beside); err != nil {
+		return result, "", err
+	}
+	failpoint.Reach("migration-filled")
+	if aside, err = incoming.Commit(now); err != nil {
+		return result, "", err
+	}
+	if err := dir.Install(context.WithoutCancel(ctx)); err != nil {
+		return result, aside, fmt.Errorf("the migration is decided, and the next start of the server finishes it: %w", err)
+	}
+	return result, aside, nil
+}
+
+// fill makes stores of what was read, whose revisions begin above one.
+func fill(ctx context.Context, incoming *datadir.Incoming, from []view, p Prefixes, above int64, o Options) (result Result, err error) {
+	files, err := openFiles(ctx, incoming.File, p)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, files.close()) }()
+	for _, engine := range files.engines {
+		if err := engine.Advance(ctx, above); err != nil {
+			return result, err
+		}
+	}
+	o.Pad = ""
+	return copyViews(ctx, from, files.store, o)
+}
+
+// writeBeside adds files to the stores, which nobody but their owner may read.
+func writeBeside(incoming *datadir.Incoming, files map[string][]byte) error {
+	for name, content := range files {
+		file, err := os.OpenFile(incoming.File(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = file.Write(content)
+		if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// inspect reads the finished files as whoever opens them will.
+func inspect(ctx context.Context, incoming *datadir.Incoming) error {
+	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
+		if _, err := bolt.Inspect(ctx, incoming.File(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replacedRevision is the highest revision that the files of a directory have handed
+// out, 0 if there are none. Files that hold keys are refused unless they may be replaced.
+func replacedRevision(ctx context.Context, dir *datadir.Dir, replace bool) (highest int64, err error) {
+	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
+		if _, err := os.Stat(dir.File(name)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		engine, err := bolt.Open(ctx, dir.File(name), bolt.Options{CompactionInterval: -1})
+		if err != nil {
+			return 0, err
+		}
+		highest = max(highest, engine.Revision())
+		keys, err := countKeys(ctx, engine, "")
+		if err = errors.Join(err, engine.Close()); err != nil {
+			return 0, err
+		}
+		if keys > 0 && !replace {
+			return 0, fmt.Errorf("%w: %s holds %d keys", ErrTargetNotEmpty, dir.File(name), keys)
+		}
+	}
+	return highest, nil
+}
+
+// files are the open stores of a folder.
+type files struct {
+	engines []*bolt.Engine
+	store   Store
+	// stop ends their clients.
+	stop context.CancelFunc
+}
+
+// openFiles opens or makes the stores of a folder.
+func openFiles(ctx context.Context, path func(name string) string, p Prefixes) (*files, error) {
+	clients, stop := context.WithCancel(ctx)
+	f := &files{stop: stop}
+	for _, name := range []string{datadir.APIFile, datadir.WorkFile} {
+		engine, err := bolt.Open(ctx, path(name), bolt.Options{CompactionInterval: -1})
+		if err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+		f.engines = append(f.engines, engine)
+	}
+	api, work := bolt.NewClient(clients, f.engines[0]).Client, bolt.NewClient(clients, f.engines[1]).Client
+	f.store = Sections(api, p.Objects, work, p.Work)
+	return f, nil
+}
+
+// checkOtherKeys fails if a file holds keys outside of its section.
+func (f *files) checkOtherKeys(ctx context.Context) error {
+	for i, engine := range f.engines {
+		all, err := countKeys(ctx, engine, "")
+		if err != nil {
+			return err
+		}
+		below, err := countKeys(ctx, engine, f.store[i].Prefix)
+		if err != nil {
+			return err
+		}
+		if all != below {
+			return fmt.Errorf("%w: %s holds %d keys, and %d below %s: a server has been started with another --etcd-prefix",
+				ErrOtherKeys, engine.Path(), all, below, f.store[i].Prefix)
+		}
+	}
+	return nil
+}
+
+func countKeys(ctx context.Context, engine *bolt.Engine, prefix string) (int64, error) {
+	clients, stop := context.WithCancel(ctx)
+	defer stop()
+	response, err := bolt.NewClient(clients, engine).KV.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("counting the keys of %s: %w", engine.Path(), err)
+	}
+	return response.Count, nil
+}
+
+func (f *files) close() error {
+	f.stop()
+	var errs []error
+	for _, engine := range f.engines {
+		errs = append(errs, engine.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,130 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// errNoWatcher says that a store was made without WithWatcher.
+var errNoWatcher = errors.New("store cannot be watched")
+
+// errWatchEnded says that a watch ended without a reason.
+var errWatchEnded = errors.New("watch ended")
+
+// WithWatcher lets tables be followed. The watcher must be that of the store's kv.
+func WithWatcher(watcher clientv3.Watcher) Option {
+	return func(s *Store) { s.watcher = watcher }
+}
+
+// Told is what Follow tells at once.
+type Told struct {
+	// Rows are new, or have new values.
+	Rows []Row
+	// Listed says that these are all rows that there are, told before or not. Otherwise they were put just now.
+	Listed bool
+	// Unopened are the errors of rows that cannot be opened. They are not among Rows.
+	Unopened []error
+}
+
+// Follow tells which rows there are, and then each row that is put, in the order of the puts, without a gap between the
+// two; it does not tell of deletions. What it could not tell in time, because the store has compacted it, makes it list
+// again. It goes on until its reader stops, or until it yields an error, of ctx or of the store.
+func (t *Table) Follow(ctx context.Context) iter.Seq2[Told, error] {
+	return func(yield func(Told, error) bool) {
+		if t.store.watcher == nil {
+			yield(Told{}, errNoWatcher)
+			return
+		}
+		// Without this a watch of an etcd member that has lost the others would be silent.
+		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+		defer cancel()
+		for {
+			told, revision, err := t.list(ctx)
+			if errors.Is(err, rpctypes.ErrCompacted) {
+				continue
+			}
+			if err != nil || !yield(told, nil) {
+				t.end(yield, err)
+				return
+			}
+			err = t.watch(ctx, revision+1, yield)
+			if !errors.Is(err, rpctypes.ErrCompacted) {
+				t.end(yield, err)
+				return
+			}
+		}
+	}
+}
+
+// end yields an error, if there is one.
+func (t *Table) end(yield func(Told, error) bool, err error) {
+	if err != nil {
+		yield(Told{}, fmt.Errorf("following rows of %s: %w", t.prefix, err))
+	}
+}
+
+// list returns the rows of one revision, and the revision.
+func (t *Table) list(ctx context.Context) (Told, int64, error) {
+	told := Told{Listed: true}
+	var revision int64
+	for start, end := t.prefix, clientv3.GetPrefixRangeEnd(t.prefix); ; {
+		page, err := t.store.kv.Get(ctx, start, clientv3.WithRange(end), clientv3.WithLimit(scanRows), clientv3.WithRev(revision))
+		if err != nil {
+			return Told{}, 0, err
+		}
+		if revision == 0 {
+			revision = page.Header.Revision
+		}
+		for _, kv := range page.Kvs {
+			t.tell(ctx, &told, kv)
+		}
+		if !page.More {
+			return told, revision, nil
+		}
+		start = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
+	}
+}
+
+// watch yields what is put from a revision on. It returns why it cannot go on; nil says that the reader stopped.
+func (t *Table) watch(ctx context.Context, revision int64, yield func(Told, error) bool) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // etcd's client would keep a stream open for a watch that never begins
+	}
+	watch := t.store.watcher.Watch(ctx, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(revision), clientv3.WithFilterDelete())
+	for response := range watch {
+		if err := response.Err(); err != nil {
+			return err
+		}
+		var told Told
+		for _, event := range response.Events {
+			t.tell(ctx, &told, event.Kv)
+		}
+		if (len(told.Rows) > 0 || len(told.Unopened) > 0) && !yield(told, nil) {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errWatchEnded
+}
+
+// tell adds a row.
+func (t *Table) tell(ctx context.Context, told *Told, kv *mvccpb.KeyValue) {
+	key := string(kv.Key)
+	plain, err := t.store.open(ctx, key, kv.Value)
+	if err != nil {
+		told.Unopened = append(told.Unopened, err)
+		return
+	}
+	told.Rows = append(told.Rows, Row{Key: key[len(t.prefix):], Value: plain})
+}

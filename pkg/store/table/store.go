@@ -1,0 +1,79 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"k8s.io/apiserver/pkg/storage/value"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+)
+
+// Store is a set of tables below one prefix. It may be used concurrently.
+type Store struct {
+	kv          clientv3.KV
+	watcher     clientv3.Watcher
+	prefix      string
+	transformer value.Transformer
+}
+
+// Option changes how a store works.
+type Option func(*Store)
+
+// WithTransformer seals values with a transformer. The default keeps them as they
+// are, and refuses to read values that upstream's transformers have encrypted.
+func WithTransformer(transformer value.Transformer) Option {
+	return func(s *Store) { s.transformer = transformer }
+}
+
+// New returns the store that kv holds below prefix. Nothing else may write there.
+func New(kv clientv3.KV, prefix string, options ...Option) *Store {
+	s := &Store{
+		kv:          kv,
+		prefix:      strings.TrimSuffix(prefix, "/"),
+		transformer: identity.NewEncryptCheckTransformer(),
+	}
+	for _, option := range options {
+		option(s)
+	}
+	return s
+}
+
+// Table returns the table of a name. It exists as long as it has rows.
+func (s *Store) Table(name string) *Table {
+	return &Table{store: s, prefix: s.prefix + "/" + url.PathEscape(name) + "/"}
+}
+
+func (s *Store) seal(ctx context.Context, key string, plain []byte) ([]byte, error) {
+	sealed, err := s.transformer.TransformToStorage(ctx, plain, value.DefaultContext(key))
+	if err != nil {
+		return nil, fmt.Errorf("sealing %s: %w", key, err)
+	}
+	return sealed, nil
+}
+
+// UnopenedError says that there is a value that cannot be opened: it was sealed with a key that is not there, or is damaged.
+type UnopenedError struct {
+	// Key is the whole key.
+	Key string
+	Err error
+}
+
+func (e *UnopenedError) Error() string { return "opening " + e.Key + ": " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *UnopenedError) Unwrap() error { return e.Err }
+
+func (s *Store) open(ctx context.Context, key string, sealed []byte) ([]byte, error) {
+	plain, _, err := s.transformer.TransformFromStorage(ctx, sealed, value.DefaultContext(key))
+	if err != nil {
+		return nil, &UnopenedError{Key: key, Err: err}
+	}
+	return plain, nil
+}

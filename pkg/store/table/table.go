@@ -1,0 +1,259 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	// MaxAtomicRows is how many rows are written at once: etcd's default of
+	// --max-txn-ops.
+	MaxAtomicRows = 128
+
+	// MaxAtomicBytes bounds the keys and values that are written at once. It leaves
+	// etcd's default request limit of 1.5 MiB room for what comes with them.
+	MaxAtomicBytes = 1 << 20
+
+	// scanRows is how many rows a scan reads at once.
+	scanRows = 256
+)
+
+// errNoKey refuses the row that would be the table itself.
+var errNoKey = errors.New("row has no key")
+
+// Row is one row of a table.
+type Row struct {
+	// Key orders the rows of a table by its bytes. It is not empty.
+	Key   string
+	Value []byte
+}
+
+// Table is rows in the order of their keys.
+type Table struct {
+	store *Store
+	// prefix is what the store has before the keys of the rows. It ends with a slash.
+	prefix string
+}
+
+// Put writes rows, new or not. When a key comes twice its last row counts. Up to
+// [MaxAtomicRows] rows of up to [MaxAtomicBytes] are written all or none; more are
+// written so many at a time, in order. A row beyond etcd's request limit fails
+// with rpctypes.ErrRequestTooLarge.
+func (t *Table) Put(ctx context.Context, rows ...Row) error {
+	b := batch{kv: t.store.kv}
+	for _, row := range lastOfEach(rows) {
+		if row.Key == "" {
+			return errNoKey
+		}
+		key := t.prefix + row.Key
+		sealed, err := t.store.seal(ctx, key, row.Value)
+		if err != nil {
+			return err
+		}
+		op := clientv3.OpPut(key, string(sealed))
+		if err := b.add(ctx, op, len(key)+len(sealed)); err != nil {
+			return fmt.Errorf("putting rows of %s: %w", t.prefix, err)
+		}
+	}
+	if err := b.flush(ctx); err != nil {
+		return fmt.Errorf("putting rows of %s: %w", t.prefix, err)
+	}
+	return nil
+}
+
+// Create writes a row unless there is one with its key, and returns the value that is there then. Of several that create
+// a row at once, all get the same value.
+func (t *Table) Create(ctx context.Context, row Row) ([]byte, error) {
+	if row.Key == "" {
+		return nil, errNoKey
+	}
+	key := t.prefix + row.Key
+	sealed, err := t.store.seal(ctx, key, row.Value)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := t.store.kv.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
+		Then(clientv3.OpPut(key, string(sealed))).Else(clientv3.OpGet(key)).Commit()
+	if err != nil {
+		return nil, fmt.Errorf("creating row %s: %w", key, err)
+	}
+	if answer.Succeeded {
+		return row.Value, nil
+	}
+	return t.store.open(ctx, key, answer.Responses[0].GetResponseRange().Kvs[0].Value)
+}
+
+// Delete removes rows; those that do not exist are no error. As many at a time are
+// removed all or none as Put writes.
+func (t *Table) Delete(ctx context.Context, keys ...string) error {
+	b := batch{kv: t.store.kv}
+	for _, key := range keys {
+		if key == "" {
+			return errNoKey
+		}
+		op := clientv3.OpDelete(t.prefix + key)
+		if err := b.add(ctx, op, len(t.prefix)+len(key)); err != nil {
+			return fmt.Errorf("deleting rows of %s: %w", t.prefix, err)
+		}
+	}
+	if err := b.flush(ctx); err != nil {
+		return fmt.Errorf("deleting rows of %s: %w", t.prefix, err)
+	}
+	return nil
+}
+
+// DeleteRange removes the rows from one key to before another, all or none. Where there are none it writes nothing.
+func (t *Table) DeleteRange(ctx context.Context, from, to string) error {
+	if from == "" || to == "" {
+		return errNoKey
+	}
+	end := clientv3.WithRange(t.prefix + to)
+	there, err := t.store.kv.Get(ctx, t.prefix+from, end, clientv3.WithCountOnly())
+	if err == nil && there.Count > 0 {
+		_, err = t.store.kv.Delete(ctx, t.prefix+from, end)
+	}
+	if err != nil {
+		return fmt.Errorf("deleting rows of %s from %s to %s: %w", t.prefix, from, to, err)
+	}
+	return nil
+}
+
+// Get returns the value of a row, and false if there is none.
+func (t *Table) Get(ctx context.Context, key string) ([]byte, bool, error) {
+	if key == "" {
+		return nil, false, errNoKey
+	}
+	response, err := t.store.kv.Get(ctx, t.prefix+key)
+	if err != nil {
+		return nil, false, fmt.Errorf("getting row %s%s: %w", t.prefix, key, err)
+	}
+	if len(response.Kvs) == 0 {
+		return nil, false, nil
+	}
+	plain, err := t.store.open(ctx, t.prefix+key, response.Kvs[0].Value)
+	if err != nil {
+		return nil, false, err
+	}
+	return plain, true, nil
+}
+
+// Count tells how many rows have a key with the prefix; the empty one counts all.
+func (t *Table) Count(ctx context.Context, prefix string) (int64, error) {
+	response, err := t.store.kv.Get(ctx, t.prefix+prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("counting rows of %s%s: %w", t.prefix, prefix, err)
+	}
+	return response.Count, nil
+}
+
+// FullKey is what the store calls the row with a key, for people who look for it there.
+func (t *Table) FullKey(key string) string { return t.prefix + key }
+
+// Scan visits the rows whose key has the prefix, in order. See ScanFrom.
+func (t *Table) Scan(ctx context.Context, prefix string) iter.Seq2[Row, error] {
+	return t.ScanFrom(ctx, prefix, "")
+}
+
+// ScanFrom visits the rows whose key has the prefix and is not less than from, in
+// order. It reads some rows at a time: a row that is there throughout is visited
+// once, one that comes or goes meanwhile may or may not be. An error is the last
+// thing that it yields.
+func (t *Table) ScanFrom(ctx context.Context, prefix, from string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for row, err := range t.ScanEach(ctx, prefix, from) {
+			if err != nil {
+				yield(Row{}, err)
+				return
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ScanEach is ScanFrom for whoever can go on without a value: a row that cannot be opened
+// is visited, too, with its key and an [UnopenedError]. Any other error is the last thing
+// that it yields.
+func (t *Table) ScanEach(ctx context.Context, prefix, from string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		end := clientv3.GetPrefixRangeEnd(t.prefix + prefix)
+		for start := t.prefix + max(prefix, from); ; {
+			page, err := t.store.kv.Get(ctx, start, clientv3.WithRange(end), clientv3.WithLimit(scanRows))
+			if err != nil {
+				yield(Row{}, fmt.Errorf("scanning rows of %s%s: %w", t.prefix, prefix, err))
+				return
+			}
+			if !t.visit(ctx, page, yield) || !page.More {
+				return
+			}
+			start = string(page.Kvs[len(page.Kvs)-1].Key) + "\x00"
+		}
+	}
+}
+
+// visit yields the rows of a page. It returns false when the scan is over.
+func (t *Table) visit(ctx context.Context, page *clientv3.GetResponse, yield func(Row, error) bool) bool {
+	for _, kv := range page.Kvs {
+		key := string(kv.Key)
+		plain, err := t.store.open(ctx, key, kv.Value)
+		if !yield(Row{Key: key[len(t.prefix):], Value: plain}, err) {
+			return false
+		}
+	}
+	return true
+}
+
+// lastOfEach drops the rows that a later row of the same key replaces.
+func lastOfEach(rows []Row) []Row {
+	last := make(map[string]int, len(rows))
+	for i, row := range rows {
+		last[row.Key] = i
+	}
+	if len(last) == len(rows) {
+		return rows
+	}
+	kept := make([]Row, 0, len(last))
+	for i, row := range rows {
+		if last[row.Key] == i {
+			kept = append(kept, row)
+		}
+	}
+	return kept
+}
+
+// batch gathers operations into as few transactions as the limits allow.
+type batch struct {
+	kv    clientv3.KV
+	ops   []clientv3.Op
+	bytes int
+}
+
+// add takes an operation of a size, after committing what it would no longer fit with.
+func (b *batch) add(ctx context.Context, op clientv3.Op, size int) error {
+	if len(b.ops) == MaxAtomicRows || b.bytes+size > MaxAtomicBytes {
+		if err := b.flush(ctx); err != nil {
+			return err
+		}
+	}
+	b.ops = append(b.ops, op)
+	b.bytes += size
+	return nil
+}
+
+// flush commits what has gathered.
+func (b *batch) flush(ctx context.Context) error {
+	if len(b.ops) == 0 {
+		return nil
+	}
+	_, err := b.kv.Txn(ctx).Then(b.ops...).Commit()
+	b.ops, b.bytes = b.ops[:0], 0
+	return err
+}

@@ -1,0 +1,249 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package unreadable
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/encryption"
+)
+
+// Selection says which records are set aside.
+type Selection struct {
+	// All means every record that cannot be read.
+	All bool
+	// Keys are those of single records.
+	Keys []string
+}
+
+// kept is what the file has of a record: one line of JSON each.
+type kept struct {
+	Key      string `json:"key"`
+	Resource string `json:"resource"`
+	Revision int64  `json:"revision"`
+	Problem  string `json:"problem"`
+	// Value is what was stored, as it was.
+	Value []byte `json:"value"`
+}
+
+// candidate is a record that can be set aside.
+type candidate struct {
+	Record
+	rows encryption.Rows
+	// revision is the one at which it was found.
+	revision int64
+	// by is the key under which it is sealed, opened whether it opens.
+	by     string
+	opened bool
+}
+
+// keyTally counts the rows under one key.
+type keyTally struct{ opened, unopened int }
+
+// missing reports whether no row under the key opens, and there are several: then it can be the key that is missing.
+func (t keyTally) missing() bool { return t.opened == 0 && t.unopened > 1 }
+
+// Check visits the records that cannot be read, but for those whose key the configuration does not have: it returns
+// the names of these keys.
+func (s *Store) Check(ctx context.Context, found func(Record)) (missing []string, err error) {
+	present, err := s.Sealer.Keys()
+	if err != nil {
+		return nil, err
+	}
+	all, tallies, err := s.candidates(ctx)
+	for by, tally := range tallies {
+		if by != "" && tally.missing() && !slices.Contains(present, by) {
+			missing = append(missing, by)
+		}
+	}
+	for _, each := range all {
+		if each.opened || !slices.Contains(missing, each.by) {
+			found(each.Record)
+		}
+	}
+	slices.Sort(missing)
+	return missing, err
+}
+
+// SetAside moves records that cannot be read out of the store to a file, which must not exist,
+// and reports each on out. The records are in the file, on disk, before the first is removed:
+// an interruption leaves records in both, and the next call removes them from the store. It
+// refuses a record that can be read, and to take all when no record under some key opens: the
+// key is missing then. Without a selection it lists what could be set aside.
+func (s *Store) SetAside(ctx context.Context, selection Selection, file string, out io.Writer) error {
+	found, tallies, err := s.candidates(ctx)
+	if err != nil {
+		return err
+	}
+	if !selection.All && len(selection.Keys) == 0 {
+		return list(found, out)
+	}
+	if selection.All {
+		if err := checkKeys(tallies); err != nil {
+			return err
+		}
+	}
+	chosen, err := s.choose(ctx, found, selection, out)
+	if err != nil || len(chosen) == 0 {
+		return err
+	}
+	rows, err := keep(ctx, chosen, file)
+	if err != nil {
+		return err
+	}
+	failpoint.Reach("set-aside-kept")
+	for i, each := range chosen {
+		if rows[i] == nil {
+			continue
+		}
+		removed, err := each.rows.Remove(ctx, rows[i])
+		if err == nil && !removed {
+			err = fmt.Errorf("%s has changed meanwhile, and is still in the store: look again", each.Record)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "set aside: %s\n", each.Record); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(out, "kept in %s\n", file)
+	return err
+}
+
+func (s *Store) candidates(ctx context.Context) (found []candidate, tallies map[string]keyTally, err error) {
+	tallies = map[string]keyTally{}
+	err = s.each(ctx, func(rows encryption.Rows, row *mvccpb.KeyValue, opened bool, err error) error {
+		by := encryption.SealedBy(row.Value)
+		tally := tallies[by]
+		switch {
+		case opened:
+			tally.opened++
+		case by != "" || s.Decode(row.Value) == nil: // Otherwise it is neither sealed nor plain.
+			tally.unopened++
+		}
+		tallies[by] = tally
+		if err != nil {
+			found = append(found, candidate{Record: newRecord(rows, row, err), rows: rows, revision: row.ModRevision, by: by, opened: opened})
+		}
+		return nil
+	})
+	return found, tallies, err
+}
+
+// ErrUnreadable says that there are records that cannot be read.
+var ErrUnreadable = errors.New("there are records that cannot be read")
+
+// list names what can be set aside.
+func list(found []candidate, out io.Writer) error {
+	for _, each := range found {
+		if _, err := fmt.Fprintf(out, "%s: %v\n", each.Record, each.Err); err != nil {
+			return err
+		}
+	}
+	if len(found) == 0 {
+		_, err := fmt.Fprintln(out, "every record can be read")
+		return err
+	}
+	return fmt.Errorf("%w: name the keys of those to set aside, or add --all for %d", ErrUnreadable, len(found))
+}
+
+// checkKeys fails if no row under a key opens, and there are several: the key is missing then.
+func checkKeys(tallies map[string]keyTally) error {
+	for by, tally := range tallies {
+		if !tally.missing() {
+			continue
+		}
+		kind, lacks, remedy := "sealed by "+by, "the key", "put the key back"
+		if by == "" {
+			kind, lacks, remedy = "plain", "the provider identity", "add it"
+		}
+		return fmt.Errorf("none of the %d records that are %s can be read, so it is the encryption configuration that lacks "+
+			"%s and the records are not damaged: %s; to set records aside all the same, name their keys", tally.unopened, kind, lacks, remedy)
+	}
+	return nil
+}
+
+// choose finds the selected records among those that cannot be read. One that does not exist was
+// set aside before.
+func (s *Store) choose(ctx context.Context, found []candidate, selection Selection, out io.Writer) ([]candidate, error) {
+	if selection.All {
+		if len(found) == 0 {
+			return nil, list(found, out)
+		}
+		return found, nil
+	}
+	var chosen []candidate
+	for _, key := range selection.Keys {
+		at := slices.IndexFunc(found, func(c candidate) bool { return c.Key == key })
+		if at >= 0 {
+			chosen = append(chosen, found[at])
+			continue
+		}
+		for _, rows := range s.Rows {
+			if row, err := rows.Get(ctx, key); err != nil {
+				return nil, err
+			} else if row != nil {
+				return nil, fmt.Errorf("the record with the key %q can be read: nothing was set aside", key)
+			}
+		}
+		if _, err := fmt.Fprintf(out, "there is no record with the key %q\n", key); err != nil {
+			return nil, err
+		}
+	}
+	return chosen, nil
+}
+
+// keep writes records to a new file, and returns the rows that are in it. One that is gone is nil. It fails for one that
+// has changed since it was found, which may be good now.
+func keep(ctx context.Context, chosen []candidate, path string) (rows []*mvccpb.KeyValue, err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("keeping what is set aside: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, file.Close()); err != nil {
+			err = errors.Join(fmt.Errorf("keeping what is set aside: %w", err), os.Remove(path))
+		}
+	}()
+	encoder := json.NewEncoder(file)
+	for _, each := range chosen {
+		row, err := each.rows.Get(ctx, each.Key)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+		if row == nil {
+			continue
+		}
+		if row.ModRevision != each.revision {
+			return nil, fmt.Errorf("%s has changed meanwhile: nothing was set aside, look again", each.Record)
+		}
+		if err := encoder.Encode(kept{
+			Key: each.Key, Resource: each.Resource.String(), Revision: row.ModRevision, Problem: each.Err.Error(), Value: row.Value,
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return rows, errors.Join(file.Sync(), syncFolder(filepath.Dir(path)))
+}
+
+// syncFolder makes the name of a new file outlive a power loss.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

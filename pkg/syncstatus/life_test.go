@@ -1,0 +1,262 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncstatus_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
+)
+
+const (
+	autoApplied        = v1alpha1.SyncStateAutoApplied
+	applied            = v1alpha1.SyncStateApplied
+	pending            = v1alpha1.SyncStatePending
+	inProgress         = v1alpha1.SyncStateInProgress
+	completed          = v1alpha1.SyncStateCompleted
+	conflicted         = v1alpha1.SyncStateConflicted
+	failed             = v1alpha1.SyncStateFailed
+	retrying           = v1alpha1.SyncStateRetrying
+	manualIntervention = v1alpha1.SyncStateManualIntervention
+	dismissed          = v1alpha1.SyncStateDismissed
+	superseded         = v1alpha1.SyncStateSuperseded
+
+	catalog     = v1alpha1.SyncTypeCatalog
+	environment = v1alpha1.SyncTypeEnvironment
+	dependency  = v1alpha1.SyncTypeDependency
+)
+
+// transition is a way from a state to another; from the empty state it begins.
+type transition struct{ from, to v1alpha1.SyncState }
+
+// promised are the transitions that users are told of, each with whether the server makes it by itself.
+func promised() map[v1alpha1.SyncType]map[transition]bool {
+	return map[v1alpha1.SyncType]map[transition]bool{
+		catalog: {
+			{"", autoApplied}: true, {"", applied}: false, {"", failed}: true,
+			{autoApplied, dismissed}: false, {applied, dismissed}: false,
+			{failed, retrying}: true, {failed, manualIntervention}: true,
+			{retrying, autoApplied}: true, {retrying, applied}: true, {retrying, failed}: true,
+			{manualIntervention, retrying}: false, {manualIntervention, dismissed}: false,
+		},
+		environment: {
+			{"", pending}:           true,
+			{pending, inProgress}:   true,
+			{pending, superseded}:   true,
+			{inProgress, completed}: true, {inProgress, failed}: true, {inProgress, conflicted}: true,
+			{conflicted, retrying}: false, {conflicted, superseded}: true,
+			{failed, retrying}: true, {failed, manualIntervention}: true, {failed, superseded}: true,
+			{retrying, inProgress}: true, {retrying, failed}: true, {retrying, superseded}: true,
+			{manualIntervention, retrying}: false, {manualIntervention, dismissed}: false, {manualIntervention, superseded}: true,
+		},
+		dependency: {
+			{"", pending}:           true,
+			{pending, inProgress}:   true,
+			{pending, dismissed}:    false,
+			{pending, superseded}:   true,
+			{inProgress, completed}: true, {inProgress, failed}: true,
+			{failed, retrying}: true, {failed, manualIntervention}: true, {failed, superseded}: true,
+			{retrying, inProgress}: true, {retrying, superseded}: true,
+			{manualIntervention, retrying}: false, {manualIntervention, dismissed}: false, {manualIntervention, superseded}: true,
+		},
+	}
+}
+
+// everyState includes what no record has.
+func everyState() []v1alpha1.SyncState {
+	return []v1alpha1.SyncState{
+		autoApplied, applied, pending, inProgress, completed, conflicted, failed, retrying, manualIntervention, dismissed, superseded,
+		"Sleeping", "",
+	}
+}
+
+var (
+	detected = time.Date(2026, 3, 1, 12, 0, 0, 123, time.UTC)
+	began    = detected.Add(30 * time.Second)
+	later    = began.Add(time.Minute)
+)
+
+func spec(of v1alpha1.SyncType) v1alpha1.SyncStatusSpec {
+	kind := v1alpha1.SubjectEnvironment
+	if of == catalog {
+		kind = v1alpha1.SubjectAppCatalog
+	}
+	return v1alpha1.SyncStatusSpec{Type: of, Subject: v1alpha1.SyncSubject{Kind: kind, Name: "shop", UID: "1234"}, Batch: "b1"}
+}
+
+// stepTo is a step with everything that the state may need. A state that has no actor gets none.
+func stepTo(state v1alpha1.SyncState, by string, at time.Time) syncstatus.Step {
+	step := syncstatus.Step{To: state, By: by, At: at}
+	if state == failed || state == conflicted {
+		step.Failure = &syncstatus.Failure{Reason: "SourceNotFound", Message: "the namespace production does not exist"}
+	}
+	return step
+}
+
+func begin(of v1alpha1.SyncType, first syncstatus.Step) (*v1alpha1.SyncStatus, error) {
+	return syncstatus.New(syncstatus.Beginning{Namespace: "teams", Spec: spec(of), DetectedAt: detected, First: first})
+}
+
+// in is a record of a type that is in a state, however it got there.
+func in(of v1alpha1.SyncType, state v1alpha1.SyncState, automatic bool) *v1alpha1.SyncStatus {
+	return &v1alpha1.SyncStatus{Spec: spec(of), Status: v1alpha1.SyncRecord{State: state, AutoTriggered: automatic}}
+}
+
+func TestEveryTransition(t *testing.T) {
+	for of, promised := range promised() {
+		for _, from := range everyState() {
+			for _, to := range everyState() {
+				alone, known := promised[transition{from, to}]
+				// What the server begins by itself has no actor.
+				withActor := known && (from != "" || to != autoApplied)
+				if got := takes(of, from, to, "jane"); got != withActor {
+					t.Errorf("%s, %q to %q at a user's word: %v", of, from, to, got)
+				}
+				if got := takes(of, from, to, ""); got != (known && alone) {
+					t.Errorf("%s, %q to %q by itself: %v", of, from, to, got)
+				}
+				if from == "" {
+					continue
+				}
+				err := syncstatus.CheckTransition(of, from, to)
+				if (err == nil) != known {
+					t.Errorf("%s, %q to %q: %v", of, from, to, err)
+				}
+				if slices.Contains(syncstatus.Nexts(of, from), to) != known {
+					t.Errorf("%s: %q is followed by %v", of, from, syncstatus.Nexts(of, from))
+				}
+			}
+		}
+	}
+}
+
+// takes says whether a record takes a step, whoever began it.
+func takes(of v1alpha1.SyncType, from, to v1alpha1.SyncState, by string) bool {
+	step := stepTo(to, by, later)
+	if from == "" {
+		_, err := begin(of, step)
+		return err == nil
+	}
+	for _, automatic := range []bool{true, false} {
+		record := in(of, from, automatic)
+		before := record.DeepCopy()
+		moved, err := syncstatus.Move(record, step)
+		if !cmp.Equal(before, record) {
+			return false
+		}
+		if err == nil {
+			return moved.Status.State == to
+		}
+	}
+	return false
+}
+
+func TestStates(t *testing.T) {
+	for of, transitions := range promised() {
+		want := map[v1alpha1.SyncState]bool{}
+		for way := range transitions {
+			want[way.to] = true
+		}
+		for _, state := range everyState() {
+			if got := slices.Contains(syncstatus.States(of), state); got != want[state] {
+				t.Errorf("%s has %s: %v", of, state, got)
+			}
+			_, first := transitions[transition{"", state}]
+			if got := slices.Contains(syncstatus.Firsts(of), state); got != first {
+				t.Errorf("%s may begin as %s: %v", of, state, got)
+			}
+		}
+	}
+	if got := syncstatus.States("Pipeline"); len(got) > 0 {
+		t.Errorf("an unknown type has the states %v", got)
+	}
+}
+
+func TestEndedAndSettled(t *testing.T) {
+	tests := map[v1alpha1.SyncState]struct{ ended, settled bool }{
+		autoApplied: {false, true}, applied: {false, true}, pending: {false, false}, inProgress: {false, false},
+		completed: {true, true}, conflicted: {false, false}, failed: {false, false}, retrying: {false, false},
+		manualIntervention: {false, false}, dismissed: {true, true}, superseded: {true, true},
+	}
+	for _, of := range []v1alpha1.SyncType{catalog, environment, dependency} {
+		for _, state := range syncstatus.States(of) {
+			record := in(of, state, true)
+			if got := syncstatus.Ended(record); got != tests[state].ended {
+				t.Errorf("%s %s: ended %v", of, state, got)
+			}
+			if got := syncstatus.Settled(record); got != tests[state].settled {
+				t.Errorf("%s %s: settled %v", of, state, got)
+			}
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	move := func(record *v1alpha1.SyncStatus, step syncstatus.Step) error {
+		_, err := syncstatus.Move(record, step)
+		return err
+	}
+	start := func(of v1alpha1.SyncType, step syncstatus.Step) error {
+		_, err := begin(of, step)
+		return err
+	}
+	about := func(change func(*v1alpha1.SyncStatusSpec)) error {
+		b := syncstatus.Beginning{Spec: spec(catalog), DetectedAt: detected, First: stepTo(autoApplied, "", began)}
+		change(&b.Spec)
+		_, err := syncstatus.New(b)
+		return err
+	}
+	tests := []struct {
+		name string
+		err  error
+		says string
+	}{
+		{"a step that leads nowhere", move(in(catalog, autoApplied, true), stepTo(retrying, "jane", later)), "only Dismissed"},
+		{"a step with several others", move(in(environment, inProgress, true), stepTo(dismissed, "jane", later)), "only Completed, Conflicted or Failed"},
+		{"a step after the end", move(in(catalog, dismissed, true), stepTo(retrying, "jane", later)), "nothing follows Dismissed"},
+		{"the same state again", move(in(dependency, pending, true), stepTo(pending, "", later)), "cannot become Pending"},
+		{"nobody dismisses", move(in(catalog, applied, false), stepTo(dismissed, "", later)), "needs the user"},
+		{"a failure without a reason", move(in(catalog, retrying, true), syncstatus.Step{To: failed, At: later}), "needs a reason and a message"},
+		{"a success with a failure", move(in(environment, inProgress, true), syncstatus.Step{
+			To: completed, At: later, Failure: &syncstatus.Failure{Reason: "Quota", Message: "no more Pods"},
+		}), "is no failure, but one is given: no more Pods"},
+		{"a user's work done by itself", move(in(catalog, retrying, false), stepTo(autoApplied, "", later)), "began as the other"},
+		{"the server's work done for a user", move(in(catalog, retrying, true), stepTo(applied, "", later)), "began as the other"},
+		{"a beginning in the middle", start(environment, stepTo(inProgress, "", began)), "only as Pending"},
+		{"a beginning with a choice", start(catalog, stepTo(retrying, "", began)), "only as Applied, AutoApplied or Failed"},
+		{"a user's change without a user", start(catalog, stepTo(applied, "", began)), "needs the user"},
+		{"the server's change with a user", start(catalog, stepTo(autoApplied, "jane", began)), "what jane asked for is Applied"},
+		{"an unknown type", about(func(s *v1alpha1.SyncStatusSpec) { s.Type = "Pipeline" }), `no type "Pipeline"`},
+		{"a subject of another kind", about(func(s *v1alpha1.SyncStatusSpec) { s.Type = environment }), "is an Environment"},
+		{"a subject without a uid", about(func(s *v1alpha1.SyncStatusSpec) { s.Subject.UID = "" }), "needs a name and a uid"},
+		{"no batch", about(func(s *v1alpha1.SyncStatusSpec) { s.Batch = "" }), "a batch"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if test.err == nil || !strings.Contains(test.err.Error(), test.says) {
+				t.Errorf("want an error that says %q, got %v", test.says, test.err)
+			}
+		})
+	}
+	for i, ways := range map[int]string{
+		1: "Dismissed follows ManualIntervention",
+		2: "Retrying follows Failed or ManualIntervention",
+		3: "nothing leads to Pending",
+	} {
+		if refused := (*syncstatus.TransitionError)(nil); !errors.As(tests[i].err, &refused) || refused.Ways() != ways {
+			t.Errorf("%s: %v, want the ways: %s", tests[i].name, tests[i].err, ways)
+		}
+	}
+	var refused *syncstatus.TransitionError
+	if !errors.As(tests[0].err, &refused) || refused.From != autoApplied || refused.To != retrying {
+		t.Errorf("the error does not tell what was refused: %v", tests[0].err)
+	}
+}

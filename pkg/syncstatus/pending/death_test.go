@@ -1,0 +1,224 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pending_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
+)
+
+// TestDeathAtEveryWrite has a process die before and after each of its writes, and another go on. Batches are recorded under
+// their IDs, as SyncStatuses are.
+func TestDeathAtEveryWrite(t *testing.T) {
+	for _, answerLost := range []bool{false, true} {
+		for write := 1; ; write++ {
+			if died := dieAt(t, write, answerLost); !died {
+				if write < 10 {
+					t.Fatalf("only %d writes", write)
+				}
+				break
+			}
+		}
+	}
+}
+
+// dieAt returns false when there are not so many writes.
+func dieAt(t *testing.T, write int, answerLost bool) (died bool) {
+	t.Helper()
+	s := newStage(t)
+	s.capacity = 200
+	records := &records{stage: s, batches: map[string]syncstatuspending.Batch{}}
+	s.store.dies.Store(int64(write))
+	s.store.answerLost.Store(answerLost)
+	err := life(s, records)
+	if err != nil && !errors.Is(err, errDead) {
+		t.Fatal(err)
+	}
+	handed := records.handed
+	s.store.live()
+	again := s.open()
+	if handed != nil {
+		// What was handed out and is not done comes again; what may be done may come again.
+		batch, some, err := again.Close(t.Context(), handed.Namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(*handed, batch); !records.finishing && diff != "" {
+			t.Errorf("write %d, answer lost %v: another batch after the death, or none (%v):\n%s", write, answerLost, some, diff)
+		}
+	}
+	if err := records.all(again, "shop", "bank"); err != nil {
+		t.Fatal(err)
+	}
+	if rows := s.rows(); len(rows) > 0 {
+		t.Errorf("write %d: rows are left: %v", write, rows)
+	}
+	if err == nil && !records.resynced["shop"] {
+		t.Error("nothing has overflowed")
+	}
+	return err != nil
+}
+
+// life is what a process does: with 150 objects, each step takes several transactions.
+func life(s *stage, records *records) error {
+	i, err := syncstatuspending.Open(s.Context(), s.table(), syncstatuspending.Config{Clock: s.clock, Capacity: s.capacity})
+	if err != nil {
+		return err
+	}
+	i.Add(several("shop", 150)...)
+	i.Add(changed("bank", "web", 1))
+	if err := records.next(i, "shop", func() {
+		i.Add(several("shop", 45)...)
+		i.Add(changed("bank", "web", 2))
+	}); err != nil {
+		return err
+	}
+	if err := records.all(i, "bank"); err != nil {
+		return err
+	}
+	i.Add(several("bank", 100)...)
+	i.Add(several("shop", 150)...)
+	return records.all(i, "shop", "bank")
+}
+
+// records are what a recorder has written, which outlives it.
+type records struct {
+	*stage
+	batches  map[string]syncstatuspending.Batch
+	resynced map[string]bool
+	// handed is the batch that is being recorded; finishing says that its end has been tried.
+	handed    *syncstatuspending.Batch
+	finishing bool
+}
+
+// next records one batch. Meanwhile something else happens.
+func (r *records) next(of *syncstatuspending.Intake, namespace string, meanwhile func()) error {
+	batch, some, err := of.Close(r.Context(), namespace)
+	if err != nil || !some {
+		return err
+	}
+	r.handed, r.finishing = &batch, false
+	if before, there := r.batches[batch.ID]; there {
+		if diff := cmp.Diff(before, batch); diff != "" {
+			r.Errorf("batch %s is another the second time:\n%s", batch.ID, diff)
+		}
+	}
+	r.batches[batch.ID] = batch
+	if batch.Resync {
+		if r.resynced == nil {
+			r.resynced = map[string]bool{}
+		}
+		r.resynced[namespace] = true
+	}
+	meanwhile()
+	r.finishing = true
+	if err := of.Done(r.Context(), batch); err != nil {
+		return err
+	}
+	r.handed = nil
+	return nil
+}
+
+// all records what there is of namespaces.
+func (r *records) all(of *syncstatuspending.Intake, namespaces ...string) error {
+	for _, namespace := range namespaces {
+		for {
+			if _, some := of.Due(namespace, 0); !some {
+				break
+			}
+			if err := r.next(of, namespace, func() {}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TestRandomLives has processes do random things and die at random writes. What was handed out stays as it was until it is
+// done, and what was written at the end of any of them is recorded in the end.
+func TestRandomLives(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := newStage(t)
+	r := &records{stage: s, batches: map[string]syncstatuspending.Batch{}}
+	namespaces := []string{"shop", "bank", "mill"}
+	version := 0
+	written := map[string]int{}
+	for range 60 {
+		i := s.open()
+		s.store.dies.Store(1 + random.Int64N(12))
+		s.store.answerLost.Store(random.IntN(2) == 0)
+		stop := s.run(i, silent())
+		var err error
+		for err == nil {
+			namespace := namespaces[random.IntN(len(namespaces))]
+			switch random.IntN(7) {
+			case 0, 1:
+				err = r.next(i, namespace, func() {})
+			case 2:
+				s.clock.Step(time.Second)
+			default:
+				version++
+				i.Add(changed(namespace, fmt.Sprintf("w%d", random.IntN(5)), version))
+			}
+		}
+		if !errors.Is(err, errDead) {
+			t.Fatal(err)
+		}
+		stop()
+		s.store.live()
+		maps.Copy(written, s.versions())
+	}
+	if err := r.all(s.open(), namespaces...); err != nil {
+		t.Fatal(err)
+	}
+	recorded := map[string]int{}
+	for _, batch := range r.batches {
+		for _, change := range batch.Changes {
+			key := change.Namespace + "/" + change.Name
+			recorded[key] = max(recorded[key], atoi(t, change.ResourceVersion))
+		}
+	}
+	for object, want := range written {
+		if got := recorded[object]; got < want {
+			t.Errorf("the last that was recorded of %s is version %d, want %d", object, got, want)
+		}
+	}
+	if len(r.batches) < 10 || len(written) < 10 {
+		t.Errorf("only %d batches, and %d objects that were written", len(r.batches), len(written))
+	}
+}
+
+// versions are the newest that the table has of objects.
+func (s *stage) versions() map[string]int {
+	s.Helper()
+	out := map[string]int{}
+	for row, err := range s.table().Scan(s.Context(), "") {
+		if err != nil {
+			s.Fatal(err)
+		}
+		parts := strings.Split(row.Key, "/")
+		if len(parts) < 5 {
+			continue
+		}
+		var change struct{ ResourceVersion string }
+		if err := json.Unmarshal(row.Value, &change); err != nil {
+			s.Fatal(err)
+		}
+		key := parts[0] + "/" + parts[4]
+		out[key] = max(out[key], atoi(s, change.ResourceVersion))
+	}
+	return out
+}

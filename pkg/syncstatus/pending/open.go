@@ -1,0 +1,112 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pending
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	storetable "github.com/configbutler/slipstream/pkg/store/table"
+)
+
+// TableName is that of the table of the work store that the intake of catalogs is kept in.
+const TableName = "catalog-intake"
+
+// Open returns the intake that a table holds, as an earlier process left it.
+func Open(ctx context.Context, table *storetable.Table, config Config) (*Intake, error) {
+	i := &Intake{
+		table: table, clock: config.Clock, capacity: config.Capacity, metrics: config.Metrics,
+		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), namespaces: map[string][]*batch{}, news: newNews(),
+	}
+	if i.clock == nil {
+		i.clock = clock.RealClock{}
+	}
+	if i.capacity <= 0 {
+		i.capacity = DefaultCapacity
+	}
+	if i.metrics == nil {
+		i.metrics = newMetrics("", "")
+	}
+	i.metrics.capacity.Set(float64(i.capacity))
+	unreadable, err := i.restore(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read what has changed in sources: %w", err)
+	}
+	if err := i.replace(ctx, unreadable); err != nil {
+		return nil, fmt.Errorf("replace what cannot be read of what has changed in sources: %w", err)
+	}
+	return i, nil
+}
+
+// restore reads the table and returns the keys of rows that this version cannot read.
+func (i *Intake) restore(ctx context.Context) (unreadable []string, err error) {
+	for row, err := range i.table.Scan(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		if err := i.restoreRow(row); err != nil {
+			klog.FromContext(ctx).Error(err, "A namespace will be compared because a row cannot be read",
+				"row", i.table.FullKey(row.Key))
+			unreadable = append(unreadable, row.Key)
+		}
+	}
+	for _, batches := range i.namespaces {
+		for _, b := range batches {
+			b.restored()
+			i.changes += len(b.changes)
+		}
+	}
+	return unreadable, nil
+}
+
+// restoreRow adds a row to its batch. Rows come batch by batch, and those of a batch with that of the batch first.
+func (i *Intake) restoreRow(row storetable.Row) error {
+	at, err := parseKey(row.Key)
+	if err != nil {
+		return err
+	}
+	batches := i.namespaces[at.namespace]
+	if len(batches) > 0 && batches[len(batches)-1].number == at.number {
+		return batches[len(batches)-1].restore(at.object, row.Value)
+	}
+	b := newBatch(at.namespace, at.number, i.clock.Now())
+	if err := b.restore(at.object, row.Value); err != nil {
+		return err
+	}
+	i.namespaces[at.namespace] = append(batches, b)
+	return nil
+}
+
+// restored makes a batch what it was when it was written. Its first event is not later than that of any change, and the
+// changes of one that has overflowed are only those that were to be removed.
+func (b *batch) restored() {
+	if b.overflowed {
+		b.dropped = len(b.changes) > 0
+		clear(b.changes)
+	}
+	for _, change := range b.changes {
+		if change.First.Before(b.first) {
+			b.first = change.First
+		}
+	}
+	b.opened = b.first
+}
+
+// replace has the namespaces of rows that cannot be read compared, and then forgets the rows.
+func (i *Intake) replace(ctx context.Context, unreadable []string) error {
+	if len(unreadable) == 0 {
+		return nil
+	}
+	for _, key := range unreadable {
+		at, _ := parseKey(key) // The namespace is known in any case.
+		i.Resync(at.namespace, Unreadable)
+	}
+	if err := i.write(ctx, i.unwritten()...); err != nil {
+		return err
+	}
+	return i.table.Delete(ctx, unreadable...)
+}

@@ -1,0 +1,88 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pending
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// The parts of the capacity, in percent, from which on people are told, and below which they may be told again.
+const (
+	fillingPercent  = 70
+	relaxedPercent  = 50
+	hundredPercents = 100
+)
+
+// news is what Run has to tell.
+type news struct {
+	opened, overflowed sets.Set[string]
+	// filling says that the intake has come to be nearly full; told, that this was told and is not over.
+	filling, told bool
+}
+
+func newNews() news { return news{opened: sets.New[string](), overflowed: sets.New[string]()} }
+
+// makeRoom lets a batch take one more change up, and returns false if it does not take any: it has overflowed.
+func (i *Intake) makeRoom(b *batch) bool {
+	if !b.overflowed && i.changes >= i.capacity {
+		i.overflow(i.fullest(b))
+	}
+	return !b.overflowed
+}
+
+// fullest returns the open batch that has most changes, with one more in the batch given.
+func (i *Intake) fullest(growing *batch) *batch {
+	fullest, most := growing, len(growing.changes)+1
+	for _, batches := range i.namespaces {
+		b := batches[len(batches)-1]
+		if !b.isOpen() || b == growing || len(b.changes) < most {
+			continue
+		}
+		// Of several, who was there first stays; the one that grows goes first.
+		if len(b.changes) > most || fullest != growing && b.number > fullest.number {
+			fullest, most = b, len(b.changes)
+		}
+	}
+	return fullest
+}
+
+// overflow drops the changes of an open batch.
+func (i *Intake) overflow(b *batch) {
+	i.changes -= len(b.changes)
+	b.drop()
+	i.news.overflowed.Insert(b.namespace)
+	i.metrics.resyncs.WithLabelValues(string(Overflow)).Inc()
+}
+
+// Busiest are the namespaces that have most changes, the one that has most first: as many as asked for, at most.
+func (i *Intake) Busiest(most int) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	changes := map[string]int{}
+	var out []string
+	for namespace, batches := range i.namespaces {
+		for _, b := range batches {
+			changes[namespace] += len(b.changes)
+		}
+		if changes[namespace] > 0 {
+			out = append(out, namespace)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(changes[b], changes[a]), cmp.Compare(a, b)) })
+	return out[:min(most, len(out))]
+}
+
+// measure looks how full the intake is.
+func (i *Intake) measure() {
+	i.metrics.objects.Set(float64(i.changes))
+	switch percent := i.changes * hundredPercents / i.capacity; {
+	case percent >= fillingPercent && !i.news.told:
+		i.news.filling, i.news.told = true, true
+	case percent < relaxedPercent:
+		i.news.told = false
+	}
+}

@@ -1,0 +1,262 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pending_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics/legacyregistry"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
+	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
+)
+
+const (
+	window   = 30 * time.Second
+	patience = 2 * time.Minute
+)
+
+var (
+	noon    = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	metrics = syncstatuspending.NewMetrics("catalog", "catalogs")
+)
+
+// stage is the store and the clock, which outlive the process.
+type stage struct {
+	testing.TB
+	store *store
+	clock *clocktesting.FakeClock
+	// capacity is that of intakes that are opened.
+	capacity int
+}
+
+func newStage(t testing.TB) *stage {
+	t.Helper()
+	return &stage{TB: t, store: &store{KV: bolttest.NewKV(t)}, clock: clocktesting.NewFakeClock(noon)}
+}
+
+func (s *stage) table() *table.Table {
+	return table.New(s.store, "/slipstream/work").Table(syncstatuspending.TableName)
+}
+
+// open is what a process does when it starts.
+func (s *stage) open() *syncstatuspending.Intake {
+	s.Helper()
+	opened, err := syncstatuspending.Open(s.Context(), s.table(), syncstatuspending.Config{Clock: s.clock, Capacity: s.capacity, Metrics: metrics})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return opened
+}
+
+// closed is the batch of a namespace, which must have one.
+func (s *stage) closed(of *syncstatuspending.Intake, namespace string) syncstatuspending.Batch {
+	s.Helper()
+	batch, some, err := of.Close(s.Context(), namespace)
+	if err != nil || !some {
+		s.Fatalf("no batch of %s: %v, %v", namespace, some, err)
+	}
+	if batch.ID == "" || batch.Namespace != namespace {
+		s.Fatalf("the batch of %s is %+v", namespace, batch)
+	}
+	return batch
+}
+
+func (s *stage) done(of *syncstatuspending.Intake, batch syncstatuspending.Batch) {
+	s.Helper()
+	if err := of.Done(s.Context(), batch); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// rows are the keys in the table without the numbers of batches, which are left as #.
+func (s *stage) rows() (keys []string) {
+	s.Helper()
+	for row, err := range s.table().Scan(s.Context(), "") {
+		if err != nil {
+			s.Fatal(err)
+		}
+		parts := strings.Split(row.Key, "/")
+		parts[1] = "#"
+		keys = append(keys, strings.Join(parts, "/"))
+	}
+	return keys
+}
+
+// run runs an intake until it is stopped, or the test ends.
+func (s *stage) run(of *syncstatuspending.Intake, notices syncstatuspending.Notices) (stop func()) {
+	ctx, cancel := context.WithCancel(s.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		of.Run(ctx, notices)
+	}()
+	stop = func() { cancel(); <-ended }
+	s.Cleanup(stop)
+	return stop
+}
+
+// silent are notices that nobody reads.
+func silent() syncstatuspending.Notices {
+	return syncstatuspending.Notices{Opened: func(string) {}, Filling: func(int, int) {}, Overflowed: func(string) {}, Blocked: func(error) {}}
+}
+
+// eventually steps the clock until something holds.
+func (s *stage) eventually(what string, holds func() bool) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); !holds(); {
+		if time.Now().After(deadline) {
+			s.Fatalf("not within %s: %s", patience, what)
+		}
+		s.clock.Step(time.Millisecond)
+		<-time.After(100 * time.Microsecond)
+	}
+}
+
+// changed is an event of a Deployment.
+func changed(namespace, name string, version int) syncstatuspending.Event {
+	return syncstatuspending.Event{
+		Object: syncstatuspending.Object{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, Namespace: namespace, Name: name},
+		UID:    types.UID("uid of " + name), ResourceVersion: strconv.Itoa(version),
+	}
+}
+
+func workstoreRow(key, value string) table.Row {
+	return table.Row{Key: key, Value: []byte(value)}
+}
+
+func atoi(t testing.TB, text string) int {
+	t.Helper()
+	number, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
+
+func removed(namespace, name string, version int) syncstatuspending.Event {
+	event := changed(namespace, name, version)
+	event.Removed = true
+	return event
+}
+
+func by(user string, event syncstatuspending.Event) syncstatuspending.Event {
+	event.Author = attribution.Author{Actor: attribution.Actor{Username: user}, Signal: attribution.Audit}
+	return event
+}
+
+// names are those of changes, with the version and the count.
+func names(changes []syncstatuspending.Change) []string {
+	out := make([]string, 0, len(changes))
+	for _, change := range changes {
+		version := change.ResourceVersion
+		if change.Removed {
+			version += " removed"
+		}
+		out = append(out, fmt.Sprintf("%s %s x%d", change.Name, version, change.Events))
+	}
+	return out
+}
+
+func expect(t testing.TB, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// metric is the sum of a metric of the intake, and of those of a label's value if one is given.
+func metric(t testing.TB, name, label string) (sum float64) {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "slipstream_catalog_intake_"+name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			if label == "" || m.GetLabel()[0].GetValue() == label {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+var errDead = errors.New("the process is dead")
+
+// store is a store whose process dies at a write.
+type store struct {
+	clientv3.KV
+	// writes counts transactions; bytes, what was in them.
+	writes, bytes atomic.Int64
+	// dies is the number of the write from which on nothing gets through; 0 for none. With answerLost, that write does.
+	dies       atomic.Int64
+	answerLost atomic.Bool
+	// failing makes every write fail.
+	failing atomic.Bool
+}
+
+// live lets a new process write.
+func (s *store) live() {
+	s.dies.Store(0)
+	s.writes.Store(0)
+}
+
+// write makes a write, as far as the process is alive.
+func (s *store) write(commit func() error) error {
+	if s.failing.Load() {
+		return rpctypes.ErrNoSpace
+	}
+	switch number, dies := s.writes.Add(1), s.dies.Load(); {
+	case dies == 0 || number < dies:
+		return commit()
+	case number == dies && s.answerLost.Load():
+		_ = commit() // Nobody hears of it.
+	}
+	return errDead
+}
+
+func (s *store) Delete(ctx context.Context, key string, opts ...clientv3.OpOption) (response *clientv3.DeleteResponse, err error) {
+	err = s.write(func() error { response, err = s.KV.Delete(ctx, key, opts...); return err })
+	return response, err
+}
+
+func (s *store) Txn(ctx context.Context) clientv3.Txn { return &txn{s.KV.Txn(ctx), s} }
+
+type txn struct {
+	clientv3.Txn
+	store *store
+}
+
+func (x *txn) Then(ops ...clientv3.Op) clientv3.Txn {
+	for _, op := range ops {
+		x.store.bytes.Add(int64(len(op.KeyBytes()) + len(op.ValueBytes())))
+	}
+	x.Txn = x.Txn.Then(ops...)
+	return x
+}
+
+func (x *txn) Commit() (response *clientv3.TxnResponse, err error) {
+	err = x.store.write(func() error { response, err = x.Txn.Commit(); return err })
+	return response, err
+}

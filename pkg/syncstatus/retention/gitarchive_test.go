@@ -1,0 +1,404 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retention_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
+)
+
+// branch is the one that GitDestination ops/records writes.
+type branch struct {
+	mu    sync.Mutex
+	files map[string]string
+	// writes counts those that have changed something.
+	writes int
+	// down is why nothing can be written, lost the error with which what is written is answered all the same.
+	down, lost error
+	// refused is why the destination takes nothing.
+	refused error
+}
+
+var _ retention.Git = &branch{}
+
+func (b *branch) Check(_ context.Context, destination types.NamespacedName) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if destination.String() != "ops/records" {
+		return fmt.Errorf("there is no GitDestination %s", destination)
+	}
+	return b.refused
+}
+
+func (b *branch) Write(ctx context.Context, destination types.NamespacedName, path string, content []byte, _ string) error {
+	if err := b.Check(ctx, destination); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.down != nil {
+		return b.down
+	}
+	if b.files[path] != string(content) {
+		b.files[path] = string(content)
+		b.writes++
+	}
+	return b.lost
+}
+
+// fails lets writes fail from now on.
+func (b *branch) fails(down, lost error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.down, b.lost = down, lost
+}
+
+// versions are the records that the branch has, as name@resourceVersion.
+func (b *branch) versions(t *testing.T) (versions []string) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, path := range slices.Sorted(maps.Keys(b.files)) {
+		for text := range strings.Lines(b.files[path]) {
+			record := &v1alpha1.SyncStatus{}
+			if err := json.Unmarshal([]byte(text), record); err != nil {
+				t.Fatalf("%s: %v in %.200q", path, err, text)
+			}
+			versions = append(versions, record.Name+"@"+record.ResourceVersion)
+		}
+	}
+	slices.Sort(versions)
+	return versions
+}
+
+// has says whether the branch has a record.
+func (b *branch) has(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, content := range b.files {
+		if strings.Contains(content, `"name":"`+name+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// expectOnlyArchived expects of each deletion that the branch has the record.
+func (s *gitStage) expectOnlyArchived(t *testing.T) {
+	s.client.PrependReactor("delete", resource.Resource, func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if name := action.(clienttesting.DeleteAction).GetName(); !s.branch.has(name) {
+			t.Errorf("%s is deleted and not in the branch", name)
+		}
+		return false, nil, nil
+	})
+}
+
+// gitStage is a stage of which the archive is a branch.
+type gitStage struct {
+	*stage
+	branch *branch
+	kv     clientv3.KV
+}
+
+func newGitStage(t *testing.T, objects ...runtime.Object) *gitStage {
+	t.Helper()
+	return &gitStage{stage: newStage(t, objects...), branch: &branch{files: map[string]string{}}, kv: bolttest.NewKV(t)}
+}
+
+// sweeper is one that a process has made anew.
+func (s *gitStage) sweeper() *retention.Sweeper {
+	return s.sweeperWith(s.branch, s.kv)
+}
+
+func (s *gitStage) sweeperWith(git retention.Git, kv clientv3.KV) *retention.Sweeper {
+	return retention.New(retention.Config{
+		Client: s.client, Git: git, Table: table.New(kv, "/test").Table(retention.TableName), Period: time.Hour, Clock: s.clock,
+	})
+}
+
+func inGit(r *v1alpha1.Retention) {
+	r.Archive = &v1alpha1.Archive{
+		Type: v1alpha1.ArchiveGitDestination, DestinationRef: &v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "records"},
+	}
+}
+
+// wanted are the versions of many records.
+func wanted(number int) (versions []string) {
+	for i := range number {
+		versions = append(versions, fmt.Sprintf("shop-%05d@7", i))
+	}
+	return versions
+}
+
+// settled expects that the records are in the branch, each once, and in the API no more.
+func (s *gitStage) settled(t *testing.T, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, s.branch.versions(t)); diff != "" {
+		t.Errorf("in the branch (-want +got):\n%s", diff)
+	}
+	if left := s.left(); len(left) > 0 {
+		t.Errorf("left %q", left)
+	}
+}
+
+var pathPattern = regexp.MustCompile(`^archive/2026/11/syncstatuses-20261121T180000Z-[0-9a-f]{12}\.jsonl$`)
+
+func TestArchiveInGit(t *testing.T) {
+	s := newGitStage(t, append(many(250), policy(inGit), record("shop", "new", 1))...)
+	s.expectOnlyArchived(t)
+	for range 2 {
+		if err := s.sweeper().Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(wanted(250), s.branch.versions(t)); diff != "" {
+		t.Errorf("in the branch (-want +got):\n%s", diff)
+	}
+	if left := s.left(); !slices.Equal(left, []string{"teams/shop-new"}) {
+		t.Errorf("left %q", left)
+	}
+	for path := range s.branch.files {
+		if !pathPattern.MatchString(path) {
+			t.Errorf("a file is called %s", path)
+		}
+	}
+	if told := s.told(t); len(s.branch.files) != 3 || s.branch.writes != 3 || told.RecordsArchived != 250 || told.RecordsExpired != 250 {
+		t.Errorf("%d files, %d writes, told %+v", len(s.branch.files), s.branch.writes, told)
+	}
+}
+
+// Records that are too large for one file make several.
+func TestLargeRecordsInGit(t *testing.T) {
+	large := func(r *v1alpha1.SyncStatus) {
+		r.Status.WorkloadNames = slices.Repeat([]string{strings.Repeat("w", 250)}, 1600)
+	}
+	s := newGitStage(t, append(many(5, large), policy(inGit))...)
+	if err := s.sweeper().Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.settled(t, wanted(5))
+	if len(s.branch.files) != 5 {
+		t.Errorf("%d files, want 5", len(s.branch.files))
+	}
+}
+
+// Records stay until the branch has them, and then they are there once, whatever has happened to them and to others since.
+func TestGitThatCannotBeWritten(t *testing.T) {
+	tests := map[string]struct{ down, lost error }{
+		"down":              {down: errors.New("no route to host\u202e")},
+		"answers that fail": {lost: errors.New("no route to host")},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newGitStage(t, append(many(150), policy(inGit))...)
+			s.branch.fails(tt.down, tt.lost)
+			for range 3 {
+				if err := s.sweeper().Sweep(t.Context()); err == nil {
+					t.Fatal("no error")
+				}
+			}
+			ready := meta.FindStatusCondition(s.told(t).Conditions, v1alpha1.ConditionReady)
+			if ready == nil || ready.Reason != v1alpha1.ReasonArchiveUnavailable || !strings.Contains(ready.Message, "no route to host") || strings.Contains(ready.Message, "\u202e") {
+				t.Errorf("Ready = %v", ready)
+			}
+			if len(s.left()) != 150 || s.told(t).RecordsArchived != 0 {
+				t.Errorf("%d records are left, told %+v", len(s.left()), s.told(t))
+			}
+			for i := range 3 { // before all others
+				if err := s.client.Tracker().Add(record("shop", fmt.Sprintf("-later-%d", i), 100)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.branch.fails(nil, nil)
+			if err := s.sweeper().Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.settled(t, append([]string{"shop--later-0@7", "shop--later-1@7", "shop--later-2@7"}, wanted(150)...))
+			if told := s.told(t); told.RecordsArchived != 153 || !meta.IsStatusConditionTrue(told.Conditions, v1alpha1.ConditionReady) {
+				t.Errorf("told %+v", told)
+			}
+		})
+	}
+}
+
+// A record that is written after the branch may have it stays, and goes as it is then.
+func TestRecordThatIsWrittenAfterItIsInGit(t *testing.T) {
+	s := newGitStage(t, append(many(3), policy(inGit))...)
+	s.branch.fails(nil, errors.New("no answer"))
+	if err := s.sweeper().Sweep(t.Context()); err == nil {
+		t.Fatal("no error")
+	}
+	written := record("shop", "00001", 100, func(r *v1alpha1.SyncStatus) { r.ResourceVersion = "8" })
+	if err := s.client.Tracker().Update(resource, written, written.Namespace); err != nil {
+		t.Fatal(err)
+	}
+	s.branch.fails(nil, nil)
+	if err := s.sweeper().Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.settled(t, []string{"shop-00000@7", "shop-00001@7", "shop-00001@8", "shop-00002@7"})
+}
+
+func TestDestinationThatTakesNothing(t *testing.T) {
+	elsewhere := func(r *v1alpha1.Retention) {
+		inGit(r)
+		r.Archive.DestinationRef.Name = "other"
+	}
+	tests := map[string]struct {
+		policy  *v1alpha1.SyncPolicy
+		refused error
+		want    string
+	}{
+		"not there":    {policy(elsewhere), nil, "there is no GitDestination ops/other"},
+		"not admitted": {policy(inGit), errors.New("it does not admit it"), "it does not admit it"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, objects := range [][]runtime.Object{append(many(3), tt.policy), {tt.policy}} {
+				s := newGitStage(t, objects...)
+				s.branch.refused = tt.refused
+				before := len(s.left())
+				if err := s.sweeper().Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("error %v, want %q in it", err, tt.want)
+				}
+				ready := meta.FindStatusCondition(s.told(t).Conditions, v1alpha1.ConditionReady)
+				if ready == nil || ready.Reason != v1alpha1.ReasonArchiveUnavailable || !strings.Contains(ready.Message, tt.want) {
+					t.Errorf("Ready = %v, want %q in it", ready, tt.want)
+				}
+				if len(s.left()) != before || s.branch.writes > 0 {
+					t.Errorf("%d records are left, %d writes", len(s.left()), s.branch.writes)
+				}
+			}
+		})
+	}
+}
+
+// A remote that is back has the records long before the next sweep is due.
+func TestGitIsTriedAgainSoon(t *testing.T) {
+	s := newGitStage(t, append(many(3), policy(inGit))...)
+	s.branch.fails(errors.New("no route to host"), nil)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.sweeper().Run(ctx) }()
+	s.await(t, func(told v1alpha1.SyncPolicyStatus) bool { return len(told.Conditions) > 0 })
+	s.branch.fails(nil, nil)
+	const tickerAndRetry = 2
+	if err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
+		return s.clock.Waiters() == tickerAndRetry, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.Step(time.Minute)
+	s.await(t, func(told v1alpha1.SyncPolicyStatus) bool { return told.RecordsExpired == 3 })
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	s.settled(t, wanted(3))
+}
+
+var errDead = errors.New("the process is dead")
+
+// mortal is a process that dies when it has taken so many steps: before and after each write to the working state, to the
+// branch and to the API.
+type mortal struct {
+	*branch
+	clientv3.KV
+	kill  context.CancelFunc
+	steps int
+}
+
+// step returns an error when the process is dead.
+func (m *mortal) step() error {
+	if m.steps--; m.steps < 0 {
+		m.kill()
+		return errDead
+	}
+	return nil
+}
+
+func (m *mortal) Write(ctx context.Context, destination types.NamespacedName, path string, content []byte, subject string) error {
+	if err := m.step(); err != nil {
+		return err
+	}
+	return errors.Join(m.branch.Write(ctx, destination, path, content, subject), m.step())
+}
+
+func (m *mortal) Txn(ctx context.Context) clientv3.Txn { return &mortalTxn{m.KV.Txn(ctx), m} }
+
+type mortalTxn struct {
+	clientv3.Txn
+	*mortal
+}
+
+func (x *mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	x.Txn = x.Txn.Then(ops...)
+	return x
+}
+
+func (x *mortalTxn) Commit() (*clientv3.TxnResponse, error) {
+	if err := x.step(); err != nil {
+		return nil, err
+	}
+	response, err := x.Txn.Commit()
+	return response, errors.Join(err, x.step())
+}
+
+// The process ends at each of its writes: what the next one does leaves each record in the branch once, and none is deleted
+// that is not there.
+func TestDeathAtEachWriteToGit(t *testing.T) {
+	const records = 103 // two batches
+	for steps, dead := 0, true; dead; steps++ {
+		s := newGitStage(t, append(many(records), policy(inGit))...)
+		ctx, kill := context.WithCancel(t.Context())
+		process := &mortal{branch: s.branch, KV: s.kv, kill: kill, steps: steps}
+		s.expectOnlyArchived(t)
+		s.client.PrependReactor("delete", resource.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+			var err error
+			if ctx.Err() == nil { // else it is the next process
+				err = process.step()
+			}
+			return err != nil, nil, err
+		})
+		err := s.sweeperWith(process, process).Sweep(ctx)
+		dead = ctx.Err() != nil
+		if dead == (err == nil) {
+			t.Fatalf("after %d steps: dead is %t, error %v", steps, dead, err)
+		}
+		kill()
+		if err := s.client.Tracker().Add(record("shop", "-later", 100)); err != nil { // before all others
+			t.Fatal(err)
+		}
+		if err := s.sweeper().Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.settled(t, append([]string{"shop--later@7"}, wanted(records)...))
+		if steps > 12 && steps < records {
+			steps = records // between deletions of one batch nothing is different
+		}
+	}
+}
