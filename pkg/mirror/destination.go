@@ -88,7 +88,7 @@ func (p *destinationPlan) operations(t schema.GroupVersionResource, object *unst
 	if !p.takes(t) || leftOut(object, of) {
 		return 0
 	}
-	if _, made := manifest.ClusterMade(t.GroupResource(), object); made && object.GetAnnotations()[v1alpha1.AnnotationMirror] != "true" {
+	if _, made := manifest.ClusterGenerated(t.GroupResource(), object); made && object.GetAnnotations()[v1alpha1.AnnotationMirror] != "true" {
 		return 0
 	}
 	return p.selection.operations(t, object.GetNamespace(), labels.Set(object.GetLabels()), of)

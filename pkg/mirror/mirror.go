@@ -145,7 +145,7 @@ func newMirror(config Config) (*mirror, error) {
 	m.permissions = &permissions{
 		standing: standing, resolver: &Resolver{Catalogue: m.catalogue, Policy: config.Policy}, of: map[types.UID]judgement{},
 	}
-	objects := watch.Labelled(watch.Objects(clients.Dynamic), manifest.NotClusterMade)
+	objects := watch.Labelled(watch.Objects(clients.Dynamic), manifest.NotClusterGenerated)
 	m.streams = watch.NewStreams(controllerName, objects, (*watchHandler)(m))
 	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config)}
 	m.services = &branchServices{

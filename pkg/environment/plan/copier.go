@@ -55,7 +55,7 @@ func (s *Situation) newCopier(marks objectcopy.Marks) (*copier, error) {
 	if c.target.Host, err = c.hosts(s.Environment); err != nil {
 		return nil, err
 	}
-	c.target.LeftBehind, err = c.leftBehind(s.Source)
+	c.target.OmittedSecrets, err = c.leftBehind(s.Source)
 	return c, err
 }
 

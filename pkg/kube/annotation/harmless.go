@@ -5,11 +5,11 @@ package annotation
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// secret is the kind of which only harmless annotations are shown.
+// secret is the kind of which only harmless annotations are readable.
 var secret = schema.GroupKind{Kind: "Secret"}
 
-// IsHarmless reports whether an annotation of a Secret is known to hold a name or a switch, and nothing of what the Secret holds.
-// Free text is not on the list: a description or a kubernetes.io/change-cause quotes whatever its author likes.
+// IsHarmless reports whether an annotation of a Secret is known to hold a name or a switch and nothing of the Secret's
+// content. Free text is not harmless: a description or a kubernetes.io/change-cause can quote anything.
 func IsHarmless(key string) bool {
 	switch key {
 	case "argocd.argoproj.io/compare-options",
@@ -33,8 +33,8 @@ func IsHarmless(key string) bool {
 	return false
 }
 
-// Readable returns a copy of the annotations of an object of a kind without those that may repeat what the object holds. Nothing
-// left is nil.
+// Readable returns a copy of the annotations of an object of the given kind, without those that may repeat the object's
+// content. It returns nil if none is left.
 func Readable(kind schema.GroupKind, annotations map[string]string) map[string]string {
 	var left map[string]string
 	for key, value := range annotations {

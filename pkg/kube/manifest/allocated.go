@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// dropAllocated removes what the server or a controller fills in on objects of certain built-in types. Both the object
-// and its metadata must have been opened.
-func dropAllocated(object, metadata map[string]any, asked ownership) {
+// dropAllocated removes the fields that the server or a controller fills in on objects of certain built-in types. Both
+// the object and its metadata must have been opened.
+func dropAllocated(object, metadata map[string]any, owned ownership) {
 	spec := func() map[string]any { return open(object, "spec") }
 	switch schema.FromAPIVersionAndKind(textAt(object, "apiVersion"), textAt(object, "kind")).GroupKind().String() {
 	case "APIService.apiregistration.k8s.io", "CustomResourceDefinition.apiextensions.k8s.io",
 		"MutatingWebhookConfiguration.admissionregistration.k8s.io", "ValidatingWebhookConfiguration.admissionregistration.k8s.io":
-		dropInjectedAuthority(object, metadata)
+		dropInjectedCABundle(object, metadata)
 	case "ClusterRole.rbac.authorization.k8s.io":
 		dropAggregatedRules(object)
 	case "CronJob.batch":
@@ -41,7 +41,7 @@ func dropAllocated(object, metadata map[string]any, asked ownership) {
 	case "Secret":
 		dropFromSecret(object, metadata)
 	case "Service":
-		dropFromService(spec(), asked)
+		dropFromService(spec(), owned)
 	case "ServiceAccount":
 		dropTokenSecrets(object, metadata)
 	case "StatefulSet.apps":
@@ -49,8 +49,8 @@ func dropAllocated(object, metadata map[string]any, asked ownership) {
 	}
 }
 
-// dropNullCreation removes the creation time that servers write as null into embedded objects, and their metadata when
-// nothing else is in it.
+// dropNullCreation removes the null creationTimestamp that servers write into embedded objects, and their metadata when
+// it holds nothing else.
 func dropNullCreation(embedded map[string]any) {
 	metadata := open(embedded, "metadata")
 	if metadata["creationTimestamp"] == nil {
@@ -59,15 +59,14 @@ func dropNullCreation(embedded map[string]any) {
 	dropIfEmpty(embedded, "metadata")
 }
 
-// dropAggregatedRules removes the rules of a ClusterRole that is put together from others: a controller writes them.
+// dropAggregatedRules removes the rules of an aggregated ClusterRole: a controller writes them.
 func dropAggregatedRules(object map[string]any) {
 	if len(mapAt(object, "aggregationRule")) > 0 {
 		delete(object, "rules")
 	}
 }
 
-// dropFromJob removes the selector that the server made up and the labels that go with it. A Job that brings its own
-// selector keeps everything.
+// dropFromJob removes the generated selector and its labels. A Job with manualSelector keeps everything.
 func dropFromJob(spec, metadata map[string]any) {
 	template := open(spec, "template")
 	if spec["manualSelector"] != true {
@@ -92,15 +91,15 @@ func isJobLabel(key string) bool {
 	return false
 }
 
-// dropFromNamespace removes the finalizer list that is written through its own subresource, and the label that repeats
-// the name.
+// dropFromNamespace removes the finalizer list, which is written through its own subresource, and the label that
+// repeats the name.
 func dropFromNamespace(object, metadata map[string]any) {
 	delete(open(object, "spec"), "finalizers")
 	dropIfEmpty(object, "spec")
 	dropKeys(metadata, "labels", func(key string) bool { return key == "kubernetes.io/metadata.name" })
 }
 
-// dropFromVolume removes what binds a volume to one claim object: a claim made anew has another uid, and the volume
+// dropFromVolume removes what binds a volume to one claim object: a recreated claim has another uid, and the volume
 // would count as released.
 func dropFromVolume(spec, metadata map[string]any) {
 	claim := open(spec, "claimRef")
@@ -109,8 +108,8 @@ func dropFromVolume(spec, metadata map[string]any) {
 	dropKeys(metadata, "annotations", func(key string) bool { return key == "pv.kubernetes.io/bound-by-controller" })
 }
 
-// dropFromClaim removes the volume that a claim was bound to and the record of its binding. A volume that a user has named stays: then
-// the control plane does not write that it was bound by its controller.
+// dropFromClaim removes the volume that a claim was bound to and the record of the binding. A volume that a user named
+// stays: in that case the control plane does not annotate the claim as bound by its controller.
 func dropFromClaim(spec, metadata map[string]any) {
 	if mapAt(metadata, "annotations")["pv.kubernetes.io/bound-by-controller"] != nil {
 		delete(spec, "volumeName")
@@ -127,8 +126,8 @@ func dropFromClaim(spec, metadata map[string]any) {
 	})
 }
 
-// dropFromSecret removes the use marks that the server leaves on token Secrets and, from a Secret that asks for a
-// ServiceAccount's token, the token itself: the control plane fills it in for whatever account is there.
+// dropFromSecret removes the usage labels that the server sets on token Secrets. From a Secret of a ServiceAccount's
+// token it removes the token itself, which the control plane fills in for the account of that cluster.
 func dropFromSecret(object, metadata map[string]any) {
 	dropKeys(metadata, "labels", func(key string) bool {
 		return key == "kubernetes.io/legacy-token-last-used" || key == "kubernetes.io/legacy-token-invalid-since"
@@ -141,9 +140,9 @@ func dropFromSecret(object, metadata map[string]any) {
 	dropIfEmpty(object, "data")
 }
 
-// dropFromService removes the addresses and ports that were allocated for a Service. A cluster address is dropped even
-// where a user chose it, for it is one of this cluster's range; "None" makes a Service headless and stays.
-func dropFromService(spec map[string]any, asked ownership) {
+// dropFromService removes the allocated addresses and ports. A cluster IP is dropped even where a user chose it,
+// because it belongs to this cluster's range. "None" makes a Service headless and stays.
+func dropFromService(spec map[string]any, owned ownership) {
 	if spec["clusterIP"] != "None" {
 		delete(spec, "clusterIP")
 		delete(spec, "clusterIPs")
@@ -152,19 +151,19 @@ func dropFromService(spec map[string]any, asked ownership) {
 	if spec["ipFamilyPolicy"] == "SingleStack" {
 		delete(spec, "ipFamilyPolicy")
 	}
-	if !asked("f:spec", "f:ipFamilies") {
+	if !owned("f:spec", "f:ipFamilies") {
 		delete(spec, "ipFamilies")
 	}
 	for _, port := range openEach(spec, "ports") {
 		key := fmt.Sprintf(`k:{"port":%v,"protocol":"%v"}`, port["port"], port["protocol"])
-		if !asked("f:spec", "f:ports", key, "f:nodePort") {
+		if !owned("f:spec", "f:ports", key, "f:nodePort") {
 			delete(port, "nodePort")
 		}
 	}
 }
 
-// dropTokenSecrets removes from a ServiceAccount the token Secrets that older control planes made for it, which are
-// named after it. Secrets that a user listed stay.
+// dropTokenSecrets removes from a ServiceAccount the token Secrets that older control planes generated, which are named
+// after it. Secrets that a user listed stay.
 func dropTokenSecrets(object, metadata map[string]any) {
 	prefix := textAt(metadata, "name") + "-token-"
 	keepItems(object, "secrets", func(item any) bool {
@@ -177,7 +176,7 @@ func dropTokenSecrets(object, metadata map[string]any) {
 // generatedSuffixLength is the length of the random part that the API server appends to a generateName.
 const generatedSuffixLength = 5
 
-// dropFromStatefulSet removes the status and the null creation time that the server writes into claim templates.
+// dropFromStatefulSet removes the status and the null creationTimestamp that the server writes into claim templates.
 func dropFromStatefulSet(spec map[string]any) {
 	dropNullCreation(open(spec, "template"))
 	for _, claim := range openEach(spec, "volumeClaimTemplates") {

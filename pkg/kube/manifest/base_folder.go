@@ -13,13 +13,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest/gitname"
 )
 
-// longestBaseFolder is the length in bytes of the longest base folder, which leaves room for the paths below it where
-// the whole path may have 4096.
+// longestBaseFolder is the maximum length of a base folder in bytes. It leaves room for the paths below it, since a
+// whole path is limited to 4096 bytes.
 const longestBaseFolder = 1024
 
-// CleanBaseFolder returns the form of a base folder in which it is compared and joined: slashes between segments, none
-// at the end, empty for the root of the repository. It fails on a folder that is absolute, leads upwards, or has a
-// segment that Git reads as a name of its own or that not every checkout can hold.
+// CleanBaseFolder returns the canonical form of a base folder: slashes between segments, no trailing slash, empty for
+// the root of the repository. It fails on a folder that is absolute, leads upwards, or has a segment that Git reserves
+// or that some file systems cannot store.
 func CleanBaseFolder(folder string) (string, error) {
 	switch {
 	case strings.HasPrefix(folder, "/"):
@@ -38,7 +38,7 @@ func CleanBaseFolder(folder string) (string, error) {
 	return strings.Join(segments, "/"), nil
 }
 
-// folderSegments returns the segments of a folder that name something.
+// folderSegments returns the segments of a folder without empty ones and dots.
 func folderSegments(folder string) []string {
 	var segments []string
 	for segment := range strings.SplitSeq(folder, "/") {
@@ -49,7 +49,7 @@ func folderSegments(folder string) []string {
 	return segments
 }
 
-// segmentFault says what is wrong with a segment, nothing when it can be used.
+// segmentFault returns why a segment is invalid, or an empty string if it is valid.
 func segmentFault(segment string) string {
 	switch {
 	case segment == "..":
@@ -70,13 +70,14 @@ func segmentFault(segment string) string {
 	return ""
 }
 
-// isInvisible names control characters and those of formatting, which some file systems leave out when they compare.
+// isInvisible reports whether char is a control or format character. Some file systems ignore those when they compare
+// names.
 func isInvisible(char rune) bool {
 	return unicode.IsControl(char) || unicode.Is(unicode.Cf, char)
 }
 
-// FoldersOverlap says whether one base folder is the other, or lies inside it, where case is ignored. The root of the
-// repository is around all others.
+// FoldersOverlap reports whether two base folders are equal or one contains the other, ignoring case. The root of the
+// repository contains all others.
 func FoldersOverlap(a, b string) bool {
 	first, second := folderSegments(a), folderSegments(b)
 	for i := range min(len(first), len(second)) {
@@ -87,7 +88,7 @@ func FoldersOverlap(a, b string) bool {
 	return true
 }
 
-// Join returns the path in the repository of a path relative to a clean base folder.
+// Join returns the repository path of a path relative to a clean base folder.
 func Join(baseFolder, relative string) string {
 	return path.Join(baseFolder, relative)
 }

@@ -1,12 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifest answers what the file of an object is: its bytes (Render) and its place below a destination's base
-// folder (Location.Path).
+// Package manifest renders an object as a file: its bytes (Render) and its path below a destination's base folder
+// (Location.Path).
 //
-// The bytes are the object's canonical YAML. They begin with the whole object and leave out what is runtime, so a field
-// that this package has never heard of is content. The same object gives the same bytes on every run.
+// The bytes are the object's canonical YAML. Render starts from the whole object and drops runtime fields, so an
+// unknown field is content. The same object renders to the same bytes on every run.
 //
-// The path depends on the object's type, namespace and name alone, never on the order in which objects were seen, and no
-// two objects share a path even on a file system that ignores case.
+// The path depends only on the object's type, namespace and name, never on the order in which objects were seen. No two
+// objects share a path, not even on a file system that ignores case.
 package manifest

@@ -12,7 +12,7 @@ import (
 )
 
 // encode writes an object as one YAML document in block style: two spaces of indentation, list items at the column of
-// their key, keys sorted by their bytes but for the few that lead an object and its metadata.
+// their key. Keys are sorted by their bytes, except for the few that lead an object and its metadata.
 func encode(object map[string]any) ([]byte, error) {
 	e := encoder{out: make([]byte, 0, initialSize)}
 	if err := e.mapping(object, 0, rootOrder); err != nil {
@@ -24,26 +24,27 @@ func encode(object map[string]any) ([]byte, error) {
 	return e.out, nil
 }
 
-// unappliable is the first line of a file with characters that no way to write them brings through server-side apply: kubectl sends what
-// it has read as JSON in which they stand unescaped, and the API server reads that as YAML. It refuses all of them but U+0085, which
-// it takes for a line end and makes a blank.
+// unappliable is the first line of a file with characters that server-side apply cannot carry in any notation: kubectl
+// sends them unescaped as JSON, and the API server reads that as YAML. It rejects all of them except U+0085, which it
+// reads as a line end and replaces by a blank.
 const unappliable = "# Apply this file without --server-side, which refuses or changes some of its characters (U+007F to U+009F, U+FFFE, U+FFFF).\n"
 
-// IsAppliable says whether server-side apply brings back a file that Render has written. If not, the file says so in its first line.
+// IsAppliable reports whether server-side apply restores a file written by Render unchanged. If not, the first line of
+// the file says so.
 func IsAppliable(file []byte) bool { return !bytes.HasPrefix(file, []byte(unappliable)) }
 
-// isAppliable says whether the API server reads a character in a server-side apply as it is.
+// isAppliable reports whether server-side apply carries a character unchanged.
 func isAppliable(char rune) bool {
 	return (char < 0x7f || char > 0x9f) && char != 0xfffe && char != 0xffff
 }
 
 const (
-	// initialSize holds most objects of a cluster without growing, in bytes.
+	// initialSize is the initial size of the buffer in bytes. Most objects of a cluster fit into it.
 	initialSize = 2048
 	// indentStep is the number of spaces by which a nested value is indented.
 	indentStep = 2
-	// longestImplicitKey is the length in bytes up to which a key stands before its colon without a mark. Parsers look
-	// for the colon no further than 1024 characters.
+	// longestImplicitKey is the maximum length in bytes of a key without an explicit mark. Parsers search for the colon
+	// no further than 1024 characters.
 	longestImplicitKey = 512
 )
 
@@ -56,13 +57,13 @@ var (
 // encoder appends YAML to out. Its methods leave the output at the beginning of a line.
 type encoder struct {
 	out []byte
-	// keys is a stack: each mapping under way pushes its keys, sorts them, and pops them when it is done.
+	// keys is a stack: each mapping pushes its keys, sorts them, and pops them when it is written.
 	keys []string
-	// unappliable says that a character was written that server-side apply does not bring back.
+	// unappliable is set once a character is written that server-side apply cannot carry.
 	unappliable bool
 }
 
-// mapping writes fields at a column, first those named, then the others in order.
+// mapping writes fields at a column, first the given keys, then the others in order.
 func (e *encoder) mapping(fields map[string]any, column int, first []string) error {
 	bottom := len(e.keys)
 	e.keys = appendKeys(e.keys, fields, first)
@@ -75,7 +76,7 @@ func (e *encoder) mapping(fields map[string]any, column int, first []string) err
 	return nil
 }
 
-// appendKeys appends the keys of a mapping in the order of the file.
+// appendKeys appends the keys of a mapping in the order in which they are written.
 func appendKeys(keys []string, fields map[string]any, first []string) []string {
 	for _, key := range first {
 		if _, present := fields[key]; present {
@@ -92,7 +93,7 @@ func appendKeys(keys []string, fields map[string]any, first []string) []string {
 	return keys
 }
 
-// orderOf returns the keys that lead the mapping which is the value of a key.
+// orderOf returns the keys that lead the mapping at the given key.
 func orderOf(key string, atRoot bool) []string {
 	if atRoot && key == "metadata" {
 		return metadataOrder

@@ -16,16 +16,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest/gitname"
 )
 
-// File names consist of ASCII letters, digits and "-._@+=". Every other byte of an object's name becomes a percent sign
-// and two hexadecimal digits, and so does a first byte with which the name would mean something to a file system. That
-// leaves nothing to Unicode normalization, and names that differ only in the case of ASCII letters as the one way for
-// two files to be taken for one. A name with an upper-case letter therefore gets a mark and a hash of the name.
+// File names consist of ASCII letters, digits and "-._@+=". Every other byte of an object's name is replaced by a
+// percent sign and two hexadecimal digits, and so is a first byte that has a meaning to a file system. Unicode
+// normalization therefore never applies, and two files can only collide by names that differ in the case of ASCII
+// letters. A name with an upper-case letter therefore gets a mark and a hash of the name.
 const (
 	fileSuffix = ".yaml"
 	hashMark   = "~"
-	// hashLength is the number of characters of the hash: 80 bits, so that nobody finds two names that share one.
+	// hashLength is the number of characters of the hash. 80 bits make collisions infeasible.
 	hashLength = 16
-	// longestSegment is the length in bytes that file systems allow one segment of a path.
+	// longestSegment is the maximum length in bytes of one path segment on common file systems.
 	longestSegment = 255
 	escapeLength   = len("%00")
 )
@@ -33,7 +33,7 @@ const (
 // hashAlphabet has no upper-case letters.
 var hashAlphabet = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// fileName returns the name of the file of an object.
+// fileName returns the file name for an object's name.
 func fileName(name string) (string, error) {
 	if err := validateName(name); err != nil {
 		return "", err
@@ -46,7 +46,7 @@ func fileName(name string) (string, error) {
 	return stem + hashMark + hashOfName(name) + fileSuffix, nil
 }
 
-// validateName refuses names that the API refuses for every type, and control characters.
+// validateName rejects control characters and names that the API rejects for every type.
 func validateName(name string) error {
 	switch {
 	case name == "":
@@ -68,7 +68,7 @@ func hashOfName(name string) string {
 	return hashAlphabet.EncodeToString(sum[:])[:hashLength]
 }
 
-// cutEscaped returns as much of an escaped name as fits, never half an escape.
+// cutEscaped truncates an escaped name without splitting an escape.
 func cutEscaped(stem string, longest int) string {
 	if len(stem) <= longest {
 		return stem
@@ -80,7 +80,7 @@ func cutEscaped(stem string, longest int) string {
 	return stem
 }
 
-// isFileName says whether fileName makes this name for some object.
+// isFileName reports whether fileName returns this name for some object.
 func isFileName(file string) bool {
 	stem, found := strings.CutSuffix(file, fileSuffix)
 	if !found || len(file) > longestSegment {
@@ -100,13 +100,13 @@ func isFileName(file string) bool {
 	return isCut(file, hash)
 }
 
-// isCut says whether a file name whose hash is not that of its stem can be one that was cut for length.
+// isCut reports whether a file name whose hash is not that of its stem can be a truncated name.
 func isCut(file, hash string) bool {
 	return len(file) > longestSegment-escapeLength && len(hash) == hashLength &&
 		strings.Trim(hash, "0123456789abcdefghijklmnopqrstuv") == ""
 }
 
-// escapeName returns a name in the characters that file names consist of.
+// escapeName escapes the characters of a name that file names must not contain.
 func escapeName(name string) string {
 	first := needsEscapeAtStart(name)
 	if !first && !strings.ContainsFunc(name, isNotFileChar) {
@@ -123,7 +123,7 @@ func escapeName(name string) string {
 	return escaped.String()
 }
 
-// unescapeName returns the name that escapeName makes this of, if there is one.
+// unescapeName reverses escapeName. It returns false if escapeName cannot have returned the text.
 func unescapeName(escaped string) (string, bool) {
 	head, rest, found := strings.Cut(escaped, "%")
 	name := []byte(head)
@@ -153,8 +153,8 @@ func hasUpper(name string) bool {
 	return strings.ContainsFunc(name, func(char rune) bool { return char >= 'A' && char <= 'Z' })
 }
 
-// needsEscapeAtStart says whether a name would hide its file or, on Windows, name a device. No device is named by a stem
-// of which something is escaped.
+// needsEscapeAtStart reports whether a name would hide its file or, on Windows, name a device. A stem with an escape in
+// it never names a device.
 func needsEscapeAtStart(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
 	return strings.HasPrefix(name, ".") || gitname.IsDevice(name) && !strings.ContainsFunc(stem, isNotFileChar)

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Location says where an object lives in the API, and by that where its file lives below a base folder. The core
-// group is empty, and so is the namespace of a cluster-scoped object.
+// Location identifies an object in the API and thereby the path of its file below a base folder. The group is empty for
+// the core group, the namespace for a cluster-scoped object.
 type Location struct {
 	Group, Version, Resource, Namespace, Name string
 }
 
-// LocationOf returns the location of an object of the given type.
+// LocationOf returns the location of an object of the given resource type.
 func LocationOf(resource schema.GroupVersionResource, obj *unstructured.Unstructured) Location {
 	return Location{
 		Group:     resource.Group,
@@ -29,7 +29,7 @@ func LocationOf(resource schema.GroupVersionResource, obj *unstructured.Unstruct
 	}
 }
 
-// Folder returns the folder that the object is listed in: the location without the name.
+// Folder returns the folder of the object: the location without the name.
 func (l Location) Folder() Folder {
 	return Folder{Group: l.Group, Version: l.Version, Resource: l.Resource, Namespace: l.Namespace}
 }
@@ -38,7 +38,7 @@ func (l Location) Folder() Folder {
 //
 //	{group|core}/{version}/{resource}/[{namespace}/]{name}.yaml
 //
-// Two locations never share a path, not even where case is ignored. Path fails on a part that the API would not accept
+// Two locations never share a path, not even where case is ignored. Path fails on parts that the API would not accept
 // either: a name that is empty, "." or "..", or holds a slash or a control character; a group, version, resource or
 // namespace that is no DNS name; a version that does not begin with "v" and a digit.
 func (l Location) Path() (string, error) {
@@ -53,7 +53,7 @@ func (l Location) Path() (string, error) {
 	return path.Join(folder, file), nil
 }
 
-// Folder is where the objects of one type and one namespace are: a Location without the name.
+// Folder identifies the objects of one type in one namespace: a Location without the name.
 type Folder struct {
 	Group, Version, Resource, Namespace string
 }
@@ -63,12 +63,12 @@ func (f Folder) GroupVersionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: f.Group, Version: f.Version, Resource: f.Resource}
 }
 
-// coreFolder stands for the core group, which has no name. Groups of custom resources cannot be called so: theirs have
-// a dot.
+// coreFolder is the folder of the core group, whose name is empty. No group of custom resources collides with it: their
+// names have a dot.
 const coreFolder = "core"
 
 const (
-	// longestLabel and longestSubdomain are the limits of the API for one DNS label and for a name made of several.
+	// longestLabel and longestSubdomain are the API's limits for a DNS label and a DNS subdomain.
 	longestLabel     = 63
 	longestSubdomain = 253
 )
@@ -87,7 +87,7 @@ func (f Folder) validate() error {
 	return nil
 }
 
-// isSubdomain says whether a name is made of DNS words with dots between them.
+// isSubdomain reports whether a name consists of DNS words separated by dots.
 func isSubdomain(name string) bool {
 	for word := range strings.SplitSeq(name, ".") {
 		if !isWord(word) {
@@ -109,7 +109,7 @@ func isPlural(name string) bool {
 	return isLabel(name) && !isDigit(name[0])
 }
 
-// isWord says whether a name consists of lower-case letters, digits, and dashes in between.
+// isWord reports whether a name consists of lower-case letters, digits, and dashes in between.
 func isWord(name string) bool {
 	for i := range len(name) {
 		switch char := name[i]; {
@@ -126,7 +126,7 @@ func isDigit(char byte) bool {
 	return char >= '0' && char <= '9'
 }
 
-// Path returns the folder's path relative to a base folder; it fails on the same parts as Location.Path. Without a
+// Path returns the folder's path relative to a base folder. It fails on the same parts as Location.Path. Without a
 // namespace it is the folder of all objects of the type.
 func (f Folder) Path() (string, error) {
 	if err := f.validate(); err != nil {
@@ -143,8 +143,8 @@ func (f Folder) Path() (string, error) {
 	return strings.Join(segments, "/"), nil
 }
 
-// ManagedPath says whether a path relative to a base folder is one that Location.Path makes, and which folder it is in.
-// A path that comes close but could not be made, such as one with an upper-case letter and no hash, is somebody else's.
+// ManagedPath reports whether Location.Path returns the given path, which is relative to a base folder, and returns its
+// folder. A similar path, such as one with an upper-case letter and no hash, is not managed.
 func ManagedPath(relative string) (Folder, bool) {
 	segments := strings.Split(relative, "/")
 	const clusterScoped, namespaced = 4, 5

@@ -5,11 +5,11 @@ package manifest
 
 import "strings"
 
-// longestWord is the length of the longest word that YAML gives a meaning of its own ("false").
+// longestWord is the length of the longest word that is no string in YAML ("false").
 const longestWord = 5
 
-// isMisread says whether a parser of YAML 1.1 or 1.2 would take an unquoted text for something else than a string. It
-// errs on the side of quotes: "1.25.3" is a number by the letter of YAML 1.1.
+// isMisread reports whether a parser of YAML 1.1 or 1.2 would read an unquoted text as something other than a string.
+// In doubt it reports true: by the letter of YAML 1.1, "1.25.3" is a number.
 func isMisread(text string) bool {
 	if len(text) <= longestWord {
 		switch strings.ToLower(text) {
@@ -26,7 +26,7 @@ func isMisread(text string) bool {
 	return false
 }
 
-// isNumeric says whether a text without its sign reads as a number in any notation: decimal, hexadecimal, octal,
+// isNumeric reports whether a text without its sign reads as a number in any notation: decimal, hexadecimal, octal,
 // binary, with underscores, sexagesimal ("12:30"), with an exponent, infinite or not a number.
 func isNumeric(text string) bool {
 	switch strings.ToLower(text) {
@@ -50,7 +50,7 @@ func isNumeric(text string) bool {
 	return found && containsOnly(exponent, "0123456789_")
 }
 
-// cutBase removes the prefix of a number that is not decimal.
+// cutBase removes the prefix of a hexadecimal, octal or binary number.
 func cutBase(text string) (digits string, found bool) {
 	if len(text) < len("0x0") || text[0] != '0' {
 		return "", false
@@ -62,7 +62,7 @@ func cutBase(text string) (digits string, found bool) {
 	return "", false
 }
 
-// isDated says whether a text is or begins with a date ("2024-01-31"), which makes it a timestamp.
+// isDated reports whether a text begins with a date ("2024-01-31") and is therefore a timestamp.
 func isDated(text string) bool {
 	const yearLength = 4
 	year, rest, _ := strings.Cut(text, "-")

@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// appendFloat appends a finite number such that every YAML parser reads a number, and the same one. A whole number that
-// fits an int64 is written as such, since JSON makes no difference between the two; negative zero, which is no whole
-// number there, keeps its sign. An exponent comes with a dot before it: without, YAML 1.1 reads a string.
+// appendFloat appends a finite number such that every YAML parser reads the same number. A whole number that fits an
+// int64 is written as an integer, since JSON does not distinguish the two. Negative zero keeps its sign. An exponent
+// gets a dot before it: without the dot, YAML 1.1 reads a string.
 func appendFloat(out []byte, number float64) []byte {
 	if number == 0 && math.Signbit(number) {
 		return append(out, "-0.0"...)

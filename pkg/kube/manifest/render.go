@@ -12,9 +12,9 @@ import (
 
 // Render returns the canonical YAML of an object: one document, LF line ends, a final newline.
 //
-// The object is not changed, but it must not be changed by others during the call. Render fails on an object without
-// apiVersion or kind, and on values that JSON cannot carry: strings that are not UTF-8, infinite numbers, and Go types
-// that unstructured objects do not hold.
+// Render does not change the object, which must not be changed concurrently. Render fails on an object without
+// apiVersion or kind, and on values that JSON cannot represent: strings that are not UTF-8, infinite numbers, and Go
+// types that unstructured objects do not hold.
 func Render(obj *unstructured.Unstructured) ([]byte, error) {
 	if err := checkTyped(obj); err != nil {
 		return nil, err
@@ -26,8 +26,8 @@ func Render(obj *unstructured.Unstructured) ([]byte, error) {
 	return content, nil
 }
 
-// Canonical returns what Render writes, as an object, which shares what it keeps with the one given and is for reading
-// only. It fails on an object without apiVersion or kind.
+// Canonical returns the object that Render writes. It shares values with the given object and is read-only. It fails on
+// an object without apiVersion or kind.
 func Canonical(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if err := checkTyped(obj); err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// runtimeMetadata lists the metadata that the API server keeps for itself. Owner references are among them: they name
-// their owner by uid, so without it they cannot be applied and with it they are dead.
+// runtimeMetadata lists the metadata that the API server maintains. Owner references are among them: they name their
+// owner by uid, so they cannot be applied without it and are dangling with it.
 var runtimeMetadata = [...]string{
 	"creationTimestamp",
 	"deletionGracePeriodSeconds",
@@ -23,10 +23,10 @@ var runtimeMetadata = [...]string{
 	"uid",
 }
 
-// withoutRuntime returns the object without what is runtime. The result shares what is kept with the object and is for
-// reading only. Applied to its own result it changes nothing.
+// withoutRuntime returns the object without runtime fields. The result shares values with the object and is read-only.
+// The function is idempotent.
 func withoutRuntime(object map[string]any) map[string]any {
-	asked := askedFields(object)
+	owned := ownershipOf(object)
 	result := maps.Clone(object)
 	if !statusIsContent(object) {
 		delete(result, "status")
@@ -39,17 +39,17 @@ func withoutRuntime(object map[string]any) map[string]any {
 	dropKeys(metadata, "labels", isRuntimeLabel)
 	annotations := mapAt(metadata, "annotations")
 	dropKeys(metadata, "annotations", func(key string) bool {
-		return isRuntimeAnnotation(key) && !isScalingSpec(object, key) && !isDirection(key, annotations[key])
+		return isRuntimeAnnotation(key) && !isScalingSpec(object, key) && !isCopyOptOut(key, annotations[key])
 	})
-	dropAllocated(result, metadata, asked)
+	dropAllocated(result, metadata, owned)
 	for _, field := range [...]string{"annotations", "finalizers", "labels"} {
 		dropIfEmpty(metadata, field)
 	}
 	return result
 }
 
-// statusIsContent says whether the status is all that the object has to say: it has no other field, and nobody wrote it
-// through the status subresource. A type whose status is served as a subresource takes no status from a manifest.
+// statusIsContent reports whether the status is the object's content: the object has no other field, and no manager
+// wrote the status through the status subresource. A type with a status subresource takes no status from a manifest.
 func statusIsContent(object map[string]any) bool {
 	for field := range object {
 		switch field {
@@ -65,9 +65,9 @@ func statusIsContent(object map[string]any) bool {
 	})
 }
 
-// isOwnFinalizer says whether a finalizer belongs to users or their controllers. Those without a domain and those under
-// the domains of Kubernetes are added by the cluster where they are due; carried along by a manifest they would come
-// back after the cluster has taken them off, and hold up a deletion for good.
+// isOwnFinalizer reports whether a finalizer belongs to users or their controllers. The cluster adds finalizers without
+// a domain and those under Kubernetes' domains where they are needed. In a manifest they would return after the cluster
+// has removed them, and block a deletion for good.
 func isOwnFinalizer(finalizer any) bool {
 	name, ok := finalizer.(string)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// style is a way to write a string.
+// style is a notation of a string.
 type style int
 
 const (
@@ -22,9 +22,9 @@ const (
 	literal                   // a block scalar
 )
 
-// styleOf chooses the way to write a string. Block scalars are for texts of several lines that they can represent
-// exactly: every character is printable, and a line feed is the only line end. Kustomize cannot read those that it makes of texts with
-// a tab first.
+// styleOf chooses the notation of a string. Block scalars are for texts of several lines that they represent exactly:
+// every character is printable, and a line feed is the only line end. A text that begins with a tab is escaped, because
+// Kustomize writes block scalars of such texts that it cannot read.
 func styleOf(text string) style {
 	content := inspect(text)
 	switch {
@@ -40,7 +40,7 @@ func styleOf(text string) style {
 	return quoted
 }
 
-// content is what a string holds, as far as its style depends on it.
+// content describes a string as far as its style depends on it.
 type content struct {
 	unprintable bool // a character that YAML wants escaped, or a line end other than line feed
 	lineFeed    bool
@@ -54,7 +54,7 @@ func inspect(text string) content {
 	for i := 0; i < len(text); i++ {
 		switch char := text[i]; {
 		case char > ':' && char < 0x7f && char != '\\', char > '#' && char < ':', char == ' ':
-			// Most of any text: decided first, since a text may have a megabyte.
+			// The common case comes first, since a text can have a megabyte.
 		case char == '\n':
 			found.lineFeed = true
 		case char == '\t':
@@ -76,8 +76,8 @@ func inspect(text string) content {
 	return found
 }
 
-// isPrintable says whether a character beyond ASCII may stand unescaped. The line ends of YAML 1.1 (U+0085, U+2028,
-// U+2029) and the byte order mark may not.
+// isPrintable reports whether a non-ASCII character can be written unescaped. The line ends of YAML 1.1 (U+0085,
+// U+2028, U+2029) and the byte order mark cannot.
 func isPrintable(char rune, size int) bool {
 	switch {
 	case char == utf8.RuneError && size == 1:
@@ -88,7 +88,7 @@ func isPrintable(char rune, size int) bool {
 	return true
 }
 
-// isPlainAtEnds says whether a text may stand unquoted as far as its first and last characters decide that.
+// isPlainAtEnds reports whether the first and last characters of a text allow it to be unquoted.
 func isPlainAtEnds(text string) bool {
 	if text == "" || text[len(text)-1] == ' ' {
 		return false
@@ -104,7 +104,7 @@ func isPlainAtEnds(text string) bool {
 	return true
 }
 
-// text appends a string as a value, whose key or dash stands at a column, and ends the line.
+// text appends a string value and ends the line. The column is that of its key or dash.
 func (e *encoder) text(text string, column int) error {
 	chosen := styleOf(text)
 	if chosen == literal {
@@ -118,7 +118,7 @@ func (e *encoder) text(text string, column int) error {
 	return nil
 }
 
-// line appends a string on one line, in the style given or, where that takes several, with escapes.
+// line appends a string on one line in the given style, or with escapes where the style needs several lines.
 func (e *encoder) line(text string, chosen style) error {
 	switch chosen {
 	case plain:
@@ -140,7 +140,7 @@ func (e *encoder) line(text string, chosen style) error {
 	return nil
 }
 
-// escaped appends a string between double quotes, with an escape for every character that needs one.
+// escaped appends a string in double quotes, with an escape for every character that needs one.
 func (e *encoder) escaped(text string) {
 	e.out = append(e.out, '"')
 	for _, char := range text {
@@ -165,12 +165,12 @@ func (e *encoder) escaped(text string) {
 	e.out = append(e.out, '"')
 }
 
-// literal appends a text as a block scalar whose lines begin at a column. Lines without characters get no indentation.
+// literal appends a text as a block scalar whose lines begin at a column. Empty lines get no indentation.
 func (e *encoder) literal(text string, column int) {
 	e.out = append(e.out, '|')
 	switch text[0] {
 	case ' ', '\t', '\n':
-		// The indentation cannot be told from the first line.
+		// The first line does not determine the indentation.
 		e.out = append(e.out, '0'+indentStep)
 	}
 	body, ended := strings.CutSuffix(text, "\n")

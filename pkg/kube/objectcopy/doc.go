@@ -1,10 +1,10 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objectcopy answers what an object of one namespace is as a copy in another one.
+// Package objectcopy computes the copy of an object for another namespace.
 //
-// It begins with what pkg/kube/manifest writes of the object, and takes out what else is true in the source alone: its place in
-// the network, the marks by which tools find what they own, finalizers. What a label selector uses stays, whoever set it.
-// On demand, a copy is kept from doing what its source is there for: it runs once, at no time of its own accord, and is
-// reached neither from outside nor under the names of its source.
+// A copy starts from the manifest that pkg/kube/manifest renders, without what is only true in the source namespace:
+// network addresses, ownership marks of tools, finalizers. Labels that a selector uses stay, whoever set them. Options
+// limit what a copy does: it runs one replica, starts no scheduled Jobs, and is not reachable from outside or under the
+// names of its source.
 package objectcopy

@@ -3,7 +3,7 @@
 
 package objectcopy
 
-// mapOf returns a value as a map: nil, which reads as an empty one and may be deleted from, if it is none.
+// mapOf returns a value as a map. Any other value yields nil, which reads as an empty map and may be deleted from.
 func mapOf(value any) map[string]any {
 	fields, _ := value.(map[string]any)
 	return fields
@@ -15,7 +15,7 @@ func listOf(value any) []any {
 	return items
 }
 
-// keep leaves the items of a list that are wanted, and no empty list.
+// keep removes the list items that are not wanted, and the list itself if it becomes empty.
 func keep(fields map[string]any, name string, wanted func(item any) bool) {
 	var kept []any
 	for _, item := range listOf(fields[name]) {
@@ -30,7 +30,7 @@ func keep(fields map[string]any, name string, wanted func(item any) bool) {
 	fields[name] = kept
 }
 
-// atMostOne makes a number that is greater than one, one.
+// atMostOne limits a number to one.
 func atMostOne(fields map[string]any, name string) {
 	switch number := fields[name].(type) {
 	case int64:

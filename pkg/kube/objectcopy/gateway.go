@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// noHost says why what answers for hosts has no copy.
+// noHost is the reason for omitting an object that would have no host.
 const noHost = "no host of its own"
 
-// gateway gives a Gateway listeners for hosts of its own, and no addresses: what stands behind it chooses them. A listener without a
-// host stays, as the hosts are those of the routes then. Of listeners that would be the same, which an API server refuses, the first
-// stays. A Gateway that is left without listeners has no copy.
+// gateway gives a Gateway the listeners of its own hosts, and removes its addresses, which the implementation assigns.
+// A listener without a host stays: its hosts are those of the routes. Of listeners that become equal, which an API
+// server rejects, only the first stays. A Gateway without listeners is omitted.
 func (t Target) gateway(copied *unstructured.Unstructured, spec map[string]any, source string) string {
 	delete(spec, "addresses")
-	delete(spec, "defaultScope") // Routes of everybody would attach to it.
+	delete(spec, "defaultScope") // Routes of all namespaces would attach to it.
 	t.moveReferences(spec, source)
 	if t.Host == nil {
 		return ""
@@ -48,12 +48,13 @@ func (t Target) gateway(copied *unstructured.Unstructured, spec map[string]any, 
 	return ""
 }
 
-// route gives an HTTPRoute or a GRPCRoute hosts of its own, and lets redirects between its hosts lead to them. One without hosts answers
-// for all hosts of its Gateways, and has no copy. To a service mesh, whose routes are about Services, hosts do not matter.
+// route gives an HTTPRoute or a GRPCRoute its own hosts, and adjusts redirects between its hosts. A route without
+// hosts, which would serve all hosts of its Gateways, is omitted. Hosts do not matter for the routes of a service mesh,
+// whose parents are Services.
 func (t Target) route(copied *unstructured.Unstructured, spec map[string]any, source string) string {
 	t.moveReferences(spec, source)
 	if t.Host != nil {
-		delete(spec, "useDefaultGateways") // They are production's, too.
+		delete(spec, "useDefaultGateways") // They serve production, too.
 	}
 	if parents := listOf(spec["parentRefs"]); t.Host == nil || len(parents) > 0 && !slices.ContainsFunc(parents, isNoService) {
 		return ""
@@ -83,13 +84,14 @@ func (t Target) route(copied *unstructured.Unstructured, spec map[string]any, so
 	return ""
 }
 
-// isNoService says whether a route attaches to something else than a Service.
+// isNoService reports whether a route's parent is not a Service.
 func isNoService(parent any) bool {
 	group, isGiven := mapOf(parent)["group"]
 	return !isGiven || group != "" || mapOf(parent)["kind"] != "Service"
 }
 
-// redirect lets redirects to hosts lead to those that stand in their places. Where there is none, they lead to the host that is asked.
+// redirect replaces the hosts of redirects by those of the copy. Where there is none, a redirect keeps the requested
+// host.
 func redirect(filtered map[string]any, own map[string]string) {
 	for _, filter := range listOf(filtered["filters"]) {
 		to := mapOf(mapOf(filter)["requestRedirect"])
@@ -104,8 +106,9 @@ func redirect(filtered map[string]any, own map[string]string) {
 	}
 }
 
-// moveReferences lets what objects of the Gateway API refer to, or admit, in the namespace of the source be in that of the copy. In
-// all of them, a namespace has the name namespace, and a selector of namespaces the name selector.
+// moveReferences replaces the source's namespace by that of the copy in references and in namespace selectors of
+// Gateway API objects. In all of them, the field of a namespace is called namespace and that of a namespace selector is
+// called selector.
 func (t Target) moveReferences(value any, source string) {
 	for _, item := range listOf(value) {
 		t.moveReferences(item, source)
@@ -118,7 +121,7 @@ func (t Target) moveReferences(value any, source string) {
 			if field == source {
 				mapOf(value)[name] = t.Namespace
 			}
-		case "infrastructure": // Refers to its own namespace only, and has labels and annotations.
+		case "infrastructure": // Only refers to its own namespace; its keys are those of labels and annotations.
 		default:
 			t.moveReferences(field, source)
 		}

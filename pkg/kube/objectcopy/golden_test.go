@@ -61,7 +61,7 @@ func production(t testing.TB) map[string]*unstructured.Unstructured {
 func twin(found map[string]*unstructured.Unstructured) objectcopy.Target {
 	return objectcopy.Target{
 		Namespace: "shop-twin", Labels: map[string]string{"configbutler.ai/environment": "twin"}, Marks: objectcopy.DefaultMarks(),
-		Selected: objectcopy.SelectorKeys(slices.Collect(maps.Values(found))...), LeftBehind: sets.New("web-api-token"),
+		Selected: objectcopy.SelectorKeys(slices.Collect(maps.Values(found))...), OmittedSecrets: sets.New("web-api-token"),
 	}
 }
 

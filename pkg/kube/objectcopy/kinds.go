@@ -14,8 +14,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
-// staysBehind says why an object has no copy, empty if it may have one.
-func staysBehind(content *unstructured.Unstructured) string {
+// omitReason returns why an object is not copied, empty if it can be.
+func omitReason(content *unstructured.Unstructured) string {
 	kind := content.GetKind()
 	if kind == "Secret" && content.Object["type"] == string(corev1.SecretTypeServiceAccountToken) {
 		return "token of a ServiceAccount"
@@ -24,11 +24,12 @@ func staysBehind(content *unstructured.Unstructured) string {
 		return ""
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(content.GroupVersionKind())
-	reason, _ := manifest.ClusterMade(resource.GroupResource(), content)
+	reason, _ := manifest.ClusterGenerated(resource.GroupResource(), content)
 	return reason
 }
 
-// adapt changes a copy as its kind and the target ask for, in place. It says why there is no copy after all.
+// adapt changes a copy in place as its kind and the target require. It returns a reason if the object is omitted after
+// all.
 func (t Target) adapt(copied *unstructured.Unstructured, source string) string {
 	spec := mapOf(copied.Object["spec"])
 	switch copied.GroupVersionKind().GroupKind().String() {
@@ -69,8 +70,8 @@ func (t Target) adapt(copied *unstructured.Unstructured, source string) string {
 		t.service(copied, spec)
 	case "ServiceAccount":
 		t.account(copied.Object)
-		// Without Secrets, the account that every namespace has is nothing to copy.
-		return staysBehind(copied)
+		// The default ServiceAccount is only copied for its Secrets.
+		return omitReason(copied)
 	default:
 		if t.Custom != nil && t.Custom(copied.GroupVersionKind().GroupKind()) {
 			return ""
@@ -80,7 +81,7 @@ func (t Target) adapt(copied *unstructured.Unstructured, source string) string {
 	return ""
 }
 
-// pods lets pods look for others in the namespace of the copy where they looked in that of the source.
+// pods replaces the source's namespace by that of the copy in pod affinities.
 func (t Target) pods(spec map[string]any, source string) {
 	affinity := mapOf(mapOf(mapOf(spec["template"])["spec"])["affinity"])
 	for _, kind := range [...]string{"podAffinity", "podAntiAffinity"} {
@@ -99,7 +100,7 @@ func (t Target) rename(term map[string]any, source string) {
 	t.moveSelector(mapOf(term["namespaceSelector"]), source)
 }
 
-// replace puts the namespace of the copy in the place of that of the source.
+// replace replaces the source's namespace by that of the copy.
 func (t Target) replace(namespaces []any, source string) {
 	for i, namespace := range namespaces {
 		if namespace == source {
@@ -108,9 +109,9 @@ func (t Target) replace(namespaces []any, source string) {
 	}
 }
 
-// moveSelector lets a selector of namespaces that names the source by the label that every namespace has name the namespace of the
-// copy. One that leaves the source out leaves out both: the copy of a policy must not admit the source. Other labels stay: which
-// namespaces have them is not known here.
+// moveSelector replaces the source by the namespace of the copy in a namespace selector that uses the label of the
+// namespace's name. A selector that excludes the source excludes both: the copy of a policy must not admit the source.
+// Other labels stay, since it is not known here which namespaces have them.
 func (t Target) moveSelector(selector map[string]any, source string) {
 	if labels := mapOf(selector["matchLabels"]); labels[corev1.LabelMetadataName] == source {
 		labels[corev1.LabelMetadataName] = t.Namespace
@@ -128,11 +129,11 @@ func (t Target) moveSelector(selector map[string]any, source string) {
 	}
 }
 
-// account leaves out Secrets that are not copied.
+// account removes references to Secrets that are not copied.
 func (t Target) account(account map[string]any) {
 	copied := func(item any) bool {
 		name, _ := mapOf(item)["name"].(string)
-		return !t.LeftBehind.Has(name)
+		return !t.OmittedSecrets.Has(name)
 	}
 	for _, field := range [...]string{"imagePullSecrets", "secrets"} {
 		keep(account, field, copied)

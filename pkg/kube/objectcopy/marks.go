@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// defaultMarks are those of widespread tools. A label that only describes, such as helm.sh/chart, is none of them.
+// defaultMarks are the marks of common tools. Labels that only describe, such as helm.sh/chart, are not marks.
 var defaultMarks = []string{
 	"app.kubernetes.io/instance",
 	"app.kubernetes.io/managed-by=Helm",
@@ -32,34 +32,34 @@ var defaultMarks = []string{
 	"reconcile.fluxcd.io/*",
 }
 
-// Marks are labels and annotations by which tools find what they own: Argo CD, Flux, Helm and others. A copy that bears one
-// would be taken for the tool's own, and changed or removed. The zero value has none.
+// Marks are the labels and annotations by which tools such as Argo CD, Flux and Helm find the objects that they own. A
+// tool would adopt, change or remove a copy with its mark. The zero value has no marks.
 type Marks struct{ marks []mark }
 
-// mark is a key, or the beginning of keys; a mark with a value is one with this value only.
+// mark is a key or a key prefix. A mark with a value matches only that value.
 type mark struct {
 	key      string
 	isPrefix bool
 	value    *string
 }
 
-// DefaultMarks returns those of widespread tools.
+// DefaultMarks returns the marks of common tools.
 func DefaultMarks() Marks {
 	marks, err := ParseMarks(defaultMarks...)
 	if err != nil {
-		panic(err) // They are constants.
+		panic(err) // The marks are constants.
 	}
 	return marks
 }
 
-// DefaultMarkTexts returns those of widespread tools as ParseMarks reads them.
+// DefaultMarkTexts returns the marks of common tools in the syntax of ParseMarks.
 func DefaultMarkTexts() []string { return slices.Clone(defaultMarks) }
 
-// And returns these marks and others.
+// And returns the union of two sets of marks.
 func (m Marks) And(others Marks) Marks { return Marks{slices.Concat(m.marks, others.marks)} }
 
-// ParseMarks reads marks, each of which is a key (example.com/owner), a key with its value (example.com/owner=tool) or all
-// keys of a domain (example.com/*). The error names the one that is wrong.
+// ParseMarks parses marks. Each is a key (example.com/owner), a key with a value (example.com/owner=tool) or all keys
+// of a domain (example.com/*). An error names the invalid mark.
 func ParseMarks(texts ...string) (Marks, error) {
 	var out Marks
 	for _, text := range texts {

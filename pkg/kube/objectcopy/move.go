@@ -16,11 +16,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
-// Move returns what has no copy as a user would create it in the namespace of the target: a Role, RoleBinding, ClusterRoleBinding or
-// PersistentVolumeClaim, which is left as it is. Source is the namespace that the target is made from, also for a ClusterRoleBinding.
-// Bindings are about the named ServiceAccounts of the target and nobody else, and have a name that nobody else gives: what is applied
-// replaces the subjects of a binding that has the name. Roles and claims keep their names, by which others refer to them. A claim is one
-// of an empty volume. It fails on other kinds.
+// Move returns an object of a kind that Copy omits, as a user would create it in the target's namespace: a Role,
+// RoleBinding, ClusterRoleBinding or PersistentVolumeClaim. The given object is unchanged. Source is the namespace that
+// the target is made from, also for a ClusterRoleBinding.
+//
+// The subjects of a binding are replaced by the given ServiceAccounts of the target. Its name is unique, because
+// applying it replaces the subjects of any binding of that name. Roles and claims keep their names, since other objects
+// refer to them. A claim requests an empty volume. Move fails on other kinds.
 func (t Target) Move(object *unstructured.Unstructured, source string, accounts []string) (*unstructured.Unstructured, error) {
 	content, err := manifest.Canonical(object)
 	if err != nil {
@@ -37,14 +39,14 @@ func (t Target) Move(object *unstructured.Unstructured, source string, accounts 
 		t.bind(moved, source, accounts)
 		moved.SetNamespace("")
 	case "PersistentVolumeClaim":
-		emptied(moved)
+		emptyClaim(moved)
 	default:
 		return nil, fmt.Errorf("moving %s %s/%s: no kind that is moved", object.GetKind(), object.GetNamespace(), object.GetName())
 	}
 	return moved, nil
 }
 
-// bind gives a binding a name of its own, and makes ServiceAccounts of the target its subjects.
+// bind renames a binding and replaces its subjects by ServiceAccounts of the target.
 func (t Target) bind(binding *unstructured.Unstructured, source string, accounts []string) {
 	binding.SetName(t.bindingName(binding, source))
 	subjects := make([]any, len(accounts))
@@ -54,19 +56,20 @@ func (t Target) bind(binding *unstructured.Unstructured, source string, accounts
 	binding.Object["subjects"] = subjects
 }
 
-// bindingName is the name of a binding in the target: that of the source's, the namespace, and a hash of all that tells bindings apart.
-// It is the same each time. Without the hash, the bindings a of b-c and a-b of c would be one.
+// bindingName returns the name of a binding in the target: its name in the source, the namespace, and a hash of
+// everything that distinguishes bindings. It is deterministic. Without the hash, the binding a of namespace b-c and a-b
+// of c would collide.
 func (t Target) bindingName(binding *unstructured.Unstructured, source string) string {
 	const digits = 8
 	ref := mapOf(binding.Object["roleRef"])
-	// None of them has a NUL in it.
+	// NUL separates the parts: none of them can contain it.
 	sum := sha256.Sum256(fmt.Append(nil, binding.GetKind(), "\x00", source, "\x00", t.Namespace, "\x00", binding.GetName(), "\x00",
 		ref["apiGroup"], "\x00", ref["kind"], "\x00", ref["name"]))
 	return binding.GetName() + "-" + t.Namespace + "-" + hex.EncodeToString(sum[:])[:digits]
 }
 
-// emptied takes out of a claim which volume it has, and what that began with.
-func emptied(claim *unstructured.Unstructured) {
+// emptyClaim removes the volume and the data source of a claim.
+func emptyClaim(claim *unstructured.Unstructured) {
 	spec := mapOf(claim.Object["spec"])
 	for _, field := range [...]string{"volumeName", "dataSource", "dataSourceRef", "selector"} {
 		delete(spec, field)

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// service takes away the place that a Service has in the network, whoever chose it: an address or a port of a node can be
-// had once. What a headless one is stays.
+// service removes the network addresses of a Service, even those that a user chose: an address or a node port can be
+// used only once. A headless Service stays headless.
 func (t Target) service(copied *unstructured.Unstructured, spec map[string]any) {
 	delete(spec, "externalIPs")
 	for _, port := range listOf(spec["ports"]) {
@@ -22,7 +22,7 @@ func (t Target) service(copied *unstructured.Unstructured, spec map[string]any) 
 		withoutLoadBalancer(spec)
 	}
 	if kind := spec["type"]; kind != "LoadBalancer" && kind != "NodePort" {
-		// Only Services that are reached from outside may have it.
+		// Only Services that are reachable from outside are allowed to have it.
 		delete(spec, "externalTrafficPolicy")
 	}
 }
@@ -37,14 +37,15 @@ func withoutLoadBalancer(spec map[string]any) {
 	}
 }
 
-// withoutPublicName takes out the annotations by which external-dns gives an object a name in a DNS.
+// withoutPublicName removes the annotations that give an object a DNS name by external-dns.
 func withoutPublicName(copied *unstructured.Unstructured) { withoutAnnotations(copied, isPublicName) }
 
 func isPublicName(annotation string) bool {
 	return strings.HasPrefix(annotation, "external-dns.") && strings.HasSuffix(annotation, "hostname")
 }
 
-// isPublicAddress says whether external-dns reads from an annotation where names lead to: with a Gateway of production, to production.
+// isPublicAddress reports whether external-dns reads the target of DNS names from an annotation: with a Gateway of
+// production, this is production.
 func isPublicAddress(annotation string) bool {
 	return strings.HasPrefix(annotation, "external-dns.") && strings.HasSuffix(annotation, "/target")
 }
@@ -58,7 +59,7 @@ func withoutAnnotations(copied *unstructured.Unstructured, which func(annotation
 	copied.SetAnnotations(annotations)
 }
 
-// ingress gives an Ingress hosts of its own. One that is left with none has no copy: without hosts, it would answer for all.
+// ingress gives an Ingress its own hosts. An Ingress that is left without hosts is omitted: it would serve all hosts.
 func (t Target) ingress(copied *unstructured.Unstructured, spec map[string]any) string {
 	if t.Host == nil {
 		return ""
@@ -80,7 +81,8 @@ func (t Target) ingress(copied *unstructured.Unstructured, spec map[string]any) 
 	return ""
 }
 
-// certificate gives a certificate the hosts of the copy, and says whether one is left.
+// certificate replaces the hosts of a certificate by those of the copy, and reports whether the certificate is still
+// used.
 func (t Target) certificate(ingress *unstructured.Unstructured, tls map[string]any) bool {
 	var hosts []any
 	for _, host := range listOf(tls["hosts"]) {
@@ -96,8 +98,8 @@ func (t Target) certificate(ingress *unstructured.Unstructured, tls map[string]a
 	return true
 }
 
-// policy lets a NetworkPolicy admit the namespace of the copy where it admits that of the source. Which Pods it selects stays, as
-// their labels do, and so do other namespaces and blocks of addresses.
+// policy lets a NetworkPolicy admit the namespace of the copy instead of the source. Its pod selectors, other
+// namespaces and address blocks are unchanged.
 func (t Target) policy(spec map[string]any, source string) {
 	for rules, peers := range map[string]string{"ingress": "from", "egress": "to"} {
 		for _, rule := range listOf(spec[rules]) {

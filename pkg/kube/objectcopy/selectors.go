@@ -10,8 +10,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
-// SelectorKeys returns the keys of the labels that selectors within objects use. Selectors are known by how they are written,
-// in any kind: what is one too many keeps a label. Those that the cluster made up, as for Jobs, do not count.
+// SelectorKeys returns the label keys that selectors within objects use. It recognizes selectors of any kind by their
+// syntax; a false positive only keeps a label. Generated selectors, such as those of Jobs, do not count.
 func SelectorKeys(objects ...*unstructured.Unstructured) sets.Set[string] {
 	keys := sets.New[string]()
 	for _, object := range objects {

@@ -38,7 +38,7 @@ type file struct {
 	digest hash.Hash
 }
 
-var _ manifest.Seal = &file{}
+var _ manifest.Encrypter = &file{}
 
 func newFile(d draws, r rule, recipients []recipient) (*file, error) {
 	key, err := d.bytes("data key", dataKeySize)

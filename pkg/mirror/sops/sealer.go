@@ -81,7 +81,7 @@ func (s *Sealer) Seal(object *unstructured.Unstructured) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifest.RenderSealed(object, f)
+	return manifest.RenderEncrypted(object, f)
 }
 
 // draws is what is unpredictable about the file of a content. The rule is part of it: nonces are drawn by the order of what is

@@ -21,7 +21,7 @@ type bundle struct {
 	// config is the part of the object that has the bundle; nil if nobody trusts anybody for this server by it.
 	config      map[string]any
 	authorities []*x509.Certificate
-	// ours tells whether the server looks after it.
+	// ours reports whether the server looks after it.
 	ours bool
 }
 
@@ -72,14 +72,14 @@ func (r *registrations) bundleOf(object *unstructured.Unstructured, config map[s
 		return bundle{}, ""
 	case config["insecureSkipTLSVerify"] == true:
 		return bundle{}, "it has insecureSkipTLSVerify, so that its client takes any certificate"
-	case manifest.AuthorityIsInjected(object.GetAnnotations()):
+	case manifest.HasInjectedCABundle(object.GetAnnotations()):
 		found.ours = false
 		return found, "one of its annotations asks somebody else to write it"
 	}
 	return found, ""
 }
 
-// leadsHere tells whether clients of a Service come to this server.
+// leadsHere reports whether clients of a Service come to this server.
 func (r *registrations) leadsHere(service map[string]any) bool {
 	return service["namespace"] == r.service.Namespace && service["name"] == r.service.Name
 }

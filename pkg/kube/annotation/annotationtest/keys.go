@@ -1,10 +1,10 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package annotationtest has keys of annotations for tests of what leaves the cluster.
+// Package annotationtest lists annotation keys for tests of what leaves the cluster.
 package annotationtest
 
-// Configurations returns keys under which tools are known to keep a copy of the object or a part of it.
+// Configurations returns keys under which tools are known to store a copy of the object or a part of it.
 func Configurations() []string {
 	return []string{
 		"kubectl.kubernetes.io/last-applied-configuration",
@@ -41,7 +41,7 @@ func Configurations() []string {
 	}
 }
 
-// Harmless returns the keys of annotations that are shown of a Secret.
+// Harmless returns the annotation keys of a Secret that are readable.
 func Harmless() []string {
 	return []string{
 		"argocd.argoproj.io/compare-options",
@@ -63,7 +63,7 @@ func Harmless() []string {
 	}
 }
 
-// Others returns keys of which nothing is known, or that hold free text: of a Secret they may quote what it holds.
+// Others returns keys that are unknown or hold free text. In a Secret they may quote its content.
 func Others() []string {
 	return []string{
 		"description", "example.com/description", "example.com/made-up", "kubernetes.io/change-cause", "made-up",

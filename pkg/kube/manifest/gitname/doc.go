@@ -1,9 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitname finds the names of files and directories that Git refuses or reads as its own, on any file system that
-// a branch is checked out to.
+// Package gitname detects the names of files and directories that Git rejects or reserves, on any file system that a
+// branch is checked out to.
 //
-// The rules are those of Git's fsck and of its settings core.protectHFS and core.protectNTFS. A tree with a name that they
-// refuse is refused by servers that check what is pushed to them (receive.fsckObjects), and by clients that fetch it.
+// The rules are those of Git's fsck and of its settings core.protectHFS and core.protectNTFS. Servers that check pushes
+// (receive.fsckObjects) and fetching clients reject a tree with such a name.
 package gitname

@@ -8,16 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// own is a name with a meaning to Git, and the short names that NTFS has for it.
+// own is a name that Git reserves, with the short names that NTFS derives from it.
 type own struct {
 	name string
-	// short are the first six characters of the short names that end in ~1 to ~4.
+	// short is the first six characters of the short names that end in ~1 to ~4.
 	short string
-	// hashed begins the short names that NTFS makes when those are taken. ".git" has none, since it is made first.
+	// hashed is the prefix of the short names that NTFS derives once those are taken. ".git" has none, since it is
+	// created first.
 	hashed string
 }
 
-// owns are the names that Git's fsck looks for. Git reads .gitmodules and .gitattributes in a tree that it has only
+// owns are the names that Git's fsck checks. Git reads .gitmodules and .gitattributes even in a tree that it has only
 // fetched, and all of them in a work tree. None of them can be a directory there.
 var owns = []own{
 	{name: ".gitmodules", short: "gitmod", hashed: "gi7eba"},
@@ -26,16 +27,16 @@ var owns = []own{
 	{name: ".mailmap", short: "mailma", hashed: "maba30"},
 }
 
-// repository is the directory in which Git keeps the repository of a work tree.
+// repository is the directory in which Git stores the repository of a work tree.
 const repository = ".git"
 
-// Reserved returns the name that Git or a file system reads an element of a path as, such as ".git" for "GIT~1 ." and
-// ".gitmodules" for "gi7eba~1". It returns an empty string for an element that is no name of Git's anywhere.
+// Reserved returns the reserved name that Git or a file system reads a path element as, such as ".git" for "GIT~1 ."
+// and ".gitmodules" for "gi7eba~1". It returns an empty string for an element that is not reserved anywhere.
 func Reserved(element string) string {
 	element = withoutIgnored(element)
-	// Windows takes a backslash for a separator, and Git checks what follows one.
+	// Windows reads a backslash as a separator, and Git checks what follows it.
 	for part := range strings.SplitSeq(element, `\`) {
-		// What follows a colon names a stream of the same file.
+		// A colon introduces the name of a stream of the same file.
 		base, _, _ := strings.Cut(part, ":")
 		base = lower(strings.TrimRight(base, ". "))
 		if base == repository || base == "git~1" {
@@ -50,7 +51,7 @@ func Reserved(element string) string {
 	return ""
 }
 
-// shortens reports whether base, in lower case, is a short name of o.
+// shortens reports whether base, in lower case, is an NTFS short name of o.
 func (o own) shortens(base string) bool {
 	stem, number, found := strings.Cut(base, "~")
 	if !found {
@@ -59,12 +60,12 @@ func (o own) shortens(base string) bool {
 	if stem == o.short && len(number) == 1 && number[0] >= '1' && number[0] <= '4' {
 		return true
 	}
-	// The stem shrinks as the number grows: both have eight characters together, with the tilde.
+	// Stem, tilde and number have eight characters together, so a longer number shortens the stem.
 	const shortLength = 8
 	return len(base) == shortLength && strings.HasPrefix(o.hashed, stem) && number[0] != '0' && strings.Trim(number, "0123456789") == ""
 }
 
-// withoutIgnored returns a name as HFS+ compares it: without the code points that it leaves out.
+// withoutIgnored returns a name as HFS+ compares it: without the code points that HFS+ ignores.
 func withoutIgnored(name string) string {
 	return strings.Map(func(char rune) rune {
 		switch {
@@ -75,7 +76,7 @@ func withoutIgnored(name string) string {
 	}, name)
 }
 
-// lower returns a name with the ASCII letters in lower case, which are all that Git's names consist of.
+// lower returns a name with its ASCII letters in lower case. Git's names have no other letters.
 func lower(name string) string {
 	return strings.Map(func(char rune) rune {
 		if char >= 'A' && char <= 'Z' {
@@ -85,8 +86,8 @@ func lower(name string) string {
 	}, name)
 }
 
-// IsDevice reports whether Windows opens a device for an element of a path, whatever its extension and blanks before
-// that are. Git does not check out such a name there.
+// IsDevice reports whether Windows opens a device for a path element, ignoring its extension and blanks before that.
+// Git does not check out such a name there.
 func IsDevice(element string) bool {
 	stem, _, _ := strings.Cut(lower(element), ".")
 	stem, _, _ = strings.Cut(stem, ":")

@@ -9,7 +9,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/annotation"
 )
 
-// dropKeys removes the keys that drop names from the map at field, which is copied only when it has one.
+// dropKeys removes the keys that drop accepts from the map at field. The map is copied only if it has such a key.
 func dropKeys(parent map[string]any, field string, drop func(key string) bool) {
 	var opened map[string]any
 	for key := range mapAt(parent, field) {
@@ -23,8 +23,8 @@ func dropKeys(parent map[string]any, field string, drop func(key string) bool) {
 	}
 }
 
-// isRuntimeAnnotation names the annotations that record what the cluster, kubectl or a GitOps tool did, copies of the
-// object among them. Annotations by which a person directs such a tool (kustomize.toolkit.fluxcd.io/prune,
+// isRuntimeAnnotation reports whether an annotation records what the cluster, kubectl or a GitOps tool did, including
+// copies of the object. Annotations by which a user configures such a tool (kustomize.toolkit.fluxcd.io/prune,
 // argocd.argoproj.io/sync-options) are content.
 func isRuntimeAnnotation(key string) bool {
 	switch key {
@@ -48,13 +48,13 @@ func isRuntimeAnnotation(key string) bool {
 		annotation.HoldsConfiguration(key)
 }
 
-// isDirection names the values by which a person keeps a tool from copying the object into an annotation: such an
-// annotation holds no copy. KubeVela reads these two.
-func isDirection(key string, value any) bool {
+// isCopyOptOut reports whether an annotation's value stops a tool from copying the object into it. Such an annotation
+// holds no copy. KubeVela reads these two values.
+func isCopyOptOut(key string, value any) bool {
 	return key == "app.oam.dev/last-applied-configuration" && (value == "-" || value == "skip")
 }
 
-// isScalingSpec names the annotations that carry what autoscaling/v1 has no fields for: there they are the spec.
+// isScalingSpec reports whether an annotation holds the part of the spec that autoscaling/v1 has no fields for.
 func isScalingSpec(object map[string]any, annotation string) bool {
 	switch annotation {
 	case "autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior":
@@ -63,9 +63,9 @@ func isScalingSpec(object map[string]any, annotation string) bool {
 	return false
 }
 
-// isRuntimeLabel names the labels by which GitOps tools find their objects again. app.kubernetes.io/instance is not
-// among them: Argo CD can be told to track by it, but charts set it too, selectors use it, and whose it is cannot be
-// seen from the object.
+// isRuntimeLabel reports whether GitOps tools use a label to find their objects. app.kubernetes.io/instance is not
+// among them: Argo CD can be configured to track by it, but charts set it too and selectors use it, and the object does
+// not show which is the case.
 func isRuntimeLabel(key string) bool {
 	switch key {
 	case "argocd.argoproj.io/instance",

@@ -14,43 +14,44 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
-// Target is where copies go, and how they differ from their sources there. Without more than a namespace they are as their
-// sources.
+// Target is the namespace of copies and how they differ from their sources. With only a namespace, copies are like
+// their sources.
 type Target struct {
 	Namespace string
 	// Labels are set on every copy.
 	Labels map[string]string
-	// Marks are left out, except labels that Selected has or that a selector of the object itself uses.
+	// Marks are removed, except for labels in Selected and labels that a selector of the object itself uses.
 	Marks    Marks
 	Selected sets.Set[string]
-	// LeftBehind are names of Secrets that are not copied; ServiceAccounts do not refer to them.
-	LeftBehind sets.Set[string]
+	// OmittedSecrets are the names of Secrets that are not copied. References of ServiceAccounts to them are removed.
+	OmittedSecrets sets.Set[string]
 
-	// Custom says of kinds that are not built into Kubernetes which are copied, as they are but for their metadata; nil: none.
+	// Custom reports whether a kind that is not built into Kubernetes is copied. Only the metadata of such objects is
+	// adapted. If it is nil, none is copied.
 	Custom func(kind schema.GroupKind) bool
 
-	// OneReplica lets at most one pod of a workload run, whatever an autoscaler would like, and lets it be evicted: a
-	// PodDisruptionBudget that wants more would keep nodes from being drained.
+	// OneReplica limits workloads and autoscalers to one replica. It lets a PodDisruptionBudget evict that replica,
+	// since it would otherwise block node drains.
 	OneReplica bool
-	// SuspendCronJobs keeps CronJobs from starting Jobs.
+	// SuspendCronJobs suspends CronJobs.
 	SuspendCronJobs bool
-	// NoLoadBalancers makes Services of type LoadBalancer such of type ClusterIP, and gives no Service a name in a DNS
-	// outside the cluster.
+	// NoLoadBalancers turns Services of type LoadBalancer into type ClusterIP, and gives no Service a public DNS name.
 	NoLoadBalancers bool
-	// Host returns the host that an Ingress, a Gateway or a route has in the place of one; an empty host is one that stands for all.
-	// Rules, certificates and listeners for which it returns an empty one are left out, and so is the backend of last resort of an
-	// Ingress, which answers for all hosts. It is nil if hosts stay as they are.
+	// Host returns the replacement for a host of an Ingress, a Gateway or a route. The given host is empty where an
+	// object has no host and serves all. Rules, certificates and listeners for which Host returns an empty host are
+	// removed, and so is the default backend of an Ingress, which serves all hosts. If Host is nil, hosts are
+	// unchanged.
 	Host func(of *unstructured.Unstructured, host string) string
 }
 
-// Copy returns the copy of an object, which is left as it is, or why there is none: then the copy is nil. It fails on
-// an object without apiVersion or kind.
+// Copy returns the copy of an object, or a nil copy and the reason why the object is omitted. The object is unchanged.
+// Copy fails on an object without apiVersion or kind.
 func (t Target) Copy(object *unstructured.Unstructured) (copied *unstructured.Unstructured, omitted string, err error) {
 	content, err := manifest.Canonical(object)
 	if err != nil {
 		return nil, "", fmt.Errorf("copying %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
 	}
-	if reason := staysBehind(content); reason != "" {
+	if reason := omitReason(content); reason != "" {
 		return nil, reason, nil
 	}
 	copied = content.DeepCopy()
@@ -62,7 +63,7 @@ func (t Target) Copy(object *unstructured.Unstructured) (copied *unstructured.Un
 	return copied, "", nil
 }
 
-// metadata is what copies have of the metadata of their sources.
+// metadata returns the metadata of a copy.
 func (t Target) metadata(object, content *unstructured.Unstructured) map[string]any {
 	metadata := map[string]any{"name": object.GetName(), "namespace": t.Namespace}
 	annotations := content.GetAnnotations()
@@ -76,7 +77,8 @@ func (t Target) metadata(object, content *unstructured.Unstructured) map[string]
 	return metadata
 }
 
-// labels are those that are content or that a selector uses, without marks that none uses, and with those of the target.
+// labels returns the labels that are content or that a selector uses, without marks that no selector uses, and with the
+// target's labels.
 func (t Target) labels(object, content *unstructured.Unstructured) map[string]string {
 	used := SelectorKeys(content).Union(t.Selected)
 	kept := content.GetLabels()

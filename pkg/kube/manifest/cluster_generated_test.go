@@ -114,15 +114,15 @@ func TestClusterMade(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			resource := schema.GroupResource{Group: test.group, Resource: test.resource}
-			reason, made := ClusterMade(resource, &unstructured.Unstructured{Object: test.object})
+			reason, made := ClusterGenerated(resource, &unstructured.Unstructured{Object: test.object})
 			if made != test.want || (reason != "") != test.want {
-				t.Errorf("ClusterMade() = %q, %v; want %v", reason, made, test.want)
+				t.Errorf("ClusterGenerated() = %q, %v; want %v", reason, made, test.want)
 			}
 		})
 	}
 }
 
-// What the selectors leave out is left out by ClusterMade, too, and what people make is not.
+// What the selectors leave out is left out by ClusterGenerated, too, and what people make is not.
 func TestNotClusterMade(t *testing.T) {
 	for _, test := range []struct {
 		group, resource, label string
@@ -135,7 +135,7 @@ func TestNotClusterMade(t *testing.T) {
 		},
 	} {
 		resource := schema.GroupResource{Group: test.group, Resource: test.resource}
-		selector, err := labels.Parse(NotClusterMade(resource))
+		selector, err := labels.Parse(NotClusterGenerated(resource))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,12 +148,12 @@ func TestNotClusterMade(t *testing.T) {
 			if selected := selector.Matches(labels.Set(object.GetLabels())); selected != want {
 				t.Errorf("%s with the label %q: selected: %v, want %v", resource, value, selected, want)
 			}
-			if _, made := ClusterMade(resource, object); made == want {
+			if _, made := ClusterGenerated(resource, object); made == want {
 				t.Errorf("%s with the label %q: made by the cluster: %v, want %v", resource, value, made, !want)
 			}
 		}
 	}
-	if selector := NotClusterMade(schema.GroupResource{Resource: "configmaps"}); selector != "" {
+	if selector := NotClusterGenerated(schema.GroupResource{Resource: "configmaps"}); selector != "" {
 		t.Errorf("ConfigMaps are selected by %q", selector)
 	}
 }

@@ -19,22 +19,23 @@ const serviceAccountToken = "kubernetes.io/service-account-token" //nolint:gosec
 const (
 	// ownGroup is the API group of this server's kinds.
 	ownGroup = "configbutler.ai"
-	// helmRelease begins the names of Secrets and ConfigMaps in which Helm keeps what it has installed.
+	// helmRelease is the name prefix of the Secrets and ConfigMaps in which Helm stores releases.
 	helmRelease = "sh.helm.release.v1."
-	// controllerManager is the field manager of what Kubernetes' own controllers make.
+	// controllerManager is the field manager of Kubernetes' own controllers.
 	controllerManager = "kube-controller-manager"
-	// endpointsManagedBy is the label by which Kubernetes' controller knows its Endpoints, with endpointsController for a value.
+	// endpointsManagedBy is the label by which Kubernetes' controller marks its Endpoints, with the value
+	// endpointsController.
 	endpointsManagedBy  = "endpoints.kubernetes.io/managed-by"
 	endpointsController = "endpoint-controller"
-	// sliceManagedBy is the label that names who keeps an EndpointSlice.
+	// sliceManagedBy is the label that names the manager of an EndpointSlice.
 	sliceManagedBy = "endpointslice.kubernetes.io/managed-by"
 )
 
-// ClusterMade says whether an object is one that the cluster makes by itself and would make again, and in a few words
-// why. Such objects are left out of a mirror unless they are asked for. The registration of this server is among them:
-// it comes with the installation, and holds the address and the authority of this one. Releases of Helm are among them, too: Helm writes
+// ClusterGenerated reports whether the cluster generates an object and would generate it again, with a short reason. A
+// mirror leaves such objects out unless a rule selects them. They include the registration of this server, which comes
+// with the installation and holds the address and the certificate authority of this one, and Helm releases: Helm writes
 // one at each upgrade, with all manifests in it.
-func ClusterMade(resource schema.GroupResource, obj *unstructured.Unstructured) (reason string, made bool) {
+func ClusterGenerated(resource schema.GroupResource, obj *unstructured.Unstructured) (reason string, made bool) {
 	metadata := mapAt(obj.Object, "metadata")
 	if hasController(metadata) {
 		return "owned by a controller", true
@@ -52,9 +53,9 @@ func ClusterMade(resource schema.GroupResource, obj *unstructured.Unstructured) 
 		if strings.HasPrefix(name, helmRelease) || textAt(obj.Object, "type") == "helm.sh/release.v1" {
 			return "release of Helm", true
 		}
-		made, reason = isGivenToken(obj), "token of a ServiceAccount"
+		made, reason = isGeneratedToken(obj), "token of a ServiceAccount"
 	case "services", "endpoints", "endpointslices.discovery.k8s.io":
-		if isFollowed(resource.Resource, obj, metadata) {
+		if isControllerManaged(resource.Resource, obj, metadata) {
 			return "endpoints that a controller keeps", true
 		}
 		made, reason = name == "kubernetes" && textAt(metadata, "namespace") == "default", "address of the API server"
@@ -77,7 +78,7 @@ func ClusterMade(resource schema.GroupResource, obj *unstructured.Unstructured) 
 	return reason, true
 }
 
-// registration says whether an APIService is registered again wherever what it stands for is installed.
+// registration reports whether an APIService is registered again wherever its API is installed.
 func registration(obj *unstructured.Unstructured, labels map[string]any) (made bool, reason string) {
 	if textAt(mapAt(obj.Object, "spec"), "group") == ownGroup {
 		return true, "registration of this server"
@@ -86,18 +87,19 @@ func registration(obj *unstructured.Unstructured, labels map[string]any) (made b
 	return made, "registered by the API server"
 }
 
-// isGivenToken says whether a Secret holds a token that a control plane has made for a ServiceAccount without being asked, as those before
-// Kubernetes 1.24 did.
-func isGivenToken(secret *unstructured.Unstructured) bool {
+// isGeneratedToken reports whether a Secret holds a ServiceAccount token that the control plane created unrequested, as
+// it did before Kubernetes 1.24.
+func isGeneratedToken(secret *unstructured.Unstructured) bool {
 	if textAt(secret.Object, "type") != serviceAccountToken {
 		return false
 	}
 	return ownsField(secret, controllerManager, "type")
 }
 
-// NotClusterMade returns a label selector that leaves out objects of a type of which labels alone tell that ClusterMade holds for them, so
-// that nobody has to read them; empty if there are none. Clusters have more EndpointSlices than most else, and they change with every Pod.
-func NotClusterMade(resource schema.GroupResource) string {
+// NotClusterGenerated returns a label selector that excludes the objects of a type that ClusterGenerated recognizes by
+// labels alone, so that they need not be listed. It is empty if there are none. Clusters have more EndpointSlices than
+// most other objects, and these change with every Pod.
+func NotClusterGenerated(resource schema.GroupResource) string {
 	switch resource.String() {
 	case "endpoints":
 		return endpointsManagedBy + "!=" + endpointsController
@@ -107,16 +109,16 @@ func NotClusterMade(resource schema.GroupResource) string {
 	return ""
 }
 
-// isFollowed says whether a controller keeps Endpoints or an EndpointSlice equal to something else in the cluster. What people make for a
-// Service without a selector is desired state.
-func isFollowed(resource string, obj *unstructured.Unstructured, metadata map[string]any) bool {
+// isControllerManaged reports whether a controller derives Endpoints or an EndpointSlice from other objects in the
+// cluster. Those that a user creates for a Service without a selector are desired state.
+func isControllerManaged(resource string, obj *unstructured.Unstructured, metadata map[string]any) bool {
 	labels, annotations := mapAt(metadata, "labels"), mapAt(metadata, "annotations")
 	switch resource {
 	case "endpointslices":
-		// Kubernetes' conventions for the value: controllers have a name with a domain, tools and people one without a dot.
+		// By Kubernetes' convention for the value, controllers have a name with a domain, tools and users one without a dot.
 		return strings.Contains(textAt(labels, sliceManagedBy), ".")
 	case "endpoints":
-		if isLockOfPatroni(annotations) {
+		if isPatroniLock(annotations) {
 			return true
 		}
 		for _, mark := range []string{"endpoints.kubernetes.io/last-change-trigger-time", "control-plane.alpha.kubernetes.io/leader"} {
@@ -124,22 +126,23 @@ func isFollowed(resource string, obj *unstructured.Unstructured, metadata map[st
 				return true
 			}
 		}
-		// Before Kubernetes 1.33 the label is missing, and the time where it is not known.
+		// Before Kubernetes 1.33 the label is missing. The trigger time is missing where it is unknown.
 		return textAt(labels, endpointsManagedBy) == endpointsController || ownsField(obj, controllerManager, "subsets")
 	}
 	return false
 }
 
-// isLockOfPatroni says whether annotations are those by which Patroni elects the leader of a PostgreSQL cluster. It writes them every
-// few seconds. EndpointSlices that mirror such Endpoints have the label of Kubernetes' controller.
-func isLockOfPatroni(annotations map[string]any) bool {
+// isPatroniLock reports whether annotations are those by which Patroni elects the leader of a PostgreSQL cluster.
+// Patroni writes them every few seconds. EndpointSlices that mirror such Endpoints carry the label of Kubernetes'
+// controller.
+func isPatroniLock(annotations map[string]any) bool {
 	_, renewed := annotations["renewTime"]
 	_, acquired := annotations["acquireTime"]
 	_, written := annotations["optime"]
 	return renewed && (acquired || written)
 }
 
-// ownsField says whether a field manager has set a field of the object.
+// ownsField reports whether a field manager owns a field of the object.
 func ownsField(obj *unstructured.Unstructured, manager, field string) bool {
 	return slices.ContainsFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == manager && entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:`+field+`":`))

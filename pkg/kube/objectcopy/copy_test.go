@@ -163,7 +163,7 @@ func TestGatewaysAndRoutesHaveHostsOfTheirOwn(t *testing.T) {
 func TestTheDefaultAccountIsCopiedForItsPullSecrets(t *testing.T) {
 	const account = "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}, imagePullSecrets: [{name: registry}]}"
 	for left, want := range map[string]string{"": "", "registry": "made in every namespace"} {
-		copied, omitted := copyOf(t, objectcopy.Target{Namespace: "dev", LeftBehind: sets.New(left)}, object(t, account))
+		copied, omitted := copyOf(t, objectcopy.Target{Namespace: "dev", OmittedSecrets: sets.New(left)}, object(t, account))
 		if omitted != want {
 			t.Errorf("without %q: %v %q, want %q", left, copied, omitted, want)
 		}

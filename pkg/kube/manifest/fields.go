@@ -5,11 +5,11 @@ package manifest
 
 import "maps"
 
-// An object belongs to its caller and most of it is kept, so only the maps on the way to a dropped field are copied.
-// The functions here that begin with "open" make that copy; their parent must have been opened before.
-
-// open replaces the map at key by a copy that may be changed, and returns the copy. It returns nil, which reads as an
-// empty map and may be deleted from, when there is no map.
+// open replaces the map at key by a shallow copy that may be changed, and returns the copy. It returns nil, which reads
+// as an empty map and may be deleted from, when there is no map.
+//
+// The caller owns the object and most of it is kept, so only the maps on the way to a dropped field are copied. The
+// parent of an opened map must have been opened before.
 func open(parent map[string]any, key string) map[string]any {
 	child, ok := parent[key].(map[string]any)
 	if !ok {
@@ -20,7 +20,7 @@ func open(parent map[string]any, key string) map[string]any {
 	return child
 }
 
-// openEach replaces the list at key by a copy whose maps may be changed, and returns these maps.
+// openEach replaces the list at key by a copy whose maps may be changed, and returns those maps.
 func openEach(parent map[string]any, key string) []map[string]any {
 	list, ok := parent[key].([]any)
 	if !ok {
@@ -40,7 +40,7 @@ func openEach(parent map[string]any, key string) []map[string]any {
 	return opened
 }
 
-// keepItems replaces the list at key by the items that keep accepts, and removes the key when none is left.
+// keepItems replaces the list at key by the items that keep accepts, and removes the key when no item is left.
 func keepItems(parent map[string]any, key string, keep func(item any) bool) {
 	list, ok := parent[key].([]any)
 	if !ok {
