@@ -1,12 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diff answers which fields differ between two objects of one type, and whose they are.
+// Package diff computes which fields differ between two objects of one type, and which managers own them.
 //
-// Types have schemas, and by them items of lists are found by their keys, wherever they are: a container by its name, a
-// port by its number and protocol. A list whose schema names no keys is one field. Values are equal if they are written
-// alike: a CPU of 1000m is not one of 1, a field that is absent is not its default, and null is not absent; only numbers
-// count by what they are, so that 1 is 1.0.
+// Schemas identify list items by their keys at any depth: a container by its name, a port by its number and protocol. A
+// list whose schema has no keys is one field. Values are equal if they are written alike: a CPU of 1000m differs from
+// 1, an absent field differs from its default, and null differs from absent. Only numbers are compared by value, so
+// that 1 equals 1.0.
 package diff
 
 import (
@@ -21,31 +21,31 @@ import (
 	kubefieldpath "github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// Change is what has become of a field.
+// Change is the kind of a difference.
 type Change string
 
 const (
-	// Added is a field that was not there before.
+	// Added is a field that exists only after.
 	Added Change = "Added"
-	// Removed is a field that is not there after.
+	// Removed is a field that exists only before.
 	Removed Change = "Removed"
-	// Changed is a field that has another value after.
+	// Changed is a field with another value after.
 	Changed Change = "Changed"
 )
 
-// Difference is a field that differs: a value, a list that is one field, or an empty list or map.
+// Difference is a field that differs: a value, a list without keys, or an empty list or map.
 type Difference struct {
 	Path kubefieldpath.Path
-	// Whole is what was added or removed with the field: the item of a list or the map that it is in, or the field itself.
+	// Whole is the outermost list item or map that was added or removed with the field, or the field itself.
 	Whole  kubefieldpath.Path
 	Change Change
-	// Before and After are the field managers that own the field, or part of it, by the managedFields of the object before and
-	// of the one after, sorted. An object without managedFields tells of none.
+	// Before and After are the field managers that own the field or a part of it, sorted, by the managedFields of the
+	// respective object.
 	Before, After []string
 }
 
-// kept are the fields that the API server keeps for itself. No manager owns them, and they tell of no change.
-var kept = fieldpath.NewSet(
+// serverManaged are the fields that the API server maintains. They have no managers and are not compared.
+var serverManaged = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
 	fieldpath.MakePathOrDie("metadata", "name"), fieldpath.MakePathOrDie("metadata", "namespace"),
 	fieldpath.MakePathOrDie("metadata", "creationTimestamp"), fieldpath.MakePathOrDie("metadata", "selfLink"),
@@ -53,8 +53,8 @@ var kept = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata", "managedFields"), fieldpath.MakePathOrDie("metadata", "resourceVersion"),
 )
 
-// Compare returns what differs, sorted by path, less what the API server keeps for itself: names, uid, resourceVersion and
-// the like. The names may differ, so that an object can be compared with its copy in another namespace.
+// Compare returns the differences sorted by path, except for the fields that the API server maintains, such as uid and
+// resourceVersion. The names may differ, so that an object can be compared with its copy in another namespace.
 func (s *Schemas) Compare(ctx context.Context, before, after *unstructured.Unstructured) ([]Difference, error) {
 	both, err := s.Typed(ctx, before, after)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Schemas) Compare(ctx context.Context, before, after *unstructured.Unstr
 	return sorted(out), nil
 }
 
-// sorted orders differences by their paths, each of which is written once.
+// sorted orders differences by path and formats each path once.
 func sorted(differences []Difference) []Difference {
 	byPath := make(map[string][]Difference, len(differences))
 	for _, d := range differences {
@@ -84,16 +84,17 @@ func sorted(differences []Difference) []Difference {
 	return out
 }
 
-// errShape says that an object could not be read. The library's errors quote values, which may be secret.
+// errShape returns an error for an object that does not fit its type. It does not wrap the library's errors, which
+// quote values that may be secret.
 func errShape(object *unstructured.Unstructured) error {
 	return fmt.Errorf("compare %s %q: it is not of the shape of its type", object.GetKind(), object.GetName())
 }
 
-// differences are the leaves of what was added, removed or changed.
+// differences returns the leaves of the changed fields.
 func (o owners) differences(change Change, fields *fieldpath.Set) []Difference {
 	var out []Difference
 	for p := range fields.Leaves().All() {
-		if kept.Has(p) {
+		if serverManaged.Has(p) {
 			continue
 		}
 		path := kubefieldpath.Of(p)
@@ -104,7 +105,7 @@ func (o owners) differences(change Change, fields *fieldpath.Set) []Difference {
 	return out
 }
 
-// wholeLength is how much of a path leads to what was added or removed with it.
+// wholeLength returns the length of the prefix of p that was added or removed as a whole.
 func wholeLength(fields *fieldpath.Set, p fieldpath.Path) int {
 	for i := 1; i < len(p); i++ {
 		if fields.Has(p[:i]) {

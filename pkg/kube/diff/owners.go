@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// owners are the managers of two objects' fields.
+// owners are the field managers of two objects.
 type owners struct{ before, after Managers }
 
-// Managers are the field managers of an object: what each entry of its managedFields says.
+// Managers are the field managers of an object with the fields that they own.
 type Managers []manager
 
 type manager struct {
@@ -21,8 +21,8 @@ type manager struct {
 	fields *fieldpath.Set
 }
 
-// ManagersOf reads managedFields. An entry that cannot be read tells of nothing; one of another version of the type is
-// taken by its paths, which versions mostly share.
+// ManagersOf reads managedFields. It skips an entry that cannot be parsed. An entry of another version of the type is
+// used by its paths, most of which are the same in all versions.
 func ManagersOf(object *unstructured.Unstructured) Managers {
 	var out Managers
 	for _, entry := range object.GetManagedFields() {
@@ -34,7 +34,7 @@ func ManagersOf(object *unstructured.Unstructured) Managers {
 	return out
 }
 
-// Of returns the managers that own a field or something in it, sorted.
+// Of returns the managers that own a field or a part of it, sorted.
 func (m Managers) Of(p fieldpath.Path) []string {
 	var names []string
 	for _, one := range m {
@@ -46,7 +46,7 @@ func (m Managers) Of(p fieldpath.Path) []string {
 	return slices.Compact(names)
 }
 
-// Fields returns what a manager owns.
+// Fields returns the fields that a manager owns.
 func (m Managers) Fields(name string) *fieldpath.Set {
 	owned := fieldpath.NewSet()
 	for _, one := range m {

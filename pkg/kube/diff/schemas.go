@@ -16,26 +16,26 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// Schemas are the schemas of types. Kinds that are built into Kubernetes have theirs in client-go; the cluster is asked for
-// those of other kinds, and for those of objects that have fields which client-go does not know yet. What has no schema
-// in either has one deduced: its maps are made of fields, and its lists are fields.
+// Schemas provides the schemas of types. Built-in kinds have theirs in client-go. Schemas of other kinds, and of
+// built-in objects with fields that client-go does not know, come from the cluster. A kind without either has a deduced
+// schema: its maps consist of fields, and its lists are fields.
 type Schemas struct {
 	builtIn, deduced managedfields.TypeConverter
-	// cluster is nil where no cluster can be asked.
-	cluster *cluster
+	// cache is nil without a cluster.
+	cache *schemaCache
 }
 
-// NewSchemas returns schemas that ask the cluster by the client, at most once for each document that it serves while the
-// document stays the same. Without a client, kinds that are not built in have deduced schemas.
+// NewSchemas returns schemas that read the cluster's documents with client, each only when it has changed. With a nil
+// client, kinds that are not built in have deduced schemas.
 func NewSchemas(client openapi.ClientWithContext, passive clock.PassiveClock) *Schemas {
 	s := &Schemas{builtIn: applyconfigurations.NewTypeConverter(scheme.Scheme), deduced: managedfields.NewDeducedTypeConverter()}
 	if client != nil {
-		s.cluster = newCluster(client, passive)
+		s.cache = newSchemaCache(client, passive)
 	}
 	return s
 }
 
-// Typed returns objects of one type with the schema that all of them fit.
+// Typed converts objects of one type to typed values of a schema that all of them fit.
 func (s *Schemas) Typed(ctx context.Context, objects ...*unstructured.Unstructured) ([]*typed.TypedValue, error) {
 	gvk := objects[0].GroupVersionKind()
 	for _, object := range objects[1:] {
@@ -48,7 +48,7 @@ func (s *Schemas) Typed(ctx context.Context, objects ...*unstructured.Unstructur
 		return all, nil
 	}
 	var tried managedfields.TypeConverter
-	for _, find := range s.cluster.finders() {
+	for _, find := range s.cache.lookups() {
 		found, err := find(ctx, gvk.GroupVersion())
 		if err != nil {
 			return nil, fmt.Errorf("read the schema of %s of %s: %w", gvk.Kind, gvk.GroupVersion(), err)
@@ -67,7 +67,7 @@ func (s *Schemas) Typed(ctx context.Context, objects ...*unstructured.Unstructur
 	return all, nil
 }
 
-// each types objects. Lists may have two items of one key: API servers let them pass with a warning.
+// each converts objects. Lists may have several items with the same key: API servers accept them with a warning.
 func each(converter managedfields.TypeConverter, objects []*unstructured.Unstructured) ([]*typed.TypedValue, error) {
 	all := make([]*typed.TypedValue, len(objects))
 	for i, object := range objects {

@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// IsField says whether the step leads to a field of a map.
+// IsField reports whether the step selects a field of a map.
 func (s Step) IsField() bool { return s.Keys == nil && !s.IsValue }
 
-// Find returns the index of the item that a step leads to, -1 if there is none.
+// Find returns the index of the item that the step selects, or -1 if there is none.
 func (s Step) Find(items []any) int {
 	switch {
 	case s.IsValue:
 		return slices.IndexFunc(items, func(item any) bool { return textOf(item) == s.Field })
 	case s.Keys != nil:
-		return slices.IndexFunc(items, s.picks)
+		return slices.IndexFunc(items, s.matches)
 	}
 	index, err := strconv.Atoi(s.Field)
 	if err != nil || index < 0 || index >= len(items) || strconv.Itoa(index) != s.Field {
@@ -26,8 +26,8 @@ func (s Step) Find(items []any) int {
 	return index
 }
 
-// picks says whether an item has the keys.
-func (s Step) picks(item any) bool {
+// matches reports whether an item has the step's keys.
+func (s Step) matches(item any) bool {
 	fields, ok := item.(map[string]any)
 	return ok && !slices.ContainsFunc(s.Keys, func(k Key) bool {
 		value, ok := fields[k.Name]
@@ -35,7 +35,7 @@ func (s Step) picks(item any) bool {
 	})
 }
 
-// Lookup returns what a path leads to.
+// Lookup returns the value at the path.
 func (p Path) Lookup(node any) (any, bool) {
 	for _, s := range p {
 		switch inner := node.(type) {

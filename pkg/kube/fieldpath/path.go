@@ -1,12 +1,11 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fieldpath answers which field of an object a text such as /spec/containers[name=web]/image names, and how such
-// a text is written.
+// Package fieldpath parses and formats paths to fields of an object, such as /spec/containers[name=web]/image.
 //
-// It is a JSON pointer (RFC 6901) that finds items of lists by what they are found by in Kubernetes, too: by their keys, as
-// in /spec/ports[port=80,protocol=TCP], by themselves, as in /metadata/finalizers[=example.com/x], or by their index. A
-// name or value that is empty or has a bracket, a comma or a control character in it, or begins with a quotation mark, is
+// A path is a JSON pointer (RFC 6901) that can also identify list items as Kubernetes does: by their keys, as in
+// /spec/ports[port=80,protocol=TCP], by their value, as in /metadata/finalizers[=example.com/x], or by their index. A
+// name or value that is empty, contains a bracket, a comma or a control character, or begins with a quotation mark, is
 // quoted as in Go: /spec/"a[b]" and /env[name="a,b"].
 package fieldpath
 
@@ -21,24 +20,24 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Path leads to a field.
+// Path identifies a field of an object.
 type Path []Step
 
-// Step leads from a value into it: to a field of a map, to the item of a list that has some keys, or to the item of a list
-// that is a value.
+// Step selects one value within another: a field of a map, the list item with certain keys, or the list item with a
+// certain value.
 type Step struct {
-	// Field is a field of a map; the decimal digits of an index lead to an item of a list.
+	// Field is the name of a map's field, or the index of a list item in decimal digits.
 	Field string
-	// Keys are those of a list's item, by name; nil: another kind of step.
+	// Keys identify a list item, sorted by name. They are nil for other kinds of steps.
 	Keys []Key
-	// IsValue says that Field is a list's item itself.
+	// IsValue is set if Field is the value of a list item.
 	IsValue bool
 }
 
-// Key is a field by which a list's item is found, and its value as text.
+// Key is a field that identifies a list item, with its value as text.
 type Key struct{ Name, Text string }
 
-// Of translates a path of managedFields.
+// Of converts a path of managedFields.
 func Of(p fieldpath.Path) Path {
 	out := make(Path, len(p))
 	for i, element := range p {
@@ -64,13 +63,13 @@ func keysOf(fields value.FieldList) []Key {
 	return sorted(keys)
 }
 
-// sorted orders keys by name, so that paths can be compared.
+// sorted orders keys by name, so that paths are comparable.
 func sorted(keys []Key) []Key {
 	slices.SortFunc(keys, func(a, b Key) int { return strings.Compare(a.Name, b.Name) })
 	return keys
 }
 
-// textOf is how a value is written: a text as it is, everything else as JSON.
+// textOf formats a value: a string as it is, everything else as JSON.
 func textOf(value any) string {
 	if text, ok := value.(string); ok {
 		return text
@@ -82,15 +81,15 @@ func textOf(value any) string {
 	return string(out)
 }
 
-// Equal says whether two steps are written alike.
+// Equal reports whether two steps have the same text.
 func (s Step) Equal(other Step) bool {
 	return s.Field == other.Field && s.IsValue == other.IsValue && slices.Equal(s.Keys, other.Keys)
 }
 
-// Equal says whether two paths are written alike.
+// Equal reports whether two paths have the same text.
 func (p Path) Equal(other Path) bool { return slices.EqualFunc(p, other, Step.Equal) }
 
-// BeginsWith says whether a path leads to what another one leads to, or further.
+// BeginsWith reports whether p equals other or leads to something below it.
 func (p Path) BeginsWith(other Path) bool {
 	return len(p) >= len(other) && p[:len(other)].Equal(other)
 }

@@ -10,10 +10,10 @@ import (
 	"unicode"
 )
 
-// ErrSyntax says how a pointer is written.
+// ErrSyntax is returned for a malformed path and describes the syntax.
 var ErrSyntax = errors.New("must be a JSON pointer such as /spec/replicas or /spec/containers[name=web]/image, with ~1 for / and ~0 for ~")
 
-// The characters that end a name or a value where it is not quoted.
+// These characters end an unquoted name or value.
 const (
 	segmentEnds = "/[]"
 	nameEnds    = "=[],"
@@ -25,7 +25,7 @@ var (
 	unescapes = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// String writes a path so that Parse reads the same.
+// String formats a path such that Parse returns the same path.
 func (p Path) String() string {
 	var out strings.Builder
 	for _, s := range p {
@@ -64,7 +64,7 @@ func segment(field string) string {
 	return escaped
 }
 
-// quote quotes a text that would not be read as it is.
+// quote quotes a text that Parse would not read as it is.
 func quote(text, ends string) string {
 	if strings.HasPrefix(text, `"`) || strings.ContainsAny(text, ends) || strings.ContainsFunc(text, unicode.IsControl) {
 		return strconv.Quote(text)
@@ -72,7 +72,7 @@ func quote(text, ends string) string {
 	return text
 }
 
-// Parse reads a path. It is not empty.
+// Parse parses a path, which must not be empty.
 func Parse(text string) (Path, error) {
 	var p Path
 	for r := (reader{text}); r.rest != ""; {
@@ -96,7 +96,7 @@ func Parse(text string) (Path, error) {
 	return p, nil
 }
 
-// reader reads a pointer from its beginning to its end.
+// reader consumes a path from its beginning to its end.
 type reader struct{ rest string }
 
 func (r *reader) skip(prefix string) bool {
@@ -105,7 +105,7 @@ func (r *reader) skip(prefix string) bool {
 	return ok
 }
 
-// token reads a name or value, up to one of the characters that end it where it is not quoted.
+// token reads a name or value, up to one of the characters that end it if it is not quoted.
 func (r *reader) token(ends string) (text string, quoted bool, err error) {
 	if prefix, err := strconv.QuotedPrefix(r.rest); err == nil && prefix[0] == '"' {
 		r.skip(prefix)
@@ -134,7 +134,7 @@ func (r *reader) segment() (string, error) {
 	return unescape(text)
 }
 
-// unescape reads a segment of a JSON pointer.
+// unescape decodes a segment of a JSON pointer.
 func unescape(segment string) (string, error) {
 	if segment == "" {
 		return "", ErrSyntax
@@ -147,7 +147,7 @@ func unescape(segment string) (string, error) {
 	return unescapes.Replace(segment), nil
 }
 
-// item reads what finds a list's item, behind the bracket that opens it.
+// item reads the selector of a list item after its opening bracket.
 func (r *reader) item() (Step, error) {
 	if r.skip("=") {
 		text, _, err := r.token(textEnds)

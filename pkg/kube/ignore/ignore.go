@@ -1,8 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ignore answers which fields of an object are left out where users say that they do not count: fields that
-// they name, and fields that a field manager owns.
+// Package ignore removes ignored fields from objects: fields that users list, and fields that given field managers own.
 package ignore
 
 import (
@@ -17,20 +16,20 @@ import (
 	kubefieldpath "github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// Rule names fields of the objects that it is for. Fields and managers together mean the fields as far as one of the
-// managers owns them.
+// Rule lists ignored fields of the objects that it selects. With both fields and managers, it means the fields as far
+// as one of the managers owns them.
 type Rule struct {
 	// Group, Kind and Name select objects; a nil group and empty names select all.
 	Group *string
 	Kind  string
 	Name  string
-	// Fields are pointers as CheckPointer takes them.
+	// Fields are paths that CheckPointer accepts.
 	Fields []string
 	// Managers are field managers.
 	Managers []string
 }
 
-// Rules are what several rules leave out. The zero value leaves out nothing.
+// Rules is a compiled list of rules. The zero value ignores nothing.
 type Rules struct {
 	rules []compiled
 }
@@ -40,7 +39,7 @@ type compiled struct {
 	paths []kubefieldpath.Path
 }
 
-// Compile reads rules. An error names the pointer that is wrong.
+// Compile compiles rules. An error quotes the invalid path.
 func Compile(rules []Rule) (Rules, error) {
 	var out Rules
 	for _, rule := range rules {
@@ -57,8 +56,7 @@ func Compile(rules []Rule) (Rules, error) {
 	return out, nil
 }
 
-// Without returns the object without the fields that do not count. It is the object itself when no rule is for it, and
-// else a copy.
+// Without returns the object without its ignored fields: the object itself if no rule selects it, and a copy otherwise.
 func (r Rules) Without(object *unstructured.Unstructured) *unstructured.Unstructured {
 	out := object
 	for _, rule := range r.rules {
@@ -91,7 +89,7 @@ func (c compiled) apply(object map[string]any, entries []metav1.ManagedFieldsEnt
 		case owned.leaf:
 			remove(object, c.within(owned.path))
 		default:
-			removeHollow(object, owned.path)
+			removeIfEmpty(object, owned.path)
 		}
 	}
 }
@@ -99,17 +97,17 @@ func (c compiled) apply(object map[string]any, entries []metav1.ManagedFieldsEnt
 // ownedPath is a field that a manager owns.
 type ownedPath struct {
 	path kubefieldpath.Path
-	// leaf says that nothing below it has an owner of its own.
+	// leaf is set if no field below it has an owner.
 	leaf bool
 }
 
-// isKey says whether the field is a key of a list's item, which is an item no more without it.
+// isKey reports whether the field is a key of a list item. Without its key, the item is invalid.
 func (o ownedPath) isKey() bool {
 	last := len(o.path) - 1
 	return last > 0 && slices.ContainsFunc(o.path[last-1].Keys, func(k kubefieldpath.Key) bool { return k.Name == o.path[last].Field })
 }
 
-// owned returns the fields of the managers, those further down first.
+// owned returns the fields that the rule's managers own, deepest first.
 func (c compiled) owned(entries []metav1.ManagedFieldsEntry) []ownedPath {
 	owned := fieldpath.NewSet()
 	for _, entry := range entries {
@@ -130,12 +128,13 @@ func (c compiled) owned(entries []metav1.ManagedFieldsEntry) []ownedPath {
 	return paths
 }
 
-// names says whether the rule is about a field: it names none, or this one, or one above or below it.
+// names reports whether the rule covers a field: the rule lists no fields, or this one, or one above or below it.
 func (c compiled) names(p kubefieldpath.Path) bool {
 	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(named kubefieldpath.Path) bool { return p.BeginsWith(named) || named.BeginsWith(p) })
 }
 
-// within returns the field to leave out of one that is owned as a whole: itself, or the one below it that is named.
+// within returns the field to remove for one that is owned as a whole: the listed field at or below it, if any, or
+// itself.
 func (c compiled) within(p kubefieldpath.Path) kubefieldpath.Path {
 	if i := slices.IndexFunc(c.paths, func(named kubefieldpath.Path) bool { return named.BeginsWith(p) }); i >= 0 {
 		return c.paths[i]
@@ -143,9 +142,9 @@ func (c compiled) within(p kubefieldpath.Path) kubefieldpath.Path {
 	return p
 }
 
-// removeHollow takes out what has nothing left but the keys that it is found by.
-func removeHollow(object map[string]any, p kubefieldpath.Path) {
-	if found, ok := p.Lookup(object); ok && isHollow(found, p[len(p)-1].Keys) {
+// removeIfEmpty removes a field or item that has no content left except its keys.
+func removeIfEmpty(object map[string]any, p kubefieldpath.Path) {
+	if found, ok := p.Lookup(object); ok && isEmpty(found, p[len(p)-1].Keys) {
 		remove(object, p)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// identity is what tells objects apart, and must not be left out.
+// identity lists the fields that identify an object and must not be ignored.
 var identity = []fieldpath.Path{
 	{{Field: "apiVersion"}}, {{Field: "kind"}}, {{Field: "metadata"}},
 	{{Field: "metadata"}, {Field: "name"}}, {{Field: "metadata"}, {Field: "namespace"}},
@@ -18,10 +18,10 @@ var identity = []fieldpath.Path{
 
 func isIdentity(p fieldpath.Path) bool { return slices.ContainsFunc(identity, p.Equal) }
 
-// errIdentity refuses what would make two objects one.
+// errIdentity rejects rules that would make two objects indistinguishable.
 var errIdentity = errors.New("must not leave out what tells objects apart: apiVersion, kind, metadata.name and metadata.namespace")
 
-// CheckPointer says what is wrong with a pointer, as pkg/kube/fieldpath reads it.
+// CheckPointer validates a path in the syntax of pkg/kube/fieldpath.
 func CheckPointer(pointer string) error {
 	_, err := parsePointer(pointer)
 	return err

@@ -9,8 +9,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// remove takes what a path leads to out of a value and returns the value. Labels and annotations of which none is left
-// go as well: who adds the only one makes the map.
+// remove removes what a path leads to from a value and returns the value. It also removes labels and annotations that
+// become empty: a client that adds the only entry creates the map.
 func remove(node any, p fieldpath.Path) any {
 	switch inner := node.(type) {
 	case map[string]any:
@@ -38,15 +38,15 @@ func removeField(fields map[string]any, p fieldpath.Path) {
 		delete(fields, name)
 		return
 	}
-	before := isHollow(child, nil)
+	before := isEmpty(child, nil)
 	fields[name] = remove(child, p[1:])
-	if (name == "labels" || name == "annotations") && !before && isHollow(fields[name], nil) {
+	if (name == "labels" || name == "annotations") && !before && isEmpty(fields[name], nil) {
 		delete(fields, name)
 	}
 }
 
-// isHollow says whether a map or list has nothing in it, or an item nothing but its keys.
-func isHollow(value any, keys []fieldpath.Key) bool {
+// isEmpty reports whether a map or list is empty, or an item has no fields except its keys.
+func isEmpty(value any, keys []fieldpath.Key) bool {
 	switch inner := value.(type) {
 	case map[string]any:
 		for name := range inner {

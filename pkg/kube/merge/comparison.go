@@ -16,20 +16,20 @@ import (
 	kubefieldpath "github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// errShape says no more: the library's errors quote values, which may be secret.
+// errShape does not wrap the library's errors, which quote values that may be secret.
 var errShape = errors.New("its versions are not of the shape of its type")
 
-// comparison is what is known of the versions of an object.
+// comparison holds the differences between the versions of an object.
 type comparison struct {
 	manager string
 	owners  diff.Managers
 
 	live, desired *typed.TypedValue
-	// liveFields and desiredFields are the leaves of these.
+	// liveFields and desiredFields are the leaves of live and desired.
 	liveFields, desiredFields *fieldpath.Set
-	// drift is what became of Base live, wish what became of it in Desired, apart what is live and not as desired; declared
-	// is what patches did.
-	drift, wish, apart, declared *typed.Comparison
+	// drift compares Base with Live, intent Base with Desired, pending Live with Desired, and patched Unpatched with
+	// Desired.
+	drift, intent, pending, patched *typed.Comparison
 }
 
 func (m Merger) compare(ctx context.Context, v Versions) (*comparison, error) {
@@ -52,9 +52,9 @@ func (m Merger) compare(ctx context.Context, v Versions) (*comparison, error) {
 	c.live, c.desired = live, desired
 	var errs [6]error
 	c.drift, errs[0] = base.Compare(live)
-	c.wish, errs[1] = base.Compare(desired)
-	c.apart, errs[2] = live.Compare(desired)
-	c.declared, errs[3] = unpatched.Compare(desired)
+	c.intent, errs[1] = base.Compare(desired)
+	c.pending, errs[2] = live.Compare(desired)
+	c.patched, errs[3] = unpatched.Compare(desired)
 	c.liveFields, errs[4] = live.ToFieldSet()
 	c.desiredFields, errs[5] = desired.ToFieldSet()
 	if errors.Join(errs[:]...) != nil {
@@ -64,7 +64,7 @@ func (m Merger) compare(ctx context.Context, v Versions) (*comparison, error) {
 	return c, nil
 }
 
-// owned returns the fields of an object that our manager owns.
+// owned returns a copy of an object reduced to the fields that our manager owns.
 func (m Merger) owned(ctx context.Context, live *unstructured.Unstructured, owners diff.Managers) (*unstructured.Unstructured, error) {
 	all, err := m.Schemas.Typed(ctx, live)
 	if err != nil {
@@ -80,7 +80,7 @@ func (m Merger) owned(ctx context.Context, live *unstructured.Unstructured, owne
 	return out, nil
 }
 
-// others returns who else than our manager owns a field or something in it.
+// others returns the managers other than ours that own a field or a part of it.
 func (c *comparison) others(p fieldpath.Path) []string {
 	return slices.DeleteFunc(c.owners.Of(p), func(name string) bool { return name == c.manager })
 }

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// changed says whether a comparison found anything at a path.
+// changed reports whether a comparison has a difference at a path.
 func changed(c *typed.Comparison, p fieldpath.Path) bool {
 	return c.Added.Has(p) || c.Modified.Has(p) || c.Removed.Has(p)
 }
 
-// itemIn returns the outermost item of a list on the way to a field that a set has, nil if there is none. Items are found by
-// keys; a list's item that is a value is a field.
+// itemIn returns the outermost list item on the path to a field that is in the set, nil if there is none. Only items
+// with keys count; an item that is a value is a field.
 func itemIn(set *fieldpath.Set, p fieldpath.Path) fieldpath.Path {
 	for i, element := range p {
 		if element.Key != nil && set.Has(p[:i+1]) {
@@ -27,7 +27,7 @@ func itemIn(set *fieldpath.Set, p fieldpath.Path) fieldpath.Path {
 	return nil
 }
 
-// isKey says whether a field is one by which the item that it is in is found.
+// isKey reports whether a field is a key of the list item that contains it.
 func isKey(p fieldpath.Path) bool {
 	last := len(p) - 1
 	if last < 1 || p[last-1].Key == nil || p[last].FieldName == nil {
@@ -36,7 +36,7 @@ func isKey(p fieldpath.Path) bool {
 	return slices.ContainsFunc(*p[last-1].Key, func(key value.Field) bool { return key.Name == *p[last].FieldName })
 }
 
-// pathsOf returns the paths of a set. Those that its own iterator has are good for a moment only.
+// pathsOf returns the paths of a set as copies: the set's own iterator reuses its path.
 func pathsOf(set *fieldpath.Set) []fieldpath.Path {
 	var paths []fieldpath.Path
 	for p := range set.All() {
@@ -45,7 +45,7 @@ func pathsOf(set *fieldpath.Set) []fieldpath.Path {
 	return paths
 }
 
-// below returns the fields of a set that are below a path.
+// below returns the fields of a set below a path.
 func below(set *fieldpath.Set, p fieldpath.Path) *fieldpath.Set {
 	for _, element := range p {
 		set = set.WithPrefix(element)

@@ -189,17 +189,17 @@ func (w *world) janeMakes(after slots) {
 	w.live = after
 }
 
-// isChanged says whether jane has changed a slot, and it is not as desired.
+// isChanged reports whether jane has changed a slot, and it is not as desired.
 func (w *world) isChanged(name string) bool {
 	return !w.ours.Has(name) && !w.live.is(w.base, name) && !w.live.is(w.desired, name)
 }
 
-// isDropped says whether a container is to go.
+// isDropped reports whether a container is to go.
 func (w *world) isDropped(container string) bool {
 	return container != "" && w.base.has(container) && w.live.has(container) && !w.desired.has(container)
 }
 
-// isGone says whether jane has removed a container that is desired.
+// isGone reports whether jane has removed a container that is desired.
 func (w *world) isGone(container string) bool {
 	return container != "" && w.base.has(container) && !w.live.has(container) && w.desired.has(container)
 }

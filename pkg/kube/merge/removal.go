@@ -14,15 +14,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// operation is one of a JSON patch (RFC 6902).
+// operation is an operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 }
 
-// RemovalPatch returns the JSON patch that takes out of the live object what is to be removed, to be sent before Apply; nil
-// if there is nothing to remove. Servers refuse it if the object has changed meanwhile.
+// RemovalPatch returns the JSON patch that removes the fields in Remove from the live object. It is to be sent before
+// Apply, and is nil if there is nothing to remove. Servers reject it if the object has changed meanwhile.
 func (r Result) RemovalPatch(live *unstructured.Unstructured) ([]byte, error) {
 	if len(r.Remove) == 0 {
 		return nil, nil
@@ -40,7 +40,7 @@ func (r Result) RemovalPatch(live *unstructured.Unstructured) ([]byte, error) {
 	return json.Marshal(operations)
 }
 
-// indexed returns the path with the index of each item of a list in the place of its keys, which makes it a JSON pointer.
+// indexed replaces the keys of list items in a path by their indexes, so that it is a JSON pointer.
 func indexed(node any, path fieldpath.Path) (fieldpath.Path, bool) {
 	out := make(fieldpath.Path, 0, len(path))
 	for _, step := range path {
@@ -56,7 +56,7 @@ func indexed(node any, path fieldpath.Path) (fieldpath.Path, bool) {
 	return out, true
 }
 
-// without takes what an indexed path leads to out of a value, in place, and returns the value.
+// without removes from a value, in place, what an indexed path leads to, and returns the value.
 func without(node any, path fieldpath.Path) any {
 	name := path[0].Field
 	switch node := node.(type) {

@@ -19,17 +19,17 @@ func TestShared(t *testing.T) {
 		proxyAt = "/containers[name=proxy]"
 	)
 	tests := map[string]struct {
-		edit, wish string
-		want       []string
-		live, gone string
+		edit, intent string
+		want         []string
+		live, lost   string
 	}{
-		"what is desired wins":  {edit: web("image: web:jane"), wish: web("args: [serve, -q]"), want: []string{"overwritten " + webAt + "/image [jane]"}, live: "web:1 -q", gone: "web:jane"},
-		"what nobody wants":     {edit: web("env: [{name: DEBUG, value: x}]"), wish: web("image: web:2"), want: []string{"survives " + webAt + "/env[name=DEBUG] [jane]"}, live: "web:2 DEBUG"},
+		"what is desired wins":  {edit: web("image: web:jane"), intent: web("args: [serve, -q]"), want: []string{"overwritten " + webAt + "/image [jane]"}, live: "web:1 -q", lost: "web:jane"},
+		"what nobody wants":     {edit: web("env: [{name: DEBUG, value: x}]"), intent: web("image: web:2"), want: []string{"survives " + webAt + "/env[name=DEBUG] [jane]"}, live: "web:2 DEBUG"},
 		"what was removed":      {edit: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt}, live: "proxy:1 UPSTREAM"},
-		"what is wanted, too":   {edit: web("env: [{name: NEW, value: a}]"), wish: web("env: [{name: NEW, value: b}]"), want: []string{"overwritten " + webAt + "/env[name=NEW]/value [jane]"}, live: "NEW"},
-		"what is to go":         {edit: web("env: [{name: MODE, value: jane}]"), wish: web("env: [{name: MODE, $patch: delete}]"), want: []string{"overwritten " + webAt + "/env[name=MODE]/value [jane]", "remove " + webAt + "/env[name=MODE] [jane]"}, gone: "MODE"},
-		"a container is to go":  {edit: proxy("image: proxy:jane, env: [{name: DEBUG, value: x}]"), wish: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt + "/env[name=DEBUG] [jane]", "overwritten " + proxyAt + "/image [jane]", "remove " + proxyAt + " [jane]"}, gone: "proxy DEBUG"},
-		"a container is jane's": {edit: "{spec: {template: {spec: {containers: [{name: mine, image: mine:1}]}}}}", wish: proxy("$patch: delete"), want: []string{"survives /containers[name=mine] [jane]"}, live: "mine:1", gone: "proxy:1"},
+		"what is wanted, too":   {edit: web("env: [{name: NEW, value: a}]"), intent: web("env: [{name: NEW, value: b}]"), want: []string{"overwritten " + webAt + "/env[name=NEW]/value [jane]"}, live: "NEW"},
+		"what is to go":         {edit: web("env: [{name: MODE, value: jane}]"), intent: web("env: [{name: MODE, $patch: delete}]"), want: []string{"overwritten " + webAt + "/env[name=MODE]/value [jane]", "remove " + webAt + "/env[name=MODE] [jane]"}, lost: "MODE"},
+		"a container is to go":  {edit: proxy("image: proxy:jane, env: [{name: DEBUG, value: x}]"), intent: proxy("$patch: delete"), want: []string{"overwritten " + proxyAt + "/env[name=DEBUG] [jane]", "overwritten " + proxyAt + "/image [jane]", "remove " + proxyAt + " [jane]"}, lost: "proxy DEBUG"},
+		"a container is jane's": {edit: "{spec: {template: {spec: {containers: [{name: mine, image: mine:1}]}}}}", intent: proxy("$patch: delete"), want: []string{"survives /containers[name=mine] [jane]"}, live: "mine:1", lost: "proxy:1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestShared(t *testing.T) {
 			if test.edit != "" {
 				s.update("jane", patched(t, s.live(), test.edit))
 			}
-			result, err := merger().Shared(t.Context(), merge.Versions{Base: base, Live: s.live(), Desired: patched(t, base, test.wish)})
+			result, err := merger().Shared(t.Context(), merge.Versions{Base: base, Live: s.live(), Desired: patched(t, base, test.intent)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestShared(t *testing.T) {
 				t.Errorf("want -, got +:\n%s", diff)
 			}
 			s.carryOut(result)
-			checkLive(t, s.live(), test.live, test.gone)
+			checkLive(t, s.live(), test.live, test.lost)
 		})
 	}
 }
@@ -54,13 +54,13 @@ func TestShared(t *testing.T) {
 // TestWithoutABase takes what our manager owns for what was wanted.
 func TestWithoutABase(t *testing.T) {
 	tests := map[string]struct {
-		edit, wish string
-		want       []string
-		gone       string
+		edit, intent string
+		want         []string
+		lost         string
 	}{
 		"nothing":                              {},
-		"a change and a removal":               {wish: web("image: web:2, env: [{name: MODE, $patch: delete}]"), gone: "MODE web:1"},
-		"an edit that is wanted so":            {edit: web("image: web:2"), wish: web("image: web:2")},
+		"a change and a removal":               {intent: web("image: web:2, env: [{name: MODE, $patch: delete}]"), lost: "MODE web:1"},
+		"an edit that is wanted so":            {edit: web("image: web:2"), intent: web("image: web:2")},
 		"an edit of what is desired":           {edit: web("image: web:jane"), want: []string{"conflict /containers[name=web]/image [jane]"}},
 		"an edit of what is not":               {edit: web("env: [{name: DEBUG, value: x}]"), want: []string{"survives /containers[name=web]/env[name=DEBUG] [jane]"}},
 		"a removal cannot be told from a wish": {edit: web("env: [{name: MODE, $patch: delete}]")},
@@ -72,7 +72,7 @@ func TestWithoutABase(t *testing.T) {
 			if test.edit != "" {
 				s.update("jane", patched(t, s.live(), test.edit))
 			}
-			result, err := merger().Branch(t.Context(), merge.Versions{Live: s.live(), Desired: patched(t, base, test.wish)}, merge.Resolution{})
+			result, err := merger().Branch(t.Context(), merge.Versions{Live: s.live(), Desired: patched(t, base, test.intent)}, merge.Resolution{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestWithoutABase(t *testing.T) {
 			}
 			if result.Apply != nil {
 				s.carryOut(result)
-				checkLive(t, s.live(), "", test.gone)
+				checkLive(t, s.live(), "", test.lost)
 			}
 		})
 	}
@@ -98,9 +98,9 @@ func TestWithoutALiveObject(t *testing.T) {
 // TestOthersThanEditors are writers that are no developers.
 func TestOthersThanEditors(t *testing.T) {
 	base := object(t, deployment)
-	branch := func(t *testing.T, live *unstructured.Unstructured, wish string) merge.Result {
+	branch := func(t *testing.T, live *unstructured.Unstructured, intent string) merge.Result {
 		t.Helper()
-		result, err := merger().Branch(t.Context(), merge.Versions{Base: base, Live: live, Desired: patched(t, base, wish)}, merge.Resolution{})
+		result, err := merger().Branch(t.Context(), merge.Versions{Base: base, Live: live, Desired: patched(t, base, intent)}, merge.Resolution{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,15 +166,15 @@ func TestWhatIsKeptIsGivenUp(t *testing.T) {
 	base := object(t, deployment)
 	s := newServer(t, base)
 	s.apply("jane", object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: dev}, spec: {template: {spec: {containers: [{name: proxy, image: proxy:1}]}}}}"))
-	dropped := patched(t, base, proxy("$patch: delete"))
-	v := merge.Versions{Base: base, Live: s.live(), Desired: dropped}
+	unwanted := patched(t, base, proxy("$patch: delete"))
+	v := merge.Versions{Base: base, Live: s.live(), Desired: unwanted}
 	kept, err := merger().Branch(t.Context(), v, merge.Resolution{Keep: paths(t, "/containers[name=proxy]/image")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.carryOut(kept)
 	checkLive(t, s.live(), "proxy:1 UPSTREAM", "")
-	v = merge.Versions{Base: dropped, Live: s.live(), Desired: patched(t, base, proxy("image: proxy:2"))}
+	v = merge.Versions{Base: unwanted, Live: s.live(), Desired: patched(t, base, proxy("image: proxy:2"))}
 	again, err := merger().Branch(t.Context(), v, merge.Resolution{})
 	if err != nil {
 		t.Fatal(err)

@@ -190,7 +190,7 @@ func TestSchemasThatCannotBeRead(t *testing.T) {
 		}
 	}
 	server.setDown(true)
-	refused("list the documents: ", t.Context())
+	refused("list OpenAPI documents: ", t.Context())
 	server.setDown(false)
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -12,24 +12,25 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// settlement is what verdicts add up to.
-type settlement struct {
+// resultBuilder collects the outcomes of contested fields.
+type resultBuilder struct {
 	Result
-	// omitted are desired fields that are not applied; carried are live fields of ours that are, although not desired.
+	// omitted are desired fields that are not applied. carried are live fields of ours that are applied although
+	// Desired does not have them.
 	omitted, carried *fieldpath.Set
-	// removed are fields that go, released items that are not wanted any more and of which nothing survives.
+	// removed are fields to remove. released are items that Desired no longer has and of which nothing survives.
 	removed, released *fieldpath.Set
 }
 
-func (c *comparison) settle(judge judge) (Result, error) {
-	s := settlement{
+func (c *comparison) resolve(policy policy) (Result, error) {
+	s := resultBuilder{
 		omitted: fieldpath.NewSet(), carried: fieldpath.NewSet(),
 		removed: fieldpath.NewSet(), released: fieldpath.NewSet(),
 	}
-	for _, at := range c.contests() {
-		s.add(c, at, judge(c, at))
+	for _, at := range c.contestedFields() {
+		s.add(c, at, policy(c, at))
 	}
-	s.settleItems(c)
+	s.resolveItems(c)
 	for _, p := range pathsOf(s.removed) {
 		s.Remove = append(s.Remove, c.field(p))
 	}
@@ -44,7 +45,7 @@ func (c *comparison) settle(judge judge) (Result, error) {
 	return s.Result, err
 }
 
-func (s *settlement) add(c *comparison, at contest, v verdict) {
+func (s *resultBuilder) add(c *comparison, at contested, v outcome) {
 	isDesired := c.desiredFields.Has(at.path)
 	switch v {
 	case conflicts:
@@ -57,37 +58,37 @@ func (s *settlement) add(c *comparison, at contest, v verdict) {
 	case overwritten:
 		s.Overwritten = append(s.Overwritten, c.field(at.whole(v)))
 		switch {
-		case at.dropped != nil:
-			s.released.Insert(at.dropped)
+		case at.unwanted != nil:
+			s.released.Insert(at.unwanted)
 		case !isDesired:
 			s.removed.Insert(at.path)
 		}
 	}
 }
 
-// whole is the item that others have added, or removed if that may be said of all of it, or the field.
-func (at contest) whole(v verdict) fieldpath.Path {
+// whole returns the list item that others have added or removed, if the outcome is true of all of it, or the field.
+func (at contested) whole(v outcome) fieldpath.Path {
 	switch {
-	case at.gone != nil && v != conflicts:
-		return at.gone
+	case at.lost != nil && v != conflicts:
+		return at.lost
 	case at.added != nil:
 		return at.added
 	}
 	return at.path
 }
 
-// settleItems removes items that are not wanted any more and of which nothing survives. Of others in which somebody else has
-// fields, our manager goes on applying what it has applied: without it, they would not be whole.
-func (s *settlement) settleItems(c *comparison) {
+// resolveItems removes items that Desired no longer has and of which nothing survives. If other managers own fields of
+// such an item, our manager continues to apply the fields that it owns: without them, the item would be incomplete.
+func (s *resultBuilder) resolveItems(c *comparison) {
 	whole := fieldpath.NewSet()
 	for _, p := range pathsOf(c.liveFields) {
-		item := itemIn(c.apart.Removed, p)
+		item := itemIn(c.pending.Removed, p)
 		if item == nil || len(c.others(p)) == 0 || !c.isOurs(item) && !s.released.Has(item) {
 			continue
 		}
-		// Who owns nothing but keys keeps an item from going, and has nothing of it.
+		// A manager that owns only the keys blocks the removal of the item, but has no fields to keep.
 		s.removed.Insert(item)
-		if !c.isMereKey(p) && !s.released.Has(item) {
+		if !c.isOnlyKey(p) && !s.released.Has(item) {
 			s.carry(c, item)
 			whole.Insert(item)
 		}
@@ -95,8 +96,8 @@ func (s *settlement) settleItems(c *comparison) {
 	s.removed = s.removed.Difference(whole)
 }
 
-// carry keeps what nobody but our manager owns of an item.
-func (s *settlement) carry(c *comparison, item fieldpath.Path) {
+// carry keeps the fields of an item that only our manager owns.
+func (s *resultBuilder) carry(c *comparison, item fieldpath.Path) {
 	for _, rest := range pathsOf(below(c.liveFields, item)) {
 		if p := slices.Concat(item, rest); c.isOurs(p) && len(c.others(p)) == 0 {
 			s.carried.Insert(p)
@@ -104,9 +105,9 @@ func (s *settlement) carry(c *comparison, item fieldpath.Path) {
 	}
 }
 
-// applied is what is desired without what is omitted, with what is carried along.
-func (s *settlement) applied(c *comparison) (*unstructured.Unstructured, error) {
-	out := c.desired.RemoveItems(s.wholly(c))
+// applied returns Desired without the omitted fields and with the carried ones.
+func (s *resultBuilder) applied(c *comparison) (*unstructured.Unstructured, error) {
+	out := c.desired.RemoveItems(s.omittedWhole(c))
 	if !s.carried.Empty() {
 		var err error
 		if out, err = out.Merge(c.live.ExtractItems(s.carried, typed.WithAppendKeyFields())); err != nil {
@@ -120,8 +121,9 @@ func (s *settlement) applied(c *comparison) (*unstructured.Unstructured, error) 
 	return (&unstructured.Unstructured{Object: content}).DeepCopy(), nil
 }
 
-// wholly returns what is omitted, and in the place of fields the outermost of what would be empty without them.
-func (s *settlement) wholly(c *comparison) *fieldpath.Set {
+// omittedWhole returns the omitted fields. It replaces fields by the outermost map or item that would be empty without
+// them.
+func (s *resultBuilder) omittedWhole(c *comparison) *fieldpath.Set {
 	left := c.desiredFields.Difference(s.omitted)
 	whole := fieldpath.NewSet()
 	for _, p := range pathsOf(s.omitted) {
@@ -134,7 +136,7 @@ func (s *settlement) wholly(c *comparison) *fieldpath.Set {
 	return whole
 }
 
-// sorted orders fields by path, each once.
+// sorted orders fields by path and removes duplicates.
 func sorted(fields []Field) []Field {
 	slices.SortFunc(fields, func(a, b Field) int { return strings.Compare(a.Path.String(), b.Path.String()) })
 	return slices.CompactFunc(fields, func(a, b Field) bool { return a.Path.Equal(b.Path) })
