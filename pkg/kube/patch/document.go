@@ -16,21 +16,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// refusal says what is wrong with one field of a patch.
-type refusal struct {
+// invalidField describes what is wrong with one field of a patch.
+type invalidField struct {
 	field   string
 	problem func(path *field.Path) *field.Error
 }
 
-func (r *refusal) below(path *field.Path) *field.Error { return r.problem(path.Child(r.field)) }
+func (r *invalidField) below(path *field.Path) *field.Error { return r.problem(path.Child(r.field)) }
 
-// refuse says what is wrong with the text of a patch.
-func refuse(err error) *refusal {
-	return &refusal{"patch", func(path *field.Path) *field.Error { return field.Invalid(path, field.OmitValueType{}, err.Error()) }}
+// invalidText describes what is wrong with the text of a patch.
+func invalidText(err error) *invalidField {
+	return &invalidField{"patch", func(path *field.Path) *field.Error { return field.Invalid(path, field.OmitValueType{}, err.Error()) }}
 }
 
-// read reads a patch, by its type.
-func read(p Patch) (change, *refusal) {
+// read parses a patch by its type.
+func read(p Patch) (change, *invalidField) {
 	var reader func(document any) (change, error)
 	switch p.Type {
 	case StrategicMerge:
@@ -40,32 +40,32 @@ func read(p Patch) (change, *refusal) {
 	case Merge:
 		reader = readMerge
 	case "":
-		return nil, &refusal{"type", func(path *field.Path) *field.Error {
+		return nil, &invalidField{"type", func(path *field.Path) *field.Error {
 			return field.Required(path, "must be StrategicMerge, JSON6902 or Merge")
 		}}
 	default:
-		return nil, &refusal{"type", func(path *field.Path) *field.Error {
+		return nil, &invalidField{"type", func(path *field.Path) *field.Error {
 			return field.NotSupported(path, p.Type, []Type{StrategicMerge, JSON6902, Merge})
 		}}
 	}
 	if strings.TrimSpace(p.Patch) == "" {
-		return nil, &refusal{"patch", func(path *field.Path) *field.Error { return field.Required(path, "the patch, as YAML or JSON") }}
+		return nil, &invalidField{"patch", func(path *field.Path) *field.Error { return field.Required(path, "the patch, as YAML or JSON") }}
 	}
 	if len(p.Patch) > maxPatchBytes {
-		return nil, &refusal{"patch", func(path *field.Path) *field.Error { return field.TooLong(path, "", maxPatchBytes) }}
+		return nil, &invalidField{"patch", func(path *field.Path) *field.Error { return field.TooLong(path, "", maxPatchBytes) }}
 	}
 	document, err := parse([]byte(p.Patch))
 	if err != nil {
-		return nil, refuse(err)
+		return nil, invalidText(err)
 	}
 	change, err := reader(document)
 	if err != nil {
-		return nil, refuse(err)
+		return nil, invalidText(err)
 	}
 	return change, nil
 }
 
-// parse reads one YAML or JSON document as kubectl does, whole numbers as int64.
+// parse parses one YAML or JSON document as kubectl does, with whole numbers as int64.
 func parse(text []byte) (any, error) {
 	if !json.Valid(text) {
 		if err := checkYAML(text); err != nil {
@@ -88,16 +88,16 @@ func parse(text []byte) (any, error) {
 	return document, nil
 }
 
-func errText(err error) error { return fmt.Errorf("must be YAML or JSON: %s", brief(err)) }
+func errText(err error) error { return fmt.Errorf("must be YAML or JSON: %s", summarize(err)) }
 
-// brief is the beginning of an error, in one line: a library may tell of every line of a text.
-func brief(err error) string {
+// summarize shortens an error to its beginning, on one line: a library may report every line of a text.
+func summarize(err error) string {
 	lines := strings.SplitN(err.Error(), "\n", 3)
 	text := strings.Join(lines[:min(2, len(lines))], "")
 	return strings.ToValidUTF8(text[:min(200, len(text))], "")
 }
 
-// checkYAML refuses what is not one document, and aliases: a few lines of them are gigabytes when they are written out.
+// checkYAML rejects aliases and anything other than one document: a few lines of aliases can expand to gigabytes.
 func checkYAML(text []byte) error {
 	decoder := yamlv3.NewDecoder(strings.NewReader(string(text)))
 	var document, second yamlv3.Node

@@ -32,7 +32,7 @@ func readMerge(document any) (change, error) {
 	return merge(text), err
 }
 
-func (m merge) apply(object *unstructured.Unstructured, done *work) (map[string]any, error) {
+func (m merge) apply(object *unstructured.Unstructured, done *byteCount) (map[string]any, error) {
 	text, err := json.Marshal(object.Object)
 	if err != nil {
 		return nil, fmt.Errorf("write the object as JSON: %w", err)

@@ -15,15 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxOperations bounds the work that a patch makes: an object is read and written for each.
+// maxOperations bounds the work of a patch: each operation parses and writes the object.
 const maxOperations = 100
 
-// operations are a JSON patch.
+// operations is a JSON patch.
 type operations []operation
 
 var _ change = operations{}
 
-// operation is one that has been checked.
+// operation is a validated operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -53,7 +53,7 @@ func readOperations(document any) (change, error) {
 	return out, nil
 }
 
-// operands are the fields that an operation has beside op.
+// operands are the fields of an operation other than op.
 var operands = map[string][]string{
 	"add": {"path", "value"}, "replace": {"path", "value"}, "test": {"path", "value"},
 	"remove": {"path"}, "move": {"from", "path"}, "copy": {"from", "path"},
@@ -84,11 +84,11 @@ func readOperation(fields map[string]any) (operation, error) {
 	if err := json.Unmarshal(text, &o); err != nil {
 		return o, err
 	}
-	return o, errors.Join(o.checkKept(), o.plan(text))
+	return o, errors.Join(o.checkImmutable(), o.plan(text))
 }
 
-// checkKept refuses an operation on what a patch cannot change.
-func (o operation) checkKept() error {
+// checkImmutable rejects an operation on an immutable field.
+func (o operation) checkImmutable() error {
 	var changed []string
 	switch o.Op {
 	case "test":
@@ -101,18 +101,18 @@ func (o operation) checkKept() error {
 		names := strings.Split(path, "/")[1:]
 		switch {
 		case len(names) == 0:
-			return errKept("the object as a whole")
-		case slices.Contains(keptFields, names[0]), names[0] == "metadata" && len(names) == 1:
-			return errKept(names[0])
-		case names[0] == "metadata" && !slices.Contains(changeableMetadata, names[1]):
-			return errKept("metadata." + names[1])
+			return errImmutable("the object as a whole")
+		case slices.Contains(immutableFields, names[0]), names[0] == "metadata" && len(names) == 1:
+			return errImmutable(names[0])
+		case names[0] == "metadata" && !slices.Contains(mutableMetadata, names[1]):
+			return errImmutable("metadata." + names[1])
 		}
 	}
 	return nil
 }
 
-// plan says what the library is to do, one step after the other. It replaces what is not there and copies it as null, so
-// what must be there is removed before, for good or for a try.
+// plan translates the operation into steps for the library. The library replaces a missing value and copies it as null,
+// so a step removes the required value first, for good or as a check.
 func (o *operation) plan(text []byte) error {
 	removal := func(path string) jsonpatch.Patch { return jsonpatch.Patch{{"op": raw("remove"), "path": raw(path)}} }
 	var whole jsonpatch.Operation
@@ -132,12 +132,12 @@ func (o *operation) plan(text []byte) error {
 }
 
 func raw(text string) *json.RawMessage {
-	quoted, _ := json.Marshal(text) // a string always can be
+	quoted, _ := json.Marshal(text) // never fails for a string
 	message := json.RawMessage(quoted)
 	return &message
 }
 
-func (o operations) apply(object *unstructured.Unstructured, done *work) (map[string]any, error) {
+func (o operations) apply(object *unstructured.Unstructured, done *byteCount) (map[string]any, error) {
 	text, err := json.Marshal(object.Object)
 	if err != nil {
 		return nil, fmt.Errorf("write the object as JSON: %w", err)

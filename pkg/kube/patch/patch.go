@@ -1,11 +1,11 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patch answers what an object is with somebody's patches laid over it.
+// Package patch applies user-declared patches to objects.
 //
-// A patch is read once, by Compile, and refused there for all that can be seen without an object; what is left can only
-// fail on an object that is not as the patch expects. No patch changes what an object is: its apiVersion, kind, name,
-// namespace and uid, what else the server keeps in its metadata, and its status.
+// Compile parses a patch and rejects everything that is wrong regardless of an object. Apply only fails on an object
+// that is not as the patch expects. No patch changes an object's identity (apiVersion, kind, name, namespace, uid),
+// other server-managed metadata, or its status.
 package patch
 
 import (
@@ -16,14 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Type is a way to write a patch.
+// Type is the format of a patch.
 type Type string
 
 const (
-	// StrategicMerge is a part of an object, merged by what its type says: lists of named things by their names. It is for
-	// kinds that are built into Kubernetes. Of the directives, it takes $patch and $retainKeys.
+	// StrategicMerge is a part of an object, merged by the schema of its type, with list items matched by their keys.
+	// It requires kinds that are built into Kubernetes. The supported directives are $patch and $retainKeys.
 	StrategicMerge Type = "StrategicMerge"
-	// JSON6902 is a list of operations (RFC 6902). Other than in kubectl, replace and copy need what they name to be there.
+	// JSON6902 is a list of operations (RFC 6902). Unlike in kubectl, replace and copy require their target to exist.
 	JSON6902 Type = "JSON6902"
 	// Merge is a part of an object, merged field by field, lists as a whole (RFC 7386).
 	Merge Type = "Merge"
@@ -31,13 +31,13 @@ const (
 
 const (
 	maxPatches = 100
-	// maxPatchBytes bounds one patch. It is meant to be written and read by people.
+	// maxPatchBytes bounds one patch, which is meant to be written and read by hand.
 	maxPatchBytes = 64 << 10
-	// maxObjectBytes bounds what an object can grow to: as much as kube-apiserver takes.
+	// maxObjectBytes bounds the size of a patched object: the limit of kube-apiserver.
 	maxObjectBytes = 3 << 20
-	// maxWork bounds how much all patches together write of one object, which each operation does as a whole. A few patches make it
-	// large and the others have it written again and again: nobody else would be served for hours.
-	maxWork = 8 << 20
+	// maxWritten bounds how many bytes all patches together write of one object. Each operation writes the whole
+	// object, so a few patches that grow it and many that rewrite it would block all other requests for hours.
+	maxWritten = 8 << 20
 )
 
 // Patch changes the objects that its target selects.
@@ -59,7 +59,7 @@ type Target struct {
 	LabelSelector *metav1.LabelSelector
 }
 
-// Patches are what several patches do, one after the other. The zero value changes nothing.
+// Patches is a compiled list of patches, applied in order. The zero value changes nothing.
 type Patches struct {
 	compiled []compiled
 }
@@ -70,24 +70,24 @@ type compiled struct {
 	change change
 }
 
-// change is a patch that has been read.
+// change is a parsed patch.
 type change interface {
-	// apply returns what an object becomes, and leaves the object as it is.
-	apply(object *unstructured.Unstructured, done *work) (map[string]any, error)
+	// apply returns the patched object and leaves the given one unchanged.
+	apply(object *unstructured.Unstructured, done *byteCount) (map[string]any, error)
 }
 
-// work is how many bytes patches have written of an object.
-type work int
+// byteCount counts the bytes that patches have written of an object.
+type byteCount int
 
-// add says whether that was too much.
-func (w *work) add(written []byte) error {
-	if *w += work(len(written)); *w > maxWork {
-		return fmt.Errorf("the object has been written too often: patches write no more than %d bytes of one, and each operation writes it as a whole", maxWork)
+// add returns an error once the count exceeds maxWritten.
+func (w *byteCount) add(written []byte) error {
+	if *w += byteCount(len(written)); *w > maxWritten {
+		return fmt.Errorf("the object has been written too often: patches write no more than %d bytes of one, and each operation writes it as a whole", maxWritten)
 	}
 	return nil
 }
 
-// Compile reads patches. The errors name fields below the path, and never quote a patch: what is in it may be secret.
+// Compile parses patches. The errors name fields below the path, and never quote a patch, which may hold secrets.
 func Compile(patches []Patch, path *field.Path) (Patches, field.ErrorList) {
 	if len(patches) > maxPatches {
 		return Patches{}, field.ErrorList{field.TooMany(path, len(patches), maxPatches)}
@@ -114,17 +114,17 @@ func compile(p Patch, path *field.Path) (compiled, field.ErrorList) {
 	return compiled{selector, p.Type, change}, errs
 }
 
-// Apply returns the object with the patches that are for it laid over it, in their order. It is the object itself when
-// none is, and else a copy. Targets select by what the object was before the first patch. An error names the patch.
+// Apply applies the patches that select the object, in order. It returns the object itself if none does, and a copy
+// otherwise. Targets select by the object as it was before the first patch. An error names the patch.
 func (p Patches) Apply(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	out, done := object, new(work)
+	out, done := object, new(byteCount)
 	for i, c := range p.compiled {
 		if !c.selects(object) {
 			continue
 		}
 		patched, err := c.change.apply(out, done)
 		if err == nil {
-			err = checkKept(object.Object, patched)
+			err = checkImmutable(object.Object, patched)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("apply patches[%d] (%s) to %s %q: %w", i, c.kind, object.GetKind(), object.GetName(), err)

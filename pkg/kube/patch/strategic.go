@@ -32,13 +32,14 @@ func readStrategic(document any, target Target) (change, error) {
 	}
 	for _, directive := range []string{patchDirective, retainKeysDirective} {
 		if _, ok := part[directive]; ok {
-			return nil, errKept("the object as a whole")
+			return nil, errImmutable("the object as a whole")
 		}
 	}
 	return strategic(part), checkFits(part, target)
 }
 
-// checkFits wants the patch to fit at least one of the types that the target may mean. The error is about the first.
+// checkFits requires the patch to fit at least one of the types that the target can mean. The error is about the first
+// type.
 func checkFits(part map[string]any, target Target) error {
 	types := typesOf(target)
 	if len(types) == 0 {
@@ -59,7 +60,7 @@ func errNotBuiltIn(kind string) error {
 	return fmt.Errorf("must be of type Merge or JSON6902: %s is not built into Kubernetes, and strategic merge is for kinds that are", kind)
 }
 
-// typesOf returns the built-in types that a target may mean, the most stable version first.
+// typesOf returns the built-in types that a target can mean, the most stable version first.
 func typesOf(target Target) []schema.GroupVersionKind {
 	var types []schema.GroupVersionKind
 	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
@@ -74,7 +75,7 @@ func typesOf(target Target) []schema.GroupVersionKind {
 	return types
 }
 
-func (s strategic) apply(object *unstructured.Unstructured, _ *work) (map[string]any, error) {
+func (s strategic) apply(object *unstructured.Unstructured, _ *byteCount) (map[string]any, error) {
 	gvk := object.GroupVersionKind()
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {
@@ -83,7 +84,7 @@ func (s strategic) apply(object *unstructured.Unstructured, _ *work) (map[string
 	if err := checkFit(s, gvk); err != nil {
 		return nil, err
 	}
-	// The library expects objects of the shape that the type has, and panics at some others.
+	// The library panics on some objects that do not fit the type.
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed) != nil {
 		return nil, fmt.Errorf("the object is not of the shape of a %s of %s", gvk.Kind, gvk.GroupVersion())
 	}

@@ -17,7 +17,7 @@ import (
 
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// selector is a target that has been read.
+// selector is a compiled target.
 type selector struct {
 	group      *string
 	kind, name string

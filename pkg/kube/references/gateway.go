@@ -9,18 +9,18 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Parent is what a route attaches to.
+// Parent is a Gateway, or listeners of it, that a route attaches to.
 type Parent struct {
 	// Gateway is the name of the Gateway, in the namespace of the route.
 	Gateway string
-	// Listener is the name of the only listener that is meant; empty: all.
+	// Listener restricts the parent to one listener; empty means all.
 	Listener string
-	// Port is the port of the only listeners that are meant; 0: all.
+	// Port restricts the parent to the listeners of one port; 0 means all.
 	Port int64
 }
 
-// Gateways returns the Gateways in its own namespace that an HTTPRoute or a GRPCRoute attaches to. It fails on an object that is not of
-// the shape of its type.
+// Gateways returns the Gateways in its own namespace that an HTTPRoute or a GRPCRoute attaches to. It fails on an
+// object that does not fit its type.
 func Gateways(route *unstructured.Unstructured) ([]Parent, error) {
 	var content struct {
 		Spec gatewayv1.CommonRouteSpec `json:"spec"`
@@ -41,32 +41,32 @@ func Gateways(route *unstructured.Unstructured) ([]Parent, error) {
 	return parents, nil
 }
 
-// isHere says whether a reference leads to the namespace of the object that refers.
+// isHere reports whether a reference is to the namespace of the referring object.
 func (f *finder) isHere(namespace *gatewayv1.Namespace) bool {
 	return namespace == nil || string(*namespace) == f.namespace
 }
 
-// parents takes down the Services that a route of a service mesh is about.
+// parents adds the Services that are the parents of a service mesh's route.
 func (f *finder) parents(spec *gatewayv1.CommonRouteSpec) {
 	for i, parent := range spec.ParentRefs {
 		if ptr.Deref(parent.Group, gatewayv1.GroupName) == "" && ptr.Deref(parent.Kind, "") == "Service" && f.isHere(parent.Namespace) {
-			f.add(Service, string(parent.Name), place{}.field("spec").index("parentRefs", i), use{})
+			f.add(Service, string(parent.Name), path{}.field("spec").index("parentRefs", i), use{})
 		}
 	}
 }
 
-// routeTo takes down a Service that a route leads to.
-func (f *finder) routeTo(ref *gatewayv1.BackendObjectReference, at place) {
+// routeTo adds a Service that a route leads to.
+func (f *finder) routeTo(ref *gatewayv1.BackendObjectReference, at path) {
 	if ptr.Deref(ref.Group, "") == "" && ptr.Deref(ref.Kind, "Service") == "Service" && f.isHere(ref.Namespace) {
 		f.add(Service, string(ref.Name), at, use{})
 	}
 }
 
-// httpRoute takes down the Services that an HTTPRoute leads to, sends copies of requests to, or asks whether requests are let through.
+// httpRoute adds the Services that an HTTPRoute forwards to, mirrors requests to, or uses for external authorization.
 func (f *finder) httpRoute(spec *gatewayv1.HTTPRouteSpec) {
 	f.parents(&spec.CommonRouteSpec)
 	for i := range spec.Rules {
-		rule, at := &spec.Rules[i], place{}.field("spec").index("rules", i)
+		rule, at := &spec.Rules[i], path{}.field("spec").index("rules", i)
 		f.httpFilters(rule.Filters, at)
 		for j := range rule.BackendRefs {
 			at := at.index("backendRefs", j)
@@ -76,7 +76,7 @@ func (f *finder) httpRoute(spec *gatewayv1.HTTPRouteSpec) {
 	}
 }
 
-func (f *finder) httpFilters(filters []gatewayv1.HTTPRouteFilter, at place) {
+func (f *finder) httpFilters(filters []gatewayv1.HTTPRouteFilter, at path) {
 	for i := range filters {
 		at := at.index("filters", i)
 		if mirror := filters[i].RequestMirror; mirror != nil {
@@ -88,11 +88,11 @@ func (f *finder) httpFilters(filters []gatewayv1.HTTPRouteFilter, at place) {
 	}
 }
 
-// grpcRoute takes down the Services that a GRPCRoute leads to, or sends copies of requests to.
+// grpcRoute adds the Services that a GRPCRoute forwards or mirrors requests to.
 func (f *finder) grpcRoute(spec *gatewayv1.GRPCRouteSpec) {
 	f.parents(&spec.CommonRouteSpec)
 	for i := range spec.Rules {
-		rule, at := &spec.Rules[i], place{}.field("spec").index("rules", i)
+		rule, at := &spec.Rules[i], path{}.field("spec").index("rules", i)
 		f.grpcFilters(rule.Filters, at)
 		for j := range rule.BackendRefs {
 			at := at.index("backendRefs", j)
@@ -102,7 +102,7 @@ func (f *finder) grpcRoute(spec *gatewayv1.GRPCRouteSpec) {
 	}
 }
 
-func (f *finder) grpcFilters(filters []gatewayv1.GRPCRouteFilter, at place) {
+func (f *finder) grpcFilters(filters []gatewayv1.GRPCRouteFilter, at path) {
 	for i := range filters {
 		if mirror := filters[i].RequestMirror; mirror != nil {
 			f.routeTo(&mirror.BackendRef, at.index("filters", i).field("requestMirror", "backendRef"))
@@ -110,10 +110,10 @@ func (f *finder) grpcFilters(filters []gatewayv1.GRPCRouteFilter, at place) {
 	}
 }
 
-// gateway takes down the Secrets with the certificates of a Gateway, the ConfigMaps and Secrets with the authorities that it trusts,
-// and what the software behind it is set up by.
+// gateway adds the Secrets with the certificates of a Gateway, the ConfigMaps and Secrets with its certificate
+// authorities, and its parameters.
 func (f *finder) gateway(spec *gatewayv1.GatewaySpec) {
-	at := place{}.field("spec")
+	at := path{}.field("spec")
 	for i := range spec.Listeners {
 		if tls := spec.Listeners[i].TLS; tls != nil {
 			for j := range tls.CertificateRefs {
@@ -141,13 +141,13 @@ func (f *finder) gateway(spec *gatewayv1.GatewaySpec) {
 	}
 }
 
-func (f *finder) certificate(ref *gatewayv1.SecretObjectReference, at place) {
+func (f *finder) certificate(ref *gatewayv1.SecretObjectReference, at path) {
 	if f.isHere(ref.Namespace) {
 		f.object(string(ptr.Deref(ref.Group, "")), string(ptr.Deref(ref.Kind, "Secret")), string(ref.Name), at)
 	}
 }
 
-func (f *finder) authorities(of *gatewayv1.FrontendTLSValidation, at place) {
+func (f *finder) authorities(of *gatewayv1.FrontendTLSValidation, at path) {
 	if of == nil {
 		return
 	}
@@ -158,8 +158,8 @@ func (f *finder) authorities(of *gatewayv1.FrontendTLSValidation, at place) {
 	}
 }
 
-// object takes down a ConfigMap or a Secret; others are not followed.
-func (f *finder) object(group, kind, name string, at place) {
+// object adds a ConfigMap or a Secret, and ignores other kinds.
+func (f *finder) object(group, kind, name string, at path) {
 	if t := Type(kind); group == "" && (t == ConfigMap || t == Secret) {
 		f.add(t, name, at, use{})
 	}

@@ -9,30 +9,29 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// statefulSet takes down the Service that gives pods their names, without which they start all the same, and what the templates of
-// claims begin with.
+// statefulSet adds the Service that names the pods, which start without it, too, and the sources of the claim
+// templates.
 func (f *finder) statefulSet(spec *appsv1.StatefulSetSpec) {
-	at := place{}.field("spec")
+	at := path{}.field("spec")
 	f.add(Service, spec.ServiceName, at.field("serviceName"), use{optional: new(true)})
 	for i := range spec.VolumeClaimTemplates {
 		f.claim(&spec.VolumeClaimTemplates[i].Spec, at.index("volumeClaimTemplates", i).field("spec"))
 	}
 }
 
-// account takes down the Secrets of a ServiceAccount. The list of those that pods may mount allows; it needs nothing to be
-// there.
+// account adds the Secrets of a ServiceAccount. The list of mountable Secrets only permits them, so they are optional.
 func (f *finder) account(account *corev1.ServiceAccount) {
 	for _, secret := range account.Secrets {
-		f.add(Secret, secret.Name, place{}.item("secrets", secret.Name), use{optional: new(true)})
+		f.add(Secret, secret.Name, path{}.item("secrets", secret.Name), use{optional: new(true)})
 	}
 	for i, secret := range account.ImagePullSecrets {
-		f.add(Secret, secret.Name, place{}.index("imagePullSecrets", i), use{})
+		f.add(Secret, secret.Name, path{}.index("imagePullSecrets", i), use{})
 	}
 }
 
-// ingress takes down the Services that an Ingress leads to and the Secrets with its certificates.
+// ingress adds the Services that an Ingress leads to and the Secrets with its certificates.
 func (f *finder) ingress(spec *networkingv1.IngressSpec) {
-	at := place{}.field("spec")
+	at := path{}.field("spec")
 	f.backend(spec.DefaultBackend, at.field("defaultBackend"))
 	for i, rule := range spec.Rules {
 		if rule.HTTP == nil {
@@ -48,7 +47,7 @@ func (f *finder) ingress(spec *networkingv1.IngressSpec) {
 	}
 }
 
-func (f *finder) backend(backend *networkingv1.IngressBackend, at place) {
+func (f *finder) backend(backend *networkingv1.IngressBackend, at path) {
 	if backend != nil && backend.Service != nil {
 		f.add(Service, backend.Service.Name, at.field("service"), use{})
 	}

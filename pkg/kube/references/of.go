@@ -18,8 +18,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// Of returns what objects refer to, each target once, sorted by type and name. Objects of kinds that refer to nothing here
-// add nothing. It fails on an object that is not of the shape of its type.
+// Of returns the targets that objects refer to by name, without duplicates, sorted by type and name. Objects of other
+// kinds add nothing. It fails on an object that does not fit its type.
 func Of(objects ...*unstructured.Unstructured) ([]Reference, error) {
 	var found [][]Reference
 	for _, object := range objects {
@@ -32,20 +32,20 @@ func Of(objects ...*unstructured.Unstructured) ([]Reference, error) {
 	return Merge(found...), nil
 }
 
-// finder collects what one object refers to.
+// finder collects the references of one object.
 type finder struct {
 	kind, namespace, name string
 	found                 []Reference
 }
 
-// use is how a target is referred to.
+// use describes how a target is used.
 type use struct {
 	keys     []string
 	optional *bool
 }
 
-// add takes down a reference; one without a name is none.
-func (f *finder) add(t Type, name string, at place, u use) {
+// add adds a reference. One without a name is ignored.
+func (f *finder) add(t Type, name string, at path, u use) {
 	if name == "" {
 		return
 	}
@@ -102,29 +102,29 @@ func (f *finder) find(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// workload is what workloads have in common.
+// workload is the common part of workloads.
 type workload struct {
 	Spec struct {
 		Template corev1.PodTemplateSpec `json:"template"`
 	} `json:"spec"`
 }
 
-// podTemplate returns the template of a workload's pods, and where it is; nil if the object is no workload.
-func podTemplate(object *unstructured.Unstructured) (*corev1.PodTemplateSpec, place, error) {
+// podTemplate returns the pod template of a workload and its path, nil if the object is no workload.
+func podTemplate(object *unstructured.Unstructured) (*corev1.PodTemplateSpec, path, error) {
 	switch object.GroupVersionKind().GroupKind().String() {
 	case "DaemonSet.apps", "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "Job.batch":
 		var w workload
 		err := read(object, &w)
-		return &w.Spec.Template, place{}.field("spec", "template"), err
+		return &w.Spec.Template, path{}.field("spec", "template"), err
 	case "CronJob.batch":
 		var cron batchv1.CronJob
 		err := read(object, &cron)
-		return &cron.Spec.JobTemplate.Spec.Template, place{}.field("spec", "jobTemplate", "spec", "template"), err
+		return &cron.Spec.JobTemplate.Spec.Template, path{}.field("spec", "jobTemplate", "spec", "template"), err
 	}
 	return nil, nil, nil
 }
 
-// read converts an object. The converter's errors quote values, which may be secret.
+// read converts an object. It does not wrap the converter's errors, which quote values that may be secret.
 func read(object *unstructured.Unstructured, into any) error {
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into) != nil {
 		return fmt.Errorf("read the references of %s %q: it is not of the shape of its type", object.GetKind(), object.GetName())

@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultAccount is the ServiceAccount of pods that name none. Every namespace has it.
+// defaultAccount is the ServiceAccount of pods that name none. It exists in every namespace.
 const defaultAccount = "default"
 
-// pod takes down what a pod refers to.
-func (f *finder) pod(pod *corev1.PodSpec, at place) {
+// pod adds the references of a pod.
+func (f *finder) pod(pod *corev1.PodSpec, at path) {
 	f.accountOf(pod, at)
 	for _, secret := range pod.ImagePullSecrets {
 		f.add(Secret, secret.Name, at.item("imagePullSecrets", secret.Name), use{})
@@ -32,8 +32,8 @@ func (f *finder) pod(pod *corev1.PodSpec, at place) {
 	}
 }
 
-// accountOf takes down the ServiceAccount of a pod: it has an old name beside the new one, and servers write both.
-func (f *finder) accountOf(pod *corev1.PodSpec, at place) {
+// accountOf adds the ServiceAccount of a pod. Servers write both the deprecated field and the current one.
+func (f *finder) accountOf(pod *corev1.PodSpec, at path) {
 	f.add(ServiceAccount, pod.ServiceAccountName, at.field("serviceAccountName"), use{})
 	f.add(ServiceAccount, pod.DeprecatedServiceAccount, at.field("serviceAccount"), use{})
 	if pod.ServiceAccountName == "" && pod.DeprecatedServiceAccount == "" {
@@ -41,7 +41,7 @@ func (f *finder) accountOf(pod *corev1.PodSpec, at place) {
 	}
 }
 
-func (f *finder) container(container *corev1.Container, at place) {
+func (f *finder) container(container *corev1.Container, at path) {
 	for i, from := range container.EnvFrom {
 		at := at.index("envFrom", i)
 		if ref := from.ConfigMapRef; ref != nil {

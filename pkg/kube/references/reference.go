@@ -11,10 +11,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// Type is the kind of an object that is referred to.
+// Type is the kind of a target.
 type Type string
 
-// The types that are referred to by name.
+// The types of targets.
 const (
 	ConfigMap             Type = "ConfigMap"
 	PersistentVolumeClaim Type = "PersistentVolumeClaim"
@@ -23,38 +23,38 @@ const (
 	ServiceAccount        Type = "ServiceAccount"
 )
 
-// Target is what is referred to, in the namespace of what refers to it.
+// Target is an object that is referred to, in the namespace of the referring object.
 type Target struct {
 	Type Type
 	Name string
 }
 
-// Reference is a target with everything that refers to it.
+// Reference is a target with all its referrers.
 type Reference struct {
 	Target
-	// Referrers are not empty. They are sorted by kind, name and path.
+	// Referrers is not empty and sorted by kind, name and path.
 	Referrers []Referrer
 }
 
-// Referrer is one place that refers to a target.
+// Referrer is one field that refers to a target.
 type Referrer struct {
-	// Kind and Name are those of the object that refers.
+	// Kind and Name identify the referring object.
 	Kind, Name string
-	// Path is the field that refers: the one that holds the name, keys and optional where there is such a one, else the name
-	// itself. It leads nowhere where pods have no serviceAccountName, which means the account "default".
+	// Path is the referring field: the one that holds the name, keys and optional where there is such a field, or else
+	// the name itself. It does not exist where pods use the account "default" by having no serviceAccountName.
 	Path fieldpath.Path
-	// Keys are those of the target's data that are read, sorted; nil if it may be all, or if the target has no data.
+	// Keys are the keys of the target's data that are used, sorted; nil if all can be, or if the target has no data.
 	Keys []string
-	// Optional says that pods start without the target, and without any of the keys.
+	// Optional is set if pods start without the target or any of the keys.
 	Optional bool
 }
 
-// Optional says whether everything that refers to the target does without it.
+// Optional reports whether all referrers are optional.
 func (r Reference) Optional() bool {
 	return !slices.ContainsFunc(r.Referrers, func(r Referrer) bool { return !r.Optional })
 }
 
-// Keys returns those of the target's data that are read, sorted; nil if it may be all, or if the target has no data.
+// Keys returns the keys of the target's data that are used, sorted; nil if all can be, or if the target has no data.
 func (r Reference) Keys() []string {
 	var keys []string
 	for _, referrer := range r.Referrers {
@@ -67,7 +67,7 @@ func (r Reference) Keys() []string {
 	return slices.Compact(keys)
 }
 
-// Merge puts lists of references together into one in which each target is once. It is sorted by type and name.
+// Merge merges lists of references into one without duplicate targets, sorted by type and name.
 func Merge(lists ...[]Reference) []Reference {
 	byTarget := map[Target][]Referrer{}
 	for _, r := range slices.Concat(lists...) {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Selecting returns the Services whose selectors are within the labels of the pods of workloads, referred to by those labels,
-// sorted by name. A Service that selects nothing, having no selector or only naming another host, is not among them. Services
-// and workloads are those of one namespace; other objects add nothing.
+// Selecting returns the Services whose selectors match the pod labels of workloads, with those labels as referrers,
+// sorted by name. It omits Services without a selector and those of type ExternalName. Services and workloads must be
+// of one namespace. Objects of other kinds add nothing.
 func Selecting(services, workloads []*unstructured.Unstructured) ([]Reference, error) {
 	selectors, err := selectorsOf(services)
 	if err != nil {
@@ -37,7 +37,7 @@ func Selecting(services, workloads []*unstructured.Unstructured) ([]Reference, e
 	return Merge(found...), nil
 }
 
-// selectorsOf returns what Services select, by their names.
+// selectorsOf returns the selectors of Services by name.
 func selectorsOf(services []*unstructured.Unstructured) (map[string]labels.Selector, error) {
 	selectors := map[string]labels.Selector{}
 	for _, object := range services {

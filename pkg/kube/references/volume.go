@@ -5,8 +5,8 @@ package references
 
 import corev1 "k8s.io/api/core/v1"
 
-// volume takes down what a volume refers to.
-func (f *finder) volume(source *corev1.VolumeSource, at place) {
+// volume adds the references of a volume.
+func (f *finder) volume(source *corev1.VolumeSource, at path) {
 	if ref := source.ConfigMap; ref != nil {
 		f.add(ConfigMap, ref.Name, at.field("configMap"), use{keysOf(ref.Items), ref.Optional})
 	}
@@ -27,7 +27,7 @@ func (f *finder) volume(source *corev1.VolumeSource, at place) {
 	f.credentials(source, at)
 }
 
-func (f *finder) projection(source *corev1.VolumeProjection, at place) {
+func (f *finder) projection(source *corev1.VolumeProjection, at path) {
 	if ref := source.ConfigMap; ref != nil {
 		f.add(ConfigMap, ref.Name, at.field("configMap"), use{keysOf(ref.Items), ref.Optional})
 	}
@@ -36,7 +36,7 @@ func (f *finder) projection(source *corev1.VolumeProjection, at place) {
 	}
 }
 
-// keysOf returns the keys that are projected; none means all.
+// keysOf returns the projected keys. No items means all keys.
 func keysOf(items []corev1.KeyToPath) []string {
 	var keys []string
 	for _, item := range items {
@@ -45,8 +45,8 @@ func keysOf(items []corev1.KeyToPath) []string {
 	return keys
 }
 
-// credentials takes down the Secrets with which storage is reached.
-func (f *finder) credentials(source *corev1.VolumeSource, at place) {
+// credentials adds the Secrets with the credentials of storage drivers.
+func (f *finder) credentials(source *corev1.VolumeSource, at path) {
 	if source.AzureFile != nil {
 		f.add(Secret, source.AzureFile.SecretName, at.field("azureFile", "secretName"), use{})
 	}
@@ -76,14 +76,14 @@ func (f *finder) credentials(source *corev1.VolumeSource, at place) {
 	}
 }
 
-func (f *finder) local(ref *corev1.LocalObjectReference, at place) {
+func (f *finder) local(ref *corev1.LocalObjectReference, at path) {
 	if ref != nil {
 		f.add(Secret, ref.Name, at, use{})
 	}
 }
 
-// claim takes down the claim whose content a new claim begins with. Servers write both fields.
-func (f *finder) claim(spec *corev1.PersistentVolumeClaimSpec, at place) {
+// claim adds the claim that a new claim is cloned from. Servers write both fields.
+func (f *finder) claim(spec *corev1.PersistentVolumeClaimSpec, at path) {
 	if source := spec.DataSource; source != nil && isClaim(source.APIGroup, source.Kind) {
 		f.add(PersistentVolumeClaim, source.Name, at.field("dataSource"), use{})
 	}

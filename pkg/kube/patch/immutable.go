@@ -12,25 +12,25 @@ import (
 	"slices"
 )
 
-// The fields of an object that patches cannot change, and the parts of its metadata that they can.
+// Patches can change neither these fields of an object nor any of its metadata except the parts listed here.
 var (
-	keptFields         = []string{"apiVersion", "kind", "status"}
-	changeableMetadata = []string{"labels", "annotations", "finalizers"}
+	immutableFields = []string{"apiVersion", "kind", "status"}
+	mutableMetadata = []string{"labels", "annotations", "finalizers"}
 )
 
-func errKept(name string) error {
+func errImmutable(name string) error {
 	return fmt.Errorf("must not change %s: patches change neither apiVersion, kind and status nor metadata other than labels, "+
 		"annotations and finalizers", name)
 }
 
-// checkPart refuses a part of an object that names what it cannot change.
+// checkPart rejects a part of an object that names an immutable field.
 func checkPart(part map[string]any) error {
 	if len(part) == 0 {
 		return errors.New("must change something: it is empty")
 	}
-	for _, name := range keptFields {
+	for _, name := range immutableFields {
 		if _, ok := part[name]; ok {
-			return errKept(name)
+			return errImmutable(name)
 		}
 	}
 	value, ok := part["metadata"]
@@ -39,32 +39,32 @@ func checkPart(part map[string]any) error {
 	}
 	metadata, ok := value.(map[string]any)
 	if !ok {
-		return errKept("metadata")
+		return errImmutable("metadata")
 	}
 	for name := range metadata {
-		if !slices.Contains(changeableMetadata, name) {
-			return errKept("metadata." + name)
+		if !slices.Contains(mutableMetadata, name) {
+			return errImmutable("metadata." + name)
 		}
 	}
 	return nil
 }
 
-// checkKept is the last word on what an object has become, whatever way a patch has found.
-func checkKept(before, after map[string]any) error {
-	for _, name := range keptFields {
+// checkImmutable rejects a patched object whose immutable fields have changed, by whatever means.
+func checkImmutable(before, after map[string]any) error {
+	for _, name := range immutableFields {
 		if !same(before, after, name) {
-			return errKept(name)
+			return errImmutable(name)
 		}
 	}
 	metadataBefore, _ := before["metadata"].(map[string]any)
 	metadataAfter, ok := after["metadata"].(map[string]any)
 	if !ok && before["metadata"] != nil {
-		return errKept("metadata")
+		return errImmutable("metadata")
 	}
 	for _, fields := range []map[string]any{metadataBefore, metadataAfter} {
 		for name := range fields {
-			if !slices.Contains(changeableMetadata, name) && !same(metadataBefore, metadataAfter, name) {
-				return errKept("metadata." + name)
+			if !slices.Contains(mutableMetadata, name) && !same(metadataBefore, metadataAfter, name) {
+				return errImmutable("metadata." + name)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func same(before, after map[string]any, name string) bool {
 	return had == has && (reflect.DeepEqual(was, is) || sameText(was, is))
 }
 
-// sameText compares what is written: a patch that goes through JSON makes 1 of 1.0.
+// sameText compares the JSON: a patch that is applied to JSON turns 1.0 into 1.
 func sameText(was, is any) bool {
 	before, err := json.Marshal(was)
 	if err != nil {

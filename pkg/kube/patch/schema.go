@@ -26,7 +26,8 @@ const (
 	replaceStrategy     = "replace"
 )
 
-// checkFit says what of a strategic merge patch a type does not have, or takes in another shape.
+// checkFit returns an error for the parts of a strategic merge patch that a type does not have, or has in another
+// shape.
 func checkFit(part map[string]any, gvk schema.GroupVersionKind) error {
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {
@@ -45,17 +46,17 @@ func checkFit(part map[string]any, gvk schema.GroupVersionKind) error {
 		return nil
 	}
 	if unknown, ok := runtime.AsStrictDecodingError(err); ok {
-		return fmt.Errorf("must fit %s of %s: %s", gvk.Kind, gvk.GroupVersion(), brief(unknown.Errors()[0]))
+		return fmt.Errorf("must fit %s of %s: %s", gvk.Kind, gvk.GroupVersion(), summarize(unknown.Errors()[0]))
 	}
-	// Other errors than those of unknown fields name no field, and may quote a value.
-	at := misfit(nil, plain, func(part map[string]any) bool {
+	// Only errors of unknown fields name the field. Others may quote a value.
+	at := firstMisfit(nil, plain, func(part map[string]any) bool {
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(part, typed) == nil
 	})
 	return fmt.Errorf("must fit %s of %s: %s is of another type there", gvk.Kind, gvk.GroupVersion(), at)
 }
 
-// misfit returns the first field that does not fit, by trying each alone. It is nil if each fits.
-func misfit(path *field.Path, part map[string]any, fits func(map[string]any) bool) *field.Path {
+// firstMisfit returns the first field that does not fit, by trying each alone. It returns nil if each fits.
+func firstMisfit(path *field.Path, part map[string]any, fits func(map[string]any) bool) *field.Path {
 	for _, name := range slices.Sorted(maps.Keys(part)) {
 		alone := func(value any) bool { return fits(map[string]any{name: value}) }
 		if alone(part[name]) {
@@ -72,7 +73,7 @@ func misfitWithin(path *field.Path, value any, fits func(any) bool) *field.Path 
 		if !fits(map[string]any{}) {
 			return nil
 		}
-		return misfit(path, value, func(part map[string]any) bool { return fits(part) })
+		return firstMisfit(path, value, func(part map[string]any) bool { return fits(part) })
 	case []any:
 		if !fits([]any{}) {
 			return nil
@@ -87,7 +88,7 @@ func misfitWithin(path *field.Path, value any, fits func(any) bool) *field.Path 
 	return nil
 }
 
-// checkMap checks what the conversion to the type does not: directives, and the keys by which items of lists are found.
+// checkMap checks what the conversion to the type does not: directives, and the keys of list items.
 func checkMap(path *field.Path, part map[string]any, meta strategicpatch.LookupPatchMeta) error {
 	for _, name := range slices.Sorted(maps.Keys(part)) {
 		at := path.Child(name)
@@ -170,7 +171,7 @@ func isScalar(value any) bool {
 	return true
 }
 
-// checkPlain refuses directives where nothing is merged: they would be left in the object.
+// checkPlain rejects directives where nothing is merged, because they would remain in the object.
 func checkPlain(path *field.Path, value any) error {
 	switch value := value.(type) {
 	case map[string]any:
@@ -192,8 +193,8 @@ func checkPlain(path *field.Path, value any) error {
 	return nil
 }
 
-// stripped takes directives out of an object, in place: the library leaves some of them where there was nothing to merge
-// with. What is marked as deleted goes as a whole.
+// stripped removes directives from an object in place: the library leaves some of them where there was nothing to merge
+// with. It removes whatever is marked as deleted as a whole.
 func stripped(fields map[string]any) map[string]any {
 	for name, value := range fields {
 		if name == patchDirective || name == retainKeysDirective || isDeleted(value) {
