@@ -1,11 +1,10 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package printable writes text that others have chosen, such as the names of objects and users, so that a reader sees all
-// that is in it.
+// Package printable escapes untrusted text, such as the names of objects and users, so that all of it is visible.
 //
-// A character that cannot be seen, that turns the direction of the text around it, or that ends a line becomes an escape
-// such as \u202e. Letters, marks, numbers, punctuation and symbols of all scripts stay as they are.
+// A character that is invisible, changes the direction of the surrounding text, or ends a line is written as an escape
+// such as \u202e. Letters, marks, numbers, punctuation and symbols of all scripts are unchanged.
 package printable
 
 import (
@@ -19,30 +18,29 @@ import (
 const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
-	// emojiStyle asks for the coloured form of the symbol before it.
+	// emojiStyle selects the coloured form of the preceding symbol.
 	emojiStyle = '\ufe0f'
-	// brailleBlank is a symbol without a dot.
+	// brailleBlank is the braille pattern without dots.
 	brailleBlank = '\u2800'
 	noBreakSpace = '\u00a0'
 	// wideSpace is the space of Chinese and Japanese text.
 	wideSpace = '\u3000'
 )
 
-// Line returns a text as one line: line ends and tabs are escaped as well.
+// Line returns a text as one line, with line ends and tabs escaped.
 func Line(text string) string {
 	return escape(text, "")
 }
 
-// Text returns a text with its lines and tabs.
+// Text returns a text with its line ends and tabs unescaped.
 func Text(text string) string {
 	return escape(text, "\n\t")
 }
 
-// messageLimit is how long the API lets the message of a condition be, in bytes.
+// messageLimit is the API's limit for the message of a condition in bytes.
 const messageLimit = 32768
 
-// Message returns a text with its lines and tabs, cut to what the message of a condition may hold: escapes are longer than what they
-// stand for.
+// Message returns Text truncated to the limit of a condition's message: escapes are longer than what they replace.
 func Message(text string) string {
 	if text = Text(text); len(text) > messageLimit {
 		return strings.ToValidUTF8(text[:messageLimit], "")
@@ -50,13 +48,13 @@ func Message(text string) string {
 	return text
 }
 
-// escape writes every character that is not seen as an escape, less those to keep. It changes nothing that it has written.
+// escape escapes every invisible character that is not in keep. It is idempotent.
 func escape(text, keep string) string {
 	if isASCII(text, keep) {
 		return text
 	}
 	var out strings.Builder
-	before := utf8.RuneError // what stands there does not join
+	before := utf8.RuneError // never joins
 	for at := 0; at < len(text); {
 		char, size := utf8.DecodeRuneInString(text[at:])
 		at += size
@@ -66,7 +64,7 @@ func escape(text, keep string) string {
 			continue
 		}
 		after, _ := utf8.DecodeRuneInString(text[at:])
-		if isSeen(char) || strings.ContainsRune(keep, char) || joins(before, char, after) {
+		if isVisible(char) || strings.ContainsRune(keep, char) || joins(before, char, after) {
 			out.WriteRune(char)
 		} else {
 			writeEscape(&out, char)
@@ -76,7 +74,7 @@ func escape(text, keep string) string {
 	return out.String()
 }
 
-// isASCII reports whether a text needs no look at its characters.
+// isASCII reports whether a text consists of printable ASCII and of characters to keep.
 func isASCII(text, keep string) bool {
 	for i := range len(text) {
 		if char := text[i]; (char < ' ' || char > '~') && strings.IndexByte(keep, char) < 0 {
@@ -95,12 +93,12 @@ func writeEscape(out *strings.Builder, char rune) {
 	fmt.Fprintf(out, `\U%08x`, char)
 }
 
-// blanks are letters and symbols that Unicode counts as seen and fonts show as nothing: Egyptian blanks, a notehead, a filler
-// of Khitan, joiners of Tifinagh and Brahmi, and the place of an object that is not in the text.
+// blanks are letters and symbols that are visible by their Unicode category but have an empty glyph: Egyptian blanks, a
+// notehead, a Khitan filler, joiners of Tifinagh and Brahmi, and the object replacement character.
 var blanks = []rune{'\U00013441', '\U00013442', '\U0001d159', '\U00016fe4', '\u2d7f', '\U0001107f', '\ufffc'}
 
-// isSeen reports whether a character leaves a mark of its own, or is one of the usual spaces.
-func isSeen(char rune) bool {
+// isVisible reports whether a character has a glyph or is one of the usual spaces.
+func isVisible(char rune) bool {
 	switch {
 	case char == ' ', char == noBreakSpace, char == wideSpace:
 		return true
@@ -110,8 +108,8 @@ func isSeen(char rune) bool {
 	return unicode.In(char, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Prepended_Concatenation_Mark)
 }
 
-// joins reports whether a character that is not seen shapes its neighbours as it is meant to: within an emoji that is made
-// of several, after a symbol that has a coloured form, or between the letters of a script in which letters join.
+// joins reports whether an invisible character shapes its neighbours as intended: within an emoji of several
+// characters, after a symbol with a coloured form, or between the letters of a script with joining letters.
 func joins(before, char, after rune) bool {
 	switch char {
 	case emojiStyle:
@@ -124,12 +122,12 @@ func joins(before, char, after rune) bool {
 	return false
 }
 
-// isSymbol reports whether a character is one of those that emoji are made of: symbols, and modifiers of the colour of skin.
+// isSymbol reports whether a character can be part of an emoji: a symbol or a skin tone modifier.
 func isSymbol(char rune) bool {
 	return unicode.Is(unicode.So, char) || char >= '\U0001f3fb' && char <= '\U0001f3ff'
 }
 
-// joining are the scripts in which a joiner makes another word.
+// joining are the scripts in which a joiner changes the meaning of a word.
 var joining = []*unicode.RangeTable{
 	unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya,
 	unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Tibetan,
