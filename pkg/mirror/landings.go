@@ -14,23 +14,23 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
-// Landings take note of which commits hold the objects that somebody cares for.
+// Landings records which commits have the tracked objects.
 type Landings interface {
-	// Resume takes over what an earlier process has left.
+	// Resume takes over the state of an earlier process.
 	Resume(ctx context.Context) error
-	// Wants says whether somebody cares for an object.
+	// Wants reports whether an object is tracked.
 	Wants(object commitindex.Object) bool
-	// Pushing notes what a push will have brought if the remote accepts it.
+	// Pushing records the landings of a push before it is sent.
 	Pushing(ctx context.Context, tip string, landings []commitindex.Landing) error
-	// Landed says that the remote has accepted it, at least once.
+	// Landed confirms them once the remote has accepted the push. It may be called again.
 	Landed(ctx context.Context, tip string) error
-	// Withdraw says that the remote has refused it.
+	// Withdraw removes them if the remote has rejected the push.
 	Withdraw(ctx context.Context, tip string) error
 }
 
 var _ Landings = &commitindex.Log{}
 
-// resumeLandings takes over what an earlier process has left.
+// resumeLandings takes over the state of an earlier process.
 func (s *branchServices) resumeLandings(ctx context.Context) error {
 	if s.landings == nil {
 		return nil
