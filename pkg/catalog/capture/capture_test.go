@@ -26,7 +26,7 @@ type fields = map[string]any
 // live is a workload as an API server returned it.
 func live(t testing.TB, name string) *unstructured.Unstructured {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "manifest", "testdata", name+".json"))
+	content, err := os.ReadFile(filepath.Join("..", "..", "kube", "manifest", "testdata", name+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (s *stage) situation(request gather.Request) plan.Situation {
 // production are the objects of a namespace in which everything is met that production has.
 func production(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "transplant", "testdata", "production", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "kube", "objectcopy", "testdata", "production", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no objects: %v", err)
 	}

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the golden files instead of compa
 // production returns the objects of a namespace as an API server shows them, workloads as a catalog captures them.
 func production(t testing.TB) []*unstructured.Unstructured {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "transplant", "testdata", "production", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "kube", "objectcopy", "testdata", "production", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no objects: %v", err)
 	}
