@@ -7,11 +7,10 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/gather"
-	"github.com/configbutler/slipstream/pkg/environment/job"
-	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
@@ -76,19 +75,19 @@ func (s *situation) overtaken(by *v1alpha1.SyncStatus) []*v1alpha1.SyncStatus {
 }
 
 // job is the run that records stand for.
-func (s *situation) job(records []*v1alpha1.SyncStatus) job.Job {
+func (s *situation) job(records []*v1alpha1.SyncStatus) syncer.Job {
 	record := records[0]
-	request := run.Request{Request: gather.Request{
+	request := syncer.Request{
 		Environment: s.environment, Action: actionOf(record), Force: record.Status.Force, Resolution: s.resolution(),
 		Revision: s.revisionOf(record), Requester: s.requester(record),
-	}}
+	}
 	if asked := s.request(record); asked != nil {
 		request.Only = asked.Sync.Workloads
 	}
 	if s.environment.Spec.Shadow && isAutomatic(record) {
-		request.Mode = run.Check
+		request.Mode = syncer.ModeDryRun
 	}
-	return job.Job{Environment: s.environment, Records: records, Request: request}
+	return syncer.Job{Environment: s.environment, Records: records, Request: request}
 }
 
 // requester returns the user who must have the permission to read the Secrets that a record's run copies: the one who asked for the

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,9 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/environment/detect"
-	"github.com/configbutler/slipstream/pkg/environment/job"
 	"github.com/configbutler/slipstream/pkg/environment/readiness"
-	"github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/environment/teardown"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
@@ -48,7 +48,7 @@ type Config struct {
 	// Records writes SyncStatuses.
 	Records Records
 	// Runner carries out syncs, as NewRunner makes it.
-	Runner *run.Runner
+	Runner *syncer.Syncer
 	// Clock says when windows open; nil: the real one.
 	Clock clock.WithTicker
 	// Facts are the reports of who made changes; nil: only what managedFields say is known.
@@ -103,8 +103,8 @@ func (c *Controller) Run(ctx context.Context) error {
 // detector is what notices changes of what environments depend on.
 func (c *Config) detector(clients *kubewatch.Clients, of following) detect.Config {
 	return detect.Config{
-		Slipstream: c.Slipstream.ConfigbutlerV1alpha1(), Source: clients.Dynamic, Mapper: c.Runner.Gatherer.Mapper, Store: c.Store,
-		Records: c.Records, Index: c.Runner.Index, Hasher: c.Runner.Gatherer.Planner.Hasher, Runner: c.Runner, Policy: of.policy,
+		Slipstream: c.Slipstream.ConfigbutlerV1alpha1(), Source: clients.Dynamic, Mapper: c.Runner.StateReader.Mapper, Store: c.Store,
+		Records: c.Records, Index: c.Runner.Index, Hasher: c.Runner.StateReader.Planner.Hasher, Runner: c.Runner, Policy: of.policy,
 		Clock:   c.Clock,
 		Sources: of.sources, Changed: of.changed,
 		Facts: c.Facts, Hash: c.Hash, AttributionMaxWait: c.AttributionMaxWait, Capacity: c.Capacity,
@@ -132,7 +132,7 @@ type following struct {
 
 // Jobs carries out the runs that records stand for.
 type Jobs interface {
-	Do(ctx context.Context, job job.Job) (job.Outcome, error)
+	Execute(ctx context.Context, job syncer.Job) (syncer.Outcome, error)
 }
 
 // Remover removes what environments wrote, and says what is left.
@@ -155,7 +155,7 @@ type Detector interface {
 }
 
 var (
-	_ Jobs      = &job.Jobs{}
+	_ Jobs      = &syncer.Executor{}
 	_ Remover   = &teardown.Remover{}
 	_ Readiness = &readiness.Watcher{}
 	_ Detector  = &detect.Detector{}

@@ -18,7 +18,7 @@
 //     request stays in the status until its record has come to its end: it says which workloads are asked for, and what has been
 //     decided about conflicts.
 //  3. The status, which names the record among its activeSyncs. Only then the run begins.
-//  4. What the run writes (pkg/environment/job, pkg/environment/run), and the state that the record comes to.
+//  4. What the run writes (pkg/environment/syncer), and the state that the record comes to.
 //  5. The status again: what has ended of the activeSyncs is taken up, once.
 //
 // Whoever leads next finds records that are InProgress and that nobody works on. They go before all others, and are done again.

@@ -8,14 +8,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/copies"
-	"github.com/configbutler/slipstream/pkg/environment/gather"
-	"github.com/configbutler/slipstream/pkg/environment/job"
+	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -43,7 +43,7 @@ type environments struct {
 	// offers are what catalogs would bring.
 	offers    *offers
 	events    *events
-	rights    gather.Rights
+	rights    syncer.AccessReviewer
 	remover   Remover
 	readiness Readiness
 	detector  Detector
@@ -99,14 +99,14 @@ func newEnvironments(config Config, edge edge) (*environments, error) {
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Clock: config.Clock}),
 	}
-	c.events, c.rights, c.remover = newEvents(edge.events), config.Runner.Gatherer.Rights, edge.remover
+	c.events, c.rights, c.remover = newEvents(edge.events), config.Runner.StateReader.Rights, edge.remover
 	policy := func() v1alpha1.SyncPolicySpec { return *c.settings() }
 	c.sources = newSourceChanges()
 	c.detector = edge.detect(following{policy: policy, sources: c.bySourceNamespace, changed: c.sourceChanged})
 	c.line = newLine(config.Clock)
 	c.runs = newRuns()
 	c.offers = newOffers(config.Runner, config.Clock, c.queue.Add)
-	c.jobs = &job.Jobs{
+	c.jobs = &syncer.Executor{
 		Runner: config.Runner, Records: config.Records, SyncStatuses: c.api, Catalogs: c.api,
 		Clock: config.Clock, Policy: policy,
 	}

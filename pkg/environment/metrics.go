@@ -8,11 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/job"
 	"github.com/configbutler/slipstream/pkg/metrics"
 )
 
@@ -89,7 +90,7 @@ func triggerOf(automatic bool) string {
 }
 
 // measure counts what came of a run.
-func measure(begun job.Job, outcome job.Outcome, took time.Duration) {
+func measure(begun syncer.Job, outcome syncer.Outcome, took time.Duration) {
 	for i, record := range outcome.Records {
 		// Once a record has ended, it does not say any more who asked for its last attempt.
 		trigger := triggerOf(isAutomatic(begun.Records[i]))

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -16,8 +18,6 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/environment/run"
-	"github.com/configbutler/slipstream/pkg/environment/view"
 )
 
 // planners is how many environments are planned for at once. Plans wait behind each other, and never behind runs.
@@ -68,12 +68,12 @@ type basis struct {
 	source int
 }
 
-// Planner makes plans, as run.Runner does in the mode Plan.
+// Planner makes plans, as syncer.Syncer does in the mode Plan.
 type Planner interface {
-	Run(ctx context.Context, request run.Request) (run.Result, error)
+	Run(ctx context.Context, request syncer.Request) (syncer.Result, error)
 }
 
-var _ Planner = &run.Runner{}
+var _ Planner = &syncer.Syncer{}
 
 // offers finds out what syncs would bring to environments, beside whoever asks.
 type offers struct {
@@ -90,7 +90,7 @@ type offers struct {
 // question is what is asked of a planner.
 type question struct {
 	basis
-	request run.Request
+	request syncer.Request
 }
 
 func newOffers(planner Planner, clock clock.WithTicker, known func(types.NamespacedName)) *offers {
@@ -212,8 +212,9 @@ func (s *situation) question(runs, source int, target bool) question {
 			catalog: s.catalog.UID, revision: s.offered(), generation: e.Generation, applied: e.Status.AppliedRevision, runs: runs, target: target,
 			withheld: s.notCopied.String(), source: source,
 		},
-		request: run.Request{Mode: run.Plan, Request: view.Request(e.DeepCopy(), v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll})},
+		request: syncer.PreviewRequest(e.DeepCopy(), v1alpha1.SyncRequestSpec{Action: v1alpha1.SyncActionAll}),
 	}
+	q.request.Mode = syncer.ModePlan
 	q.request.Resolution = s.resolution()
 	for _, request := range e.Status.PendingRequests {
 		if request.Type == v1alpha1.EnvironmentRequestResolve {

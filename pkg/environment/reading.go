@@ -16,7 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
-	"github.com/configbutler/slipstream/pkg/environment/copies"
+	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 )
 
 // read finds out in which situation an environment is, nil if there is none of the name. The environment and its records are as

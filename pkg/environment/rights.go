@@ -28,7 +28,7 @@ func (t *turning) checkConsent(ctx context.Context) (again time.Time, err error)
 	if t.catalog == nil || !t.obstacle.ok() {
 		return again, nil
 	}
-	t.notCopied, err = t.config.Runner.Gatherer.Withheld(ctx, t.catalog)
+	t.notCopied, err = t.config.Runner.StateReader.Withheld(ctx, t.catalog)
 	if len(t.notCopied) > 0 {
 		return t.now.Add(askAgain), err
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -16,11 +18,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
-	"github.com/configbutler/slipstream/pkg/environment/copies"
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
-	"github.com/configbutler/slipstream/pkg/environment/gather"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
@@ -39,7 +39,7 @@ const (
 	keptRevisions = 100
 )
 
-// RunnerConfig is what a run.Runner is made of. All fields are required unless their comment says otherwise.
+// RunnerConfig is what a syncer.Syncer is made of. All fields are required unless their comment says otherwise.
 type RunnerConfig struct {
 	// Slipstream reaches the objects of this server.
 	Slipstream versioned.Interface
@@ -48,7 +48,7 @@ type RunnerConfig struct {
 	// Store has what was applied and what catalogs offered. It has to seal its rows.
 	Store *table.Store
 	// Records writes EnvironmentDependencies.
-	Records run.Records
+	Records syncer.Records
 	// Hasher makes the hashes of what environments depend on.
 	Hasher plan.Hasher
 	// Marks are the labels and annotations of other tools, which copies do not have.
@@ -59,7 +59,7 @@ type RunnerConfig struct {
 
 // NewRunner returns what carries out syncs, of which a process has one: its limits are for all of them, and its index is what the
 // process knows. A process that does not lead only plans with it.
-func NewRunner(config RunnerConfig) (*run.Runner, error) {
+func NewRunner(config RunnerConfig) (*syncer.Syncer, error) {
 	if config.Hasher == nil {
 		return nil, errors.New("make a runner of syncs: what hashes dependencies is missing")
 	}
@@ -78,8 +78,8 @@ func NewRunner(config RunnerConfig) (*run.Runner, error) {
 	}
 	kept := copies.New(config.Store, keptRevisions)
 	schemas := diff.NewSchemas(openapi.ToClientWithContext(clients.Discovery.OpenAPIV3()), config.Clock)
-	return &run.Runner{
-		Gatherer: &gather.Gatherer{
+	return &syncer.Syncer{
+		StateReader: &syncer.StateReader{
 			Slipstream: config.Slipstream.ConfigbutlerV1alpha1(), Client: clients.Dynamic, Metadata: clients.Metadata, Mapper: mapper,
 			Limiter: limiter, Concurrency: concurrency,
 			Planner: plan.Planner{Schemas: schemas, Hasher: config.Hasher, Marks: config.Marks},

@@ -8,11 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/job"
 )
 
 // runs are those that go on, at most one of each environment.
@@ -88,7 +89,7 @@ func (r *runs) wait() { r.group.Wait() }
 const redoPause = 5 * time.Second
 
 // begin carries out a job that the line lets begin.
-func (c *environments) begin(ctx context.Context, begun job.Job) {
+func (c *environments) begin(ctx context.Context, begun syncer.Job) {
 	name, pause := nameOf(begun.Environment), time.Duration(0)
 	c.runs.begin(ctx, begun.Environment, func(ctx context.Context) {
 		pause = c.carryOut(ctx, begun)
@@ -100,9 +101,9 @@ func (c *environments) begin(ctx context.Context, begun job.Job) {
 }
 
 // carryOut does a job, and says how long its environment is to be left alone then.
-func (c *environments) carryOut(ctx context.Context, begun job.Job) (pause time.Duration) {
+func (c *environments) carryOut(ctx context.Context, begun syncer.Job) (pause time.Duration) {
 	since := c.config.Clock.Now()
-	outcome, err := c.jobs.Do(ctx, begun)
+	outcome, err := c.jobs.Execute(ctx, begun)
 	switch {
 	case err == nil:
 		measure(begun, outcome, c.config.Clock.Since(since))

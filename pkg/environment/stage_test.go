@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,11 +28,9 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
-	"github.com/configbutler/slipstream/pkg/environment/copies"
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
-	"github.com/configbutler/slipstream/pkg/environment/gather"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
-	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
@@ -217,12 +217,12 @@ func (s *stage) edge() edge {
 
 func (s *stage) store() *table.Store { return table.New(s.kv, "/test") }
 
-func (s *stage) runner() *run.Runner {
+func (s *stage) runner() *syncer.Syncer {
 	s.Helper()
 	limiter := flowcontrol.NewFakeAlwaysRateLimiter()
 	client, mapper, kept := s.cluster.Client(), s.cluster.Mapper(), copies.New(s.store(), keptRevisions)
-	return &run.Runner{
-		Gatherer: &gather.Gatherer{
+	return &syncer.Syncer{
+		StateReader: &syncer.StateReader{
 			Slipstream: s.client.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
 			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: s.offered, Rights: s.rights,
 			Clock: s.clock,

@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
-	"github.com/configbutler/slipstream/pkg/environment/view"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
@@ -26,7 +27,7 @@ func TestThePromptIsTheSummaryOfTheDiff(t *testing.T) {
 	for range 3 {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			l := truth{stage: newStage(t), Rand: rand.New(rand.NewPCG(seed, 0)), planner: view.NewPlanner(), done: map[string]int{}}
+			l := truth{stage: newStage(t), Rand: rand.New(rand.NewPCG(seed, 0)), planner: syncer.NewPreviewer(), done: map[string]int{}}
 			l.start(0)
 			l.planner.Runner = l.runner()
 			l.ask("first", "jane", v1alpha1.SyncRequestSpec{})
@@ -43,7 +44,7 @@ func TestThePromptIsTheSummaryOfTheDiff(t *testing.T) {
 type truth struct {
 	*stage
 	*rand.Rand
-	planner *view.Planner
+	planner *syncer.Previewer
 	// revision is the catalog's newest.
 	revision int64
 	done     map[string]int

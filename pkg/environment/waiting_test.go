@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
-	"github.com/configbutler/slipstream/pkg/environment/job"
 )
 
 // idle are environments that nobody looks after yet.
@@ -88,7 +89,9 @@ func TestRunOfWhatIsGone(t *testing.T) {
 // doneAtOnce is every job.
 type doneAtOnce struct{}
 
-func (doneAtOnce) Do(context.Context, job.Job) (job.Outcome, error) { return job.Outcome{}, nil }
+func (doneAtOnce) Execute(context.Context, syncer.Job) (syncer.Outcome, error) {
+	return syncer.Outcome{}, nil
+}
 
 // Who has no run that goes on has none in line either, so that the next one is not taken for it.
 func TestRunEndsInLineFirst(t *testing.T) {
@@ -99,7 +102,7 @@ func TestRunEndsInLineFirst(t *testing.T) {
 		if ok, _ := c.line.ask(nameOf(e), noon, 2000); !ok {
 			t.Fatal("it waits")
 		}
-		c.begin(t.Context(), job.Job{Environment: e})
+		c.begin(t.Context(), syncer.Job{Environment: e})
 		for c.runs.has(nameOf(e)) {
 			continue
 		}

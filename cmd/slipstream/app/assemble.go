@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -21,7 +23,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/placement"
 	"github.com/configbutler/slipstream/pkg/controller"
-	"github.com/configbutler/slipstream/pkg/environment/view"
 	"github.com/configbutler/slipstream/pkg/mirror"
 )
 
@@ -63,7 +64,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	plans := view.NewPlanner()
+	plans := syncer.NewPreviewer()
 	config.Plans = plans
 	server, err := config.Complete().New()
 	if err != nil {

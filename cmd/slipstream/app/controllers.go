@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -17,7 +19,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/catalog"
 	slipcontroller "github.com/configbutler/slipstream/pkg/controller"
-	syncrun "github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
@@ -32,7 +33,7 @@ type controllers struct {
 	server  *apiserver.Server
 	store   *table.Store
 	reports *reports
-	runner  *syncrun.Runner
+	runner  *syncer.Syncer
 	// resolver says which types rules and pipelines select.
 	resolver access.Resolver
 }

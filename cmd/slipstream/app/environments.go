@@ -6,12 +6,13 @@ package app
 import (
 	"context"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/environment"
-	syncrun "github.com/configbutler/slipstream/pkg/environment/run"
 	"github.com/configbutler/slipstream/pkg/store/hmac"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
@@ -19,7 +20,7 @@ import (
 // newRunner makes what carries out syncs in a cluster. Every replica plans with it, the one that leads syncs.
 func newRunner(
 	ctx context.Context, opts *options.EnvironmentOptions, cluster *rest.Config, server *apiserver.Server, store *table.Store,
-) (*syncrun.Runner, error) {
+) (*syncer.Syncer, error) {
 	slipstream, err := newLoopbackClient(server.Generic.LoopbackClientConfig, "sync")
 	if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,7 +23,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution/watched"
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/environment/run"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/store/table"
@@ -65,11 +66,11 @@ var _ Authors = &attribution.Joiner{}
 
 // Runner plans syncs, and records what environments have copies of.
 type Runner interface {
-	Run(ctx context.Context, request run.Request) (run.Result, error)
+	Run(ctx context.Context, request syncer.Request) (syncer.Result, error)
 	Record(ctx context.Context, environment *v1alpha1.Environment, records []v1alpha1.EnvironmentDependencyRecord) error
 }
 
-var _ Runner = &run.Runner{}
+var _ Runner = &syncer.Syncer{}
 
 // Config is what a Detector needs. All fields are required unless their comment says otherwise.
 type Config struct {

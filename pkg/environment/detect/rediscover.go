@@ -7,13 +7,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/gather"
-	"github.com/configbutler/slipstream/pkg/environment/run"
 )
 
 // Rediscover finds anew what the workloads of an environment refer to, and has its records and the index say that. Nothing is
@@ -28,9 +28,8 @@ func (d *Detector) Rediscover(ctx context.Context, name types.NamespacedName) er
 	if environment.Status.AppliedRevision == 0 {
 		return nil
 	}
-	result, err := d.config.Runner.Run(ctx, run.Request{
-		Request: gather.Request{Environment: environment, Action: v1alpha1.SyncActionCatalog, Revision: environment.Status.AppliedRevision},
-		Mode:    run.Plan,
+	result, err := d.config.Runner.Run(ctx, syncer.Request{
+		Environment: environment, Action: v1alpha1.SyncActionCatalog, Revision: environment.Status.AppliedRevision, Mode: syncer.ModePlan,
 	})
 	if err != nil {
 		return fmt.Errorf("rediscover what environment %s depends on: %w", name, err)

@@ -8,16 +8,16 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
-	"github.com/configbutler/slipstream/pkg/environment/copies"
 	"github.com/configbutler/slipstream/pkg/environment/detect"
-	"github.com/configbutler/slipstream/pkg/environment/gather"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
-	"github.com/configbutler/slipstream/pkg/environment/run"
+	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
@@ -59,8 +59,8 @@ func rediscoveryStage(t *testing.T) *stage {
 	}
 	s.add("alice")
 	kept := copies.New(table.New(s.kv, test), 10)
-	s.runner = &run.Runner{
-		Gatherer: &gather.Gatherer{
+	s.runner = &syncer.Syncer{
+		StateReader: &syncer.StateReader{
 			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: cluster.Client(), Metadata: cluster.Metadata(), Mapper: cluster.Mapper(),
 			Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4, Planner: planner, Copies: kept, Clock: s.clock,
 		},

@@ -1,0 +1,191 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
+)
+
+const prefix = "/test"
+
+var alice = copies.Environment{NamespacedName: types.NamespacedName{Namespace: "teams", Name: "alice"}, UID: "5a0d9a3e"}
+
+// stage is a store and the copies in it.
+type stage struct {
+	*testing.T
+	kv *mortalKV
+	*copies.Copies
+}
+
+func newStage(t *testing.T, keep int) *stage {
+	t.Helper()
+	kv := &mortalKV{KV: bolttest.NewKV(t)}
+	return &stage{t, kv, copies.New(table.New(kv, prefix), keep)}
+}
+
+var errDied = errors.New("the process has died")
+
+// mortalKV ends a process at one of its writes.
+type mortalKV struct {
+	clientv3.KV
+	mu sync.Mutex
+	// left is how many writes there are before the death, which is not to come if it is 0.
+	left int
+	dead bool
+}
+
+func (kv *mortalKV) write() error {
+	kv.mu.Lock()
+	defer kv.mu.Unlock()
+	if kv.left--; kv.left == 0 {
+		kv.dead = true
+	}
+	if kv.dead {
+		return errDied
+	}
+	return nil
+}
+
+// restart has the process live, until another number of writes; 0: forever.
+func (kv *mortalKV) restart(left int) { kv.left, kv.dead = left, false }
+
+func (kv *mortalKV) Txn(ctx context.Context) clientv3.Txn { return mortalTxn{kv.KV.Txn(ctx), kv} }
+
+func (kv *mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+	if err := kv.write(); err != nil {
+		return nil, err
+	}
+	return kv.KV.Delete(ctx, key, options...)
+}
+
+type mortalTxn struct {
+	clientv3.Txn
+	kv *mortalKV
+}
+
+func (txn mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	return mortalTxn{txn.Txn.Then(ops...), txn.kv}
+}
+
+func (txn mortalTxn) Commit() (*clientv3.TxnResponse, error) {
+	if err := txn.kv.write(); err != nil {
+		return nil, err
+	}
+	return txn.Txn.Commit()
+}
+
+// put takes up a change of alice's.
+func (s *stage) put(revision int64, applied []*unstructured.Unstructured, deleted ...string) {
+	s.Helper()
+	if err := s.Put(s.Context(), alice, change(revision, applied, deleted...)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func change(revision int64, applied []*unstructured.Unstructured, deleted ...string) copies.Change {
+	c := copies.Change{Revision: revision, Applied: applied}
+	for _, name := range deleted {
+		key := copies.Key{Name: name}
+		key.Kind = "ConfigMap"
+		c.Deleted = append(c.Deleted, key)
+	}
+	return c
+}
+
+// settings are ConfigMaps, by "name=value".
+func settings(texts ...string) []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for _, text := range texts {
+		name, value, _ := strings.Cut(text, "=")
+		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "twin"},
+			"data": map[string]any{"value": value},
+		}})
+	}
+	return objects
+}
+
+func texts(objects []*unstructured.Unstructured) string {
+	var out []string
+	for _, object := range objects {
+		value, _, _ := unstructured.NestedString(object.Object, "data", "value")
+		out = append(out, object.GetName()+"="+value)
+	}
+	return strings.Join(out, " ")
+}
+
+// listed is what is applied, after the revision.
+func (s *stage) listed() string {
+	s.Helper()
+	objects, revision, err := s.List(s.Context(), alice.UID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if alone, err := s.Revision(s.Context(), alice.UID); alone != revision || err != nil {
+		s.Errorf("revision %d beside %d: %v", alone, revision, err)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d: %s", revision, texts(objects)))
+}
+
+// at is what was applied as of a revision.
+func (s *stage) at(revision int64) string {
+	s.Helper()
+	objects, known, err := s.At(s.Context(), alice.UID, revision)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if !known {
+		return "unknown"
+	}
+	return texts(objects)
+}
+
+// rows are the rows of the store as they are written, by key.
+func (s *stage) rows() map[string]string {
+	s.Helper()
+	answer, err := s.kv.Get(s.Context(), prefix, clientv3.WithPrefix())
+	if err != nil {
+		s.Fatal(err)
+	}
+	rows := map[string]string{}
+	for _, kv := range answer.Kvs {
+		rows[string(kv.Key)] = string(kv.Value)
+	}
+	return rows
+}
+
+// contents is how many contents there are.
+func (s *stage) contents() int {
+	s.Helper()
+	n := 0
+	for key := range s.rows() {
+		if strings.HasPrefix(key, prefix+"/"+copies.TableName+"/content/") {
+			n++
+		}
+	}
+	return n
+}
+
+const password = "correct-horse-battery"
+
+func secret() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "database", "namespace": "twin"},
+		"data": map[string]any{"password": base64.StdEncoding.EncodeToString([]byte(password))},
+	}}
+}

@@ -1,0 +1,133 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncer_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: extra}, spec: {size: 1}}"
+
+// TestRightsOnCustomResources has jane, who may not write Widgets in the target, ask for what would write one: also where spec.include
+// names none, because it is going, or an earlier revision had it. Nothing is written until she may.
+func TestRightsOnCustomResources(t *testing.T) {
+	included := []v1alpha1.IncludedObject{{APIVersion: "example.com/v1", Kind: "Widget", Name: "extra"}}
+	for name, tt := range map[string]struct {
+		prepare  func(*fixture)
+		revision int64
+		// lost is the verb that is taken from jane, and step what it keeps from being done.
+		lost, step string
+		written    string
+	}{
+		"a first copy": {
+			prepare: func(s *fixture) { s.environment.Spec.Include = included }, lost: "create", step: "create", written: "Added Widget extra",
+		},
+		"a change": {
+			prepare: func(s *fixture) {
+				s.environment.Spec.Include = included
+				s.sync()
+				s.put(strings.ReplaceAll(widget, "size: 1", "size: 2"))
+			}, lost: "patch", step: "update", written: "Changed Widget extra",
+		},
+		"an entry less": {
+			prepare: func(s *fixture) {
+				s.environment.Spec.Include = included
+				s.sync()
+				s.environment.Spec.Include = nil
+			}, lost: "delete", step: "delete", written: "Removed Widget extra",
+		},
+		"back to a revision that had it": {
+			prepare: func(s *fixture) {
+				s.environment.Spec.Include = included
+				s.sync()
+				s.next()
+				s.environment.Spec.Include = nil
+				s.sync()
+			}, revision: 1, lost: "create", step: "create", written: "Added Widget extra",
+		},
+		"back to a revision that had none": {
+			prepare: func(s *fixture) {
+				s.sync()
+				s.next()
+				s.environment.Spec.Include = included
+				s.sync()
+				s.environment.Spec.Include = nil
+			}, revision: 1, lost: "delete", step: "delete", written: "Removed Widget extra",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.put(widget)
+			tt.prepare(s)
+			s.rights.Lose(tt.lost + " widgets " + environmenttest.Target)
+			s.cluster.Told()
+			request := s.request()
+			request.Revision = tt.revision
+			planned := false
+			request.Planned = func(*plan.Plan) error { planned = true; return nil }
+			result, err := s.runner().Run(t.Context(), request)
+			if err != nil || result.Complete || len(result.Failures) != 1 || planned {
+				t.Fatalf("%v: announced %v: %+v", err, planned, result)
+			}
+			failure := result.Failures[0]
+			want := "Failed to " + tt.step + ` Widget 'extra' of shop-alice - user "jane" may not `
+			if failure.Reason != v1alpha1.ReasonPermissionLost || failure.Type != "Widget" || failure.Name != "extra" ||
+				failure.Namespace != environmenttest.Target || !strings.HasPrefix(failure.Message, want) {
+				t.Errorf("it says %+v", failure)
+			}
+			if writes, dry := written(s.cluster.Told()); len(writes)+len(dry) > 0 {
+				t.Errorf("writes %q %q", writes, dry)
+			}
+
+			s.rights.Fail(errors.New("no answer"))
+			// What is included is withheld then, and the rest is synced.
+			unknown, err := s.runner().Run(t.Context(), request)
+			isIncluded := len(s.environment.Spec.Include) > 0
+			if slices.Contains(lines(unknown), tt.written) || (err == nil) != isIncluded {
+				t.Errorf("without an answer: %v: written %q", err, lines(unknown))
+			}
+			s.rights.Lose()
+			result, err = s.runner().Run(t.Context(), request)
+			if err != nil || !result.Complete || len(result.Failures) > 0 || !slices.Contains(lines(result), tt.written) {
+				t.Errorf("with the right: %v: written %q, failures %v", err, lines(result), result.Failures)
+			}
+		})
+	}
+}
+
+// TestRightsOnTheGatewayAPI has jane, whose role edit gives no right on it, ask for a sync that would copy a route.
+func TestRightsOnTheGatewayAPI(t *testing.T) {
+	s := newFixture(t)
+	s.cluster.HasGatewayAPI = true
+	s.environment.Spec.Adapt.IngressHosts.Type = v1alpha1.IngressHostsAsSource
+	s.put("{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}")
+	s.put(`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web}, spec: {parentRefs: [{name: shared, namespace: infra}],
+		rules: [{backendRefs: [{name: web}]}]}}`)
+	s.rights.Lose("create httproutes " + environmenttest.Target)
+	s.cluster.Told()
+	result, err := s.runner().Run(t.Context(), s.request())
+	if err != nil || result.Complete || len(result.Failures) != 1 {
+		t.Fatalf("%v: %+v", err, result)
+	}
+	failure := result.Failures[0]
+	if failure.Reason != v1alpha1.ReasonPermissionLost || failure.Type != "HTTPRoute" ||
+		!strings.HasPrefix(failure.Message, `Failed to create HTTPRoute 'web' of shop-alice - user "jane" may not `) ||
+		!strings.HasSuffix(failure.Message, ", or set spec.adapt.ingressHosts.type to Omit") {
+		t.Errorf("it says %+v", failure)
+	}
+	if writes, dry := written(s.cluster.Told()); len(writes)+len(dry) > 0 {
+		t.Errorf("writes %q %q", writes, dry)
+	}
+	s.rights.Lose()
+	if result = s.sync(); !slices.Contains(lines(result), "Added HTTPRoute web") {
+		t.Errorf("with the right: written %q", lines(result))
+	}
+}

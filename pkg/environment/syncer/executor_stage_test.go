@@ -1,0 +1,262 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
+)
+
+var (
+	began    = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	statuses = v1alpha1.SchemeGroupVersion.WithResource("syncstatuses")
+)
+
+// executorFixture is all around jobs: the API's records, and a run as it is told to go.
+type executorFixture struct {
+	*testing.T
+	api         *fake.Clientset
+	clock       *clocktesting.FakePassiveClock
+	policy      v1alpha1.SyncPolicySpec
+	environment *v1alpha1.Environment
+	catalog     *v1alpha1.AppCatalog
+	// versions counts what was written of records.
+	versions int
+	life     *life
+	// before is called before a record is written.
+	before func(record *v1alpha1.SyncStatus)
+	// run is what a run does.
+	run func(ctx context.Context, request syncer.Request) (syncer.Result, error)
+}
+
+func newExecutorFixture(t *testing.T) *executorFixture {
+	t.Helper()
+	policy := &v1alpha1.SyncPolicy{}
+	v1alpha1.SetObjectDefaults_SyncPolicy(policy)
+	s := &executorFixture{
+		T: t, life: &life{}, api: fake.NewSimpleClientset(), clock: clocktesting.NewFakePassiveClock(began), policy: policy.Spec,
+		environment: environmenttest.Environment(),
+		catalog:     environmenttest.Catalog(),
+	}
+	s.environment.Status.AppliedRevision = 1
+	s.api.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		err := s.life.check()
+		return err != nil, nil, err
+	})
+	return s
+}
+
+// Write is how records are written: as the API does it, on condition of what has been read, and of what it takes.
+func (s *executorFixture) Write(_ context.Context, o runtime.Object) error {
+	record := o.(*v1alpha1.SyncStatus).DeepCopy()
+	if s.before != nil {
+		s.before(record)
+	}
+	if err := s.life.write(); err != nil {
+		return err
+	}
+	stored, err := s.api.Tracker().Get(statuses, record.Namespace, record.Name)
+	if err != nil {
+		return err
+	}
+	if stored.(*v1alpha1.SyncStatus).ResourceVersion != record.ResourceVersion {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "syncstatuses"}, record.Name, errors.New("it has changed"))
+	}
+	if errs := validation.ValidateSyncStatusUpdate(s.internal(record), s.internal(stored)); len(errs) > 0 {
+		s.Errorf("what is written is refused: %v", errs.ToAggregate())
+	}
+	s.store(record)
+	return nil
+}
+
+// internal is a record as validation takes it.
+func (s *executorFixture) internal(record runtime.Object) *configbutler.SyncStatus {
+	s.Helper()
+	out := &configbutler.SyncStatus{}
+	if err := v1alpha1.Convert_v1alpha1_SyncStatus_To_configbutler_SyncStatus(record.(*v1alpha1.SyncStatus), out, nil); err != nil {
+		s.Fatal(err)
+	}
+	return out
+}
+
+// store has the API hold a record.
+func (s *executorFixture) store(record *v1alpha1.SyncStatus) {
+	s.Helper()
+	s.versions++
+	record.ResourceVersion = strconv.Itoa(s.versions)
+	err := s.api.Tracker().Update(statuses, record.DeepCopy(), record.Namespace)
+	if apierrors.IsNotFound(err) {
+		err = s.api.Tracker().Add(record.DeepCopy())
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// now is a record as the API has it.
+func (s *executorFixture) now(name string) *v1alpha1.SyncStatus {
+	s.Helper()
+	stored, err := s.api.Tracker().Get(statuses, environmenttest.Teams, name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return stored.(*v1alpha1.SyncStatus)
+}
+
+// begin has the API hold a new record of the environment, taken through some states.
+func (s *executorFixture) begin(of v1alpha1.SyncType, states ...v1alpha1.SyncState) *v1alpha1.SyncStatus {
+	s.Helper()
+	record, err := syncstatus.New(syncstatus.Beginning{
+		Namespace: s.environment.Namespace, DetectedAt: began,
+		Spec: v1alpha1.SyncStatusSpec{
+			Type: of, Batch: "b1", Subject: v1alpha1.SyncSubject{
+				Kind: v1alpha1.SubjectEnvironment, Name: s.environment.Name, UID: s.environment.UID,
+			},
+		},
+		First: syncstatus.Step{To: v1alpha1.SyncStatePending, At: began},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, state := range states {
+		step := syncstatus.Step{To: state, By: "jane", At: began}
+		if state == v1alpha1.SyncStateFailed {
+			step.Failure = &syncstatus.Failure{Reason: v1alpha1.ReasonUnreachable, Message: "it did not answer"}
+		}
+		if record, err = syncstatus.Move(record, step); err != nil {
+			s.Fatal(err)
+		}
+	}
+	record.UID = types.UID("of " + record.Name)
+	s.store(record)
+	return record
+}
+
+func (s *executorFixture) jobs() *syncer.Executor {
+	return &syncer.Executor{
+		Runner: s, Records: s, SyncStatuses: s.api.ConfigbutlerV1alpha1(), Catalogs: s.api.ConfigbutlerV1alpha1(),
+		Clock: s.clock, Policy: func() v1alpha1.SyncPolicySpec { return s.policy },
+	}
+}
+
+// Run is what a run does. Its hooks are called as the real one does.
+func (s *executorFixture) Run(ctx context.Context, request syncer.Request) (syncer.Result, error) {
+	return s.run(ctx, request)
+}
+
+// job is one of the records.
+func (s *executorFixture) job(mode syncer.Mode, records ...*v1alpha1.SyncStatus) syncer.Job {
+	request := syncer.Request{Mode: mode}
+	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
+	request.Action, request.Requester = v1alpha1.SyncActionAll, &jane
+	return syncer.Job{Environment: s.environment, Records: records, Request: request}
+}
+
+// do carries out a job of the records.
+func (s *executorFixture) do(mode syncer.Mode, records ...*v1alpha1.SyncStatus) (syncer.Outcome, error) {
+	return s.jobs().Execute(s.Context(), s.job(mode, records...))
+}
+
+// mustDo carries out a job that can be recorded, and returns the first of the records as the API has it.
+func (s *executorFixture) mustDo(mode syncer.Mode, records ...*v1alpha1.SyncStatus) *v1alpha1.SyncStatus {
+	s.Helper()
+	outcome, err := s.do(mode, records...)
+	if err != nil || len(outcome.Records) != len(records) {
+		s.Fatalf("%v: %+v", err, outcome)
+	}
+	now := s.now(records[0].Name)
+	if now.Status.State != outcome.Records[0].Status.State {
+		s.Errorf("recorded is %s, told of %s", now.Status.State, outcome.Records[0].Status.State)
+	}
+	return now
+}
+
+// result is that of a run of revision 2 that is done, or ends with failures all the same.
+func result(planned *plan.Plan, failures ...v1alpha1.ObjectFailure) syncer.Result {
+	return syncer.Result{Revision: 2, Plan: planned, Failures: failures, Written: planned.Summaries(), Complete: true}
+}
+
+// planned is a plan that creates objects of the kinds, which are called as the kinds are.
+func planned(kinds ...string) *plan.Plan {
+	p := &plan.Plan{}
+	for _, kind := range kinds {
+		step := plan.Step{Verb: plan.Create, Namespace: environmenttest.Target}
+		step.Kind, step.Name = kind, "one"
+		p.Steps = append(p.Steps, step)
+	}
+	return p
+}
+
+// cluster is one that runs write objects to, by kinds.
+type cluster struct {
+	*executorFixture
+	holds map[string]bool
+}
+
+// sync writes what is missing of the kinds, as runs do.
+func (c *cluster) sync(_ context.Context, request syncer.Request, kinds []string) (syncer.Result, error) {
+	missing := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return c.holds[kind] })
+	out := syncer.Result{Revision: 2, Plan: planned(missing...)}
+	if err := request.Planned(out.Plan); err != nil {
+		return out, err
+	}
+	for i, step := range out.Plan.Steps {
+		if err := c.life.write(); err != nil {
+			return out, err
+		}
+		c.holds[step.Kind] = true
+		out.Written = append(out.Written, out.Plan.Summaries()[i])
+		c.clock.SetTime(c.clock.Now().Add(time.Second))
+		request.Progress(i+1, len(missing))
+	}
+	out.Complete = true
+	return out, nil
+}
+
+// missing is a failure of something that the source does not have.
+func missing(name string) v1alpha1.ObjectFailure {
+	return v1alpha1.ObjectFailure{
+		Type: "ConfigMap", Namespace: environmenttest.Production, Name: name, Reason: v1alpha1.ReasonSourceMissing,
+		Message: fmt.Sprintf("Failed to sync ConfigMap '%s' from production - does not exist", name),
+	}
+}
+
+// objects are the kinds that a record tells of.
+func objects(record *v1alpha1.SyncStatus) []string {
+	kinds := map[string]bool{}
+	for _, summary := range record.Status.ResourceSummaries {
+		kinds[summary.Type] = true
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+func stamp(at time.Time) *metav1.Time {
+	out := metav1.NewTime(at)
+	return &out
+}

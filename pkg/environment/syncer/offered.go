@@ -1,0 +1,155 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+// ErrRevisionNotKept says that what a catalog offered with a revision is not known any more.
+var ErrRevisionNotKept = errors.New("what was offered is not kept")
+
+type offers map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord
+
+// offered reads the workloads of the revision.
+func (r *reading) offered(ctx context.Context, of *v1alpha1.AppCatalog) ([]*unstructured.Unstructured, error) {
+	read := r.kept
+	if r.Revision == of.Status.Revision {
+		read = r.current
+	}
+	records, err := read(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	var workloads []*unstructured.Unstructured
+	for _, record := range slices.SortedFunc(maps.Values(records), compareRecords) {
+		if record.Hash == "" {
+			continue // The source has never had it.
+		}
+		manifest, err := r.manifest(ctx, of, record)
+		if err != nil {
+			return nil, fmt.Errorf("read %s %s of AppCatalog %s/%s: %w", record.Kind, record.Name, of.Namespace, of.Name, err)
+		}
+		workloads = append(workloads, manifest.Object)
+	}
+	return workloads, nil
+}
+
+func compareRecords(a, b *v1alpha1.CatalogWorkloadRecord) int {
+	return slices.Compare([]string{string(a.Kind), a.Name}, []string{string(b.Kind), b.Name})
+}
+
+// kept is what was offered with a revision that the catalog does not show now.
+func (r *reading) kept(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
+	records, err := r.Revisions.Offered(ctx, of.UID, r.Revision)
+	if err != nil {
+		return nil, fmt.Errorf("read revision %d of AppCatalog %s/%s: %w", r.Revision, of.Namespace, of.Name, err)
+	}
+	if records == nil {
+		return nil, fmt.Errorf("%w: revision %d of AppCatalog %s/%s", ErrRevisionNotKept, r.Revision, of.Namespace, of.Name)
+	}
+	return records, nil
+}
+
+// before reads what the catalog offered of a Branch's workloads with the revision that it has, where patches may hide that it is
+// another by now. What is not kept, or is too large to be, is left out.
+func (r *reading) before(ctx context.Context, of *v1alpha1.AppCatalog) error {
+	spec, applied := &r.Environment.Spec, r.Environment.Status.AppliedRevision
+	if spec.Type != v1alpha1.EnvironmentBranch || len(spec.Patches) == 0 || applied == 0 || applied == r.Revision {
+		return nil
+	}
+	records, err := r.Revisions.Offered(ctx, of.UID, applied)
+	if err != nil {
+		return fmt.Errorf("read revision %d of AppCatalog %s/%s: %w", applied, of.Namespace, of.Name, err)
+	}
+	for _, workload := range spec.BranchWorkloads {
+		record := records[workload]
+		if record == nil || record.Manifest == nil {
+			continue
+		}
+		manifest, err := r.manifest(ctx, of, record)
+		if err != nil {
+			return fmt.Errorf("read %s %s of AppCatalog %s/%s: %w", record.Kind, record.Name, of.Namespace, of.Name, err)
+		}
+		r.Before = append(r.Before, manifest.Object)
+	}
+	return nil
+}
+
+// current is what the catalog shows. CatalogWorkloads may be one revision ahead of it; then the revision is asked for.
+func (r *reading) current(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
+	records, err := r.shown(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	offered := offers{}
+	for _, entry := range of.Status.Workloads {
+		workload := v1alpha1.WorkloadReference{Kind: entry.Kind, Name: entry.Name}
+		record := records[workload]
+		if entry.Hash != "" && (record == nil || record.Hash != entry.Hash) {
+			return r.kept(ctx, of)
+		}
+		if record != nil {
+			offered[workload] = record
+		}
+	}
+	return offered, nil
+}
+
+// shown are the catalog's CatalogWorkloads.
+func (r *reading) shown(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
+	list, err := r.Slipstream.CatalogWorkloads(of.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelCatalog: of.Name}).String(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list CatalogWorkloads in %s: %w", of.Namespace, err)
+	}
+	records := offers{}
+	for i := range list.Items {
+		if record := &list.Items[i].Status; metav1.IsControlledBy(&list.Items[i], of) {
+			records[v1alpha1.WorkloadReference{Kind: record.Kind, Name: record.Name}] = record
+		}
+	}
+	return records, nil
+}
+
+// manifest is what the catalog offers of a workload. One that is too large for a record is in the source alone.
+func (r *reading) manifest(
+	ctx context.Context, of *v1alpha1.AppCatalog, record *v1alpha1.CatalogWorkloadRecord,
+) (capture.Manifest, error) {
+	switch {
+	case record.Rendered != nil:
+		return capture.Read(record.Rendered)
+	case record.Manifest != nil:
+		return capture.Read(record.Manifest)
+	}
+	resource := v1alpha1.WorkloadResources()[record.Kind]
+	key := plan.Key{Name: record.Name}
+	key.Group, key.Kind = resource.Group, string(record.Kind)
+	object, err := r.get(ctx, of.Spec.SourceNamespace, key)
+	if err != nil {
+		return capture.Manifest{}, err
+	}
+	if object == nil {
+		return capture.Manifest{}, fmt.Errorf("it is too large to be kept, and %s does not have it any more", of.Spec.SourceNamespace)
+	}
+	offered, err := catalog.Render(&of.Spec, object)
+	if err == nil && offered.Hash != record.Hash {
+		err = fmt.Errorf("it is too large to be kept, and in %s it is another by now", of.Spec.SourceNamespace)
+	}
+	return offered, err
+}

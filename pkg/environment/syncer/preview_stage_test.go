@@ -1,0 +1,57 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncer_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+)
+
+// previewFixture is a fixture whose catalog offers web alone, and a Previewer.
+type previewFixture struct {
+	*fixture
+	previewer *syncer.Previewer
+}
+
+func newPreviewFixture(t *testing.T) *previewFixture {
+	t.Helper()
+	s := &previewFixture{newFixture(t), syncer.NewPreviewer()}
+	s.previewer.Runner = s.runner()
+	s.offer(web)
+	return s
+}
+
+// sync syncs the environment, and records in its status which revision it has.
+func (s *previewFixture) sync() {
+	s.Helper()
+	s.environment.Status.AppliedRevision = s.fixture.sync().Revision
+	s.cluster.Told()
+}
+
+// wrote are the requests since the last time that have written something.
+func (s *previewFixture) wrote() []string {
+	return slices.DeleteFunc(s.cluster.Told(), func(request string) bool {
+		return strings.HasPrefix(request, "GET ") || strings.HasPrefix(request, "dry ")
+	})
+}
+
+// changeLines are what a plan shows of its changes. The label of the revision is none.
+func changeLines(shown *v1alpha1.SyncPlan) []string {
+	lines := []string{}
+	for _, change := range shown.Changes {
+		line := fmt.Sprintf("%s %s %s", change.ChangeType, change.Kind, change.Name)
+		for _, field := range change.Fields {
+			line += fmt.Sprintf(" %s %s -> %s", field.Field, ptr.Deref(field.Before, "?"), ptr.Deref(field.After, "?"))
+		}
+		lines = append(lines, strings.TrimSuffix(line+": "+change.Refusal, ": "))
+	}
+	return lines
+}

@@ -1,0 +1,43 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncer
+
+import (
+	"errors"
+	"net"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// reasonOf is the reason why a run could not be done at all.
+func reasonOf(failed error) string {
+	switch {
+	case errors.Is(failed, ErrContended):
+		return v1alpha1.ReasonContended
+	case errors.Is(failed, ErrRevisionNotKept):
+		return v1alpha1.ReasonRevisionNotKept
+	case isMissingCatalog(failed):
+		return v1alpha1.ReasonCatalogNotFound
+	case apierrors.IsForbidden(failed), apierrors.IsUnauthorized(failed):
+		return v1alpha1.ReasonForbidden
+	case isUnreachable(failed):
+		return v1alpha1.ReasonUnreachable
+	}
+	return v1alpha1.ReasonSyncFailed
+}
+
+func isMissingCatalog(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil &&
+		status.Status().Details.Group == v1alpha1.GroupName && status.Status().Details.Kind == "appcatalogs"
+}
+
+// isUnreachable says whether an API server did not answer, or not with an answer of its own.
+func isUnreachable(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err)
+}

@@ -1,0 +1,131 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncer
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+)
+
+// mapping is where an object is read. Workloads are read in the version that the catalog has, so that both can be compared.
+func (r *reading) mapping(key plan.Key) (*meta.RESTMapping, error) {
+	var versions []string
+	if version, ok := r.versions[key]; ok {
+		versions = append(versions, version)
+	}
+	mapping, err := r.Mapper.RESTMapping(key.GroupKind, versions...)
+	if err != nil {
+		return nil, fmt.Errorf("find the resource of %s: %w", key, err)
+	}
+	return mapping, nil
+}
+
+// get reads an object, nil if there is none.
+func (r *reading) get(ctx context.Context, namespace string, key plan.Key) (*unstructured.Unstructured, error) {
+	mapping, err := r.mapping(key)
+	if meta.IsNoMatchError(err) && plan.IsCustomResource(key.GroupKind) {
+		return nil, nil // Without the definition, there are no objects.
+	}
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return nil, nil // There are none in a namespace, and an API server does not know the path.
+	}
+	if err := r.Limiter.Wait(ctx); err != nil {
+		return nil, err
+	}
+	object, err := r.Client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if isAbsent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s in %s: %w", key, namespace, err)
+	}
+	return object, nil
+}
+
+// isAbsent says whether an API server has answered that there is no object of the name. A proxy in front of it, or one that does
+// not serve the type for the moment, says 404 as well.
+func isAbsent(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// list calls each for the objects of a kind, one after the other. One may come twice.
+func (r *reading) list(
+	ctx context.Context, namespace string, kind schema.GroupKind, labels string, each func(*unstructured.Unstructured),
+) error {
+	return r.pages(ctx, namespace, kind, labels, func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (
+		runtime.Object, error,
+	) {
+		return r.Client.Resource(resource).Namespace(namespace).List(ctx, options)
+	}, func(object runtime.Object) {
+		if content, ok := object.(*unstructured.Unstructured); ok {
+			each(content)
+		}
+	})
+}
+
+// listNames is list for objects whose content is not to be read.
+func (r *reading) listNames(ctx context.Context, namespace string, kind schema.GroupKind, labels string, each func(name string)) error {
+	return r.pages(ctx, namespace, kind, labels, func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (
+		runtime.Object, error,
+	) {
+		return r.Metadata.Resource(resource).Namespace(namespace).List(ctx, options)
+	}, func(object runtime.Object) {
+		if about, err := meta.Accessor(object); err == nil {
+			each(about.GetName())
+		}
+	})
+}
+
+type pageOf func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (runtime.Object, error)
+
+func (r *reading) pages(
+	ctx context.Context, namespace string, kind schema.GroupKind, labels string, page pageOf, each func(runtime.Object),
+) error {
+	mapping, err := r.mapping(plan.Key{GroupKind: kind})
+	if meta.IsNoMatchError(err) && plan.IsGatewayAPI(kind) {
+		return r.undefined(kind)
+	}
+	if err != nil {
+		return err
+	}
+	resource := mapping.Resource
+	err = pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		if err := r.Limiter.Wait(ctx); err != nil {
+			return nil, err
+		}
+		return page(ctx, resource, options)
+	}).EachListItem(ctx, metav1.ListOptions{LabelSelector: labels}, func(object runtime.Object) error {
+		each(object)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list %s in %s: %w", resource.GroupResource(), namespace, err)
+	}
+	return nil
+}
+
+// undefined returns an error for a kind that the API server does not serve although the environment had objects of it: what else they
+// brought along must not go because of an API server that has just started.
+func (r *reading) undefined(kind schema.GroupKind) error {
+	for key := range r.Base {
+		if key.GroupKind == kind && r.Environment.Spec.Adapt.IngressHosts.Copied() {
+			return fmt.Errorf("the API server does not serve %s now, of which the environment has %s: "+
+				"install the definition, or set spec.adapt.ingressHosts.type to Omit", kind, key.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,379 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/flowcontrol"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/environment/apply"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	versionedscheme "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
+)
+
+const (
+	web = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "web:1", envFrom: [{configMapRef: {name: settings}}, {secretRef: {name: database}}]}]
+`
+	worker = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: worker}
+spec:
+  selector: {matchLabels: {app: worker}}
+  template:
+    metadata: {labels: {app: worker}}
+    spec: {containers: [{name: worker, image: "worker:1", envFrom: [{configMapRef: {name: queue}}]}]}
+`
+	report = `
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: report}
+spec:
+  schedule: "@daily"
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: report, image: "report:1"}]}}}}
+`
+	settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}"
+	queue    = "{apiVersion: v1, kind: ConfigMap, metadata: {name: queue}, data: {size: ten}}"
+	database = "{apiVersion: v1, kind: Secret, metadata: {name: database}, data: {password: aHVudGVyMg==}}"
+	theSpace = "{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}"
+)
+
+// life counts what is written anywhere, and ends at one of the writes: that one is not done, and nothing after it is answered.
+type life struct {
+	mu     sync.Mutex
+	writes int
+	// last is the write that is not done any more, 0 when there is none.
+	last int
+	dead bool
+}
+
+var errDead = errors.New("the process is dead")
+
+func (l *life) write() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes++
+	l.dead = l.dead || l.writes == l.last
+	return l.alive()
+}
+
+// check returns errDead once the process is dead.
+func (l *life) check() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.alive()
+}
+
+// alive is check for a caller that holds the lock.
+func (l *life) alive() error {
+	if l.dead {
+		return errDead
+	}
+	return nil
+}
+
+// begin begins another life, which ends at its last write; 0: it goes on.
+func (l *life) begin(last int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writes, l.last, l.dead = 0, last, false
+}
+
+// request is an answer in the place of the cluster's.
+func (l *life) request(request string) *metav1.Status {
+	err := l.check()
+	if isWrite := strings.HasPrefix(request, "PATCH") || strings.HasPrefix(request, "DELETE"); isWrite && err == nil {
+		err = l.write()
+	}
+	if err != nil {
+		return environmenttest.Status(503, metav1.StatusReasonServiceUnavailable, err.Error())
+	}
+	return nil
+}
+
+// mortalKV counts the writes to a store.
+type mortalKV struct {
+	clientv3.KV
+	life *life
+}
+
+func (kv mortalKV) Txn(ctx context.Context) clientv3.Txn { return mortalTxn{kv.KV.Txn(ctx), kv.life} }
+
+func (kv mortalKV) Delete(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.DeleteResponse, error) {
+	if err := kv.life.write(); err != nil {
+		return nil, err
+	}
+	return kv.KV.Delete(ctx, key, options...)
+}
+
+type mortalTxn struct {
+	clientv3.Txn
+	life *life
+}
+
+func (txn mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
+	return mortalTxn{txn.Txn.Then(ops...), txn.life}
+}
+
+func (txn mortalTxn) Commit() (*clientv3.TxnResponse, error) {
+	if err := txn.life.write(); err != nil {
+		return nil, err
+	}
+	return txn.Txn.Commit()
+}
+
+// fixture is all around a run. It outlives a process.
+type fixture struct {
+	*testing.T
+	cluster     *environmenttest.Cluster
+	life        *life
+	api         *fake.Clientset
+	kv          clientv3.KV
+	environment *v1alpha1.Environment
+	catalog     *v1alpha1.AppCatalog
+	index       *index.Index
+	clock       *clocktesting.FakePassiveClock
+	rights      environmenttest.Rights
+}
+
+// newFixture has the target, and in production two workloads that the catalog offers.
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	s := &fixture{
+		T: t, cluster: environmenttest.NewCluster(t), life: &life{}, api: fake.NewSimpleClientset(), index: index.New(),
+		environment: environmenttest.Environment(), catalog: environmenttest.Catalog(),
+		clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time),
+	}
+	s.kv = mortalKV{bolttest.NewKV(t), s.life}
+	s.cluster.Answer(s.life.request)
+	s.api.PrependReactor("delete", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		err := s.life.write()
+		return err != nil, nil, err
+	})
+	s.cluster.Put(environmenttest.Object(t, theSpace))
+	s.put(settings, queue, database)
+	s.offer(web, worker)
+	return s
+}
+
+// put has objects in production.
+func (s *fixture) put(texts ...string) {
+	s.Helper()
+	for _, text := range texts {
+		s.cluster.Put(s.object(text))
+	}
+}
+
+func (s *fixture) object(text string) *unstructured.Unstructured {
+	s.Helper()
+	o := environmenttest.Object(s.T, text)
+	o.SetNamespace(environmenttest.Production)
+	return o
+}
+
+// offer has the catalog offer workloads and nothing else.
+func (s *fixture) offer(texts ...string) {
+	s.Helper()
+	s.catalog.Status.Workloads = nil
+	for _, text := range texts {
+		s.keep(environmenttest.Offer(s.T, s.catalog, s.object(text)))
+	}
+	s.keep(s.catalog)
+}
+
+// keep writes an object of our own kinds.
+func (s *fixture) keep(o runtime.Object) {
+	s.Helper()
+	if err := s.store(o); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *fixture) store(o runtime.Object) error {
+	kinds, _, err := versionedscheme.Scheme.ObjectKinds(o)
+	if err != nil {
+		return err
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
+	err = s.api.Tracker().Add(o)
+	if apierrors.IsAlreadyExists(err) {
+		return s.api.Tracker().Update(resource, o, environmenttest.Teams)
+	}
+	return err
+}
+
+// Write is how records are written.
+func (s *fixture) Write(_ context.Context, record runtime.Object) error {
+	if err := s.life.write(); err != nil {
+		return err
+	}
+	return s.store(record)
+}
+
+func (s *fixture) copies() *copies.Copies { return copies.New(table.New(s.kv, "/test"), 10) }
+
+func (s *fixture) runner() *syncer.Syncer {
+	s.Helper()
+	limiter := flowcontrol.NewFakeAlwaysRateLimiter()
+	client, mapper, kept := s.cluster.Client(), s.cluster.Mapper(), s.copies()
+	return &syncer.Syncer{
+		StateReader: &syncer.StateReader{
+			Slipstream: s.api.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
+			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: revisions{},
+			Clock: s.clock, Rights: &s.rights,
+		},
+		Applier: &apply.Applier{Client: client, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 4},
+		Copies:  kept, Records: s, Dependencies: s.api.ConfigbutlerV1alpha1(), Index: s.index,
+	}
+}
+
+func (s *fixture) request() syncer.Request {
+	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
+	return syncer.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll, Requester: &jane}
+}
+
+// sync is a run without trouble.
+func (s *fixture) sync() syncer.Result {
+	s.Helper()
+	result, err := s.runner().Run(s.Context(), s.request())
+	if err != nil || !result.Complete {
+		s.Fatalf("%v: %+v", err, result)
+	}
+	return result
+}
+
+// state is all that a run leaves, by what it is called.
+func (s *fixture) state() map[string]string {
+	s.Helper()
+	state := map[string]string{}
+	for _, name := range s.cluster.Names(environmenttest.Target) {
+		resource, name, _ := strings.Cut(name, "/")
+		live := s.cluster.Live(resource, environmenttest.Target, name)
+		live.SetUID("")
+		live.SetResourceVersion("")
+		owners := live.GetManagedFields()
+		for i := range owners {
+			owners[i].Time = nil
+		}
+		live.SetManagedFields(owners)
+		state["live "+resource+"/"+name] = fmt.Sprint(live.Object)
+	}
+	applied, revision, err := s.copies().List(s.Context(), s.environment.UID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, o := range applied {
+		state["copy "+o.GetKind()+" "+o.GetName()] = fmt.Sprint(revision, o.Object)
+	}
+	for name, record := range s.dependencies() {
+		state["record "+name] = fmt.Sprint(record.Status)
+	}
+	return state
+}
+
+func (s *fixture) dependencies() map[string]v1alpha1.EnvironmentDependency {
+	s.Helper()
+	list, err := s.api.ConfigbutlerV1alpha1().EnvironmentDependencies(environmenttest.Teams).List(s.Context(), metav1.ListOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	records := map[string]v1alpha1.EnvironmentDependency{}
+	for _, record := range list.Items {
+		records[record.Name] = record
+	}
+	return records
+}
+
+// checkIndex expects the index to say what the records do.
+func (s *fixture) checkIndex() {
+	s.Helper()
+	if differences := s.index.Compare(slices.Collect(maps.Values(s.dependencies()))); len(differences) > 0 {
+		s.Errorf("the index differs from the records: %v", differences)
+	}
+}
+
+// copied are the names of what is kept, after the revision.
+func (s *fixture) copied() string {
+	s.Helper()
+	applied, revision, err := s.copies().List(s.Context(), s.environment.UID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	names := []string{fmt.Sprintf("%d:", revision)}
+	for _, o := range applied {
+		names = append(names, o.GetName())
+	}
+	return strings.Join(names, " ")
+}
+
+// appliedAt is an object as it was applied as of a revision.
+func (s *fixture) appliedAt(revision int64, name string) string {
+	s.Helper()
+	applied, _, err := s.copies().At(s.Context(), s.environment.UID, revision)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, o := range applied {
+		if o.GetName() == name {
+			return fmt.Sprint(o.Object)
+		}
+	}
+	return ""
+}
+
+// written are the writes of some requests, and dry those that were only tried.
+func written(requests []string) (writes, dry []string) {
+	for _, request := range requests {
+		switch {
+		case strings.HasPrefix(request, "dry "):
+			dry = append(dry, request)
+		case !strings.HasPrefix(request, "GET "):
+			writes = append(writes, request)
+		}
+	}
+	return writes, dry
+}
+
+// lines are what was written.
+func lines(result syncer.Result) []string {
+	var out []string
+	for _, summary := range result.Written {
+		out = append(out, fmt.Sprintf("%s %s %s", summary.ChangeType, summary.Type, summary.Name))
+	}
+	return out
+}

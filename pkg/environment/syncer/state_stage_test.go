@@ -1,0 +1,148 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package syncer_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
+	"github.com/configbutler/slipstream/pkg/environment/plan"
+	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
+	"github.com/configbutler/slipstream/pkg/store/table"
+)
+
+// readerFixture is a cluster, and what is kept of a catalog and an environment.
+type readerFixture struct {
+	*testing.T
+	*environmenttest.Cluster
+	environment *v1alpha1.Environment
+	catalog     *v1alpha1.AppCatalog
+	// api has our own kinds. The catalog is put into it when a situation is read.
+	api       *fake.Clientset
+	copies    *copies.Copies
+	revisions revisions
+	rights    environmenttest.Rights
+}
+
+type revisions map[int64]map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord
+
+func (r revisions) Offered(_ context.Context, _ types.UID, revision int64) (
+	map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord, error,
+) {
+	return r[revision], nil
+}
+
+// newReaderFixture has objects in the source; the catalog offers the workloads among them.
+func newReaderFixture(t *testing.T, objects ...*unstructured.Unstructured) *readerFixture {
+	t.Helper()
+	s := &readerFixture{
+		T: t, Cluster: environmenttest.NewCluster(t), environment: environmenttest.Environment(), catalog: environmenttest.Catalog(),
+		api: fake.NewSimpleClientset(), copies: copies.New(table.New(bolttest.NewKV(t), "/test"), 10), revisions: revisions{},
+	}
+	for _, o := range objects {
+		o.SetNamespace(environmenttest.Production)
+		s.Put(o)
+		if _, ok := capture.ReferenceTo(o); ok {
+			s.keep(environmenttest.Offer(t, s.catalog, o))
+		}
+	}
+	return s
+}
+
+// keep has objects of our own kinds there.
+func (s *readerFixture) keep(objects ...runtime.Object) {
+	s.T.Helper()
+	for _, o := range objects {
+		if err := s.api.Tracker().Add(o); err != nil {
+			s.T.Fatal(err)
+		}
+	}
+}
+
+func (s *readerFixture) drop(resource, name string) {
+	s.T.Helper()
+	if err := s.api.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource(resource), environmenttest.Teams, name); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+func (s *readerFixture) request() syncer.Request {
+	return syncer.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll}
+}
+
+func (s *readerFixture) gather(request syncer.Request) (plan.Situation, error) {
+	s.T.Helper()
+	s.keep(s.catalog)
+	g := &syncer.StateReader{
+		Slipstream: s.api.ConfigbutlerV1alpha1(), Client: s.Client(), Metadata: s.Metadata(), Mapper: s.Mapper(),
+		Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4,
+		Planner: environmenttest.Planner(), Copies: s.copies, Revisions: s.revisions,
+		Clock: clocktesting.NewFakePassiveClock(metav1.Unix(1000, 0).Time), Rights: &s.rights,
+	}
+	return g.Read(s.T.Context(), request)
+}
+
+// situation is the one that a request meets.
+func (s *readerFixture) situation(request syncer.Request) plan.Situation {
+	s.T.Helper()
+	situation, err := s.gather(request)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return situation
+}
+
+// production are the objects of a namespace in which everything is met that production has.
+func production(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "kube", "objectcopy", "testdata", "production", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no objects: %v", err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, environmenttest.Object(t, string(text)))
+	}
+	return objects
+}
+
+func planOf(t *testing.T, situation plan.Situation) *plan.Plan {
+	t.Helper()
+	p, err := environmenttest.Planner().Plan(t.Context(), situation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// names are objects, as "ConfigMap settings", in order.
+func names(objects []*unstructured.Unstructured) []string {
+	list := []string{}
+	for _, o := range objects {
+		list = append(list, plan.KeyOf(o).String())
+	}
+	slices.Sort(list)
+	return list
+}
