@@ -13,6 +13,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/attribution/watched"
+	"github.com/configbutler/slipstream/pkg/catalog/revisions"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
@@ -42,7 +43,7 @@ type catalogs struct {
 	keeper     *keeper
 	events     *events
 	unseen     *unseen
-	gone       gone
+	deleted    deletedCatalogs
 	standing   Standing
 	// lost are the catalogs whose editors may not read any more what they show.
 	lost obstacles
@@ -71,7 +72,7 @@ func run(ctx context.Context, config Config, edge edge) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	if err := c.dropForgotten(ctx); err != nil {
+	if err := c.deleteOrphanedRevisions(ctx); err != nil {
 		return err
 	}
 	if err := c.seed(ctx); err != nil {
@@ -122,7 +123,7 @@ func newCatalogs(ctx context.Context, config Config, edge edge) (*catalogs, erro
 	c.events = newEvents(edge.events, func() bool { return c.policy().Suspend.CatalogNotices })
 	c.keeper = &keeper{
 		api: config.Slipstream.ConfigbutlerV1alpha1(), records: config.Records, unseen: c.unseen, clock: config.Clock,
-		revisions: &revisions{config.Store.Table(revisionsTable)},
+		revisions: revisions.New(config.Store),
 		source:    c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events, naming: newNaming(config),
 		author: c.authors.FindSince,
 	}

@@ -57,20 +57,20 @@ func (s *situation) patchesFor(workload reference) (patches patch.Patches, known
 	held := s.held[workload]
 	switch {
 	case !s.editPending, contentOf(held).Object == nil, s.offersAlready(held):
-		return s.rules.patches, true
+		return s.rules.Patches, true
 	case held.Status.Rendered == nil:
 		return patch.Patches{}, true
 	}
 	// What has been written for this record already stays told by it.
-	return s.rules.patches, s.begun && held.Status.Revision > s.catalog.Status.Revision
+	return s.rules.Patches, s.begun && held.Status.Revision > s.catalog.Status.Revision
 }
 
 // offersAlready says whether the spec makes of what a CatalogWorkload holds what it offers.
 func (s *situation) offersAlready(held *v1alpha1.CatalogWorkload) bool {
-	content, err := capture.Capture(contentOf(held).Object, s.rules.ignored)
+	content, err := capture.Capture(contentOf(held).Object, s.rules.Ignored)
 	if err != nil {
 		return false
 	}
-	rendered, err := content.Patched(s.rules.patches)
+	rendered, err := content.Patched(s.rules.Patches)
 	return err == nil && rendered.Hash == held.Status.Hash
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
@@ -33,6 +34,9 @@ func (p *problem) Unwrap() error { return p.err }
 func problemIn(err error) *problem {
 	if found := (*problem)(nil); errors.As(err, &found) {
 		return found
+	}
+	if found := (*capture.InvalidError)(nil); errors.As(err, &found) {
+		return &problem{found.Reason, err}
 	}
 	if apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err) {
 		return &problem{v1alpha1.ReasonRecordRefused, err}

@@ -103,7 +103,7 @@ func (c *catalogs) catalogGone(object any) {
 		c.interests.forget(catalog)
 		c.events.conditions.Forget(catalog)
 		c.unseen.forget(catalog.UID)
-		c.gone.add(catalog)
+		c.deleted.add(catalog)
 		c.keeper.obstacles.set(catalog.UID, verdict{})
 		c.lost.set(catalog.UID, verdict{})
 		c.queue.Add(catalog.Spec.SourceNamespace)

@@ -26,7 +26,7 @@ type interests struct {
 // interest is that of one catalog. Only hashes changes, under the mutex of interests.
 type interest struct {
 	generation int64
-	rules      rules
+	rules      capture.Rules
 	holds      sets.Set[reference]
 	// hashes are those of the content that was last seen in the source.
 	hashes map[reference]string
@@ -47,7 +47,7 @@ func (i *interests) set(catalog *v1alpha1.AppCatalog) error {
 		next.rules, next.hashes = before.rules, before.hashes
 	} else {
 		var err error
-		if next.rules, err = readRules(&catalog.Spec); err != nil {
+		if next.rules, err = capture.NewRules(&catalog.Spec); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (i *interests) in(namespace string) []*interest {
 // wants says whether an object of the namespace matters to the catalog.
 func (i *interest) wants(object *unstructured.Unstructured) bool {
 	workload, ok := capture.ReferenceTo(object)
-	return ok && (i.holds.Has(workload) || i.rules.selection.Selects(object))
+	return ok && (i.holds.Has(workload) || i.rules.Selection.Selects(object))
 }
 
 // meaning is what an event means to catalogs, as metrics call it.
@@ -119,7 +119,7 @@ func (i *interests) meaning(object *unstructured.Unstructured, removed bool) mea
 		}
 		hash := ""
 		if !removed {
-			content, err := capture.Capture(object, of.rules.ignored)
+			content, err := capture.Capture(object, of.rules.Ignored)
 			if err != nil {
 				return news // Who reads the object again will say why.
 			}

@@ -23,6 +23,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/catalog/revisions"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
@@ -36,7 +38,7 @@ type keeper struct {
 	records   Records
 	unseen    *unseen
 	clock     clock.PassiveClock
-	revisions *revisions
+	revisions *revisions.Store
 	obstacles obstacles
 	// source says how the namespace can be read.
 	source func(namespace string) verdict
@@ -154,7 +156,7 @@ func (k *keeper) plan(ctx context.Context, t *task, seen sight) (plan, error) {
 	if t.rollsBack(t.catalog, t.record) {
 		return k.rollBack(ctx, t)
 	}
-	rules, err := readRules(&t.catalog.Spec)
+	rules, err := capture.NewRules(&t.catalog.Spec)
 	if err != nil {
 		return plan{}, err
 	}
@@ -181,7 +183,7 @@ func (k *keeper) commit(ctx context.Context, t *task, next plan) error {
 	if record == nil || record.Status.Revision <= t.catalog.Status.Revision {
 		return k.close(ctx, t, nil)
 	}
-	if err := k.revisions.keep(ctx, t.catalog, record.Status.Revision, next.entries, t.after(next)); err != nil {
+	if err := k.revisions.Write(ctx, t.catalog, record.Status.Revision, next.entries, t.after(next)); err != nil {
 		return err
 	}
 	return k.close(ctx, t, func(catalog *v1alpha1.AppCatalog) { advance(catalog, next.entries, record.Name, k.clock.Now()) })
@@ -274,7 +276,7 @@ func (k *keeper) end(ctx context.Context, t *task, trouble verdict, changed *v1a
 	if t.generation == 0 && equality.Semantic.DeepEqual(t.catalog.Status.History, changed.Status.History) {
 		return nil
 	}
-	return k.revisions.prune(ctx, changed)
+	return k.revisions.Prune(ctx, changed)
 }
 
 // writeStatus writes the status of a catalog if it has changed. A Conflict says that what was planned with is out of date.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
 )
 
 // A pause keeps a catalog as it is. What its editors change meanwhile is taken over when the pause ends, after what the
@@ -34,7 +35,7 @@ func (k *keeper) wait(ctx context.Context, t *task, seen sight) error {
 // counts says whether an edit changes what is offered, and not the source alone. Most edits of a catalog that is paused
 // are those of the pause.
 func (k *keeper) counts(t *task, seen sight) bool {
-	rules, err := readRules(&t.catalog.Spec)
+	rules, err := capture.NewRules(&t.catalog.Spec)
 	if err != nil {
 		return true // That it fails is told when the pause ends.
 	}

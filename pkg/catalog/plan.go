@@ -17,13 +17,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
 	"github.com/configbutler/slipstream/pkg/kube/patch"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 // situation is all that a plan depends on.
 type situation struct {
 	catalog *v1alpha1.AppCatalog
-	rules   rules
+	rules   capture.Rules
 	// held are the catalog's CatalogWorkloads.
 	held map[reference]*v1alpha1.CatalogWorkload
 	seen sight
@@ -79,9 +78,9 @@ func newPlan(s situation) (plan, error) {
 		}
 		out.add(&s, workload, next)
 	}
-	if n := len(out.entries); n > validation.MaxWorkloads {
+	if n := len(out.entries); n > v1alpha1.MaxWorkloads {
 		return plan{}, &problem{v1alpha1.ReasonRecordRefused, fmt.Errorf(
-			"%d workloads are selected, and a catalog holds %d at most; select fewer in spec.workloadSelector", n, validation.MaxWorkloads)}
+			"%d workloads are selected, and a catalog holds %d at most; select fewer in spec.workloadSelector", n, v1alpha1.MaxWorkloads)}
 	}
 	return out, nil
 }
@@ -145,13 +144,13 @@ func (s *situation) step(workload reference, entry *v1alpha1.CatalogEntry) (step
 	switch {
 	case object == nil:
 		return s.absent(workload, entry), nil
-	case s.rules.selection.Selects(object):
+	case s.rules.Selection.Selects(object):
 	case s.sourceOnly:
 		return step{entry: entry}, nil
 	default:
 		return s.absent(workload, entry), nil
 	}
-	content, err := capture.Capture(object, s.rules.ignored)
+	content, err := capture.Capture(object, s.rules.Ignored)
 	if err != nil {
 		return step{}, err
 	}
@@ -201,7 +200,7 @@ func (s *situation) present(
 // absent is the step of a workload that is not in the source, or not selected any more.
 func (s *situation) absent(workload reference, entry *v1alpha1.CatalogEntry) step {
 	held := s.held[workload]
-	stays := s.sourceOnly || s.rules.selection.Stays(workload, contentOf(held).Object)
+	stays := s.sourceOnly || s.rules.Selection.Stays(workload, contentOf(held).Object)
 	switch {
 	case s.preview:
 		if held == nil || !stays {
@@ -255,7 +254,7 @@ func (s *situation) changed(workload reference, content capture.Manifest) bool {
 	case manifest == nil:
 		return held.Status.Source.Hash != content.Hash
 	}
-	again, err := capture.Capture(manifest, s.rules.ignored)
+	again, err := capture.Capture(manifest, s.rules.Ignored)
 	return err != nil || again.Hash != content.Hash
 }
 

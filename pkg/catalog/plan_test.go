@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
 )
 
 // world is a catalog and its source, without an API: what plans say is written at once.
@@ -43,7 +44,7 @@ func (w *world) put(name, image string) { w.source[workload(name)] = deployment(
 // situation is one in which everything has been looked at.
 func (w *world) situation(t testing.TB) situation {
 	t.Helper()
-	rules, err := readRules(&w.catalog.Spec)
+	rules, err := capture.NewRules(&w.catalog.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}

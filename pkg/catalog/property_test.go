@@ -82,11 +82,11 @@ func (w *world) check(t *testing.T, seed, before int64, changed bool) {
 		if object == nil {
 			continue
 		}
-		content, err := capture.Capture(object, rules.ignored)
+		content, err := capture.Capture(object, rules.Ignored)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if offered, err := content.Patched(rules.patches); err != nil || offered.Hash != entry.Hash {
+		if offered, err := content.Patched(rules.Patches); err != nil || offered.Hash != entry.Hash {
 			t.Fatalf("seed %d: %s is offered otherwise than it is (%v)", seed, entry.Name, err)
 		}
 	}
@@ -171,7 +171,8 @@ func TestRollbacksAreTheSameAfterAnyInterruption(t *testing.T) {
 func (w *world) offered() map[reference]*v1alpha1.CatalogWorkloadRecord {
 	out := map[reference]*v1alpha1.CatalogWorkloadRecord{}
 	for _, entry := range w.catalog.Status.Workloads {
-		out[referenceTo(entry)] = w.held[referenceTo(entry)].Status.DeepCopy()
+		of := reference{Kind: entry.Kind, Name: entry.Name}
+		out[of] = w.held[of].Status.DeepCopy()
 	}
 	return out
 }

@@ -9,12 +9,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
@@ -41,7 +37,7 @@ func unpinned(catalog *v1alpha1.AppCatalog) bool {
 // rollBack plans that a catalog offers again what it did with the revision that it is pinned to.
 func (k *keeper) rollBack(ctx context.Context, t *task) (plan, error) {
 	pinned := *t.catalog.Spec.PinnedRevision
-	then, err := k.revisions.read(ctx, t.catalog.UID, pinned)
+	then, err := k.revisions.Offered(ctx, t.catalog.UID, pinned)
 	if err != nil {
 		return plan{}, err
 	}
@@ -55,46 +51,6 @@ func (k *keeper) rollBack(ctx context.Context, t *task) (plan, error) {
 	return plan{}, &problem{v1alpha1.ReasonRevisionNotKept, fmt.Errorf(
 		"cannot go back to revision %d: this server does not have what was offered with it, which is kept from when a revision is made; "+
 			"pin another revision of status.history, or take spec.pinnedRevision out", pinned)}
-}
-
-// read returns what was offered with a revision, nil if that is not known.
-func (r *revisions) read(ctx context.Context, uid types.UID, revision int64) (map[reference]*v1alpha1.CatalogWorkloadRecord, error) {
-	heads, err := r.heads(ctx, uid, sets.New(revision))
-	found, there := heads[revision]
-	if err != nil || !there {
-		return nil, err
-	}
-	out := map[reference]*v1alpha1.CatalogWorkloadRecord{}
-	for _, workload := range found.Workloads {
-		record := workload.Record.DeepCopy()
-		if err := r.fill(ctx, uid, record, workload); err != nil {
-			return nil, fmt.Errorf("read %s %s of revision %d: %w", record.Kind, record.Name, revision, err)
-		}
-		out[reference{Kind: record.Kind, Name: record.Name}] = record
-	}
-	return out, nil
-}
-
-// fill gives a record its manifests, none of them unless all that it had are there.
-func (r *revisions) fill(ctx context.Context, uid types.UID, record *v1alpha1.CatalogWorkloadRecord, of kept) error {
-	for _, part := range []struct {
-		key  manifestKey
-		into **runtime.RawExtension
-	}{{of.Manifest, &record.Manifest}, {of.Rendered, &record.Rendered}} {
-		if part.key == "" {
-			continue
-		}
-		raw, there, err := r.table.Get(ctx, manifestsOf(uid)+string(part.key))
-		if err != nil {
-			return err
-		}
-		if !there {
-			record.Manifest, record.Rendered = nil, nil
-			return nil
-		}
-		*part.into = &runtime.RawExtension{Raw: raw}
-	}
-	return nil
 }
 
 // newRollback says what a catalog becomes that goes back to what it offered then. It changes nothing and asks nobody.
@@ -135,7 +91,7 @@ func (s *situation) restored(workload reference, entry *v1alpha1.CatalogEntry, t
 		content = &held.Status
 	case out.change != "" && out.change != v1alpha1.ChangeRemoved:
 		return step{}, fmt.Errorf("what %s %q was is not kept; manifests of more than %d bytes are not",
-			workload.Kind, workload.Name, validation.MaxManifestBytes)
+			workload.Kind, workload.Name, v1alpha1.MaxManifestBytes)
 	}
 	out.record = s.newRecord(workload)
 	content.DeepCopyInto(&out.record.Status)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/catalog/revisions"
 )
 
 // pin is what a user edits who goes to a revision, 0 to none.
@@ -51,14 +52,14 @@ func (s *stage) offers(want map[string]string) {
 
 func TestRevisionsAreToldToOthers(t *testing.T) {
 	s, _ := grownStage(t)
-	offered, err := NewRevisions(s.store()).Offered(t.Context(), s.catalog("shop").UID, 2)
+	offered, err := revisions.New(s.store()).Offered(t.Context(), s.catalog("shop").UID, 2)
 	if err != nil || len(offered) != 2 {
 		t.Fatalf("%v: %v", offered, err)
 	}
 	if api := offered[reference{Kind: "Deployment", Name: "api"}]; !strings.Contains(string(api.Manifest.Raw), "shop/api:2") {
 		t.Errorf("offered %s", api.Manifest.Raw)
 	}
-	if offered, err := NewRevisions(s.store()).Offered(t.Context(), s.catalog("shop").UID, 9); err != nil || offered != nil {
+	if offered, err := revisions.New(s.store()).Offered(t.Context(), s.catalog("shop").UID, 9); err != nil || offered != nil {
 		t.Errorf("of a revision that there is not: %v, %v", offered, err)
 	}
 }
@@ -110,7 +111,7 @@ func TestPauseDoesNotHoldARollbackBack(t *testing.T) {
 
 func TestRevisionsThatAreNotKeptCannotBeGoneBackTo(t *testing.T) {
 	s, records := grownStage(t)
-	if err := s.revisions().drop(t.Context(), "uid-of-shop"); err != nil {
+	if err := revisions.New(s.store()).Delete(t.Context(), "uid-of-shop"); err != nil {
 		t.Fatal(err)
 	}
 	s.edit("shop", "adam", pin(1))
@@ -215,13 +216,10 @@ func TestRevisionsGoWithTheCatalog(t *testing.T) {
 	}
 }
 
-// revisions are those of the stage's store.
-func (s *stage) revisions() *revisions { return &revisions{s.store().Table(revisionsTable)} }
-
 // kept counts the rows whose key has a prefix.
 func (s *stage) kept(prefix string) int64 {
 	s.Helper()
-	n, err := s.revisions().table.Count(s.Context(), prefix)
+	n, err := s.store().Table(revisions.TableName).Count(s.Context(), prefix)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (s *situation) span(workload reference, next step) (commits.Span, bool) {
 	}
 	out.To = object.GetResourceVersion()
 	hash := next.hash
-	if content, err := capture.Capture(object, s.rules.ignored); hash == "" && err == nil {
+	if content, err := capture.Capture(object, s.rules.Ignored); hash == "" && err == nil {
 		hash = content.Hash
 	}
 	return out, held == nil || held.Status.Source.Hash != hash

@@ -32,6 +32,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/catalog/revisions"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
@@ -146,7 +147,7 @@ type mortalTxn struct {
 }
 
 func (txn mortalTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	if !strings.HasPrefix(string(ops[0].KeyBytes()), "/test/"+revisionsTable+"/") {
+	if !strings.HasPrefix(string(ops[0].KeyBytes()), "/test/"+revisions.TableName+"/") {
 		return txn.Txn.Then(ops...)
 	}
 	return mortalTxn{txn.Txn.Then(ops...), txn.life}

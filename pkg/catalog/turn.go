@@ -46,7 +46,7 @@ func (c *catalogs) work(ctx context.Context) {
 // catalogs say of themselves.
 func (c *catalogs) turn(ctx context.Context, namespace string) error {
 	following := c.following(namespace)
-	if err := c.dropGone(ctx, namespace); err != nil {
+	if err := c.deleteRevisions(ctx, namespace); err != nil {
 		return err
 	}
 	c.endPauses(namespace, following)

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
@@ -106,7 +105,7 @@ func (s *situation) activeSyncs(begin []*v1alpha1.SyncStatus) []string {
 		}
 	}
 	all := slices.Concat(active, coming)
-	return slices.Clip(all[:min(len(all), validation.MaxActiveSyncs)])
+	return slices.Clip(all[:min(len(all), v1alpha1.MaxActiveSyncs)])
 }
 
 // describeOffer says what the catalog offers, and what of it is not here as far as it is known.
@@ -124,9 +123,9 @@ func (s *situation) describeOffer() {
 	}
 	status.ChangedWorkloadCount = int32(len(s.offer.workloads))
 	status.ChangedWorkloads = slices.Clip(s.offer.workloads[:min(len(s.offer.workloads), syncstatus.MaxListed)])
-	status.NotCopied = slices.Clip(s.offer.notCopied[:min(len(s.offer.notCopied), validation.MaxNotCopied)])
+	status.NotCopied = slices.Clip(s.offer.notCopied[:min(len(s.offer.notCopied), v1alpha1.MaxNotCopied)])
 	if s.isConflicted() {
-		status.Conflicts = slices.Clip(s.offer.conflicts[:min(len(s.offer.conflicts), validation.MaxConflicts)])
+		status.Conflicts = slices.Clip(s.offer.conflicts[:min(len(s.offer.conflicts), v1alpha1.MaxConflicts)])
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog"
+	"github.com/configbutler/slipstream/pkg/catalog/revisions"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
@@ -83,7 +83,7 @@ func NewRunner(config RunnerConfig) (*syncer.Syncer, error) {
 			Slipstream: config.Slipstream.ConfigbutlerV1alpha1(), Client: clients.Dynamic, Metadata: clients.Metadata, Mapper: mapper,
 			Limiter: limiter, Concurrency: concurrency,
 			Planner: plan.Planner{Schemas: schemas, Hasher: config.Hasher, Marks: config.Marks},
-			Copies:  kept, Revisions: catalog.NewRevisions(config.Store), Rights: standing, Clock: config.Clock,
+			Copies:  kept, Revisions: revisions.New(config.Store), Rights: standing, Clock: config.Clock,
 		},
 		Applier: &apply.Applier{
 			Client: clients.Dynamic, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: concurrency,

@@ -59,7 +59,7 @@ func (c *catalogRequests) note(catalog *configbutler.AppCatalog, request configb
 	if why := heldBack(catalog, c.clock.Now()); why != "" {
 		return refused("appcatalogs", catalog.Name, why)
 	}
-	if n := len(catalog.Status.PendingSyncs); n >= validation.MaxPendingSyncs {
+	if n := len(catalog.Status.PendingSyncs); n >= v1alpha1.MaxPendingSyncs {
 		return apierrors.NewTooManyRequests(fmt.Sprintf("%d requests wait for this catalog; its conditions say why", n), requestRetrySeconds)
 	}
 	catalog.Status.PendingSyncs = append(catalog.Status.PendingSyncs, request)

@@ -19,7 +19,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 // edit is a change of a spec, its creation included.
@@ -57,7 +56,7 @@ const editRetrySeconds = 1
 // admitEdits says why no change by actor can be kept besides those that wait, of which newest made the last. Of changes that
 // a user makes one after another the newest is kept: it holds the others.
 func admitEdits(waiting int, newest, actor, what string) error {
-	if waiting < validation.MaxPendingEdits || newest == actor {
+	if waiting < v1alpha1.MaxPendingEdits || newest == actor {
 		return nil
 	}
 	return apierrors.NewTooManyRequests(fmt.Sprintf(

@@ -21,7 +21,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/access/accesspolicy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
@@ -65,7 +64,7 @@ func (r *environmentRequests) note(
 		if err := check(environment); err != nil {
 			return err
 		}
-		if n := len(environment.Status.PendingRequests); n >= validation.MaxPendingSyncs {
+		if n := len(environment.Status.PendingRequests); n >= v1alpha1.MaxPendingSyncs {
 			return apierrors.NewTooManyRequests(fmt.Sprintf("%d requests wait for this environment; its conditions say why", n), requestRetrySeconds)
 		}
 		environment.Status.PendingRequests = append(environment.Status.PendingRequests, request)

@@ -105,7 +105,7 @@ func note(pipeline *configbutler.SyncPipeline, request configbutler.PendingPipel
 	case pipeline.Spec.Suspend:
 		return refused("syncpipelines", pipeline.Name, fmt.Sprintf("spec.suspend is set, so nothing is sent; what has changed is sent when it is lifted: "+
 			`kubectl patch syncpipeline %s --type=merge -p '{"spec":{"suspend":false}}'`, pipeline.Name))
-	case n >= validation.MaxPendingPipelineRequests:
+	case n >= v1alpha1.MaxPendingPipelineRequests:
 		return apierrors.NewTooManyRequests(fmt.Sprintf("%d requests wait for this pipeline; its conditions say why", n), requestRetrySeconds)
 	}
 	pipeline.Status.PendingRequests = append(pipeline.Status.PendingRequests, request)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
@@ -78,7 +79,7 @@ func (s *mirrorSync) carryOut(ctx context.Context, name string, request *configb
 		if destination.Spec.Suspend {
 			return refused("gitdestinations", name, "spec.suspend is set, so nothing is written; lift it, and everything is compared")
 		}
-		if n := len(destination.Status.PendingSyncs); n >= validation.MaxPendingSyncs {
+		if n := len(destination.Status.PendingSyncs); n >= v1alpha1.MaxPendingSyncs {
 			return apierrors.NewTooManyRequests(
 				fmt.Sprintf("%d requests wait for this destination; its GitDestinationStatus says why", n), requestRetrySeconds)
 		}

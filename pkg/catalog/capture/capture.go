@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/ignore"
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/kube/patch"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 // Manifest is the content of a workload, in the form in which a catalog keeps it.
@@ -31,7 +31,7 @@ type Manifest struct {
 	// Hash is 64 hexadecimal digits, the same for the same content. It is that of Raw, and has no key: whoever may read
 	// it in a record may read the content beside it.
 	Hash string
-	// Raw is Object as JSON; nil when that has more bytes than a record holds (validation.MaxManifestBytes).
+	// Raw is Object as JSON; nil when that has more bytes than a record holds (v1alpha1.MaxManifestBytes).
 	Raw *runtime.RawExtension
 }
 
@@ -72,7 +72,7 @@ func of(content *unstructured.Unstructured) (Manifest, error) {
 	}
 	sum := sha256.Sum256(raw)
 	out := Manifest{Object: content, Hash: hex.EncodeToString(sum[:])}
-	if len(raw) <= validation.MaxManifestBytes {
+	if len(raw) <= v1alpha1.MaxManifestBytes {
 		out.Raw = &runtime.RawExtension{Raw: raw}
 	}
 	return out, nil

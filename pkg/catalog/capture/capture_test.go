@@ -18,7 +18,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/kube/ignore"
 	"github.com/configbutler/slipstream/pkg/kube/patch"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
 type fields = map[string]any
@@ -227,13 +226,13 @@ func TestManifestComesBackFromARecord(t *testing.T) {
 func TestSizeOfAManifest(t *testing.T) {
 	object := live(t, "deployment")
 	set(t, object, "", "metadata", "annotations", "example.com/file")
-	room := validation.MaxManifestBytes - len(captured(t, object, byDefault(t)).Raw.Raw)
+	room := v1alpha1.MaxManifestBytes - len(captured(t, object, byDefault(t)).Raw.Raw)
 	hashes := map[string]bool{}
 	for _, length := range []int{room, room + 1, room + 2, 2 * room} {
 		set(t, object, strings.Repeat("a", length), "metadata", "annotations", "example.com/file")
 		got := captured(t, object, byDefault(t))
 		if kept := got.Raw != nil; kept != (length == room) || got.Object == nil {
-			t.Errorf("a manifest of %d bytes is kept: %v", validation.MaxManifestBytes-room+length, kept)
+			t.Errorf("a manifest of %d bytes is kept: %v", v1alpha1.MaxManifestBytes-room+length, kept)
 		}
 		hashes[got.Hash] = true
 	}

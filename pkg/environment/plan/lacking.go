@@ -17,7 +17,6 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/references"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -148,7 +147,7 @@ func (d *draft) lackingBinding(object *unstructured.Unstructured, accounts []str
 func (d *draft) notGranted(key Key, accounts []string) {
 	of := d.notCopied(key.Kind, key.Name, v1alpha1.NotCopiedGrantsRights)
 	of.ServiceAccounts = sets.List(sets.New(of.ServiceAccounts...).Insert(accounts...))
-	of.ServiceAccounts = of.ServiceAccounts[:min(len(of.ServiceAccounts), validation.MaxNotCopied)]
+	of.ServiceAccounts = of.ServiceAccounts[:min(len(of.ServiceAccounts), v1alpha1.MaxNotCopied)]
 	d.report(fmt.Sprintf("%s is not copied, and %s does not have what it grants: it is about the rights of ServiceAccount %s",
 		key, d.Environment.Spec.TargetNamespace, summary.List(accounts)))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -46,7 +45,7 @@ func (r *running) forbidden(ctx context.Context, steps []plan.Step) ([]v1alpha1.
 			failures = append(failures, v1alpha1.ObjectFailure{
 				Type: step.Kind, Namespace: step.Namespace, Name: step.Name, Reason: v1alpha1.ReasonPermissionLost,
 				Message: summary.Cut(fmt.Sprintf("Failed to %s %s '%s' of %s - %s", step.Verb, step.Kind, step.Name, step.Namespace, lost),
-					validation.MaxFailureBytes),
+					v1alpha1.MaxFailureBytes),
 			})
 		}
 	}

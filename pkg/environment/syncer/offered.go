@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
@@ -147,7 +146,7 @@ func (r *reading) manifest(
 	if object == nil {
 		return capture.Manifest{}, fmt.Errorf("it is too large to be kept, and %s does not have it any more", of.Spec.SourceNamespace)
 	}
-	offered, err := catalog.Render(&of.Spec, object)
+	offered, err := capture.Render(&of.Spec, object)
 	if err == nil && offered.Hash != record.Hash {
 		err = fmt.Errorf("it is too large to be kept, and in %s it is another by now", of.Spec.SourceNamespace)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -48,6 +47,6 @@ func failureOf(refusal apply.Refusal) v1alpha1.ObjectFailure {
 	}
 	return v1alpha1.ObjectFailure{
 		Type: refusal.Kind, Namespace: refusal.Namespace, Name: refusal.Name, Reason: v1alpha1.ReasonRefused,
-		Message: summary.Cut(fmt.Sprintf("%s '%s'%s: %s", refusal.Kind, refusal.Name, place, said), validation.MaxFailureBytes),
+		Message: summary.Cut(fmt.Sprintf("%s '%s'%s: %s", refusal.Kind, refusal.Name, place, said), v1alpha1.MaxFailureBytes),
 	}
 }

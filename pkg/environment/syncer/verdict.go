@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/registry/validation"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
@@ -66,11 +65,11 @@ func failuresOf(failures []v1alpha1.ObjectFailure) []v1alpha1.ObjectFailure {
 				continue
 			}
 			seen[of] = true
-			failure.Message = summary.Cut(failure.Message, validation.MaxFailureBytes)
+			failure.Message = summary.Cut(failure.Message, v1alpha1.MaxFailureBytes)
 			out = append(out, failure)
 		}
 	}
-	return out[:min(len(out), validation.MaxFailures)]
+	return out[:min(len(out), v1alpha1.MaxFailures)]
 }
 
 // failing is a sentence about failures, empty if there are none.
@@ -113,5 +112,5 @@ func (w *work) warnings(result Result) []string {
 	if w.Request.Mode == ModeDryRun && len(result.Plan.Conflicts) > 0 {
 		warnings = append(warnings, conflicting(result.Plan.Conflicts))
 	}
-	return warnings[:min(len(warnings), validation.MaxFailures)]
+	return warnings[:min(len(warnings), v1alpha1.MaxFailures)]
 }

@@ -16,12 +16,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// MaxPendingEdits is how many edits of one catalog or environment may wait. Those that one user makes in a row are one.
-const MaxPendingEdits = 16
-
-// MaxWorkloads is how many workloads a catalog holds. They are all listed in its status, which etcd takes up to 1.5 MiB of.
-const MaxWorkloads = 1000
-
 const maxHistoryLimit = 100
 
 // ValidateAppCatalog checks a new AppCatalog.
@@ -112,8 +106,8 @@ func validateWorkloads(catalog string, workloads []configbutler.WorkloadReferenc
 
 func validateWorkloadReferences(workloads []configbutler.WorkloadReference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if len(workloads) > MaxWorkloads {
-		errs = append(errs, field.TooMany(path, len(workloads), MaxWorkloads))
+	if len(workloads) > v1alpha1.MaxWorkloads {
+		errs = append(errs, field.TooMany(path, len(workloads), v1alpha1.MaxWorkloads))
 	}
 	seen := make(map[configbutler.WorkloadReference]bool, len(workloads))
 	for i, workload := range workloads {
@@ -201,8 +195,8 @@ func validateHistory(history []configbutler.CatalogRevision, newest int64, path 
 
 func validatePendingEdits(edits []configbutler.CatalogEdit, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if len(edits) > MaxPendingEdits {
-		errs = append(errs, field.TooMany(path, len(edits), MaxPendingEdits))
+	if len(edits) > v1alpha1.MaxPendingEdits {
+		errs = append(errs, field.TooMany(path, len(edits), v1alpha1.MaxPendingEdits))
 	}
 	for i, edit := range edits {
 		if slices.ContainsFunc(edits[:i], func(e configbutler.CatalogEdit) bool { return e.Generation == edit.Generation }) {
@@ -215,8 +209,8 @@ func validatePendingEdits(edits []configbutler.CatalogEdit, path *field.Path) fi
 
 func validatePendingCatalogSyncs(pending []configbutler.PendingCatalogSync, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if len(pending) > MaxPendingSyncs {
-		errs = append(errs, field.TooMany(path, len(pending), MaxPendingSyncs))
+	if len(pending) > v1alpha1.MaxPendingSyncs {
+		errs = append(errs, field.TooMany(path, len(pending), v1alpha1.MaxPendingSyncs))
 	}
 	seen := make(map[string]bool, len(pending))
 	for i, request := range pending {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
@@ -239,7 +240,7 @@ func TestAppCatalogStatus(t *testing.T) {
 		},
 		{
 			name: "too many requests", do: func(s status) {
-				for i := range validation.MaxPendingSyncs + 1 {
+				for i := range v1alpha1.MaxPendingSyncs + 1 {
 					s.PendingSyncs = append(s.PendingSyncs, configbutler.PendingCatalogSync{ID: fmt.Sprint(i), Actor: "jane"})
 				}
 			},

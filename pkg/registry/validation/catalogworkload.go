@@ -15,10 +15,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// MaxManifestBytes is the size up to which a CatalogWorkload holds a manifest. There are up to two in one, and etcd takes
-// 1.5 MiB.
-const MaxManifestBytes = 512 << 10
-
 // ValidateCatalogWorkload checks a new record.
 func ValidateCatalogWorkload(record *configbutler.CatalogWorkload) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&record.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
@@ -49,8 +45,8 @@ func validateCatalogWorkloadRecord(record *configbutler.CatalogWorkload) field.E
 }
 
 func validateManifest(manifest *runtime.RawExtension, path *field.Path) field.ErrorList {
-	if manifest != nil && len(manifest.Raw) > MaxManifestBytes {
-		return field.ErrorList{field.TooLong(path, "", MaxManifestBytes)}
+	if manifest != nil && len(manifest.Raw) > v1alpha1.MaxManifestBytes {
+		return field.ErrorList{field.TooLong(path, "", v1alpha1.MaxManifestBytes)}
 	}
 	return nil
 }

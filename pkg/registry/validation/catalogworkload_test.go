@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
@@ -26,7 +27,7 @@ func catalogWorkload() *configbutler.CatalogWorkload {
 
 func TestCatalogWorkload(t *testing.T) {
 	type rec = *configbutler.CatalogWorkload
-	large := &runtime.RawExtension{Raw: bytes.Repeat([]byte("1"), validation.MaxManifestBytes+1)}
+	large := &runtime.RawExtension{Raw: bytes.Repeat([]byte("1"), v1alpha1.MaxManifestBytes+1)}
 	checkChanges(t, catalogWorkload, validation.ValidateCatalogWorkload, validation.ValidateCatalogWorkloadUpdate, []change[rec]{
 		{name: "without a patch", do: func(r rec) { r.Status.Rendered = nil }},
 		{name: "too large to be kept", do: func(r rec) { r.Status.Manifest, r.Status.Rendered = nil, nil }},

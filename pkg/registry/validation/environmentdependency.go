@@ -13,13 +13,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-const (
-	// MaxKeys is how many keys of a ConfigMap or Secret a record names.
-	MaxKeys = 1000
-	// MaxReferrers is how many objects that refer to a dependency a record names.
-	MaxReferrers = 1000
-)
-
 // seenHash is what may be said of a version that was seen.
 var seenHash = regexp.MustCompile("^([0-9a-f]{1,128}|" + v1alpha1.SeenRemoved + ")?$")
 
@@ -50,16 +43,16 @@ func validateEnvironmentDependencyRecord(record *configbutler.EnvironmentDepende
 			"must be a hash, in hexadecimal, or "+v1alpha1.SeenRemoved+", or empty"))
 	}
 	errs = append(errs, validateUnique(status.Keys, path.Child("keys"))...)
-	if n := len(status.Keys); n > MaxKeys {
-		errs = append(errs, field.TooMany(path.Child("keys"), n, MaxKeys))
+	if n := len(status.Keys); n > v1alpha1.MaxKeys {
+		errs = append(errs, field.TooMany(path.Child("keys"), n, v1alpha1.MaxKeys))
 	}
 	return append(errs, validateReferrers(status.ReferredBy, path.Child("referredBy"))...)
 }
 
 func validateReferrers(referrers []configbutler.DependencyReference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(referrers); n > MaxReferrers {
-		errs = append(errs, field.TooMany(path, n, MaxReferrers))
+	if n := len(referrers); n > v1alpha1.MaxReferrers {
+		errs = append(errs, field.TooMany(path, n, v1alpha1.MaxReferrers))
 	}
 	seen := make(map[configbutler.DependencyReference]bool, len(referrers))
 	for i, referrer := range referrers {

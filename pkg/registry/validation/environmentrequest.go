@@ -121,8 +121,8 @@ func validateChoiceLists(spec *configbutler.ConflictResolutionSpec, path *field.
 
 func validateChoices(choices []configbutler.ConflictChoice, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(choices); n > MaxConflicts {
-		errs = append(errs, field.TooMany(path, n, MaxConflicts))
+	if n := len(choices); n > v1alpha1.MaxConflicts {
+		errs = append(errs, field.TooMany(path, n, v1alpha1.MaxConflicts))
 	}
 	workloads := make([]configbutler.WorkloadReference, len(choices))
 	for i, choice := range choices {

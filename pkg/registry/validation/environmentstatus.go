@@ -11,16 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
-)
-
-const (
-	// MaxConflicts is how many workloads with conflicts, and how many fields of each, an environment shows.
-	MaxConflicts = 100
-	// MaxActiveSyncs is one of workloads and one that waits behind it; one of all that they refer to and one of a part of it. There
-	// may be more for a while, which are shown when these have ended.
-	MaxActiveSyncs = 4
-	// MaxNotCopied is how many objects that are not copied, and how many ServiceAccounts of each, an environment shows.
-	MaxNotCopied = 100
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // ValidateEnvironmentStatusUpdate checks a changed status. Revisions may fall: a rollback takes an environment back, and
@@ -108,16 +99,16 @@ func validateDependencyCounts(counts []configbutler.DependencyCount, path *field
 
 func validateActiveSyncs(records []string, path *field.Path) field.ErrorList {
 	errs := validateUnique(records, path)
-	if n := len(records); n > MaxActiveSyncs {
-		errs = append(errs, field.TooMany(path, n, MaxActiveSyncs))
+	if n := len(records); n > v1alpha1.MaxActiveSyncs {
+		errs = append(errs, field.TooMany(path, n, v1alpha1.MaxActiveSyncs))
 	}
 	return errs
 }
 
 func validateConflicts(conflicts []configbutler.WorkloadConflict, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(conflicts); n > MaxConflicts {
-		errs = append(errs, field.TooMany(path, n, MaxConflicts))
+	if n := len(conflicts); n > v1alpha1.MaxConflicts {
+		errs = append(errs, field.TooMany(path, n, v1alpha1.MaxConflicts))
 	}
 	workloads := make([]configbutler.WorkloadReference, len(conflicts))
 	for i, conflict := range conflicts {
@@ -131,8 +122,8 @@ func validateConflictFields(fields []configbutler.FieldConflict, path *field.Pat
 	switch n := len(fields); {
 	case n == 0:
 		return field.ErrorList{field.Required(path, "a conflict is about one field at least")}
-	case n > MaxConflicts:
-		return field.ErrorList{field.TooMany(path, n, MaxConflicts)}
+	case n > v1alpha1.MaxConflicts:
+		return field.ErrorList{field.TooMany(path, n, v1alpha1.MaxConflicts)}
 	}
 	names := make([]string, len(fields))
 	for i, conflict := range fields {
@@ -143,8 +134,8 @@ func validateConflictFields(fields []configbutler.FieldConflict, path *field.Pat
 
 func validateNotCopied(objects []configbutler.NotCopiedObject, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(objects); n > MaxNotCopied {
-		errs = append(errs, field.TooMany(path, n, MaxNotCopied))
+	if n := len(objects); n > v1alpha1.MaxNotCopied {
+		errs = append(errs, field.TooMany(path, n, v1alpha1.MaxNotCopied))
 	}
 	names := make([]string, len(objects))
 	for i, object := range objects {
@@ -152,8 +143,8 @@ func validateNotCopied(objects []configbutler.NotCopiedObject, path *field.Path)
 		names[i] = object.Kind + " " + object.Name
 		errs = append(errs, validateOneOf(object.Reason, path.Child("reason"), configbutler.NotCopiedGrantsRights,
 			configbutler.NotCopiedHoldsData, configbutler.NotCopiedUnreadable)...)
-		if n := len(object.ServiceAccounts); n > MaxNotCopied {
-			errs = append(errs, field.TooMany(path.Child("serviceAccounts"), n, MaxNotCopied))
+		if n := len(object.ServiceAccounts); n > v1alpha1.MaxNotCopied {
+			errs = append(errs, field.TooMany(path.Child("serviceAccounts"), n, v1alpha1.MaxNotCopied))
 		}
 		errs = append(errs, validateUnique(object.ServiceAccounts, path.Child("serviceAccounts"))...)
 	}
@@ -182,8 +173,8 @@ func validateAppliedHistory(history []configbutler.CatalogRevision, path *field.
 
 func validateEnvironmentEdits(edits []configbutler.EnvironmentEdit, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(edits); n > MaxPendingEdits {
-		errs = append(errs, field.TooMany(path, n, MaxPendingEdits))
+	if n := len(edits); n > v1alpha1.MaxPendingEdits {
+		errs = append(errs, field.TooMany(path, n, v1alpha1.MaxPendingEdits))
 	}
 	seen := make(map[int64]bool, len(edits))
 	for i, edit := range edits {
@@ -200,8 +191,8 @@ func validateEnvironmentEdits(edits []configbutler.EnvironmentEdit, path *field.
 
 func validatePendingRequests(pending []configbutler.PendingEnvironmentRequest, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(pending); n > MaxPendingSyncs {
-		errs = append(errs, field.TooMany(path, n, MaxPendingSyncs))
+	if n := len(pending); n > v1alpha1.MaxPendingSyncs {
+		errs = append(errs, field.TooMany(path, n, v1alpha1.MaxPendingSyncs))
 	}
 	seen := make(map[string]bool, len(pending))
 	for i := range pending {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
@@ -167,7 +168,7 @@ func TestEnvironmentStatus(t *testing.T) {
 		},
 		{
 			name: "too many requests", do: func(s status) {
-				for i := range validation.MaxPendingSyncs + 1 {
+				for i := range v1alpha1.MaxPendingSyncs + 1 {
 					s.PendingRequests = append(s.PendingRequests, request(fmt.Sprint(i)))
 				}
 			},
@@ -235,7 +236,7 @@ func TestEnvironmentDependency(t *testing.T) {
 			path: "status.keys[1]", says: "Duplicate",
 		},
 		{
-			name: "too many keys", do: func(d dep) { d.Status.Keys = strings.Fields(numbers(validation.MaxKeys + 1)) },
+			name: "too many keys", do: func(d dep) { d.Status.Keys = strings.Fields(numbers(v1alpha1.MaxKeys + 1)) },
 			path: "status.keys", says: "at most 1000",
 		},
 		{

@@ -12,14 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-const (
-	// MaxPendingSyncs is how many requests may wait for one destination.
-	MaxPendingSyncs = 16
-	// maxSyncTypes is how many types one request may name.
-	maxSyncTypes = 100
-)
+// maxSyncTypes is how many types one request may name.
+const maxSyncTypes = 100
 
 // ValidateMirrorSync checks a request to compare the destination called name.
 func ValidateMirrorSync(request *configbutler.MirrorSync, name string) field.ErrorList {
@@ -79,8 +76,8 @@ func validateSyncTypes(names []string, path *field.Path) field.ErrorList {
 
 func validatePendingSyncs(pending []configbutler.PendingSync, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if len(pending) > MaxPendingSyncs {
-		errs = append(errs, field.TooMany(path, len(pending), MaxPendingSyncs))
+	if len(pending) > v1alpha1.MaxPendingSyncs {
+		errs = append(errs, field.TooMany(path, len(pending), v1alpha1.MaxPendingSyncs))
 	}
 	seen := make(map[string]bool, len(pending))
 	for i, request := range pending {

@@ -8,10 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
-
-// MaxPendingPipelineRequests is how many requests may wait for one pipeline.
-const MaxPendingPipelineRequests = 10
 
 // ValidateSyncPipelineStatusUpdate checks a changed status.
 func ValidateSyncPipelineStatusUpdate(pipeline, old *configbutler.SyncPipeline) field.ErrorList {
@@ -59,8 +57,8 @@ func validatePipelineRun(run *configbutler.PipelineRun, path *field.Path) field.
 
 func validatePipelineRequests(pending []configbutler.PendingPipelineRequest, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(pending); n > MaxPendingPipelineRequests {
-		errs = append(errs, field.TooMany(path, n, MaxPendingPipelineRequests))
+	if n := len(pending); n > v1alpha1.MaxPendingPipelineRequests {
+		errs = append(errs, field.TooMany(path, n, v1alpha1.MaxPendingPipelineRequests))
 	}
 	seen := make(map[string]bool, len(pending))
 	for i, request := range pending {

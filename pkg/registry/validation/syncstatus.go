@@ -17,13 +17,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-const (
-	// MaxFailures is how many objects that failed a record lists, and how many warnings.
-	MaxFailures = 100
-	// MaxFailureBytes is how long the message about an object that failed may be.
-	MaxFailureBytes = 512
-)
-
 // ValidateSyncStatus checks a new record.
 func ValidateSyncStatus(record *configbutler.SyncStatus) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&record.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
@@ -124,8 +117,8 @@ func validateSyncRecord(status *configbutler.SyncRecord, path *field.Path) field
 	errs = append(errs, validateSummaries(status.ResourceSummaries, path.Child("resourceSummaries"))...)
 	errs = append(errs, apivalidation.ValidateNonnegativeField(status.FromRevision, path.Child("fromRevision"))...)
 	errs = append(errs, validateFailures(status.Failures, path.Child("failures"))...)
-	if n := len(status.Warnings); n > MaxFailures {
-		errs = append(errs, field.TooMany(path.Child("warnings"), n, MaxFailures))
+	if n := len(status.Warnings); n > v1alpha1.MaxFailures {
+		errs = append(errs, field.TooMany(path.Child("warnings"), n, v1alpha1.MaxFailures))
 	}
 	errs = append(errs, validateAuthors(status.ChangedBy, path.Child("changedBy"))...)
 	errs = append(errs, validateCommits(status.Commits, path.Child("commits"))...)
@@ -157,8 +150,8 @@ func validateSummaries(summaries []configbutler.ResourceSummary, path *field.Pat
 
 func validateFailures(failures []configbutler.ObjectFailure, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := len(failures); n > MaxFailures {
-		errs = append(errs, field.TooMany(path, n, MaxFailures))
+	if n := len(failures); n > v1alpha1.MaxFailures {
+		errs = append(errs, field.TooMany(path, n, v1alpha1.MaxFailures))
 	}
 	seen := make(map[string]bool, len(failures))
 	for i, failure := range failures {
@@ -166,8 +159,8 @@ func validateFailures(failures []configbutler.ObjectFailure, path *field.Path) f
 		if failure.Reason == "" || failure.Message == "" {
 			errs = append(errs, field.Required(path, "must have a reason and a message"))
 		}
-		if len(failure.Message) > MaxFailureBytes {
-			errs = append(errs, field.TooLong(path.Child("message"), "", MaxFailureBytes))
+		if len(failure.Message) > v1alpha1.MaxFailureBytes {
+			errs = append(errs, field.TooLong(path.Child("message"), "", v1alpha1.MaxFailureBytes))
 		}
 		if seen[object] {
 			errs = append(errs, field.Duplicate(path, object))

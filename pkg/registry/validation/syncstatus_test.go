@@ -60,10 +60,10 @@ func TestSyncStatus(t *testing.T) {
 			path: "status.detectedAt", says: "the time of the first change",
 		},
 		{name: "a run that failed in part", do: func(r rec) {
-			r.Status.Failures, r.Status.Warnings, r.Status.FromRevision = failures(validation.MaxFailures), make([]string, validation.MaxFailures), 41
+			r.Status.Failures, r.Status.Warnings, r.Status.FromRevision = failures(v1alpha1.MaxFailures), make([]string, v1alpha1.MaxFailures), 41
 		}},
 		{
-			name: "too many failures", do: func(r rec) { r.Status.Failures = failures(validation.MaxFailures + 1) },
+			name: "too many failures", do: func(r rec) { r.Status.Failures = failures(v1alpha1.MaxFailures + 1) },
 			path: "status.failures", says: "at most 100",
 		},
 		{
@@ -77,12 +77,12 @@ func TestSyncStatus(t *testing.T) {
 		{
 			name: "a failure that is a story", do: func(r rec) {
 				r.Status.Failures = failures(1)
-				r.Status.Failures[0].Message = strings.Repeat("a", validation.MaxFailureBytes+1)
+				r.Status.Failures[0].Message = strings.Repeat("a", v1alpha1.MaxFailureBytes+1)
 			},
 			path: "status.failures[0].message", says: "512 bytes",
 		},
 		{
-			name: "too many warnings", do: func(r rec) { r.Status.Warnings = make([]string, validation.MaxFailures+1) },
+			name: "too many warnings", do: func(r rec) { r.Status.Warnings = make([]string, v1alpha1.MaxFailures+1) },
 			path: "status.warnings", says: "at most 100",
 		},
 		{

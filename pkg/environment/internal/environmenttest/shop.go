@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/catalog"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
@@ -53,7 +53,7 @@ func Catalog() *v1alpha1.AppCatalog {
 // Offer has a catalog offer a workload, and returns the CatalogWorkload.
 func Offer(t testing.TB, of *v1alpha1.AppCatalog, workload *unstructured.Unstructured) *v1alpha1.CatalogWorkload {
 	t.Helper()
-	content, err := catalog.Render(&of.Spec, workload)
+	content, err := capture.Render(&of.Spec, workload)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,80 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package capture
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/ignore"
+	"github.com/configbutler/slipstream/pkg/kube/patch"
+)
+
+// Rules is what the spec of a catalog says about workloads.
+type Rules struct {
+	Selection Selection
+	Ignored   ignore.Rules
+	Patches   patch.Patches
+}
+
+// InvalidError reports a spec that NewRules cannot read. Its reason is that of the condition Ready of the catalog.
+type InvalidError struct {
+	Reason string
+	Err    error
+}
+
+// Error is the message of the condition.
+func (e *InvalidError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *InvalidError) Unwrap() error { return e.Err }
+
+// NewRules compiles the rules of a spec. It fails with an *InvalidError on a spec that validation rejects.
+func NewRules(spec *v1alpha1.AppCatalogSpec) (rules Rules, err error) {
+	if rules.Selection, err = NewSelection(spec); err != nil {
+		return Rules{}, &InvalidError{v1alpha1.ReasonSelectorInvalid, err}
+	}
+	if rules.Ignored, err = compileIgnore(spec.Ignore); err != nil {
+		return Rules{}, &InvalidError{v1alpha1.ReasonIgnoreInvalid, fmt.Errorf("spec.ignore: %w", err)}
+	}
+	if rules.Patches, err = compilePatches(spec.Patches); err != nil {
+		return Rules{}, &InvalidError{v1alpha1.ReasonPatchFailed, err}
+	}
+	return rules, nil
+}
+
+func compileIgnore(from []v1alpha1.IgnoreRule) (ignore.Rules, error) {
+	rules := make([]ignore.Rule, len(from))
+	for i, rule := range from {
+		rules[i] = ignore.Rule{
+			Group: rule.Target.Group, Kind: rule.Target.Kind, Name: rule.Target.Name, Fields: rule.Fields, Managers: rule.Managers,
+		}
+	}
+	return ignore.Compile(rules)
+}
+
+func compilePatches(from []v1alpha1.Patch) (patch.Patches, error) {
+	patches := make([]patch.Patch, len(from))
+	for i, p := range from {
+		patches[i] = patch.Patch{Target: patch.Target(p.Target), Type: patch.Type(p.Type), Patch: p.Patch}
+	}
+	compiled, errs := patch.Compile(patches, field.NewPath("spec", "patches"))
+	return compiled, errs.ToAggregate()
+}
+
+// Render returns what a catalog offers of a workload as it is in the source: captured, then patched.
+func Render(spec *v1alpha1.AppCatalogSpec, object *unstructured.Unstructured) (Manifest, error) {
+	rules, err := NewRules(spec)
+	if err != nil {
+		return Manifest{}, err
+	}
+	content, err := Capture(object, rules.Ignored)
+	if err != nil {
+		return Manifest{}, err
+	}
+	return content.Patched(rules.Patches)
+}
