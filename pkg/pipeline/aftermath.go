@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/job"
+	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -27,7 +27,7 @@ type aftermath interface {
 	Failure(ctx context.Context) (string, error)
 }
 
-var _ aftermath = &job.Sink{}
+var _ aftermath = &delivery.Job{}
 
 // lookBack shows until ctx ends what has become of what the sink took.
 func (w *worker) lookBack(ctx context.Context, of aftermath) {

@@ -9,7 +9,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
-	"github.com/configbutler/slipstream/pkg/pipeline/job"
 )
 
 // connect returns who is told on behalf of a sink, until it is closed.
@@ -25,7 +24,7 @@ func (c *pipelines) connect(p *pipe, spec *v1alpha1.PipelineSink) (delivery.Sink
 		config := delivery.Config{Secrets: cluster.CoreV1(), Dial: c.config.Dial, Clock: c.config.Clock}
 		return delivery.NewHTTP(config, source, *spec.HTTP)
 	case spec.Job != nil:
-		return job.New(cluster, source, *spec.Job)
+		return delivery.NewJob(cluster, source, *spec.Job)
 	}
 	return nil, fmt.Errorf("sink %s has neither http nor job", spec.Name)
 }

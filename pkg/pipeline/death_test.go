@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 // What has gone while nobody led is told to be gone, and nothing else is told again.

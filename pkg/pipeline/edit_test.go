@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 // What waits for an object to come to rest, or for a batch to become full, does so no longer than the spec says by now.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/metrics/metrictest"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 // shows waits until metrics of pipelines have values.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 // What there is is told, and then what changes.

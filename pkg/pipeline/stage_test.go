@@ -28,9 +28,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 func TestMain(m *testing.M) {

@@ -83,10 +83,10 @@ func (w *worker) tellNext(ctx context.Context) pause {
 	}
 	w.tried()
 	begun := w.clock.Now()
-	last := format.Verdict{Outcome: format.Delivered}
-	err = w.to.Deliver(ctx, format.Batch(batch), func(keys []item.Key, verdict format.Verdict) error {
-		last = verdict
-		return w.take(ctx, batch.ID, keys, verdict)
+	last := format.Result{Outcome: format.Delivered}
+	err = w.to.Deliver(ctx, format.Batch(batch), func(keys []item.Key, result format.Result) error {
+		last = result
+		return w.take(ctx, batch.ID, keys, result)
 	})
 	took := w.clock.Since(begun)
 	w.numbers.took(took)
@@ -95,16 +95,16 @@ func (w *worker) tellNext(ctx context.Context) pause {
 	}
 	if last.Outcome != format.Waiting {
 		klog.FromContext(ctx).Info("Sent a batch", "pipeline", w.numbers.pipeline, "sink", w.numbers.sink, "upserts", len(batch.Upserts),
-			"deletes", len(batch.Deletes), "outcome", last.Outcome, "answer", last.Text, "took", took.Round(time.Millisecond).String())
+			"deletes", len(batch.Deletes), "outcome", last.Outcome, "answer", last.Message, "took", took.Round(time.Millisecond).String())
 	}
 	w.troubles = 0
 	w.changed()
 	switch last.Outcome {
 	case format.Retry:
-		return w.failed(last.Text, last.After)
+		return w.failed(last.Message, last.RetryAfter)
 	case format.Waiting: // Nothing has failed.
-		w.account.waitsFor(last.Text)
-		return pause{atAll: true, until: w.clock.Now().Add(last.After)}
+		w.account.waitsFor(last.Message)
+		return pause{atAll: true, until: w.clock.Now().Add(last.RetryAfter)}
 	}
 	return pause{}
 }
@@ -131,24 +131,24 @@ func (w *worker) tried() {
 }
 
 // take notes what became of a part of a batch, also when ctx has ended since it was sent.
-func (w *worker) take(ctx context.Context, id string, keys []item.Key, verdict format.Verdict) error {
+func (w *worker) take(ctx context.Context, id string, keys []item.Key, result format.Result) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
 	defer cancel()
 	now := w.clock.Now()
-	switch verdict.Outcome {
+	switch result.Outcome {
 	case format.Delivered:
 		if err := w.ledger.Delivered(ctx, id, keys); err != nil {
 			return err
 		}
-		w.account.delivered(len(keys), w.ledger.Counts().Rejected, verdict.Text, now)
+		w.account.delivered(len(keys), w.ledger.Counts().Rejected, result.Message, now)
 		w.numbers.sent(len(keys))
 	case format.Rejected:
 		if err := w.ledger.Rejected(ctx, id, keys); err != nil {
 			return err
 		}
-		w.account.rejected(verdict.Text, now)
+		w.account.rejected(result.Message, now)
 	}
-	w.numbers.judged(verdict.Outcome)
+	w.numbers.judged(result.Outcome)
 	return nil
 }
 

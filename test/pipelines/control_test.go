@@ -15,11 +15,11 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/mirrortest"
 	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 // requested has somebody ask for a part of what a pipeline tells, and watch.

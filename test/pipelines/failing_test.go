@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 // retryAfter is what a receiver asks for that is too busy.

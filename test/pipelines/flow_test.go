@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 // flowed has things change while nobody asks for anything.

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 // receiver is somebody whom a pipeline tells.

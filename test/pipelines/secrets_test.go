@@ -20,10 +20,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/mirrortest"
 	"github.com/configbutler/slipstream/test/people"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 const (

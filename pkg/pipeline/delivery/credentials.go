@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// keyToken is the key of a Secret under which a bearer token is.
+	// keyToken is the key of the bearer token in a Secret.
 	keyToken = "token"
-	// maxSecret is more than servers take in a header.
+	// maxSecret is larger than the headers that servers accept.
 	maxSecret = 16 << 10
 )
 
-// credentials are what a receiver is shown. The zero value shows nothing. No formatting verb prints their values.
+// credentials authenticate to a receiver. The zero value sends none. No formatting verb prints their values.
 type credentials struct {
 	token, username, password string
-	// quotations are what they look like in texts of others.
-	quotations []quotation
+	// encodings are the forms in which a response may quote them.
+	encodings []encodedSecret
 }
 
 var _ fmt.Formatter = credentials{}
 
-// Format writes that these are credentials, for every verb.
+// Format writes a placeholder for every verb.
 func (credentials) Format(state fmt.State, _ rune) { _, _ = state.Write([]byte(redacted)) }
 
-// readCredentials reads what a Secret holds now. Its errors are sentences for people and quote nothing of the Secret.
+// readCredentials reads the credentials from a Secret. Its errors are shown to users and quote nothing of the Secret.
 func readCredentials(
 	ctx context.Context, secrets corev1client.SecretsGetter, ref *v1alpha1.NamespacedObjectReference,
 ) (credentials, error) {
@@ -55,7 +55,7 @@ func readCredentials(
 }
 
 func credentialsOf(secret *corev1.Secret) (credentials, error) {
-	// Files and shells leave a newline at the end of what goes into a Secret.
+	// Files and shells add a newline to the end of a value.
 	value := func(key string) string { return strings.TrimRight(string(secret.Data[key]), "\r\n") }
 	c := credentials{
 		token: value(keyToken), username: value(corev1.BasicAuthUsernameKey), password: value(corev1.BasicAuthPasswordKey),
@@ -72,10 +72,11 @@ func credentialsOf(secret *corev1.Secret) (credentials, error) {
 	case c.username == "" || c.password == "":
 		return credentials{}, fmt.Errorf("the Secret %s has neither token nor username and password; add one of the two", named)
 	}
-	c.quotations = quotationsOf(c)
+	c.encodings = encodingsOf(c)
 	return c, nil
 }
 
+// authorize sets the Authorization header.
 func (c credentials) authorize(request *http.Request) {
 	switch {
 	case c.token != "":

@@ -35,14 +35,14 @@ func TestCredentials(t *testing.T) {
 		"none":                          {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			got := "not asked"
 			s.receiver(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("Authorization") })
 			if tt.data != nil {
 				s.secret(tt.data)
 			}
-			if verdict := s.tell(s.sink()); verdict.Outcome != format.Delivered || got != tt.want {
-				t.Errorf("sent %q, want %q: %+v", got, tt.want, verdict)
+			if result := s.deliver(s.sink()); result.Outcome != format.Delivered || got != tt.want {
+				t.Errorf("sent %q, want %q: %+v", got, tt.want, result)
 			}
 		})
 	}
@@ -68,10 +68,10 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.receiver(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
 			s.secret(tt.data)
-			if got := s.tell(s.sink()); got.Outcome != format.Retry || got.Text != tt.want {
+			if got := s.deliver(s.sink()); got.Outcome != format.Retry || got.Message != tt.want {
 				t.Errorf("got %+v, want %q", got, tt.want)
 			}
 		})
@@ -79,26 +79,26 @@ func TestSecretsThatCannotBeUsed(t *testing.T) {
 }
 
 func TestSecretsThatCannotBeRead(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.receiver(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
 	s.spec.SecretRef = &v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "receiver"}
 	sink := s.sink()
 	want := "there is no Secret ops/receiver, which secretRef names; create it"
-	if got := s.tell(sink); got.Outcome != format.Retry || got.Text != want {
+	if got := s.deliver(sink); got.Outcome != format.Retry || got.Message != want {
 		t.Errorf("got %+v, want %q", got, want)
 	}
 	s.cluster.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("etcd is gone")
 	})
 	want = "read the Secret ops/receiver: etcd is gone"
-	if got := s.tell(sink); got.Outcome != format.Retry || got.Text != want {
+	if got := s.deliver(sink); got.Outcome != format.Retry || got.Message != want {
 		t.Errorf("got %+v, want %q", got, want)
 	}
 }
 
-// A token that was replaced is used with the next batch, over the same connection; a wrong one is shown, not its value.
+// A replaced token is used for the next batch, on the same connection. A wrong one is reported without its value.
 func TestRotation(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.receiver(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer second" {
 			http.Error(w, "not "+r.Header.Get("Authorization"), http.StatusUnauthorized)
@@ -107,16 +107,16 @@ func TestRotation(t *testing.T) {
 	s.secret(map[string]string{"token": "first"})
 	sink := s.sink()
 	want := "the receiver refuses the credentials in the Secret ops/receiver: 401 Unauthorized: not Bearer [REDACTED]"
-	if got := s.tell(sink); got.Outcome != format.Rejected || got.Text != want {
+	if got := s.deliver(sink); got.Outcome != format.Rejected || got.Message != want {
 		t.Errorf("got %+v, want %q", got, want)
 	}
 	s.secret(map[string]string{"token": "second"})
-	if got := s.tell(sink); got.Outcome != format.Delivered {
+	if got := s.deliver(sink); got.Outcome != format.Delivered {
 		t.Errorf("with the new token: %+v", got)
 	}
 }
 
-// Whatever a receiver makes of the credentials that it quotes, nobody sees them.
+// Credentials are redacted in whatever form a receiver quotes them.
 func TestQuotedCredentials(t *testing.T) {
 	percent := regexp.MustCompile("%..")
 	quote := func(text string) string {
@@ -147,13 +147,13 @@ func TestQuotedCredentials(t *testing.T) {
 			"where the text is cut": strings.Repeat("x", 160) + secret + " " + secret,
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
-				s := newStage(t)
+				s := newFixture(t)
 				s.receiver(func(w http.ResponseWriter, _ *http.Request) {
 					w.WriteHeader(http.StatusInternalServerError)
 					_, _ = io.WriteString(w, said)
 				})
 				s.secret(data)
-				got := s.tell(s.sink()).Text
+				got := s.deliver(s.sink()).Message
 				if !strings.Contains(got, "[REDA") && !strings.HasSuffix(got, "...") {
 					t.Errorf("nothing was taken out of %q", got)
 				}
@@ -167,7 +167,7 @@ func TestQuotedCredentials(t *testing.T) {
 	}
 }
 
-// Credentials that take long to find, in an answer that begins like them everywhere, are found or left out.
+// Credentials are found, or cut off, in a response with many partial matches.
 func TestQuotedCredentialsThatAreLong(t *testing.T) {
 	const most = 16 << 10
 	for name, tt := range map[string]struct{ token, said, want string }{
@@ -178,13 +178,13 @@ func TestQuotedCredentialsThatAreLong(t *testing.T) {
 		"escapes as it has": {`a\\\u0020`, `a\\\u0020 a%5c%5C%5cu0020 a\\\\\\u0020`, "[REDACTED] [REDACTED] [REDACTED]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.receiver(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusInternalServerError)
 				_, _ = io.WriteString(w, tt.said)
 			})
 			s.secret(map[string]string{"token": tt.token})
-			if got := s.tell(s.sink()).Text; !strings.Contains(got, tt.want) || len(got) > 200 {
+			if got := s.deliver(s.sink()).Message; !strings.Contains(got, tt.want) || len(got) > 200 {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/access/egress"
 )
 
-// explain says why no answer came from a host, and what can be done about it where that is known.
+// explain describes why a call to a host got no response and, where it is known, how to fix that.
 func explain(err error, host string, timeout time.Duration) string {
 	var (
 		refused   *egress.RefusedError
@@ -45,8 +45,8 @@ func explain(err error, host string, timeout time.Duration) string {
 	case errors.As(err, &invalid):
 		return fmt.Sprintf("the certificate of %s cannot be used: %s", host, invalid.Error())
 	case errors.As(err, &wrapped):
-		// Without the layer that repeats the address.
-		return fmt.Sprintf("%s cannot be asked: %s", host, wrapped.Err)
+		// url.Error would repeat the address.
+		return fmt.Sprintf("the call to %s failed: %s", host, wrapped.Err)
 	}
-	return fmt.Sprintf("%s cannot be asked: %s", host, err)
+	return fmt.Sprintf("the call to %s failed: %s", host, err)
 }

@@ -23,10 +23,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
 )
 
-// mostReceived is what a sink reads for a call at most: 64 KiB of headers and 64 KiB of an answer, each byte of which may be a chunk of six.
+// mostReceived bounds what a sink reads for a call: 64 KiB of headers and 64 KiB of a body, each byte of which may be a chunk of six.
 const mostReceived = 512 << 10
 
-// hostile is a receiver that speaks for itself on each connection.
+// hostile is a receiver that writes raw bytes to each connection.
 type hostile struct {
 	// received counts what the sink takes from it.
 	received atomic.Int64
@@ -34,9 +34,9 @@ type hostile struct {
 	ended chan error
 }
 
-// hostile starts a receiver that says the greeting after the request, and repeats itself until it is cut off. With https, it does so
-// in place of a handshake, unless it is to shake hands.
-func (s *stage) hostile(scheme string, handshake bool, greeting, again []byte) *hostile {
+// hostile starts a receiver that sends the greeting after the request, and then again repeatedly until the connection is closed. With https,
+// it does so instead of a TLS handshake, unless handshake is set.
+func (s *fixture) hostile(scheme string, handshake bool, greeting, again []byte) *hostile {
 	s.Helper()
 	h := &hostile{ended: make(chan error, 10)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,7 +69,7 @@ func (s *stage) hostile(scheme string, handshake bool, greeting, again []byte) *
 	return h
 }
 
-// speak writes after it has read the beginning of the request. What the other end writes is read all the time, as it would stop else.
+// speak writes after it has read the beginning of the request. It keeps reading, because the client would block otherwise.
 func speak(connection net.Conn, greeting, again []byte) error {
 	input := bufio.NewReader(connection)
 	if _, err := input.ReadByte(); err != nil {
@@ -116,7 +116,7 @@ func (w *watched) Read(into []byte) (int, error) {
 	return read, err
 }
 
-// What a receiver sends without end is read up to a bound, whatever it is.
+// The bytes that are read of an endless response are bounded.
 func TestEndlessReceiver(t *testing.T) {
 	kilobyte := bytes.Repeat([]byte("x"), 1<<10)
 	const ok, chunked = "HTTP/1.1 200 OK\r\n", "Transfer-Encoding: chunked\r\n\r\n"
@@ -124,7 +124,7 @@ func TestEndlessReceiver(t *testing.T) {
 		scheme          string
 		handshake       bool
 		greeting, again []byte
-		// want is the verdict's text, or a part of it.
+		// want is the result's text, or a part of it.
 		want    string
 		outcome format.Outcome
 	}{
@@ -142,20 +142,20 @@ func TestEndlessReceiver(t *testing.T) {
 		"other protocol": {greeting: []byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), want: "101", outcome: format.Rejected},
 		"over TLS":       {scheme: "https", handshake: true, greeting: []byte(ok + "A: "), again: kilobyte, want: "exceeded 65536 bytes", outcome: format.Retry},
 		// Records of TLS 1.2: warnings, and a message of 16 MiB.
-		"warnings":   {scheme: "https", again: []byte{21, 3, 3, 0, 2, 1, 0}, want: "HOST cannot be asked: ", outcome: format.Retry},
-		"handshake":  {scheme: "https", greeting: []byte{22, 3, 3, 4, 0, 2, 255, 255, 255}, again: kilobyte, want: "HOST cannot be asked: ", outcome: format.Retry},
-		"no records": {scheme: "https", again: []byte{23, 3, 3, 0, 0}, want: "HOST cannot be asked: ", outcome: format.Retry},
+		"warnings":   {scheme: "https", again: []byte{21, 3, 3, 0, 2, 1, 0}, want: "the call to HOST failed: ", outcome: format.Retry},
+		"handshake":  {scheme: "https", greeting: []byte{22, 3, 3, 4, 0, 2, 255, 255, 255}, again: kilobyte, want: "the call to HOST failed: ", outcome: format.Retry},
+		"no records": {scheme: "https", again: []byte{23, 3, 3, 0, 0}, want: "the call to HOST failed: ", outcome: format.Retry},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			h := s.hostile(cmp.Or(tt.scheme, "http"), tt.handshake, tt.greeting, tt.again)
-			got := s.tell(s.sink())
+			got := s.deliver(s.sink())
 			_, host, _ := strings.Cut(s.spec.URL, "://")
-			if want := strings.ReplaceAll(tt.want, "HOST", host); got.Outcome != tt.outcome || !strings.Contains(got.Text, want) {
+			if want := strings.ReplaceAll(tt.want, "HOST", host); got.Outcome != tt.outcome || !strings.Contains(got.Message, want) {
 				t.Errorf("got %+v, want %s because of %q", got, tt.outcome, want)
 			}
-			if strings.Contains(got.Text, "timeout") {
-				t.Errorf("only its time has ended it: %s", got.Text)
+			if strings.Contains(got.Message, "timeout") {
+				t.Errorf("only its time has ended it: %s", got.Message)
 			}
 			if err := <-h.ended; err == nil {
 				t.Error("all of it was taken")

@@ -15,15 +15,15 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	pipelineformat "github.com/configbutler/slipstream/pkg/pipeline/format"
+	"github.com/configbutler/slipstream/pkg/pipeline/format"
 )
 
-// userAgent is who calls.
+// userAgent is the User-Agent header of calls.
 const userAgent = "slipstream"
 
-// Config is what all HTTP sinks need.
+// Config is what all HTTP sinks share.
 type Config struct {
-	// Secrets are read for each batch.
+	// Secrets reads the credentials for each batch.
 	Secrets corev1client.SecretsGetter
 	Dial    Dial
 	Clock   clock.PassiveClock
@@ -32,22 +32,22 @@ type Config struct {
 // HTTP sends batches to a server, over connections of its own.
 type HTTP struct {
 	config Config
-	source pipelineformat.Source
+	source format.Source
 	spec   v1alpha1.HTTPSink
 	base   *url.URL
-	format pipelineformat.Format
+	format format.Format
 	client *http.Client
 }
 
 var _ Sink = &HTTP{}
 
-// NewHTTP returns a sink as the spec, which has its defaults, says. One that is edited is closed, and made anew.
-func NewHTTP(config Config, source pipelineformat.Source, spec v1alpha1.HTTPSink) (*HTTP, error) {
+// NewHTTP returns the sink for a spec, which must have its defaults. A changed spec needs a new sink.
+func NewHTTP(config Config, source format.Source, spec v1alpha1.HTTPSink) (*HTTP, error) {
 	base, err := url.Parse(spec.URL)
 	if err != nil {
 		return nil, fmt.Errorf("read url: %w", err)
 	}
-	format, err := pipelineformat.ByName(spec.Format)
+	encoding, err := format.ByName(spec.Format)
 	if err != nil {
 		return nil, err
 	}
@@ -55,56 +55,56 @@ func NewHTTP(config Config, source pipelineformat.Source, spec v1alpha1.HTTPSink
 	if err != nil {
 		return nil, err
 	}
-	return &HTTP{config: config, source: source, spec: spec, base: base, format: format, client: client}, nil
+	return &HTTP{config: config, source: source, spec: spec, base: base, format: encoding, client: client}, nil
 }
 
-// Close ends the connections. One on which an answer is just coming to its end goes when it has been idle for its time.
+// Close closes idle connections. A connection whose response is still being read closes after its idle timeout.
 func (h *HTTP) Close() { h.client.CloseIdleConnections() }
 
 // Deliver makes the calls of a batch.
-func (h *HTTP) Deliver(ctx context.Context, batch pipelineformat.Batch, done Done) error {
+func (h *HTTP) Deliver(ctx context.Context, batch format.Batch, record RecordFunc) error {
 	calls, err := h.format.Calls(batch, h.source)
 	if err != nil {
 		return err
 	}
-	shown, err := readCredentials(ctx, h.config.Secrets, h.spec.SecretRef)
+	creds, err := readCredentials(ctx, h.config.Secrets, h.spec.SecretRef)
 	for _, call := range calls {
-		verdict := pipelineformat.Verdict{Outcome: pipelineformat.Retry}
+		result := format.Result{Outcome: format.Retry}
 		if err == nil {
-			verdict = h.tell(ctx, call, shown)
+			result = h.call(ctx, call, creds)
 		} else {
-			verdict.Text = shown.show(err.Error())
+			result.Message = creds.redact(err.Error())
 		}
-		// An answer is noted even when ctx has ended since.
-		if verdict.Outcome == pipelineformat.Retry && ctx.Err() != nil {
+		// A response is recorded even when ctx has ended meanwhile.
+		if result.Outcome == format.Retry && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := done(call.Keys, verdict); err != nil {
-			return fmt.Errorf("note what became of batch %s: %w", batch.ID, err)
+		if err := record(call.Keys, result); err != nil {
+			return fmt.Errorf("record the result of batch %s: %w", batch.ID, err)
 		}
-		if verdict.Outcome == pipelineformat.Retry {
+		if result.Outcome == format.Retry {
 			return nil
 		}
 	}
 	return nil
 }
 
-// tell makes a call and judges the answer.
-func (h *HTTP) tell(ctx context.Context, call pipelineformat.Call, shown credentials) pipelineformat.Verdict {
-	answer, err := h.post(ctx, call, shown)
+// call makes a call and interprets the response.
+func (h *HTTP) call(ctx context.Context, call format.Call, creds credentials) format.Result {
+	received, err := h.post(ctx, call, creds)
 	if err != nil {
-		return pipelineformat.Verdict{Outcome: pipelineformat.Retry, Text: shown.show(explain(err, h.base.Host, h.spec.Timeout.Duration))}
+		return format.Result{Outcome: format.Retry, Message: creds.redact(explain(err, h.base.Host, h.spec.Timeout.Duration))}
 	}
-	verdict := h.format.Judge(call, answer.status, answer.header, answer.body)
-	if verdict.Outcome == pipelineformat.Retry {
-		verdict.After = max(min(verdict.After, maxRetryAfter), retryAfter(answer.header, h.config.Clock.Now()))
+	result := h.format.Interpret(call, received.status, received.header, received.body)
+	if result.Outcome == format.Retry {
+		result.RetryAfter = max(min(result.RetryAfter, maxRetryAfter), retryAfter(received.header, h.config.Clock.Now()))
 	}
-	verdict.Text = shown.show(h.hint(answer.status) + verdict.Text)
-	return verdict
+	result.Message = creds.redact(h.authHint(received.status) + result.Message)
+	return result
 }
 
-// hint says where to look when a receiver does not let somebody in.
-func (h *HTTP) hint(status int) string {
+// authHint says what to check when a receiver refuses the credentials. It is empty for other statuses.
+func (h *HTTP) authHint(status int) string {
 	switch {
 	case status != http.StatusUnauthorized && status != http.StatusForbidden:
 		return ""
@@ -114,53 +114,61 @@ func (h *HTTP) hint(status int) string {
 	return fmt.Sprintf("the receiver refuses the credentials in the Secret %s/%s: ", h.spec.SecretRef.Namespace, h.spec.SecretRef.Name)
 }
 
-// answer is what a receiver says, or the beginning of it.
-type answer struct {
+// response is a response with the first bytes of its body.
+type response struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// post makes a call within the time that it has, in which the answer has to be read, too.
-func (h *HTTP) post(ctx context.Context, call pipelineformat.Call, shown credentials) (answer, error) {
+// post makes a call. The timeout includes reading the response.
+func (h *HTTP) post(ctx context.Context, call format.Call, creds credentials) (response, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.spec.Timeout.Duration)
 	defer cancel()
+	request, err := h.newRequest(ctx, call)
+	if err != nil {
+		return response{}, err
+	}
+	creds.authorize(request)
+	received, err := h.client.Do(request)
+	if err != nil {
+		// Otherwise the transport keeps dialing for later calls, forever if the host never responds.
+		h.client.CloseIdleConnections()
+		return response{}, err
+	}
+	defer func() { _ = received.Body.Close() }()
+	body, err := readBody(received)
+	if err != nil {
+		return response{}, fmt.Errorf("read the answer (%s): %w", received.Status, err)
+	}
+	return response{received.StatusCode, received.Header, body}, nil
+}
+
+func (h *HTTP) newRequest(ctx context.Context, call format.Call) (*http.Request, error) {
 	address := h.base
 	if call.Path != "" {
 		address = address.JoinPath(call.Path)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), bytes.NewReader(call.Body))
 	if err != nil {
-		return answer{}, err
+		return nil, err
 	}
 	request.Header = call.Header.Clone()
 	request.Header.Set("User-Agent", userAgent)
-	// Receivers take a call twice. With this key, which is not sent, the transport knows: it opens another connection when the
-	// receiver has closed the idle one.
+	// Calls are idempotent. This key, which the transport does not send, makes it retry on a new connection when the receiver has
+	// closed the idle one.
 	request.Header["Idempotency-Key"] = nil
-	shown.authorize(request)
-	response, err := h.client.Do(request)
-	if err != nil {
-		// The transport goes on to connect for calls that may follow, without end to who never answers.
-		h.client.CloseIdleConnections()
-		return answer{}, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := read(response)
-	if err != nil {
-		return answer{}, fmt.Errorf("read the answer (%s): %w", response.Status, err)
-	}
-	return answer{response.StatusCode, response.Header, body}, nil
+	return request, nil
 }
 
-// read reads as much of a response as is used. A compressed one, which was not requested, counts as empty. So does
-// one that makes another protocol of the connection: the time that a call has does not end what is read from that.
-func read(response *http.Response) ([]byte, error) {
-	if response.StatusCode == http.StatusSwitchingProtocols {
+// readBody reads the part of a response that is used. A compressed body, which was not requested, counts as empty, and so does the
+// stream after a protocol switch, which the timeout of the call does not end.
+func readBody(received *http.Response) ([]byte, error) {
+	if received.StatusCode == http.StatusSwitchingProtocols {
 		return nil, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if coding := response.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+	body, err := io.ReadAll(io.LimitReader(received.Body, maxResponse))
+	if encoding := received.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		body = nil
 	}
 	return body, err

@@ -59,7 +59,7 @@ func TestAnswers(t *testing.T) {
 		"compressed":    {500, map[string]string{"Content-Encoding": "gzip"}, "\x1f\x8b", format.Retry, 0, "500 Internal Server Error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.receiver(func(w http.ResponseWriter, _ *http.Request) {
 				for key, value := range tt.header {
 					w.Header().Set(key, value)
@@ -67,9 +67,9 @@ func TestAnswers(t *testing.T) {
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.body)
 			})
-			want := format.Verdict{Outcome: tt.outcome, Text: tt.text, After: tt.after}
-			if diff := cmp.Diff(want, s.tell(s.sink())); diff != "" {
-				t.Errorf("wrong verdict (-want +got):\n%s", diff)
+			want := format.Result{Outcome: tt.outcome, Message: tt.text, RetryAfter: tt.after}
+			if diff := cmp.Diff(want, s.deliver(s.sink())); diff != "" {
+				t.Errorf("wrong result (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func TestRequest(t *testing.T) {
 		"below, with an ending": {"/tools/", "/tools/api/v1/capabilities/scan"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			var got *http.Request
 			var body []byte
 			s.receiver(func(_ http.ResponseWriter, r *http.Request) {
@@ -92,8 +92,8 @@ func TestRequest(t *testing.T) {
 			})
 			s.spec.URL += tt.base
 			s.spec.Format = v1alpha1.PipelineFormatClusterWhisperer
-			if verdict := s.tell(s.sink()); verdict.Outcome != format.Delivered {
-				t.Fatalf("got %+v", verdict)
+			if result := s.deliver(s.sink()); result.Outcome != format.Delivered {
+				t.Fatalf("got %+v", result)
 			}
 			if got.Method != http.MethodPost || got.URL.EscapedPath() != tt.path || string(body) != `{"upserts":[],"deletes":["aa.example.com"]}` {
 				t.Errorf("asked for %s %s with %s", got.Method, got.URL.EscapedPath(), body)
@@ -110,17 +110,17 @@ func TestRequest(t *testing.T) {
 // A redirect gets neither the objects nor the token.
 func TestRedirect(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		s := newStage(t)
+		s := newFixture(t)
 		elsewhere := s.receiver(func(http.ResponseWriter, *http.Request) { t.Errorf("%d was followed", status) })
 		s.receiver(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+"/there", status) })
 		s.secret(map[string]string{"token": "s3cret"})
-		if got := s.tell(s.sink()); got.Outcome != format.Rejected || !strings.Contains(got.Text, elsewhere.URL+"/there") {
+		if got := s.deliver(s.sink()); got.Outcome != format.Rejected || !strings.Contains(got.Message, elsewhere.URL+"/there") {
 			t.Errorf("%d: %+v", status, got)
 		}
 	}
 }
 
-// Parts that are rejected do not hold up others; one that is to be tried again ends the batch.
+// A rejected part does not block the others; one to retry ends the batch.
 func TestParts(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answers []int
@@ -131,20 +131,20 @@ func TestParts(t *testing.T) {
 		"the second is busy": {[]int{200, 429, 500}, []format.Outcome{format.Delivered, format.Retry}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			s.spec.Format = v1alpha1.PipelineFormatClusterWhisperer
 			asked := 0
 			s.receiver(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(tt.answers[asked])
 				asked++
 			})
-			var got told
-			if err := s.sink().Deliver(t.Context(), batch(450), got.done); err != nil {
+			var got recorder
+			if err := s.sink().Deliver(t.Context(), batch(450), got.record); err != nil {
 				t.Fatal(err)
 			}
 			var outcomes []format.Outcome
-			for _, verdict := range got.verdicts {
-				outcomes = append(outcomes, verdict.Outcome)
+			for _, result := range got.results {
+				outcomes = append(outcomes, result.Outcome)
 			}
 			if !slices.Equal(outcomes, tt.want) || asked != len(tt.want) || !slices.Equal(got.keys, []int{200, 200, 50}[:len(tt.want)]) {
 				t.Errorf("%v of %v objects by %d calls, want %v", outcomes, got.keys, asked, tt.want)
@@ -153,29 +153,29 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// When it cannot be noted what became of a part, no further one is sent.
+// No further part is sent when a result cannot be recorded.
 func TestDoneFails(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.spec.Format = v1alpha1.PipelineFormatClusterWhisperer
 	asked := 0
 	s.receiver(func(http.ResponseWriter, *http.Request) { asked++ })
-	err := s.sink().Deliver(t.Context(), batch(450), func([]item.Key, format.Verdict) error { return errBroken })
+	err := s.sink().Deliver(t.Context(), batch(450), func([]item.Key, format.Result) error { return errBroken })
 	if !errors.Is(err, errBroken) || asked != 1 {
 		t.Errorf("%v after %d calls", err, asked)
 	}
 }
 
-// The end of a sink is not the receiver's failure.
+// A canceled call is not recorded as a failure of the receiver.
 func TestEnds(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.receiver(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		cancel()
 		<-r.Context().Done()
 	})
-	err := s.sink().Deliver(ctx, batch(1), func(_ []item.Key, verdict format.Verdict) error {
-		t.Errorf("it is said to be %+v", verdict)
+	err := s.sink().Deliver(ctx, batch(1), func(_ []item.Key, result format.Result) error {
+		t.Errorf("it is said to be %+v", result)
 		return nil
 	})
 	if !errors.Is(err, context.Canceled) {

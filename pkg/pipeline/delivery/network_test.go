@@ -25,13 +25,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
 )
 
-// bundle is what a server's certificate is trusted by.
+// bundle returns the CA bundle of a server.
 func bundle(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// secure starts a receiver that speaks TLS, and would speak HTTP/2.
-func (s *stage) secure(handler http.HandlerFunc) *httptest.Server {
+// secure starts a receiver with TLS that supports HTTP/2.
+func (s *fixture) secure(handler http.HandlerFunc) *httptest.Server {
 	s.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
@@ -43,21 +43,21 @@ func (s *stage) secure(handler http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// What keeps an answer from coming is told in a sentence, and tried again.
+// Errors without a response are explained, and retried.
 func TestNoAnswer(t *testing.T) {
 	taken := func(http.ResponseWriter, *http.Request) {}
 	for name, tt := range map[string]struct {
-		arrange func(s *stage)
+		arrange func(s *fixture)
 		want    string
 	}{
-		"hangs": {func(s *stage) {
+		"hangs": {func(s *fixture) {
 			s.receiver(func(_ http.ResponseWriter, r *http.Request) {
 				_, _ = io.ReadAll(r.Body)
 				<-r.Context().Done()
 			})
 			s.spec.Timeout = &metav1.Duration{Duration: 50 * time.Millisecond}
 		}, "HOST has not answered within 50ms; a longer timeout may help"},
-		"hangs within its answer": {func(s *stage) {
+		"hangs within its answer": {func(s *fixture) {
 			s.receiver(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.ReadAll(r.Body)
 				_, _ = io.WriteString(w, "well")
@@ -66,24 +66,24 @@ func TestNoAnswer(t *testing.T) {
 			})
 			s.spec.Timeout = &metav1.Duration{Duration: 200 * time.Millisecond}
 		}, "HOST has not answered within 200ms; a longer timeout may help"},
-		"hangs up": {func(s *stage) {
+		"hangs up": {func(s *fixture) {
 			s.receiver(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-		}, "HOST cannot be asked: EOF"},
-		"refused": {func(s *stage) {
+		}, "the call to HOST failed: EOF"},
+		"refused": {func(s *fixture) {
 			s.receiver(taken).Close()
 		}, "HOST refuses connections: does it run, and is the port of url right?"},
-		"no such name": {func(s *stage) {
+		"no such name": {func(s *fixture) {
 			s.receiver(taken)
 			s.dial = failingDial(&net.DNSError{Err: "no such host", Name: "index.search.svc", IsNotFound: true})
 		}, "the name index.search.svc cannot be resolved (no such host): is the host of url right?"},
-		"an address that is not allowed": {func(s *stage) {
+		"an address that is not allowed": {func(s *fixture) {
 			s.receiver(taken)
 			s.dial = (&egress.Policy{}).DialContext
 		}, "connections to 127.0.0.1 (loopback) are refused; --allow-destinations can allow them"},
-		"an authority that nobody knows": {func(s *stage) {
+		"an unknown authority": {func(s *fixture) {
 			s.secure(taken)
 		}, "the certificate of HOST is signed by an authority that is not known: put that authority into caBundle"},
-		"a certificate of another host": {func(s *stage) {
+		"a certificate of another host": {func(s *fixture) {
 			s.spec.CABundle = bundle(s.secure(taken))
 			_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.spec.URL, "https://"))
 			s.spec.URL = "https://127.0.0.2:" + port
@@ -91,22 +91,22 @@ func TestNoAnswer(t *testing.T) {
 				return (&net.Dialer{}).DialContext(ctx, network, "127.0.0.1:"+port)
 			}
 		}, "the certificate of HOST is for another host: x509: certificate is valid for 127.0.0.1, ::1, not 127.0.0.2"},
-		"no TLS": {func(s *stage) {
+		"no TLS": {func(s *fixture) {
 			s.receiver(taken)
 			s.spec.URL = strings.Replace(s.spec.URL, "http:", "https:", 1)
 		}, "HOST answers without TLS: url has to begin with http://, or the port is another one"},
-		"headers without end": {func(s *stage) {
+		"headers without end": {func(s *fixture) {
 			s.receiver(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("X", strings.Repeat("x", 1<<20))
 			})
-		}, "HOST cannot be asked: net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded 65536 bytes; aborted"},
+		}, "the call to HOST failed: net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded 65536 bytes; aborted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			tt.arrange(s)
 			_, host, _ := strings.Cut(s.spec.URL, "://")
 			want := strings.ReplaceAll(tt.want, "HOST", host)
-			if got := s.tell(s.sink()); got.Outcome != format.Retry || got.Text != want {
+			if got := s.deliver(s.sink()); got.Outcome != format.Retry || got.Message != want {
 				t.Errorf("got %+v, want %q", got, want)
 			}
 		})
@@ -114,10 +114,10 @@ func TestNoAnswer(t *testing.T) {
 }
 
 func TestCABundle(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	server := s.secure(func(http.ResponseWriter, *http.Request) {})
 	s.spec.CABundle = bundle(server)
-	if got := s.tell(s.sink()); got.Outcome != format.Delivered {
+	if got := s.deliver(s.sink()); got.Outcome != format.Delivered {
 		t.Errorf("with the bundle: %+v", got)
 	}
 	s.spec.CABundle = []byte("none")
@@ -127,18 +127,18 @@ func TestCABundle(t *testing.T) {
 	}
 }
 
-// A receiver that takes connections and never says who it is holds none of them when it is not waited for any more.
+// Connections without a TLS handshake are closed after the timeout.
 func TestEndlessHandshake(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	s := newStage(t)
+	s := newFixture(t)
 	s.spec.URL, s.spec.Timeout = "https://"+listener.Addr().String(), &metav1.Duration{Duration: 50 * time.Millisecond}
 	sink := s.sink()
 	for range 3 {
-		if got := s.tell(sink); got.Outcome != format.Retry {
+		if got := s.deliver(sink); got.Outcome != format.Retry {
 			t.Errorf("got %+v", got)
 		}
 		taken, err := listener.Accept()
@@ -152,9 +152,9 @@ func TestEndlessHandshake(t *testing.T) {
 	}
 }
 
-// Of an answer without end, the beginning is read, and the receiver is told to stop.
+// Only the beginning of an endless response is read, and its connection is closed.
 func TestEndlessAnswer(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	ended := make(chan struct{})
 	s.receiver(func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
@@ -165,13 +165,13 @@ func TestEndlessAnswer(t *testing.T) {
 			}
 		}
 	})
-	if got := s.tell(s.sink()); got.Outcome != format.Delivered || len(got.Text) > 200 {
+	if got := s.deliver(s.sink()); got.Outcome != format.Delivered || len(got.Message) > 200 {
 		t.Errorf("got %+v", got)
 	}
 	<-ended
 }
 
-// What grows when it is unpacked is not unpacked.
+// A compressed response is not decompressed.
 func TestCompressedAnswer(t *testing.T) {
 	var bomb bytes.Buffer
 	packer := gzip.NewWriter(&bomb)
@@ -181,7 +181,7 @@ func TestCompressedAnswer(t *testing.T) {
 	if err := packer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s := newStage(t)
+	s := newFixture(t)
 	s.receiver(func(w http.ResponseWriter, r *http.Request) {
 		if accepted := r.Header.Get("Accept-Encoding"); accepted != "" {
 			t.Errorf("%s was asked for", accepted)
@@ -189,7 +189,7 @@ func TestCompressedAnswer(t *testing.T) {
 		w.Header().Set("Content-Encoding", "gzip")
 		_, _ = w.Write(bomb.Bytes())
 	})
-	if got := s.tell(s.sink()); got.Outcome != format.Delivered || got.Text != "200 OK" {
+	if got := s.deliver(s.sink()); got.Outcome != format.Delivered || got.Message != "200 OK" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -198,7 +198,7 @@ func TestCompressedAnswer(t *testing.T) {
 func TestConnections(t *testing.T) {
 	for _, name := range []string{"http", "https"} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newFixture(t)
 			var opened atomic.Int32
 			closed := make(chan struct{}, 10)
 			server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -225,14 +225,14 @@ func TestConnections(t *testing.T) {
 			s.spec.URL = server.URL
 			sink := s.sink()
 			for range 5 {
-				if got := s.tell(sink); got.Outcome != format.Delivered {
+				if got := s.deliver(sink); got.Outcome != format.Delivered {
 					t.Fatalf("got %+v", got)
 				}
 			}
 			if got := opened.Load(); got != 1 {
 				t.Errorf("%d connections were opened for 5 batches", got)
 			}
-			// The transport may hear only now that the last answer has ended.
+			// The transport may notice only now that the last response has ended.
 			for open := true; open; {
 				sink.Close()
 				select {
@@ -245,9 +245,9 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// A connection that the receiver has closed in the meantime is not a failure.
+// A connection that the receiver has closed meanwhile is not a failure.
 func TestConnectionGone(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	var asked atomic.Int32
 	s.receiver(func(http.ResponseWriter, *http.Request) {
 		if asked.Add(1) == 2 {
@@ -256,7 +256,7 @@ func TestConnectionGone(t *testing.T) {
 	})
 	sink := s.sink()
 	for range 2 {
-		if got := s.tell(sink); got.Outcome != format.Delivered {
+		if got := s.deliver(sink); got.Outcome != format.Delivered {
 			t.Errorf("got %+v", got)
 		}
 	}

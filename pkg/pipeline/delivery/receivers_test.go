@@ -12,10 +12,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 	pipelineformat "github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// changed is a batch of what has come and gone in a namespace.
+// changed returns a batch of instances.
 func changed() pipelineformat.Batch {
 	key := func(name string) item.Key {
 		return item.Key{Kind: item.Instance, APIVersion: "apps/v1", ObjectKind: "Deployment", Namespace: "shop", Name: name}
@@ -26,7 +26,7 @@ func changed() pipelineformat.Batch {
 	}
 }
 
-// TestReceivers has receivers of all formats fail in their ways, and expects them to know in the end what the cluster has.
+// TestReceivers delivers to receivers of all formats that fail in various ways.
 func TestReceivers(t *testing.T) {
 	for _, format := range []v1alpha1.PipelineFormat{
 		v1alpha1.PipelineFormatClusterWhisperer, v1alpha1.PipelineFormatDotAI, v1alpha1.PipelineFormatCloudEvents,
@@ -34,17 +34,17 @@ func TestReceivers(t *testing.T) {
 		t.Run(string(format), func(t *testing.T) {
 			receiver := receivertest.New(t, format, receivertest.TLS(), receivertest.Below("/search"))
 			receiver.Require("s3cret")
-			s := newStage(t)
+			s := newFixture(t)
 			s.spec.URL, s.spec.Format, s.spec.CABundle, s.spec.Collection = receiver.URL, format, receiver.CABundle(), "capabilities"
 			s.secret(map[string]string{"token": "s3cret"})
 			expect := func(sink delivery.Sink, outcome pipelineformat.Outcome, after time.Duration) {
 				t.Helper()
-				var got told
-				if err := sink.Deliver(t.Context(), changed(), got.done); err != nil || len(got.verdicts) != 1 {
-					t.Fatalf("%+v, %v; want one verdict", got, err)
+				var got recorder
+				if err := sink.Deliver(t.Context(), changed(), got.record); err != nil || len(got.results) != 1 {
+					t.Fatalf("%+v, %v; want one result", got, err)
 				}
-				if verdict := got.verdicts[0]; verdict.Outcome != outcome || verdict.After != after {
-					t.Errorf("got %+v, want %s after %s", verdict, outcome, after)
+				if result := got.results[0]; result.Outcome != outcome || result.RetryAfter != after {
+					t.Errorf("got %+v, want %s after %s", result, outcome, after)
 				}
 			}
 			receiver.Next(receivertest.Status(429, "Retry-After", "30"), receivertest.Status(500))
@@ -53,7 +53,7 @@ func TestReceivers(t *testing.T) {
 			expect(sink, pipelineformat.Retry, 0)
 			expect(sink, pipelineformat.Delivered, 0)
 
-			// The receiver has taken it, and nobody knows.
+			// The receiver has processed it, but the result is lost.
 			receiver.Next(receivertest.Lose())
 			expect(s.sink(), pipelineformat.Retry, 0)
 

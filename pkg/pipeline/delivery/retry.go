@@ -12,29 +12,29 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// maxRetryAfter is how long a receiver may ask not to be asked again.
+// maxRetryAfter bounds how long a receiver can delay the next attempt.
 const maxRetryAfter = time.Hour
 
-// NextAttempt is how long to wait after so many failures in a row, at least one: from the backoff of the policy, which has its
-// defaults, doubling with each failure up to its maxBackoff, and never less than the receiver asks for. random is between 0
-// and 1; it spreads what failed together over the upper half of the time.
-func NextAttempt(retry v1alpha1.PipelineRetry, failures int, after time.Duration, random func() float64) time.Duration {
-	base, most := retry.Backoff.Duration, retry.MaxBackoff.Duration
+// NextAttempt returns the delay after a number of consecutive failures, at least one. It starts with the policy's backoff and doubles with
+// each failure up to maxBackoff; it is never less than retryAfter, the delay that the receiver requested. The policy must have its
+// defaults. random returns numbers between 0 and 1, which spread sinks that failed together over the upper half of the delay.
+func NextAttempt(retry v1alpha1.PipelineRetry, failures int, retryAfter time.Duration, random func() float64) time.Duration {
+	base, limit := retry.Backoff.Duration, retry.MaxBackoff.Duration
 	high := base
 	for range failures {
-		if high >= most {
+		if high >= limit {
 			break
 		}
 		high *= 2
 	}
-	high = min(high, most)
+	high = min(high, limit)
 	low := min(max(high/2, base), high)
 	delay := low + time.Duration(random()*float64(high-low))
-	return max(delay, min(after, maxRetryAfter))
+	return max(delay, min(retryAfter, maxRetryAfter))
 }
 
-// retryAfter is how long a receiver asks to be left alone: a number of seconds or a date, at most an hour. What cannot be read asks
-// for nothing.
+// retryAfter returns the delay in the Retry-After header, in seconds or as a date, at most maxRetryAfter. It is 0 if there is none that
+// can be parsed.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if value == "" {

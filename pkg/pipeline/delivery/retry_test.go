@@ -46,8 +46,8 @@ func TestNextAttempt(t *testing.T) {
 	}
 }
 
-// TestNextAttemptHolds tries policies and chances of all kinds: a wait is never below the base nor what the receiver asks for, never
-// above the maximum unless the receiver asks for that, and on average never shorter than the one before.
+// TestNextAttemptHolds checks random policies: a delay is never below the base nor the receiver's Retry-After, never above the maximum unless
+// the receiver requests it, and on average never shorter than the one before.
 func TestNextAttemptHolds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 500 {

@@ -10,15 +10,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// Done notes what became of a part of a batch. When it fails, that is not known to anybody, and the part is sent again.
-type Done func(keys []item.Key, verdict format.Verdict) error
+// RecordFunc records the result of one part of a batch. When it fails, the result is lost and the part is sent again.
+type RecordFunc func(keys []item.Key, result format.Result) error
 
-// Sink is somebody who is told of batches, one after the other.
+// Sink delivers batches to one receiver, one batch at a time.
 type Sink interface {
-	// Deliver tells of a batch part by part, in order, and says of each part what became of it before it goes on. It stops after a
-	// part that is to be tried again or has to wait; nothing is said of what comes after that. It returns an error only when done
-	// does, when the batch cannot be written, or when ctx ends.
-	Deliver(ctx context.Context, batch format.Batch, done Done) error
-	// Close gives back what the sink holds open. Nobody is told of anything at that time.
+	// Deliver sends a batch part by part, in order, and records the result of each part before it sends the next. It stops after a
+	// part whose outcome is Retry or Waiting; the parts after it have no result. It returns an error only when record fails, when the
+	// batch cannot be encoded, or when ctx ends.
+	Deliver(ctx context.Context, batch format.Batch, record RecordFunc) error
+	// Close releases what the sink holds open. It is not called during Deliver.
 	Close()
 }

@@ -13,21 +13,22 @@ import (
 	"time"
 )
 
-// Dial connects to an address, as egress.Policy.DialContext does.
+// Dial connects to an address, like egress.Policy.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 const (
-	// maxAnswer is how much of an answer is read, and of its headers.
-	maxAnswer = 64 << 10
-	// idleTimeout is how long a connection stays open when nothing is sent: several batches of a busy cluster share one.
+	// maxResponse bounds the bytes that are read of a response's headers, and of its body.
+	maxResponse = 64 << 10
+	// idleTimeout is how long an idle connection stays open: several batches of a busy cluster share one.
 	idleTimeout = 90 * time.Second
 )
 
-// newClient makes the client of one sink. It follows no redirect, so that neither objects nor credentials get anywhere but
-// to the host that the sink names; it uses no proxy, because what dials must see the receiver's own address; it
-// decompresses nothing, so that what is read is bounded by what is sent; and it speaks HTTP/1.1 only. Calls are made one after the other,
-// for which HTTP/2 has no use, and in HTTP/2 a receiver can send frames without end that carry nothing, which are read, answered and
-// logged for as long as the connection lasts.
+// newClient returns the HTTP client of one sink.
+//
+// It follows no redirects, so that objects and credentials reach only the host that the sink names. It uses no proxy, because the dialer
+// must see the receiver's own address. It does not decompress, so that the size of a response bounds what is read. It speaks only HTTP/1.1:
+// calls are sequential, and over HTTP/2 a receiver can send empty frames without end, which are read, acknowledged and logged as long as
+// the connection lasts.
 func newClient(dial Dial, caBundle []byte) (*http.Client, error) {
 	configuration, err := tlsConfig(caBundle)
 	if err != nil {
@@ -38,13 +39,13 @@ func newClient(dial Dial, caBundle []byte) (*http.Client, error) {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: dial, TLSClientConfig: configuration, Protocols: &protocols, DisableCompression: true,
-			MaxIdleConnsPerHost: 1, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxAnswer,
+			MaxIdleConnsPerHost: 1, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxResponse,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
 }
 
-// tlsConfig trusts the authorities of a bundle, or those of the system when it is empty.
+// tlsConfig returns a configuration that trusts the authorities in a bundle, or the system's if it is empty.
 func tlsConfig(caBundle []byte) (*tls.Config, error) {
 	configuration := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(caBundle) == 0 {

@@ -9,27 +9,27 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// Batch is what a consumer is told at once. All its items and keys are of the kind, and a key is in it once.
+// Batch is a set of changes that are sent together. All its items and keys are of the kind, and each key occurs once.
 type Batch struct {
-	// ID is another one for each batch of any pipeline, and stays the same when a batch is sent again.
+	// ID is unique among the batches of all pipelines. It stays the same when a batch is repeated.
 	ID string
-	// Sequence grows from batch to batch of a sink.
+	// Sequence increases with each batch of a sink.
 	Sequence int64
-	// At is when the batch was put together. It stays the same, too.
+	// At is when the batch was created. It stays the same when the batch is repeated.
 	At      time.Time
 	Kind    item.Kind
 	Upserts []item.Item
 	Deletes []item.Key
 }
 
-// Source is who tells.
+// Source identifies the pipeline and the sink of a batch.
 type Source struct {
 	Pipeline, Sink string
-	// Collection is where DotAI keeps what it learns of definitions.
+	// Collection is where DotAI stores the capabilities of definitions.
 	Collection string
 }
 
-// Keys are those that the batch tells of.
+// Keys returns the keys of all changes, deletions first.
 func (b Batch) Keys() []item.Key {
 	keys := make([]item.Key, 0, len(b.Deletes)+len(b.Upserts))
 	keys = append(keys, b.Deletes...)
@@ -39,8 +39,8 @@ func (b Batch) Keys() []item.Key {
 	return keys
 }
 
-// given is the map, or an empty one: consumers get {} and never null.
-func given(texts map[string]string) map[string]string {
+// notNil returns the map, or an empty one: consumers get {} and never null.
+func notNil(texts map[string]string) map[string]string {
 	if texts == nil {
 		return map[string]string{}
 	}

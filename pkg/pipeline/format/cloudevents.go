@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// cloudEvents is CloudEvents 1.0 over HTTP in binary mode: a batch is one event, its attributes are headers, its data is the body.
+// cloudEvents is CloudEvents 1.0 over HTTP in binary mode: a batch is one event, with attributes as headers and data as the body.
 type cloudEvents struct{}
 
 var _ Format = cloudEvents{}
@@ -31,12 +31,12 @@ func (cloudEvents) Calls(batch Batch, source Source) ([]Call, error) {
 	return []Call{call}, nil
 }
 
-func (cloudEvents) Judge(_ Call, status int, header http.Header, body []byte) Verdict {
-	return byStatus(status, header, body)
+func (cloudEvents) Interpret(_ Call, status int, header http.Header, body []byte) Result {
+	return resultOf(status, header, body)
 }
 
-// attributes are those of the event. The sequence is the extension of that name, which orders the events of a source: numbers of the same
-// length, which are ordered as text.
+// attributes returns the attributes of the event. The sequence extension orders the events of a source lexicographically, so its numbers have
+// a fixed length.
 func attributes(batch Batch, source Source) map[string]string {
 	all := map[string]string{
 		"specversion": "1.0",
@@ -55,8 +55,8 @@ func attributes(batch Batch, source Source) map[string]string {
 	return all
 }
 
-// escapeAttribute writes the value of an attribute as that of a header: a space, a double quote, a percent sign and whatever is not
-// printable ASCII become a percent sign and two hexadecimal digits, for each byte of UTF-8.
+// escapeAttribute encodes the value of an attribute for a header: each byte of UTF-8 that is a space, a double quote, a percent sign or not
+// printable ASCII becomes a percent sign and two hexadecimal digits.
 func escapeAttribute(value string) string {
 	var escaped strings.Builder
 	for _, b := range []byte(value) {

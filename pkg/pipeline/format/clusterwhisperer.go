@@ -12,7 +12,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// noNamespace is what consumers have as the namespace of an object that is in none.
+// noNamespace is the namespace that consumers use for cluster-scoped objects.
 const noNamespace = "_cluster"
 
 // clusterWhisperer is the API of cluster-whisperer.
@@ -20,7 +20,7 @@ type clusterWhisperer struct{}
 
 var _ Format = clusterWhisperer{}
 
-// whispererInstance is an instance as cluster-whisperer takes it.
+// whispererInstance is an instance in a sync call of cluster-whisperer.
 type whispererInstance struct {
 	ID          string            `json:"id"`
 	Namespace   string            `json:"namespace"`
@@ -43,7 +43,7 @@ func (f clusterWhisperer) Calls(batch Batch, _ Source) ([]Call, error) {
 	return one(f.sync(batch))
 }
 
-// sync tells of instances.
+// sync returns the call for instances.
 func (clusterWhisperer) sync(batch Batch) (Call, error) {
 	payload := struct {
 		Upserts []whispererInstance `json:"upserts"`
@@ -53,7 +53,7 @@ func (clusterWhisperer) sync(batch Batch) (Call, error) {
 		payload.Upserts = append(payload.Upserts, whispererInstance{
 			ID: whispererID(upsert.Key), Namespace: orCluster(upsert.Namespace), Name: upsert.Name,
 			Kind: upsert.ObjectKind, APIVersion: upsert.APIVersion, APIGroup: upsert.Group(),
-			Labels: given(upsert.Labels), Annotations: given(upsert.Annotations), CreatedAt: upsert.CreatedAt.UTC(),
+			Labels: notNil(upsert.Labels), Annotations: notNil(upsert.Annotations), CreatedAt: upsert.CreatedAt.UTC(),
 		})
 	}
 	for _, key := range batch.Deletes {
@@ -62,7 +62,7 @@ func (clusterWhisperer) sync(batch Batch) (Call, error) {
 	return newCall("/api/v1/instances/sync", payload, batch.Keys())
 }
 
-// scans tell of definitions.
+// scans returns the calls for definitions.
 func (clusterWhisperer) scans(batch Batch) ([]Call, error) {
 	var calls []Call
 	definitions := byName(batch, func(key item.Key) string { return key.Name })
@@ -81,14 +81,16 @@ func (clusterWhisperer) scans(batch Batch) ([]Call, error) {
 	return calls, nil
 }
 
-func (clusterWhisperer) Judge(_ Call, status int, header http.Header, body []byte) Verdict {
-	return byStatus(status, header, body)
+func (clusterWhisperer) Interpret(_ Call, status int, header http.Header, body []byte) Result {
+	return resultOf(status, header, body)
 }
 
+// whispererID returns the ID of an instance.
 func whispererID(key item.Key) string {
 	return strings.Join([]string{orCluster(key.Namespace), key.APIVersion, key.ObjectKind, key.Name}, "/")
 }
 
+// orCluster returns the namespace, or noNamespace if it is empty.
 func orCluster(namespace string) string {
 	if namespace == "" {
 		return noNamespace

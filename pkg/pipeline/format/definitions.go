@@ -5,42 +5,43 @@ package format
 
 import "github.com/configbutler/slipstream/pkg/pipeline/item"
 
-// maxNames is how many definitions a call names at most, those that are gone included. cluster-whisperer takes no more; a consumer
-// asks a language model about each.
+// maxNames bounds the definitions in a call, deleted ones included. It is the limit of cluster-whisperer; consumers query a language model
+// for each definition.
 const maxNames = 200
 
-// named is what a consumer that knows definitions by a name alone is told of one.
-type named struct {
-	name string
-	gone bool
+// namedDefinition is a change of a definition for consumers that identify definitions by a name.
+type namedDefinition struct {
+	name    string
+	deleted bool
+	// keys are the changes of the batch that it stands for.
 	keys []item.Key
 }
 
-// byName lists those that are gone, then those that are there. A definition that was replaced by one with the same name, but for
-// another kind, is not gone: the call that tells of the one tells of the other.
-func byName(batch Batch, name func(item.Key) string) []named {
-	there := make([]named, 0, len(batch.Upserts))
+// byName groups the definitions of a batch by their names, deleted ones first. A definition that was replaced by one with the same name but
+// another kind does not count as deleted: one upsert stands for both changes.
+func byName(batch Batch, name func(item.Key) string) []namedDefinition {
+	upserts := make([]namedDefinition, 0, len(batch.Upserts))
 	position := map[string]int{}
 	for _, upsert := range batch.Upserts {
-		position[name(upsert.Key)] = len(there)
-		there = append(there, named{name: name(upsert.Key), keys: []item.Key{upsert.Key}})
+		position[name(upsert.Key)] = len(upserts)
+		upserts = append(upserts, namedDefinition{name: name(upsert.Key), keys: []item.Key{upsert.Key}})
 	}
-	var gone []named
+	var deletes []namedDefinition
 	for _, key := range batch.Deletes {
 		if at, found := position[name(key)]; found {
-			there[at].keys = append(there[at].keys, key)
+			upserts[at].keys = append(upserts[at].keys, key)
 			continue
 		}
-		gone = append(gone, named{name: name(key), gone: true, keys: []item.Key{key}})
+		deletes = append(deletes, namedDefinition{name: name(key), deleted: true, keys: []item.Key{key}})
 	}
-	return append(gone, there...)
+	return append(deletes, upserts...)
 }
 
-// split separates the names of those that are gone from the others. Neither list is nil.
-func split(definitions []named) (upserts, deletes []string, keys []item.Key) {
+// split separates the names of deleted definitions from the others. Neither list is nil.
+func split(definitions []namedDefinition) (upserts, deletes []string, keys []item.Key) {
 	upserts, deletes = []string{}, []string{}
 	for _, definition := range definitions {
-		if definition.gone {
+		if definition.deleted {
 			deletes = append(deletes, definition.name)
 		} else {
 			upserts = append(upserts, definition.name)

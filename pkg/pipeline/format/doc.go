@@ -1,11 +1,11 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package format answers how a batch is put to a consumer, and what the consumer's answer means.
+// Package format encodes batches for consumers and interprets their responses.
 //
-// A format turns a batch into calls, in the order in which they are to be made: POST requests with a path below the URL of the sink.
-// What is gone is told before what is new. The same batch makes the same calls, byte for byte, however often it is sent, and every format
-// can be told the same twice. Arrays and objects are there when they are empty, and times are RFC 3339 in UTC.
+// A format encodes a batch as an ordered list of calls: POST requests with a path below the URL of the sink. Deletions come before upserts.
+// The encoding is deterministic, byte for byte, and every format accepts a repeated call. Empty arrays and objects are present, and times
+// are RFC 3339 in UTC.
 //
-// What these consumers take and answer was read in their sources; docs/decisions.md has the facts.
+// The requests and responses follow the sources of the consumers; docs/decisions.md has the evidence.
 package format

@@ -13,13 +13,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// changes are a batch for consumers that have no format of their own. Deletes are to be applied first.
+// changes is the payload for consumers without a format of their own. Deletes must be applied first.
 type changes struct {
 	Upserts []any `json:"upserts"`
 	Deletes []any `json:"deletes"`
 }
 
-// identity is by what an instance is known. The namespace is empty when it is in none.
+// identity identifies an instance. The namespace of a cluster-scoped one is empty.
 type identity struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -36,14 +36,14 @@ type instance struct {
 	UpdatedAt   time.Time         `json:"updatedAt"`
 }
 
-// definition is the name of a CustomResourceDefinition and what it defines.
+// definition identifies a CustomResourceDefinition and the kind that it defines.
 type definition struct {
 	Name  string `json:"name"`
 	Group string `json:"group"`
 	Kind  string `json:"kind"`
 }
 
-// changesOf says of definitions which they are, and of instances their metadata.
+// changesOf returns the payload of a batch: the identities of definitions, or the metadata of instances.
 func changesOf(batch Batch) changes {
 	all := changes{Upserts: make([]any, 0, len(batch.Upserts)), Deletes: make([]any, 0, len(batch.Deletes))}
 	for _, upsert := range batch.Upserts {
@@ -53,7 +53,7 @@ func changesOf(batch Batch) changes {
 		}
 		all.Upserts = append(all.Upserts, instance{
 			identity: identity{upsert.APIVersion, upsert.ObjectKind, upsert.Namespace, upsert.Name}, UID: upsert.UID,
-			Labels: given(upsert.Labels), Annotations: given(upsert.Annotations),
+			Labels: notNil(upsert.Labels), Annotations: notNil(upsert.Annotations),
 			CreatedAt: upsert.CreatedAt.UTC(), UpdatedAt: upsert.UpdatedAt.UTC(),
 		})
 	}
@@ -63,6 +63,7 @@ func changesOf(batch Batch) changes {
 	return all
 }
 
+// identityOf returns the definition or the identity of an instance.
 func identityOf(key item.Key) any {
 	if key.Kind == item.CustomResourceDefinition {
 		return definition{Name: key.Name, Group: key.Group(), Kind: key.ObjectKind}
@@ -70,7 +71,7 @@ func identityOf(key item.Key) any {
 	return identity{key.APIVersion, key.ObjectKind, key.Namespace, key.Name}
 }
 
-// Document is a batch as one JSON document, for a consumer that finds it in a file.
+// Document encodes a batch as one JSON document, for consumers that read it from a file.
 func Document(batch Batch, source Source) ([]byte, error) {
 	text, err := json.Marshal(struct {
 		Pipeline string    `json:"pipeline"`

@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// dotAIToolPath is that of the tool that learns and forgets what definitions offer.
+// dotAIToolPath is the path of the tool that scans and deletes the capabilities of definitions.
 const dotAIToolPath = "/api/v1/tools/manageOrgData"
 
 // dotAI is the API of dot-ai.
@@ -21,7 +21,7 @@ type dotAI struct{}
 
 var _ Format = dotAI{}
 
-// dotAIIdentity is by what dot-ai knows an instance.
+// dotAIIdentity identifies an instance.
 type dotAIIdentity struct {
 	Namespace  string `json:"namespace"`
 	Name       string `json:"name"`
@@ -29,7 +29,7 @@ type dotAIIdentity struct {
 	APIVersion string `json:"apiVersion"`
 }
 
-// dotAIInstance is an instance as dot-ai takes it.
+// dotAIInstance is an instance in a sync call.
 type dotAIInstance struct {
 	dotAIIdentity
 	Labels      map[string]string `json:"labels"`
@@ -38,15 +38,15 @@ type dotAIInstance struct {
 	UpdatedAt   time.Time         `json:"updatedAt"`
 }
 
-// dotAISync is what is told of instances. IsResync is never set: it has everything deleted that is not in the same call, what other
-// pipelines have told included, and takes no notice of Deletes.
+// dotAISync is the payload for instances. IsResync is never set: it would delete everything that is not in the same call, including what
+// other pipelines have sent, and ignore Deletes.
 type dotAISync struct {
 	Upserts  []dotAIInstance `json:"upserts"`
 	Deletes  []dotAIIdentity `json:"deletes"`
 	IsResync bool            `json:"isResync"`
 }
 
-// dotAITool is what is told of definitions: several to be scanned, or one to be deleted.
+// dotAITool is the payload for definitions: a scan of several, or the deletion of one.
 type dotAITool struct {
 	DataType     string `json:"dataType"`
 	Operation    string `json:"operation"`
@@ -65,6 +65,7 @@ func (f dotAI) Calls(batch Batch, source Source) ([]Call, error) {
 	return one(f.sync(batch))
 }
 
+// sync returns the call for instances.
 func (dotAI) sync(batch Batch) (Call, error) {
 	payload := dotAISync{
 		Upserts: make([]dotAIInstance, 0, len(batch.Upserts)),
@@ -73,7 +74,7 @@ func (dotAI) sync(batch Batch) (Call, error) {
 	for _, upsert := range batch.Upserts {
 		payload.Upserts = append(payload.Upserts, dotAIInstance{
 			dotAIIdentity: identify(upsert.Key),
-			Labels:        given(upsert.Labels), Annotations: given(upsert.Annotations),
+			Labels:        notNil(upsert.Labels), Annotations: notNil(upsert.Annotations),
 			CreatedAt: upsert.CreatedAt.UTC(), UpdatedAt: upsert.UpdatedAt.UTC(),
 		})
 	}
@@ -87,24 +88,24 @@ func identify(key item.Key) dotAIIdentity {
 	return dotAIIdentity{Namespace: orCluster(key.Namespace), Name: key.Name, Kind: key.ObjectKind, APIVersion: key.APIVersion}
 }
 
-// capabilities has each definition that is gone deleted by a call of its own, and the others scanned.
+// capabilities returns the calls for definitions: one for each deleted one, then scans of the others.
 func (f dotAI) capabilities(batch Batch, collection string) ([]Call, error) {
 	definitions := byName(batch, capabilityName)
-	there := slices.IndexFunc(definitions, func(definition named) bool { return !definition.gone })
-	if there < 0 {
-		there = len(definitions)
+	firstUpsert := slices.IndexFunc(definitions, func(definition namedDefinition) bool { return !definition.deleted })
+	if firstUpsert < 0 {
+		firstUpsert = len(definitions)
 	}
 	var calls []Call
-	for _, gone := range definitions[:there] {
+	for _, deleted := range definitions[:firstUpsert] {
 		call, err := newCall(dotAIToolPath, dotAITool{
-			DataType: "capabilities", Operation: "delete", ID: capabilityID(gone.name), Collection: collection,
-		}, gone.keys)
+			DataType: "capabilities", Operation: "delete", ID: capabilityID(deleted.name), Collection: collection,
+		}, deleted.keys)
 		if err != nil {
 			return nil, err
 		}
 		calls = append(calls, call)
 	}
-	for chunk := range slices.Chunk(definitions[there:], maxNames) {
+	for chunk := range slices.Chunk(definitions[firstUpsert:], maxNames) {
 		names, _, keys := split(chunk)
 		call, err := newCall(dotAIToolPath, dotAITool{
 			DataType: "capabilities", Operation: "scan", ResourceList: strings.Join(names, ","), Collection: collection,
@@ -117,10 +118,10 @@ func (f dotAI) capabilities(batch Batch, collection string) ([]Call, error) {
 	return calls, nil
 }
 
-// capabilityName is what dot-ai calls what a definition offers.
+// capabilityName returns dot-ai's name for the capability of a definition.
 func capabilityName(key item.Key) string { return key.ObjectKind + "." + key.Group() }
 
-// capabilityID is under what dot-ai keeps it: a hash of the name that looks like a UUID.
+// capabilityID returns dot-ai's ID of a capability: a hash of the name, formatted like a UUID.
 func capabilityID(name string) string {
 	sum := sha256.Sum256([]byte("capability-" + name))
 	text := hex.EncodeToString(sum[:16])

@@ -12,26 +12,25 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// Format is what a consumer understands.
+// Format is the API of a consumer.
 type Format interface {
-	// Calls are the requests that tell a consumer of the batch, in the order in which they are to be made. A batch in which nothing is
-	// makes none.
+	// Calls encodes a batch as calls, in the order in which they must be made. An empty batch makes none.
 	Calls(batch Batch, source Source) ([]Call, error)
-	// Judge says what an answer to a call means, whatever its status. Of the body, the first 64 KiB are enough.
-	Judge(call Call, status int, header http.Header, body []byte) Verdict
+	// Interpret returns the result of a call from its response. The first 64 KiB of the body are enough.
+	Interpret(call Call, status int, header http.Header, body []byte) Result
 }
 
 // Call is a POST request.
 type Call struct {
-	// Path begins with a slash and comes after that of the sink's URL; when it is empty the request is for that URL.
+	// Path begins with a slash and is appended to the path of the sink's URL. It is empty when the request is for that URL.
 	Path   string
 	Header http.Header
 	Body   []byte
-	// Keys are what the call tells of.
+	// Keys are the changes that the call contains.
 	Keys []item.Key
 }
 
-// ByName finds a format.
+// ByName returns the format of a name.
 func ByName(name v1alpha1.PipelineFormat) (Format, error) {
 	switch name {
 	case v1alpha1.PipelineFormatClusterWhisperer:
@@ -44,7 +43,7 @@ func ByName(name v1alpha1.PipelineFormat) (Format, error) {
 	return nil, fmt.Errorf("format %q is not known", name)
 }
 
-// newCall is a request whose body is the payload as JSON.
+// newCall returns a call with the payload as JSON.
 func newCall(path string, payload any, keys []item.Key) (Call, error) {
 	body, err := json.Marshal(payload)
 	if err != nil {
@@ -56,7 +55,7 @@ func newCall(path string, payload any, keys []item.Key) (Call, error) {
 	return Call{Path: path, Header: header, Body: body, Keys: keys}, nil
 }
 
-// one is the call alone, as a list.
+// one returns a list of one call.
 func one(call Call, err error) ([]Call, error) {
 	if err != nil {
 		return nil, err

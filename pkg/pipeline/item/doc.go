@@ -1,9 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package item answers what a pipeline tells of an object, and when that has changed.
+// Package item defines what pipelines send of an object, and detects when it has changed.
 //
-// A Key says which object is meant, an Item what is told of it: of an instance its metadata, of a CustomResourceDefinition its name and
-// that its spec is another one. Nothing else of an object is ever in an Item: no spec, no status, no data. Annotations in which tools
-// keep the object are left out as well, and those of a Secret altogether but for a few that are known to be harmless (pkg/kube/annotation).
+// A Key identifies an object, an Item is what is sent of it: the metadata of an instance, or the name of a CustomResourceDefinition and a
+// hash of its spec. An Item contains nothing else of an object: no spec, no status, no data. Annotations in which tools store a copy of the
+// object are left out. Of a Secret, only the few annotations that are known to be harmless are included (pkg/kube/annotation).
 package item

@@ -17,22 +17,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/annotation"
 )
 
-// Item is what is told of an object.
+// Item is what is sent of an object.
 type Item struct {
 	Key
 	Labels map[string]string `json:"labels,omitempty"`
-	// Annotations are those that do not repeat what the object holds.
+	// Annotations are those that do not contain a copy of the object.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	CreatedAt   time.Time         `json:"createdAt,omitzero"`
-	// UpdatedAt is when somebody last wrote the object, its subresources aside. It makes no change by itself.
+	// UpdatedAt is the last write to the object, writes to subresources excluded. It is not part of the digest.
 	UpdatedAt time.Time `json:"updatedAt,omitzero"`
 	UID       types.UID `json:"uid,omitempty"`
-	// Spec stands for the spec of a definition: a hash of it.
+	// Spec is a hash of the spec of a definition.
 	Spec string `json:"spec,omitempty"`
 }
 
-// FromMetadata is what is told of an instance. One that has no creation time, because no API server has stored it, is told of as created at
-// the beginning of 1970.
+// FromMetadata returns the item of an instance. An object without a creation time, which no API server has stored, gets the Unix epoch.
 func FromMetadata(kind schema.GroupVersionKind, object metav1.Object) Item {
 	created := object.GetCreationTimestamp().Time
 	if created.IsZero() {
@@ -46,13 +45,13 @@ func FromMetadata(kind schema.GroupVersionKind, object metav1.Object) Item {
 		Labels:      maps.Clone(object.GetLabels()),
 		Annotations: annotation.Readable(kind.GroupKind(), object.GetAnnotations()),
 		CreatedAt:   created.UTC(),
-		UpdatedAt:   lastWritten(object, created).UTC(),
+		UpdatedAt:   updatedAt(object, created).UTC(),
 		UID:         object.GetUID(),
 	}
 }
 
-// lastWritten is when a field manager last wrote the object itself; created, when none is known to have.
-func lastWritten(object metav1.Object, created time.Time) time.Time {
+// updatedAt returns the time of the last write by a field manager, subresources excluded; created, if there is none.
+func updatedAt(object metav1.Object, created time.Time) time.Time {
 	last := created
 	for _, entry := range object.GetManagedFields() {
 		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(last) {
@@ -62,16 +61,16 @@ func lastWritten(object metav1.Object, created time.Time) time.Time {
 	return last
 }
 
-// Digest is another one when something has changed of which consumers are told: labels, the annotations that are left, or that it is
-// another object with the same name; of a definition, its spec.
+// Digest returns a hash that changes when consumers must receive the item again: when labels, annotations or, for a definition, the spec
+// have changed, or when the object was replaced by one with the same name.
 func (i Item) Digest() [16]byte {
-	// Maps are printed in the order of their keys, and what is quoted runs into nothing else.
+	// Maps are printed in key order, and quoting separates the values.
 	text := fmt.Appendf(nil, "%q %q %d %q %q", i.Labels, i.Annotations, i.CreatedAt.Unix(), i.UID, i.Spec)
 	sum := sha256.Sum256(text)
 	return [16]byte(sum[:16])
 }
 
-// Marshal writes the item as compact JSON.
+// Marshal encodes the item as compact JSON.
 func (i Item) Marshal() ([]byte, error) {
 	text, err := json.Marshal(i)
 	if err != nil {
@@ -80,7 +79,7 @@ func (i Item) Marshal() ([]byte, error) {
 	return text, nil
 }
 
-// Unmarshal reads what Marshal wrote.
+// Unmarshal decodes what Marshal encoded.
 func Unmarshal(text []byte) (Item, error) {
 	var read Item
 	if err := json.Unmarshal(text, &read); err != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind is what an item is of.
+// Kind distinguishes definitions from instances.
 type Kind string
 
 // Kinds of items.
@@ -19,22 +19,21 @@ const (
 	Instance                 Kind = "Instance"
 )
 
-// Key says which object is meant.
+// Key identifies an object.
 //
-// That of a CustomResourceDefinition has its name (certificates.cert-manager.io) and, as ObjectKind, the kind that it defines
-// (Certificate): there are consumers that know a definition by nothing else, also when it is gone. The API server lets neither change once
-// the definition is established.
+// The key of a CustomResourceDefinition has its name (certificates.cert-manager.io) and, as ObjectKind, the kind that it defines
+// (Certificate): some consumers identify a definition by its kind, deletions included. Both are immutable once the definition is established.
 type Key struct {
 	Kind Kind `json:"kind"`
-	// APIVersion is that of an instance, such as apps/v1.
+	// APIVersion is the group and version of an instance, such as apps/v1. It is empty for a definition.
 	APIVersion string `json:"apiVersion,omitempty"`
 	ObjectKind string `json:"objectKind"`
-	// Namespace is empty when the object is in none.
+	// Namespace is empty for a cluster-scoped object.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
 
-// Group is the API group of an instance, or the one for which a definition defines a kind.
+// Group returns the API group of an instance, or the group of the kind that a definition defines.
 func (k Key) Group() string {
 	if k.Kind == CustomResourceDefinition {
 		_, group, _ := strings.Cut(k.Name, ".")
@@ -43,7 +42,7 @@ func (k Key) Group() string {
 	return k.groupVersion().Group
 }
 
-// groupVersion reads APIVersion, which came from an API server.
+// groupVersion parses APIVersion, which is valid because it comes from an API server.
 func (k Key) groupVersion() schema.GroupVersion {
 	group, version, found := strings.Cut(k.APIVersion, "/")
 	if !found {
@@ -52,14 +51,14 @@ func (k Key) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: group, Version: version}
 }
 
-// String is the key as kind/group/version/object kind/namespace/name. Those of a type are together when they are sorted. API servers
-// allow no slash in any of the parts.
+// String returns kind/group/version/object kind/namespace/name, so that the keys of a type are adjacent when sorted. No part can contain a
+// slash.
 func (k Key) String() string {
 	gv := k.groupVersion()
 	return strings.Join([]string{string(k.Kind), gv.Group, gv.Version, k.ObjectKind, k.Namespace, k.Name}, "/")
 }
 
-// ParseKey reads what String wrote.
+// ParseKey parses the result of String.
 func ParseKey(text string) (Key, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 6 {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 // BenchmarkPipelines measures a server beside the control plane that it serves.

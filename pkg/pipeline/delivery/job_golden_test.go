@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package job_test
+package delivery_test
 
 import (
 	"flag"
@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// TestGolden shows what is made of templates: each has a file with the Job and the ConfigMap beside it.
-func TestGolden(t *testing.T) {
+// TestJobGolden compares the Job and the ConfigMap of each template with its golden file.
+func TestJobGolden(t *testing.T) {
 	templates, err := filepath.Glob(filepath.Join("testdata", "*.template.yaml"))
 	if err != nil || len(templates) == 0 {
 		t.Fatalf("no templates: %v", err)
@@ -34,11 +34,11 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := newStage(t)
+			s := newJobFixture(t)
 			if s.spec.Template.Raw, err = yaml.YAMLToJSON(template); err != nil {
 				t.Fatal(err)
 			}
-			if got := s.tell(batch(7)); got.Outcome != format.Delivered {
+			if got := s.deliver(jobBatch(7)); got.Outcome != format.Delivered {
 				t.Fatalf("got %+v", got)
 			}
 			var got strings.Builder
@@ -67,8 +67,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Names fit labels and the names of Pods, and no two batches share one.
-func TestNames(t *testing.T) {
+// Names are unique and valid for labels and Pods.
+func TestJobNames(t *testing.T) {
 	long := strings.Repeat("x", 63)
 	seen := map[string]bool{}
 	for _, source := range []format.Source{
@@ -76,9 +76,9 @@ func TestNames(t *testing.T) {
 		{Pipeline: long, Sink: long}, {Pipeline: long, Sink: "y"}, {Pipeline: strings.Repeat("x", 40) + "-y", Sink: "z"},
 	} {
 		for number := range int64(3) {
-			s := newStage(t)
+			s := newJobFixture(t)
 			s.source = source
-			s.tell(batch(number))
+			s.deliver(jobBatch(number))
 			made := s.only()
 			if problems := utilvalidation.IsDNS1123Label(made.Name); len(made.Name) > 52 || len(problems) > 0 || seen[made.Name] {
 				t.Errorf("%s is too long, taken or no label: %v", made.Name, problems)
@@ -93,13 +93,13 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A batch that no ConfigMap can hold leaves nothing behind.
-func TestTooLarge(t *testing.T) {
-	s := newStage(t)
-	large := batch(1)
+// A batch that is too large for a ConfigMap creates no Job.
+func TestBatchTooLargeForConfigMap(t *testing.T) {
+	s := newJobFixture(t)
+	large := jobBatch(1)
 	large.Upserts = append(large.Upserts, item.Item{Annotations: map[string]string{"a": strings.Repeat("x", 1<<20)}})
-	got := s.tell(large)
-	if got.Outcome != format.Rejected || !strings.Contains(got.Text, "lower spec.batch.maxItems") || len(s.jobs()) > 0 {
+	got := s.deliver(large)
+	if got.Outcome != format.Rejected || !strings.Contains(got.Message, "lower spec.batch.maxItems") || len(s.jobs()) > 0 {
 		t.Errorf("got %+v", got)
 	}
 }

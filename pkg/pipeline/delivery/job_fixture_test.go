@@ -1,14 +1,13 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package job_test
+package delivery_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,9 +18,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/pipeline/job"
 )
 
 const (
@@ -30,12 +29,11 @@ const (
 )
 
 var (
-	noon    = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	errDied = errors.New("the process has died")
 )
 
-// stage is a cluster in which a sink makes Jobs.
-type stage struct {
+// jobFixture is a cluster in which a sink makes Jobs.
+type jobFixture struct {
 	*testing.T
 	cluster *fake.Clientset
 	source  format.Source
@@ -43,9 +41,9 @@ type stage struct {
 	created int
 }
 
-func newStage(t *testing.T) *stage {
+func newJobFixture(t *testing.T) *jobFixture {
 	t.Helper()
-	s := &stage{
+	s := &jobFixture{
 		T: t, cluster: fake.NewClientset(), source: format.Source{Pipeline: "search", Sink: "index"},
 		spec: v1alpha1.JobSink{
 			Namespace: namespace, ServiceAccountName: "scanner", Template: runtime.RawExtension{Raw: []byte(plain)},
@@ -62,8 +60,8 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// fails has requests answered with an error, those after the first few.
-func (s *stage) fails(verb, resource string, after int, err error) (undo func()) {
+// fails makes requests fail after the first few.
+func (s *jobFixture) fails(verb, resource string, after int, err error) (undo func()) {
 	chain := s.cluster.ReactionChain
 	s.cluster.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 		after--
@@ -72,9 +70,9 @@ func (s *stage) fails(verb, resource string, after int, err error) (undo func())
 	return func() { s.cluster.ReactionChain = chain }
 }
 
-func (s *stage) sink() *job.Sink {
+func (s *jobFixture) sink() *delivery.Job {
 	s.Helper()
-	sink, err := job.New(s.cluster, s.source, s.spec)
+	sink, err := delivery.NewJob(s.cluster, s.source, s.spec)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -82,33 +80,33 @@ func (s *stage) sink() *job.Sink {
 	return sink
 }
 
-// tell delivers a batch as a process does that has just started.
-func (s *stage) tell(batch format.Batch) format.Verdict {
+// deliver delivers a batch like a process that has just started.
+func (s *jobFixture) deliver(batch format.Batch) format.Result {
 	s.Helper()
-	var got []format.Verdict
-	err := s.sink().Deliver(s.Context(), batch, func(keys []item.Key, verdict format.Verdict) error {
+	var got []format.Result
+	err := s.sink().Deliver(s.Context(), batch, func(keys []item.Key, result format.Result) error {
 		if want := len(batch.Deletes) + len(batch.Upserts); len(keys) != want {
-			s.Errorf("a verdict on %d objects of %d", len(keys), want)
+			s.Errorf("a result on %d objects of %d", len(keys), want)
 		}
-		got = append(got, verdict)
+		got = append(got, result)
 		return nil
 	})
 	if err != nil || len(got) != 1 {
-		s.Fatalf("%+v, %v; want one verdict", got, err)
+		s.Fatalf("%+v, %v; want one result", got, err)
 	}
 	return got[0]
 }
 
-// expect delivers a batch and expects an outcome and what is said of it.
-func (s *stage) expect(batch format.Batch, outcome format.Outcome, text string) {
+// expect delivers a batch and expects an outcome and a message.
+func (s *jobFixture) expect(batch format.Batch, outcome format.Outcome, text string) {
 	s.Helper()
-	if got := s.tell(batch); got.Outcome != outcome || got.Text != text {
+	if got := s.deliver(batch); got.Outcome != outcome || got.Message != text {
 		s.Errorf("got %+v, want %s, %q", got, outcome, text)
 	}
 }
 
-// batch is one of a sequence: its second one is number 2.
-func batch(number int64) format.Batch {
+// jobBatch returns the batch of a sequence number.
+func jobBatch(number int64) format.Batch {
 	return format.Batch{
 		ID: fmt.Sprintf("batch-%d", number), Sequence: number, At: noon, Kind: item.Instance,
 		Upserts: []item.Item{{
@@ -119,7 +117,7 @@ func batch(number int64) format.Batch {
 	}
 }
 
-func (s *stage) jobs() []batchv1.Job {
+func (s *jobFixture) jobs() []batchv1.Job {
 	s.Helper()
 	list, err := s.cluster.BatchV1().Jobs(namespace).List(s.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -128,7 +126,7 @@ func (s *stage) jobs() []batchv1.Job {
 	return list.Items
 }
 
-func (s *stage) configMaps() []corev1.ConfigMap {
+func (s *jobFixture) configMaps() []corev1.ConfigMap {
 	s.Helper()
 	list, err := s.cluster.CoreV1().ConfigMaps(namespace).List(s.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -137,8 +135,8 @@ func (s *stage) configMaps() []corev1.ConfigMap {
 	return list.Items
 }
 
-// only is the one Job that there is.
-func (s *stage) only() *batchv1.Job {
+// only returns the only Job.
+func (s *jobFixture) only() *batchv1.Job {
 	s.Helper()
 	jobs := s.jobs()
 	if len(jobs) != 1 {
@@ -148,7 +146,7 @@ func (s *stage) only() *batchv1.Job {
 }
 
 // ends gives a Job a condition.
-func (s *stage) ends(job *batchv1.Job, kind batchv1.JobConditionType, reason, message string) {
+func (s *jobFixture) ends(job *batchv1.Job, kind batchv1.JobConditionType, reason, message string) {
 	s.Helper()
 	job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
 		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message,
@@ -158,15 +156,15 @@ func (s *stage) ends(job *batchv1.Job, kind batchv1.JobConditionType, reason, me
 	}
 }
 
-func (s *stage) update(job *batchv1.Job) {
+func (s *jobFixture) update(job *batchv1.Job) {
 	s.Helper()
 	if _, err := s.cluster.BatchV1().Jobs(namespace).Update(s.Context(), job, metav1.UpdateOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// remove takes an object away, as somebody who deletes it does.
-func remove(s *stage, name string, from func(context.Context, string, metav1.DeleteOptions) error) {
+// remove deletes an object.
+func remove(s *jobFixture, name string, from func(context.Context, string, metav1.DeleteOptions) error) {
 	s.Helper()
 	if err := from(s.Context(), name, metav1.DeleteOptions{}); err != nil {
 		s.Fatal(err)

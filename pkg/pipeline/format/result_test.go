@@ -12,13 +12,13 @@ import (
 	pipelineformat "github.com/configbutler/slipstream/pkg/pipeline/format"
 )
 
-func judge(t *testing.T, format v1alpha1.PipelineFormat, path string, status int, header http.Header, body string) pipelineformat.Verdict {
+func judge(t *testing.T, format v1alpha1.PipelineFormat, path string, status int, header http.Header, body string) pipelineformat.Result {
 	t.Helper()
 	f, err := pipelineformat.ByName(format)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Judge(pipelineformat.Call{Path: path}, status, header, []byte(body))
+	return f.Interpret(pipelineformat.Call{Path: path}, status, header, []byte(body))
 }
 
 func TestStatuses(t *testing.T) {
@@ -36,8 +36,8 @@ func TestStatuses(t *testing.T) {
 				body = `{"success":` + map[bool]string{true: "true", false: "false"}[status < 300] + `}`
 			}
 			got := judge(t, format, "", status, nil, body)
-			if got.Outcome != want || !strings.Contains(got.Text, http.StatusText(status)) || !strings.Contains(got.Text, body) {
-				t.Errorf("%s: %d is %s with the text %q, want %s, the status and the answer", format, status, got.Outcome, got.Text, want)
+			if got.Outcome != want || !strings.Contains(got.Message, http.StatusText(status)) || !strings.Contains(got.Message, body) {
+				t.Errorf("%s: %d is %s with the text %q, want %s, the status and the answer", format, status, got.Outcome, got.Message, want)
 			}
 		}
 	}
@@ -47,8 +47,8 @@ func TestRedirectsSayWhereTo(t *testing.T) {
 	header := http.Header{"Location": {"https://login.example.com/"}}
 	for _, format := range formats {
 		got := judge(t, format, "", http.StatusFound, header, "<html>moved</html>")
-		if got.Outcome != pipelineformat.Rejected || !strings.Contains(got.Text, "https://login.example.com/") {
-			t.Errorf("%s: a redirect is %s with the text %q, want it rejected, and where it points to", format, got.Outcome, got.Text)
+		if got.Outcome != pipelineformat.Rejected || !strings.Contains(got.Message, "https://login.example.com/") {
+			t.Errorf("%s: a redirect is %s with the text %q, want it rejected, and where it points to", format, got.Outcome, got.Message)
 		}
 	}
 }
@@ -138,8 +138,8 @@ func TestAnswersOfDotAI(t *testing.T) {
 		},
 	} {
 		got := judge(t, v1alpha1.PipelineFormatDotAI, c.path, c.status, nil, c.body)
-		if got.Outcome != c.want || !strings.Contains(got.Text, c.says) {
-			t.Errorf("%s: the answer is %s with the text %q, want %s and %q", name, got.Outcome, got.Text, c.want, c.says)
+		if got.Outcome != c.want || !strings.Contains(got.Message, c.says) {
+			t.Errorf("%s: the answer is %s with the text %q, want %s and %q", name, got.Outcome, got.Message, c.want, c.says)
 		}
 	}
 }

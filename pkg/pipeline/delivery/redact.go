@@ -16,15 +16,15 @@ import (
 
 const (
 	redacted = "[REDACTED]"
-	// maxShown is how many bytes of what a receiver says are shown.
+	// maxShown bounds the bytes of a response that are shown.
 	maxShown = 200
-	// maxSearched is how many bytes of it are looked at: more than are shown, and no more than a hostile one may cost.
+	// maxSearched bounds the bytes of a response that are searched for credentials: more than are shown, and few enough for a hostile one.
 	maxSearched = 1 << 10
 )
 
-// show is what people see of a text that a receiver had a part in: one printable line without the credentials. They are taken out
-// before it is cut, so that no part of them is left at its end.
-func (c credentials) show(text string) string {
+// redact returns the printable line that is shown of a text from a receiver. The credentials are replaced before the text is cut, so that
+// no part of them is left at its end.
+func (c credentials) redact(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
@@ -34,11 +34,11 @@ func (c credentials) show(text string) string {
 	return summary.Cut(summary.Line(text), maxShown)
 }
 
-// mask takes the credentials out of the beginning of a text.
+// mask replaces the credentials in the first bytes of a text, and drops the rest.
 func (c credentials) mask(text string) string {
 	var masked strings.Builder
 	for at := 0; at < min(len(text), maxSearched); {
-		if length := c.quotedBy(text[at:]); length > 0 {
+		if length := c.prefixLength(text[at:]); length > 0 {
 			masked.WriteString(redacted)
 			at += length
 			continue
@@ -49,47 +49,47 @@ func (c credentials) mask(text string) string {
 	return masked.String()
 }
 
-// quotedBy is how much of a text quotes the credentials that it begins with, 0 if it begins with none.
-func (c credentials) quotedBy(text string) int {
-	for _, of := range c.quotations {
-		if length := of.length(text); length > 0 {
+// prefixLength returns the length of the credentials with which a text begins, 0 if it does not.
+func (c credentials) prefixLength(text string) int {
+	for _, encoded := range c.encodings {
+		if length := encoded.prefixLength(text); length > 0 {
 			return length
 		}
 	}
 	return 0
 }
 
-// quotation is a form in which servers quote credentials: as they are, or in base 64. Either may be escaped for a URL or for JSON,
-// wholly or in part.
-type quotation struct {
+// encodedSecret is a form in which servers quote credentials: plain, or in base64. Either may be escaped for a URL or for JSON, in whole or
+// in part.
+type encodedSecret struct {
 	text string
-	// padded says that there may be padding after it.
+	// padded reports whether base64 padding may follow.
 	padded bool
 }
 
-func quotationsOf(c credentials) []quotation {
-	var all []quotation
+func encodingsOf(c credentials) []encodedSecret {
+	var all []encodedSecret
 	for _, secret := range []string{c.token, c.password} {
 		if secret == "" {
 			continue
 		}
-		all = append(all, quotation{text: secret})
+		all = append(all, encodedSecret{text: secret})
 		for _, plain := range []string{c.username + ":" + secret, secret} {
 			for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-				all = append(all, quotation{encoding.EncodeToString([]byte(plain)), true})
+				all = append(all, encodedSecret{encoding.EncodeToString([]byte(plain)), true})
 			}
 		}
 	}
 	return all
 }
 
-// length is that of the quotation with which a text begins, 0 if there is none.
-func (q quotation) length(text string) int {
-	length := len(q.text)
-	if !strings.HasPrefix(text, q.text) {
-		length = escaped(text, q.text)
+// prefixLength returns the length of the secret with which a text begins, its escapes and padding included; 0 if it does not.
+func (e encodedSecret) prefixLength(text string) int {
+	length := len(e.text)
+	if !strings.HasPrefix(text, e.text) {
+		length = escaped(text, e.text)
 	}
-	for q.padded && length > 0 {
+	for e.padded && length > 0 {
 		padding := escapedRune(text[length:], "=", '=')
 		if padding == 0 {
 			break
@@ -99,7 +99,7 @@ func (q quotation) length(text string) int {
 	return length
 }
 
-// escaped is how much of a text stands for a secret, 0 if it does not begin with that.
+// escaped returns the length of the prefix of a text that is the escaped secret, 0 if there is none.
 func escaped(text, secret string) int {
 	at := 0
 	for secret != "" {
@@ -113,7 +113,7 @@ func escaped(text, secret string) int {
 	return at
 }
 
-// escapedRune is how much of a text stands for a character, which is written as raw; 0 if it does not begin with that.
+// escapedRune returns the length of the prefix of a text that is the character r, escaped or not; 0 if there is none. raw is r in UTF-8.
 func escapedRune(text, raw string, r rune) int {
 	length := max(percentEscaped(text, raw), unicodeEscaped(text, r))
 	switch {
@@ -129,7 +129,7 @@ func escapedRune(text, raw string, r rune) int {
 	return 0
 }
 
-// percentEscaped is like escapedRune, for characters in URLs.
+// percentEscaped is escapedRune for URLs.
 func percentEscaped(text, raw string) int {
 	const size = len("%20")
 	for i := range len(raw) {
@@ -140,7 +140,7 @@ func percentEscaped(text, raw string) int {
 	return len(raw) * size
 }
 
-// unicodeEscaped is like escapedRune, for characters in JSON.
+// unicodeEscaped is escapedRune for JSON.
 func unicodeEscaped(text string, r rune) int {
 	const size = len(`\u0020`)
 	var units [2]uint16
@@ -154,7 +154,7 @@ func unicodeEscaped(text string, r rune) int {
 	return length
 }
 
-// isEscape says whether a text begins with a number in so many bytes, the sign before it included.
+// isEscape reports whether a text begins with an escape of a number: a sign and hexadecimal digits, size bytes in all.
 func isEscape(text, sign string, size int, number uint64) bool {
 	if len(text) < size || !strings.HasPrefix(text, sign) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 func TestAnswersAsItIsTold(t *testing.T) {

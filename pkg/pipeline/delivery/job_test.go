@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package job_test
+package delivery_test
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/pipeline/job"
 )
 
 const (
@@ -29,21 +29,21 @@ const (
 	made   = "made the Job scans/"
 )
 
-// A batch that comes again finds what there is, whatever it died of before.
-func TestRepeat(t *testing.T) {
+// A repeated batch completes what exists, wherever the process died.
+func TestJobOfRepeatedBatch(t *testing.T) {
 	for name, resource := range map[string]string{
 		"nothing failed": "", "before the Job": "jobs", "between the Job and the ConfigMap": "configmaps",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newJobFixture(t)
 			undo := s.fails("create", resource, 0, errDied)
-			before := s.tell(batch(1))
+			before := s.deliver(jobBatch(1))
 			if died := before.Outcome == format.Retry; died != (resource != "") {
 				t.Fatalf("got %+v", before)
 			}
 			undo()
 			for range 2 {
-				s.expect(batch(1), format.Delivered, made+first)
+				s.expect(jobBatch(1), format.Delivered, made+first)
 			}
 			configMaps := s.configMaps()
 			if len(configMaps) != 1 || configMaps[0].OwnerReferences[0].UID != s.only().UID {
@@ -53,8 +53,8 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// What has the name of a batch's Job and is not that is left alone.
-func TestSomebodyElses(t *testing.T) {
+// A Job or ConfigMap with the name of a batch's that belongs to something else is not changed.
+func TestForeignObjects(t *testing.T) {
 	owned := func(job string) *corev1.ConfigMap {
 		owner := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: job, UID: "before"}
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -89,17 +89,17 @@ func TestSomebodyElses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newJobFixture(t)
 			if err := s.cluster.Tracker().Add(tt.there); err != nil {
 				t.Fatal(err)
 			}
-			s.expect(batch(1), tt.outcome, tt.text)
+			s.expect(jobBatch(1), tt.outcome, tt.text)
 		})
 	}
 }
 
-// Errors of the API server are told; what is not valid is not tried again.
-func TestErrors(t *testing.T) {
+// Errors of the API server are reported; an invalid Job is not retried.
+func TestJobErrors(t *testing.T) {
 	jobs, configMaps := schema.GroupResource{Group: "batch", Resource: "jobs"}, schema.GroupResource{Resource: "configmaps"}
 	invalid := func(kind string) error {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: kind}, first, field.ErrorList{field.Required(field.NewPath("spec"), "")})
@@ -107,61 +107,61 @@ func TestErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		verb, resource string
 		err            error
-		want           format.Verdict
+		want           format.Result
 	}{
-		"template": {"create", "jobs", invalid("Job"), format.Verdict{
-			Outcome: format.Rejected, Text: `the template makes no valid Job: Job "` + first + `" is invalid: spec: Required value`,
+		"template": {"create", "jobs", invalid("Job"), format.Result{
+			Outcome: format.Rejected, Message: `the template makes no valid Job: Job "` + first + `" is invalid: spec: Required value`,
 		}},
-		"quota": {"create", "jobs", apierrors.NewForbidden(jobs, first, errors.New("exceeded quota: few")), format.Verdict{
-			Outcome: format.Retry, Text: "make the Job scans/" + first + `: jobs.batch "` + first + `" is forbidden: exceeded quota: few`,
+		"quota": {"create", "jobs", apierrors.NewForbidden(jobs, first, errors.New("exceeded quota: few")), format.Result{
+			Outcome: format.Retry, Message: "make the Job scans/" + first + `: jobs.batch "` + first + `" is forbidden: exceeded quota: few`,
 		}},
-		"no namespace": {"create", "jobs", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace), format.Verdict{
-			Outcome: format.Retry, Text: "make the Job scans/" + first + `: namespaces "scans" not found`,
+		"no namespace": {"create", "jobs", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace), format.Result{
+			Outcome: format.Retry, Message: "make the Job scans/" + first + `: namespaces "scans" not found`,
 		}},
-		"somebody was faster": {"create", "jobs", apierrors.NewAlreadyExists(jobs, first), format.Verdict{
-			Outcome: format.Retry, Text: "make the Job scans/" + first + `: jobs.batch "` + first + `" already exists`,
+		"already exists": {"create", "jobs", apierrors.NewAlreadyExists(jobs, first), format.Result{
+			Outcome: format.Retry, Message: "make the Job scans/" + first + `: jobs.batch "` + first + `" already exists`,
 		}},
-		"busy": {"get", "jobs", apierrors.NewTooManyRequests("slow\ndown", 9), format.Verdict{
-			Outcome: format.Retry, Text: "read the Job scans/" + first + ": slow down", After: 9 * time.Second,
+		"busy": {"get", "jobs", apierrors.NewTooManyRequests("slow\ndown", 9), format.Result{
+			Outcome: format.Retry, Message: "read the Job scans/" + first + ": slow down", RetryAfter: 9 * time.Second,
 		}},
-		"list": {"list", "jobs", errDied, format.Verdict{
-			Outcome: format.Retry, Text: "list the Jobs of the sink in namespace scans: the process has died",
+		"list": {"list", "jobs", errDied, format.Result{
+			Outcome: format.Retry, Message: "list the Jobs of the sink in namespace scans: the process has died",
 		}},
 		"quota of ConfigMaps": {
-			"create", "configmaps", apierrors.NewForbidden(configMaps, first, errors.New("exceeded quota: few")), format.Verdict{
-				Outcome: format.Retry, Text: "make the ConfigMap scans/" + first + `: configmaps "` + first + `" is forbidden: exceeded quota: few`,
+			"create", "configmaps", apierrors.NewForbidden(configMaps, first, errors.New("exceeded quota: few")), format.Result{
+				Outcome: format.Retry, Message: "make the ConfigMap scans/" + first + `: configmaps "` + first + `" is forbidden: exceeded quota: few`,
 			},
 		},
 		// The Job is there by now and must get what it waits for.
-		"ConfigMap": {"create", "configmaps", invalid("ConfigMap"), format.Verdict{
-			Outcome: format.Retry, Text: "make the ConfigMap scans/" + first + `: ConfigMap "` + first + `" is invalid: spec: Required value`,
+		"ConfigMap": {"create", "configmaps", invalid("ConfigMap"), format.Result{
+			Outcome: format.Retry, Message: "make the ConfigMap scans/" + first + `: ConfigMap "` + first + `" is invalid: spec: Required value`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newJobFixture(t)
 			undo := s.fails(tt.verb, tt.resource, 0, tt.err)
-			if got := s.tell(batch(1)); got != tt.want {
+			if got := s.deliver(jobBatch(1)); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 			undo()
-			s.expect(batch(1), format.Delivered, made+first)
+			s.expect(jobBatch(1), format.Delivered, made+first)
 		})
 	}
 }
 
-// A Job whose time ends before it has its batch has handled nothing.
-func TestEndsEarly(t *testing.T) {
+// A Job that ends before its ConfigMap exists has processed nothing.
+func TestJobEndsBeforeItsConfigMapExists(t *testing.T) {
 	for name, tt := range map[string]struct {
-		change  func(s *stage)
+		change  func(s *jobFixture)
 		outcome format.Outcome
 		text    string
 	}{
 		"failed": {
-			func(s *stage) { s.ends(s.only(), batchv1.JobFailed, "DeadlineExceeded", "") },
+			func(s *jobFixture) { s.ends(s.only(), batchv1.JobFailed, "DeadlineExceeded", "") },
 			format.Rejected, "the Job scans/" + first + " has ended before it got its batch: ask for a sync",
 		},
 		"is being deleted": {
-			func(s *stage) {
+			func(s *jobFixture) {
 				going := s.only()
 				going.DeletionTimestamp, going.Finalizers = &metav1.Time{Time: noon}, []string{"foregroundDeletion"}
 				s.update(going)
@@ -169,74 +169,74 @@ func TestEndsEarly(t *testing.T) {
 			format.Retry, "waits for the Job scans/" + first + " to go, which is being deleted and has not got its batch",
 		},
 		"gone": {
-			func(s *stage) { remove(s, first, s.cluster.BatchV1().Jobs(namespace).Delete) },
+			func(s *jobFixture) { remove(s, first, s.cluster.BatchV1().Jobs(namespace).Delete) },
 			format.Delivered, made + first,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newJobFixture(t)
 			undo := s.fails("create", "configmaps", 0, errDied)
-			s.tell(batch(1))
+			s.deliver(jobBatch(1))
 			undo()
 			tt.change(s)
-			s.expect(batch(1), tt.outcome, tt.text)
+			s.expect(jobBatch(1), tt.outcome, tt.text)
 		})
 	}
 }
 
-// A batch whose Job has ended is delivered, though it comes again.
-func TestEnded(t *testing.T) {
-	s := newStage(t)
-	s.tell(batch(1))
+// A repeated batch whose Job has finished counts as delivered.
+func TestRepeatedBatchOfFinishedJob(t *testing.T) {
+	s := newJobFixture(t)
+	s.deliver(jobBatch(1))
 	s.ends(s.only(), batchv1.JobFailed, "BackoffLimitExceeded", "")
-	s.expect(batch(1), format.Delivered, made+first)
+	s.expect(jobBatch(1), format.Delivered, made+first)
 }
 
-func TestConcurrency(t *testing.T) {
+func TestConcurrencyPolicy(t *testing.T) {
 	const waits = "waits for the Job scans/" + first + " to finish"
-	ends := func(kind batchv1.JobConditionType) func(s *stage) {
-		return func(s *stage) { s.ends(s.only(), kind, "BackoffLimitExceeded", "it failed\nthrice") }
+	ends := func(kind batchv1.JobConditionType) func(s *jobFixture) {
+		return func(s *jobFixture) { s.ends(s.only(), kind, "BackoffLimitExceeded", "it failed\nthrice") }
 	}
 	for name, tt := range map[string]struct {
 		policy  v1alpha1.PipelineConcurrencyPolicy
-		before  func(s *stage)
+		before  func(s *jobFixture)
 		outcome format.Outcome
 		text    string
 	}{
-		"one runs":               {v1alpha1.PipelineConcurrencyForbid, func(*stage) {}, format.Waiting, waits},
+		"one runs":               {v1alpha1.PipelineConcurrencyForbid, func(*jobFixture) {}, format.Waiting, waits},
 		"one is about to fail":   {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobFailureTarget), format.Waiting, waits},
 		"one is suspended":       {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobSuspended), format.Waiting, waits},
 		"one is complete":        {v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobComplete), format.Delivered, made + second},
-		"one runs, which may be": {v1alpha1.PipelineConcurrencyAllow, func(*stage) {}, format.Delivered, made + second},
-		"one is gone": {v1alpha1.PipelineConcurrencyForbid, func(s *stage) {
+		"one runs, which may be": {v1alpha1.PipelineConcurrencyAllow, func(*jobFixture) {}, format.Delivered, made + second},
+		"one is gone": {v1alpha1.PipelineConcurrencyForbid, func(s *jobFixture) {
 			remove(s, first, s.cluster.BatchV1().Jobs(namespace).Delete)
 		}, format.Delivered, made + second},
 		"one has failed": {
 			v1alpha1.PipelineConcurrencyForbid, ends(batchv1.JobFailed), format.Delivered,
 			made + second + "; the Job scans/" + first + " has failed: BackoffLimitExceeded: it failed thrice",
 		},
-		"one of another sink runs": {v1alpha1.PipelineConcurrencyForbid, func(s *stage) {
+		"one of another sink runs": {v1alpha1.PipelineConcurrencyForbid, func(s *jobFixture) {
 			other := s.only()
 			other.Labels[v1alpha1.LabelSink] = "other"
 			s.update(other)
 		}, format.Delivered, made + second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newJobFixture(t)
 			s.spec.ConcurrencyPolicy = tt.policy
-			s.tell(batch(1))
+			s.deliver(jobBatch(1))
 			tt.before(s)
-			got := s.tell(batch(2))
-			if got.Outcome != tt.outcome || got.Text != tt.text || (got.After > 0) != (tt.outcome == format.Waiting) {
+			got := s.deliver(jobBatch(2))
+			if got.Outcome != tt.outcome || got.Message != tt.text || (got.RetryAfter > 0) != (tt.outcome == format.Waiting) {
 				t.Errorf("got %+v, want %s, %q", got, tt.outcome, tt.text)
 			}
 		})
 	}
 }
 
-// Of several Jobs, the newest one tells how things are, and a batch waits for the oldest.
-func TestSeveral(t *testing.T) {
-	s := newStage(t)
+// The newest of several Jobs decides the failure, and a batch waits for the oldest running one.
+func TestNewestJobDecidesFailure(t *testing.T) {
+	s := newJobFixture(t)
 	s.spec.ConcurrencyPolicy = v1alpha1.PipelineConcurrencyAllow
 	failure := func(want string) {
 		t.Helper()
@@ -246,7 +246,7 @@ func TestSeveral(t *testing.T) {
 	}
 	failure("")
 	for number := range int64(11) {
-		s.tell(batch(number + 1))
+		s.deliver(jobBatch(number + 1))
 	}
 	for _, made := range s.jobs() {
 		switch made.Annotations[v1alpha1.AnnotationSequence] {
@@ -266,28 +266,28 @@ func TestSeveral(t *testing.T) {
 		}
 	}
 	s.spec.ConcurrencyPolicy = v1alpha1.PipelineConcurrencyForbid
-	s.expect(batch(12), format.Waiting, "waits for the Job scans/"+second+" to finish")
+	s.expect(jobBatch(12), format.Waiting, "waits for the Job scans/"+second+" to finish")
 }
 
-func TestFailureCannotBeRead(t *testing.T) {
-	s := newStage(t)
+func TestFailureListError(t *testing.T) {
+	s := newJobFixture(t)
 	s.fails("list", "jobs", 0, errDied)
 	if _, err := s.sink().Failure(t.Context()); !errors.Is(err, errDied) {
 		t.Error(err)
 	}
 }
 
-func TestDeliverEnds(t *testing.T) {
-	s := newStage(t)
-	err := s.sink().Deliver(t.Context(), batch(1), func([]item.Key, format.Verdict) error { return errDied })
+func TestJobDeliverErrors(t *testing.T) {
+	s := newJobFixture(t)
+	err := s.sink().Deliver(t.Context(), jobBatch(1), func([]item.Key, format.Result) error { return errDied })
 	if !errors.Is(err, errDied) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.fails("*", "*", 0, ctx.Err())
-	err = s.sink().Deliver(ctx, batch(2), func(_ []item.Key, verdict format.Verdict) error {
-		t.Errorf("it is said to be %+v", verdict)
+	err = s.sink().Deliver(ctx, jobBatch(2), func(_ []item.Key, result format.Result) error {
+		t.Errorf("it is said to be %+v", result)
 		return nil
 	})
 	if !errors.Is(err, context.Canceled) {
@@ -295,10 +295,10 @@ func TestDeliverEnds(t *testing.T) {
 	}
 }
 
-func TestTemplateThatCannotBeRead(t *testing.T) {
-	s := newStage(t)
+func TestInvalidTemplate(t *testing.T) {
+	s := newJobFixture(t)
 	s.spec.Template.Raw = []byte(`{"spec": 1}`)
-	if _, err := job.New(s.cluster, s.source, s.spec); err == nil {
+	if _, err := delivery.NewJob(s.cluster, s.source, s.spec); err == nil {
 		t.Error("it was read")
 	}
 }

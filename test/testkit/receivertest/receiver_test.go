@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	pipelineformat "github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
-	"github.com/configbutler/slipstream/pkg/pipeline/receivertest"
+	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
 const (
@@ -65,8 +65,8 @@ func tell(t *testing.T, r *receivertest.Receiver, name v1alpha1.PipelineFormat, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if verdict := format.Judge(call, status, nil, []byte(answer)); verdict.Outcome != pipelineformat.Delivered {
-			t.Errorf("%s: the answer %d %s is judged %s: %s", name, status, answer, verdict.Outcome, verdict.Text)
+		if result := format.Interpret(call, status, nil, []byte(answer)); result.Outcome != pipelineformat.Delivered {
+			t.Errorf("%s: the answer %d %s is judged %s: %s", name, status, answer, result.Outcome, result.Message)
 		}
 	}
 }

@@ -25,25 +25,25 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// stage is a cluster with a sink, whose receiver a test brings.
-type stage struct {
+// fixture is a cluster with an HTTP sink.
+type fixture struct {
 	*testing.T
 	cluster *fake.Clientset
 	spec    v1alpha1.HTTPSink
 	dial    delivery.Dial
 }
 
-func newStage(t *testing.T) *stage {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return &stage{
+	return &fixture{
 		T: t, cluster: fake.NewClientset(), dial: (&net.Dialer{}).DialContext,
-		// Nothing takes as long on a slow machine: a test that expects an answer does not get a timeout.
+		// The timeout is long enough for slow machines.
 		spec: v1alpha1.HTTPSink{Format: v1alpha1.PipelineFormatCloudEvents, Timeout: &metav1.Duration{Duration: 5 * time.Minute}},
 	}
 }
 
-// receiver starts a receiver and has the sink name it.
-func (s *stage) receiver(handler http.HandlerFunc) *httptest.Server {
+// receiver starts a receiver and sets the URL of the sink.
+func (s *fixture) receiver(handler http.HandlerFunc) *httptest.Server {
 	s.Helper()
 	server := httptest.NewServer(handler)
 	s.Cleanup(server.Close)
@@ -51,8 +51,8 @@ func (s *stage) receiver(handler http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// secret stores the Secret that the sink names.
-func (s *stage) secret(data map[string]string) {
+// secret creates or updates the Secret of the sink.
+func (s *fixture) secret(data map[string]string) {
 	s.Helper()
 	s.spec.SecretRef = &v1alpha1.NamespacedObjectReference{Namespace: "ops", Name: "receiver"}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: "receiver"}, Data: map[string][]byte{}}
@@ -68,7 +68,7 @@ func (s *stage) secret(data map[string]string) {
 	}
 }
 
-func (s *stage) sink() *delivery.HTTP {
+func (s *fixture) sink() *delivery.HTTP {
 	s.Helper()
 	sink, err := delivery.NewHTTP(
 		delivery.Config{Secrets: s.cluster.CoreV1(), Dial: s.dial, Clock: clocktesting.NewFakePassiveClock(noon)},
@@ -81,42 +81,42 @@ func (s *stage) sink() *delivery.HTTP {
 	return sink
 }
 
-// told is what becomes of parts of a batch.
-type told struct {
-	keys     []int
-	verdicts []format.Verdict
+// recorder records the results of the parts of a batch.
+type recorder struct {
+	keys    []int
+	results []format.Result
 }
 
-func (r *told) done(keys []item.Key, verdict format.Verdict) error {
+func (r *recorder) record(keys []item.Key, result format.Result) error {
 	r.keys = append(r.keys, len(keys))
-	r.verdicts = append(r.verdicts, verdict)
+	r.results = append(r.results, result)
 	return nil
 }
 
-// tell sends a batch that makes one call, and returns the verdict.
-func (s *stage) tell(sink delivery.Sink) format.Verdict {
+// deliver sends a batch that makes one call, and returns the result.
+func (s *fixture) deliver(sink delivery.Sink) format.Result {
 	s.Helper()
-	var got told
-	if err := sink.Deliver(s.Context(), batch(1), got.done); err != nil {
+	var got recorder
+	if err := sink.Deliver(s.Context(), batch(1), got.record); err != nil {
 		s.Fatal(err)
 	}
-	if len(got.verdicts) != 1 || got.keys[0] != 1 {
-		s.Fatalf("told %+v, want one verdict on one object", got)
+	if len(got.results) != 1 || got.keys[0] != 1 {
+		s.Fatalf("got %+v, want one result on one object", got)
 	}
-	return got.verdicts[0]
+	return got.results[0]
 }
 
-// batch has so many definitions that are gone.
+// batch returns a batch with a number of deleted definitions.
 func batch(size int) format.Batch {
-	told := format.Batch{ID: "batch-1", Sequence: 1, At: noon, Kind: item.CustomResourceDefinition}
+	batch := format.Batch{ID: "batch-1", Sequence: 1, At: noon, Kind: item.CustomResourceDefinition}
 	for i := range size {
 		name := string(rune('a'+i%26)) + string(rune('a'+i/26)) + ".example.com"
-		told.Deletes = append(told.Deletes, item.Key{Kind: item.CustomResourceDefinition, ObjectKind: "Gone", Name: name})
+		batch.Deletes = append(batch.Deletes, item.Key{Kind: item.CustomResourceDefinition, ObjectKind: "Gone", Name: name})
 	}
-	return told
+	return batch
 }
 
-// failingDial is a network on which nothing can be reached, for one reason.
+// failingDial returns a dialer that always fails.
 func failingDial(err error) delivery.Dial {
 	return func(context.Context, string, string) (net.Conn, error) { return nil, err }
 }
