@@ -11,8 +11,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// addressOf is another one when somebody else is told, or the same receiver in other words: then nothing is known there. It is a hash,
-// because a URL has characters that the keys of rows cannot have.
+// addressOf returns a hash of the parts of a sink's spec that determine the receiver and the format. A sink with another address starts
+// with an empty ledger. It is a hash because keys of rows cannot contain the characters of a URL.
 func addressOf(sink *v1alpha1.PipelineSink) string {
 	var text []byte
 	switch {
@@ -25,7 +25,7 @@ func addressOf(sink *v1alpha1.PipelineSink) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// prefixOf is what the rows of a sink's ledger begin with.
+// prefixOf returns the prefix of the rows of a sink's ledger.
 func prefixOf(pipeline *v1alpha1.SyncPipeline, sink *v1alpha1.PipelineSink) string {
 	return ledgerPrefix(string(pipeline.UID), sink.Name, addressOf(sink))
 }

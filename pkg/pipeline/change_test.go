@@ -37,7 +37,7 @@ func TestHeld(t *testing.T) {
 			search := s.receiver()
 			p := inventory(sinkTo("search", search))
 			p.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "eve", Time: metav1.NewTime(noon)}
-			s.told(p, search)
+			s.converges(p, search)
 			tt.stop(s)
 			why := s.says(v1alpha1.ConditionReady, tt.reason)
 			s.says(v1alpha1.ConditionSinksDelivering, tt.reason)
@@ -91,7 +91,7 @@ func TestPermissionsAreUnknown(t *testing.T) {
 func TestRequestOutlivesSuspension(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
-	s.told(inventory(sinkTo("search", search)), search)
+	s.converges(inventory(sinkTo("search", search)), search)
 	calls := len(search.Calls())
 	search.Next(receivertest.Hang())
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
@@ -113,7 +113,7 @@ func TestRequestOutlivesSuspension(t *testing.T) {
 func TestSinksChange(t *testing.T) {
 	s := newStage(t)
 	search, audit, elsewhere := s.receiver(), s.receiver(), s.receiver()
-	s.told(inventory(sinkTo("search", search)), search)
+	s.converges(inventory(sinkTo("search", search)), search)
 	calls := len(search.Calls())
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks = append(p.Spec.Sinks, sinkTo("audit", audit)) })
 	s.knows(audit, coupons, named("web"), named("worker"))
@@ -148,7 +148,7 @@ func TestSinksChange(t *testing.T) {
 func TestSelectionChanges(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
-	s.told(inventory(sinkTo("search", search)), search)
+	s.converges(inventory(sinkTo("search", search)), search)
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Instances.Enabled = ptr.To(false) })
 	s.knows(search, coupons)
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) {
@@ -157,13 +157,13 @@ func TestSelectionChanges(t *testing.T) {
 	s.knows(search, named("web"), named("worker"))
 }
 
-// What a sink of a pipeline knew that is gone goes, whoever leads then. One of the same name begins anew.
+// The ledger of a deleted pipeline is deleted, also by the next leader. A pipeline with the same name starts with an empty one.
 func TestDeletion(t *testing.T) {
 	for name, tt := range map[string]struct{ running bool }{"while it runs": {true}, "while nobody leads": {false}} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			search := s.receiver()
-			s.told(inventory(sinkTo("search", search)), search)
+			s.converges(inventory(sinkTo("search", search)), search)
 			if !tt.running {
 				s.stop()
 			}

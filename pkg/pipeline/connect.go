@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
 )
 
-// connect returns who is told on behalf of a sink, until it is closed.
+// connect returns the delivery sink for a spec. The caller must close it.
 func (c *pipelines) connect(p *pipe, spec *v1alpha1.PipelineSink) (delivery.Sink, error) {
 	cluster, err := c.edge.sinkClient()
 	if err != nil {

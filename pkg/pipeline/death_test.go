@@ -19,7 +19,7 @@ import (
 func TestNextProcessTellsWhatWasMissed(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
-	s.told(inventory(sinkTo("search", search)), search)
+	s.converges(inventory(sinkTo("search", search)), search)
 	s.stop()
 	s.start()
 	s.pass(60)
@@ -62,7 +62,7 @@ func TestInterruptedRunIsRepeated(t *testing.T) {
 			if !tt.requested {
 				p.Spec.ResyncInterval = &metav1.Duration{Duration: time.Hour}
 			}
-			s.told(p, search)
+			s.converges(p, search)
 			calls := len(search.Calls())
 			search.Next(receivertest.Hang())
 			if tt.requested {
@@ -98,7 +98,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 	s.reaches("it goes on", func(status *v1alpha1.SyncPipelineStatus) bool { return status.Sinks[0].Failures > before })
 	search.Always()
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
-	if events := s.events.told(); len(events) != 2 {
+	if events := s.events.recorded(); len(events) != 2 {
 		t.Errorf("Events: %q", events)
 	}
 }
@@ -109,7 +109,7 @@ func TestStoreIsFull(t *testing.T) {
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.Sinks[0].Retry.MaxAttempts = ptr.To[int32](1)
-	s.told(p, search)
+	s.converges(p, search)
 	calls := len(search.Calls())
 	s.kv.broken.Store(true)
 	s.cluster.put("two", "web")

@@ -85,15 +85,15 @@ func TestEditedSinkIsSentWhatItRefused(t *testing.T) {
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
 }
 
-// A sink that comes back while what it knew cannot be removed knows it or does not, and nothing is removed under it.
+// A sink that is added again while its ledger cannot be deleted gets the old ledger or a new one, and no rows are deleted from it.
 func TestSinkComesBackWhileTheStoreIsFull(t *testing.T) {
 	s := newStage(t)
 	search, elsewhere := s.receiver(), s.receiver()
-	s.told(inventory(sinkTo("search", search)), search)
+	s.converges(inventory(sinkTo("search", search)), search)
 	s.kv.broken.Store(true)
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = elsewhere.URL })
-	s.reaches("what it knew cannot be removed", func(status *v1alpha1.SyncPipelineStatus) bool {
-		return strings.Contains(status.LastError, "remove what sink search knew")
+	s.reaches("its ledger cannot be deleted", func(status *v1alpha1.SyncPipelineStatus) bool {
+		return strings.Contains(status.LastError, "delete the ledger of sink search")
 	})
 	s.edit("inventory", func(p *v1alpha1.SyncPipeline) { p.Spec.Sinks[0].HTTP.URL = search.URL })
 	s.pass(5)

@@ -16,16 +16,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// Reasons of Events about the end of a run that somebody has asked for.
+// Reasons of Events for finished runs that a user has requested.
 const (
-	// reasonSynced says that every sink took what it was sent.
+	// reasonSynced means that every sink accepted everything.
 	reasonSynced = "Synced"
-	// reasonSyncedPartly says that some did not.
+	// reasonSyncedPartly means that some did not.
 	reasonSyncedPartly = "SyncedPartly"
 )
 
-// events tell people of pipelines. An Event is made after what it tells of has been written, so a process that dies between the two
-// leaves one out, and none is made twice: the status is what counts.
+// events records the Events of pipelines. An Event is recorded after the status was written, so a process that dies in between loses one
+// and none is recorded twice.
 type events struct {
 	recorder   controllerevents.Recorder
 	conditions *controllerevents.Announcer
@@ -35,7 +35,7 @@ func newEvents(recorder controllerevents.Recorder) *events {
 	return &events{recorder, controllerevents.New(recorder, troublesOf)}
 }
 
-// finished tells of a run that somebody has asked for. Resyncs come and go.
+// finished records the end of a run that a user has requested. Periodic resyncs make no Events.
 func (e *events) finished(p *v1alpha1.SyncPipeline, run *v1alpha1.PipelineRun) {
 	if run.Actor == "" {
 		return
@@ -51,7 +51,7 @@ func (e *events) finished(p *v1alpha1.SyncPipeline, run *v1alpha1.PipelineRun) {
 	e.recorder.Event(p, kind, reason, fmt.Sprintf("The sync that %s asked for has ended: %s", run.Actor, strings.Join(parts, ", ")))
 }
 
-// sentOf reads like "12 objects sent to search, of which it refused 2".
+// sentOf returns text like "12 objects sent to search, of which it refused 2".
 func sentOf(sink v1alpha1.PipelineRunSink) string {
 	text := fmt.Sprintf("%s sent to %s", summary.Count(int(sink.Done), "object"), sink.Name)
 	if sink.Rejected > 0 {
@@ -63,7 +63,7 @@ func sentOf(sink v1alpha1.PipelineRunSink) string {
 	return text
 }
 
-// troublesOf reads conditions. What was told before stays while everything is being listed, or a sink is tried again.
+// troublesOf derives the troubles from conditions. Earlier ones are kept while objects are listed or a sink is retried.
 func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles) controllerevents.Troubles {
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
@@ -75,7 +75,7 @@ func troublesOf(conditions []metav1.Condition, before controllerevents.Troubles)
 			return controllerevents.Troubles{ready.Type: reason}
 		}
 		return controllerevents.Troubles{}
-	case v1alpha1.ReasonSuspended, v1alpha1.ReasonPipelinesSuspended: // Somebody wants it so.
+	case v1alpha1.ReasonSuspended, v1alpha1.ReasonPipelinesSuspended: // A user wants it so.
 		return controllerevents.Troubles{}
 	}
 	return controllerevents.Troubles{ready.Type: ready.Reason}

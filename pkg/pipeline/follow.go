@@ -18,7 +18,7 @@ import (
 // everything selects all objects.
 var everything = labels.Everything()
 
-// listen follows the pipelines, and the settings that can stop all of them.
+// listen watches the pipelines, and the SyncPolicy that can suspend them all.
 func (c *pipelines) listen() error {
 	api := c.informers.Configbutler().V1alpha1()
 	informer := api.SyncPipelines().Informer()
@@ -26,10 +26,10 @@ func (c *pipelines) listen() error {
 		AddFunc: c.heard, UpdateFunc: c.heardAgain, DeleteFunc: c.heard,
 	})
 	if err != nil {
-		return fmt.Errorf("follow the SyncPipelines: %w", err)
+		return fmt.Errorf("watch SyncPipelines: %w", err)
 	}
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: c.events.conditions.Forget}); err != nil {
-		return fmt.Errorf("follow the SyncPipelines: %w", err)
+		return fmt.Errorf("watch SyncPipelines: %w", err)
 	}
 	return syncpolicy.Follow(api.SyncPolicies(), c.lookAtAll)
 }

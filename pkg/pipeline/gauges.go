@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// measurePeriod is how old the gauges are at most. It is shorter than what metrics are usually read in.
+// measurePeriod is the maximum age of the gauges. It is shorter than usual scrape intervals.
 const measurePeriod = 5 * time.Second
 
-// measureUntil keeps the gauges until ctx ends. Afterwards there are none: whoever leads next tells.
+// measureUntil updates the gauges until ctx ends, and then removes them: the next leader has its own.
 func (c *pipelines) measureUntil(ctx context.Context) {
 	defer forgetGauges()
 	ticker := c.config.Clock.NewTicker(measurePeriod)
@@ -28,7 +28,7 @@ func (c *pipelines) measureUntil(ctx context.Context) {
 	}
 }
 
-// measure sets the gauges of a pipeline, unless it has ended: then they have been removed.
+// measure sets the gauges of a pipeline, unless it has stopped: then its gauges were removed.
 func (c *pipelines) measure(p *pipe) {
 	seen := c.observer.State(p.uid)
 	c.mu.Lock()
@@ -41,13 +41,13 @@ func (c *pipelines) measure(p *pipe) {
 	p.measureSinks(c.config.Clock.Now())
 }
 
-// measureSinks sets the gauges of the sinks that there are. Those of one that leaves are removed afterwards.
+// measureSinks sets the gauges of the current sinks. Those of a removed sink are removed later.
 func (p *pipe) measureSinks(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.sinks {
 		counts := s.ledger.Counts()
-		status, _ := s.account.current()
+		status, _ := s.state.current()
 		age := time.Duration(0)
 		if !counts.OldestDue.IsZero() && !p.isHeld.Load() {
 			age = now.Sub(counts.OldestDue)

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// The labels of the metrics are names of pipelines and their sinks, of which administrators write a handful. They go with them.
+// The labels are the names of pipelines and their sinks, which administrators create in small numbers. Metrics are removed with them.
 var (
 	objectsGauge = slipmetrics.NewGaugeVec("pipeline_objects", "CustomResourceDefinitions and objects that a pipeline selects.", "pipeline")
 	typesGauge   = slipmetrics.NewGaugeVec("pipeline_watched_types", "Types that a pipeline watches or lists.", "pipeline")
@@ -41,13 +41,13 @@ func init() {
 		deliveries, items, retries, deliverySpent)
 }
 
-// outcomes are those that are counted.
+// outcomes are the values of the result label.
 var outcomes = []format.Outcome{format.Delivered, format.Rejected, format.Retry, format.Waiting}
 
 // sinkNumbers are the metrics of one sink.
 type sinkNumbers struct{ pipeline, sink string }
 
-// numbersOf returns those of a sink. What counts from 0 has its first time counted as an increase.
+// numbersOf returns the metrics of a sink. It initializes the counters with 0, so that the first increment is visible as an increase.
 func numbersOf(pipeline, sink string) sinkNumbers {
 	n := sinkNumbers{pipeline, sink}
 	for _, outcome := range outcomes {
@@ -71,7 +71,7 @@ func (n sinkNumbers) took(d time.Duration) {
 	deliverySpent.WithLabelValues(n.pipeline, n.sink).Observe(d.Seconds())
 }
 
-// set shows what is to be told, for how long that has been so, and how often in a row it has failed.
+// set sets the gauges: the counts of the ledger, the age of the oldest pending change, and the consecutive failures.
 func (n sinkNumbers) set(counts ledger.Counts, age time.Duration, failures int) {
 	pendingGauge.WithLabelValues(n.pipeline, n.sink).Set(float64(counts.Pending))
 	oldestGauge.WithLabelValues(n.pipeline, n.sink).Set(max(0, age).Seconds())
@@ -79,7 +79,7 @@ func (n sinkNumbers) set(counts ledger.Counts, age time.Duration, failures int) 
 	failuresGauge.WithLabelValues(n.pipeline, n.sink).Set(float64(failures))
 }
 
-// forget removes what is told of a sink that is gone.
+// forget removes the metrics of a sink.
 func (n sinkNumbers) forget() {
 	of := map[string]string{"pipeline": n.pipeline, "sink": n.sink}
 	for _, gauge := range []*metrics.GaugeVec{pendingGauge, oldestGauge, rejectedGauge, failuresGauge} {
@@ -93,7 +93,7 @@ func (n sinkNumbers) forget() {
 	deliverySpent.Delete(of)
 }
 
-// forgetPipeline removes what is told of a pipeline that is gone.
+// forgetPipeline removes the metrics of a pipeline.
 func forgetPipeline(name string) {
 	of := map[string]string{"pipeline": name}
 	objectsGauge.Delete(of)

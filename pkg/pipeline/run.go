@@ -17,23 +17,23 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// run is a listing of everything, and the sending of what it found. A request, or a resync when its time has come, is the cause.
+// run is a list of everything and the delivery of its changes, for a request or a periodic resync.
 type run struct {
-	// told is the run as the status has it, but for how far it has come.
-	told  v1alpha1.PipelineRun
-	sinks []*sink
+	// status is the status of the run without its progress.
+	status v1alpha1.PipelineRun
+	sinks  []*sink
 }
 
-// goOn ends what is done, and begins what is due. One list goes on at a time.
+// goOn finishes what is done, and starts what is due. Only one list runs at a time.
 func (t *turn) goOn(ctx context.Context) {
-	if t.listing.goesOn() {
+	if t.listing.isRunning() {
 		return
 	}
-	if t.run != nil && t.run.told.Phase == v1alpha1.PipelineRunListing {
+	if t.run != nil && t.run.status.Phase == v1alpha1.PipelineRunListing {
 		t.run.send()
 	}
-	if t.run != nil && t.run.told.Phase == v1alpha1.PipelineRunSending && t.isOver(t.run) {
-		t.run.told.Phase, t.run.told.FinishedAt = v1alpha1.PipelineRunFinished, second(t.now)
+	if t.run != nil && t.run.status.Phase == v1alpha1.PipelineRunSending && t.isOver(t.run) {
+		t.run.status.Phase, t.run.status.FinishedAt = v1alpha1.PipelineRunFinished, second(t.now)
 	}
 	if t.run == nil {
 		if next := t.nextRun(); next != nil {
@@ -44,45 +44,44 @@ func (t *turn) goOn(ctx context.Context) {
 	t.poll(ctx)
 }
 
-// poll lists everything when that is due, also while a run waits for a sink: the others are to be told of what has changed.
+// poll lists everything when the poll interval has passed, also while a run waits for a sink: the other sinks must receive changes.
 func (t *turn) poll(ctx context.Context) {
-	if t.run != nil && t.run.told.Phase != v1alpha1.PipelineRunSending {
+	if t.run != nil && t.run.status.Phase != v1alpha1.PipelineRunSending {
 		return
 	}
 	if due := t.pollDue(); !due.IsZero() && !due.After(t.now) {
-		t.list(ctx, ledger.Now)
+		t.list(ctx, ledger.Immediate)
 	}
 }
 
-// nextRun is the run that is to begin, nil if none is.
+// nextRun returns the run that is due, or nil.
 func (t *turn) nextRun() *run {
 	if requests := t.object.Status.PendingRequests; len(requests) > 0 {
 		asked := requests[0]
-		return &run{told: v1alpha1.PipelineRun{ID: asked.ID, Actor: asked.Actor, Scope: asked.Scope, Full: asked.Full}}
+		return &run{status: v1alpha1.PipelineRun{ID: asked.ID, Actor: asked.Actor, Scope: asked.Scope, Full: asked.Full}}
 	}
 	if due := t.resyncDue(); !due.IsZero() && !due.After(t.now) {
-		return &run{told: v1alpha1.PipelineRun{ID: string(uuid.NewUUID()), Scope: v1alpha1.PipelineScopeAll, Full: true}}
+		return &run{status: v1alpha1.PipelineRun{ID: string(uuid.NewUUID()), Scope: v1alpha1.PipelineScopeAll, Full: true}}
 	}
 	return nil
 }
 
-// begin begins a run, and tries again whoever has failed.
+// begin starts a run, and retries failed sinks.
 func (t *turn) begin(ctx context.Context, r *run) {
-	r.told.Phase, r.told.StartedAt, r.sinks = v1alpha1.PipelineRunListing, *second(t.now), t.sinks
+	r.status.Phase, r.status.StartedAt, r.sinks = v1alpha1.PipelineRunListing, *second(t.now), t.sinks
 	for _, s := range t.sinks {
-		s.ledger.Begin(r.told.ID, r.kinds()...)
+		s.ledger.StartRun(r.status.ID, r.kinds()...)
 		s.tryNow()
 	}
 	t.run = r
-	urgency := ledger.Now
-	if r.told.Full {
-		urgency = ledger.Again
+	urgency := ledger.Immediate
+	if r.status.Full {
+		urgency = ledger.Resend
 	}
 	t.list(ctx, urgency, r.kinds()...)
 }
 
-// list has everything of kinds listed beside the turns, or simply everything. A type that cannot be listed is tried again by the
-// observer, which says so.
+// list lists objects of kinds in the background, or of all kinds. The observer retries failed types and reports them in its state.
 func (t *turn) list(ctx context.Context, urgency ledger.Urgency, kinds ...item.Kind) {
 	p := t.pipe
 	if len(kinds) != 1 {
@@ -90,14 +89,14 @@ func (t *turn) list(ctx context.Context, urgency ledger.Urgency, kinds ...item.K
 	}
 	p.listing = start(ctx, func(ctx context.Context) {
 		if err := t.observer.List(ctx, p.uid, urgency, kinds...); err != nil {
-			klog.FromContext(ctx).V(2).Info("Not everything can be listed", "pipeline", p.name, "reason", err.Error())
+			klog.FromContext(ctx).V(2).Info("Failed to list all types", "pipeline", p.name, "reason", err.Error())
 		}
 	}, func() { t.queue.Add(p.name) })
 }
 
-// kinds are those that a run is about.
+// kinds returns the kinds in the scope of the run.
 func (r *run) kinds() []item.Kind {
-	switch r.told.Scope {
+	switch r.status.Scope {
 	case v1alpha1.PipelineScopeDefinitions:
 		return []item.Kind{item.CustomResourceDefinition}
 	case v1alpha1.PipelineScopeInstances:
@@ -106,37 +105,36 @@ func (r *run) kinds() []item.Kind {
 	return []item.Kind{item.CustomResourceDefinition, item.Instance}
 }
 
-// send has sent what waits or was refused, now that everything has been listed: before, it would be sent twice when the list says again
-// that it is to be sent.
+// send makes pending and rejected changes due, once everything was listed: before, the list could cause them to be sent twice.
 func (r *run) send() {
-	r.told.Phase = v1alpha1.PipelineRunSending
+	r.status.Phase = v1alpha1.PipelineRunSending
 	for _, s := range r.sinks {
 		s.ledger.Expedite(r.kinds()...)
-		s.ledger.Mark(r.told.ID, r.kinds()...)
+		s.ledger.MarkRun(r.status.ID, r.kinds()...)
 	}
 }
 
-// isOver says whether nothing of a run is left to send. A sink that cannot be told keeps no other run from beginning, and holds up no
-// resync of the other sinks: what it is to be told stays with it. So does what is left of a resync when somebody asks for something.
+// isOver reports whether nothing of a run is left to send. A sink that is stuck does not delay other runs, nor resyncs of the other sinks:
+// its changes stay pending. The rest of a resync does not delay a request.
 func (t *turn) isOver(r *run) bool {
-	asked := slices.ContainsFunc(t.object.Status.PendingRequests, func(p v1alpha1.PendingPipelineRequest) bool { return p.ID != r.told.ID })
-	if asked && r.told.Actor == "" {
+	asked := slices.ContainsFunc(t.object.Status.PendingRequests, func(p v1alpha1.PendingPipelineRequest) bool { return p.ID != r.status.ID })
+	if asked && r.status.Actor == "" {
 		return true
 	}
 	waits := asked || t.resyncWaits(r)
 	return !slices.ContainsFunc(r.sinks, func(s *sink) bool {
-		progress := s.ledger.Progress(r.told.ID)
-		return slices.Contains(t.sinks, s) && progress.Done < progress.Total && !s.account.isStuck(waits)
+		progress := s.ledger.Progress(r.status.ID)
+		return slices.Contains(t.sinks, s) && progress.Done < progress.Total && !s.state.isStuck(waits)
 	})
 }
 
-// resyncWaits says whether a resync is to begin after a run.
+// resyncWaits reports whether a resync is due after a run.
 func (t *turn) resyncWaits(r *run) bool {
 	interval := t.object.Spec.ResyncInterval.Duration
-	return interval > 0 && !r.told.StartedAt.Add(interval).After(t.now)
+	return interval > 0 && !r.status.StartedAt.Add(interval).After(t.now)
 }
 
-// pollDue is when everything is to be listed again; zero when it is watched.
+// pollDue returns when the next poll is due, zero if the pipeline uses watches.
 func (t *turn) pollDue() time.Time {
 	if t.object.Spec.Mode != v1alpha1.PipelineModePoll || t.fan == nil {
 		return time.Time{}
@@ -144,7 +142,7 @@ func (t *turn) pollDue() time.Time {
 	return t.polled.Add(t.object.Spec.PollInterval.Duration)
 }
 
-// resyncDue is when everything is to be sent again; zero when that is never. A resync that the end of a process has interrupted is due.
+// resyncDue returns when the next resync is due, zero if resyncs are disabled.
 func (t *turn) resyncDue() time.Time {
 	interval := t.object.Spec.ResyncInterval.Duration
 	if interval == 0 {
@@ -160,12 +158,12 @@ func (t *turn) resyncDue() time.Time {
 	return last.Add(interval)
 }
 
-// progress is a run as the status has it.
+// progress returns the status of a run with its progress.
 func (r *run) progress() *v1alpha1.PipelineRun {
-	out := r.told.DeepCopy()
+	out := r.status.DeepCopy()
 	out.Sinks, out.Total, out.Done = nil, 0, 0
 	for _, s := range r.sinks {
-		of := s.progress(r.told.ID)
+		of := s.progress(r.status.ID)
 		out.Sinks = append(out.Sinks, of)
 		out.Total += of.Total
 		out.Done += of.Done
@@ -173,9 +171,9 @@ func (r *run) progress() *v1alpha1.PipelineRun {
 	return out
 }
 
-// progress is how far a run has come with a sink.
+// progress returns the progress of a run with a sink.
 func (s *sink) progress(run string) v1alpha1.PipelineRunSink {
-	status, _ := s.account.current()
+	status, _ := s.state.current()
 	now := s.ledger.Progress(run)
 	return v1alpha1.PipelineRunSink{
 		Name: s.spec.Name, Answer: answerOf(status),
@@ -183,7 +181,7 @@ func (s *sink) progress(run string) v1alpha1.PipelineRunSink {
 	}
 }
 
-// answerOf is what a sink has answered last, or why it has not answered.
+// answerOf returns the last response of a sink, or why it failed.
 func answerOf(status v1alpha1.PipelineSinkStatus) string {
 	if status.Failures > 0 && status.LastError != nil {
 		return status.LastError.Message

@@ -17,8 +17,8 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
-// told begins a process whose receiver has been told of everything.
-func (s *stage) told(p *v1alpha1.SyncPipeline, receivers ...*receivertest.Receiver) {
+// converges starts a process and waits until the receivers have everything.
+func (s *stage) converges(p *v1alpha1.SyncPipeline, receivers ...*receivertest.Receiver) {
 	s.Helper()
 	s.create(p)
 	s.start()
@@ -80,7 +80,7 @@ func TestRequests(t *testing.T) {
 				t.Errorf("%+v", run.Sinks)
 			}
 			want := fmt.Sprintf("Normal Synced: The sync that jane asked for has ended: %d object", tt.want)
-			s.eventually("an Event tells", func() error { return contains(s.events.told(), want) })
+			s.eventually("an Event tells", func() error { return contains(s.events.recorded(), want) })
 		})
 	}
 }
@@ -91,7 +91,7 @@ func TestRunShowsItsProgress(t *testing.T) {
 	search, audit := s.receiver(), s.receiver()
 	p := inventory(sinkTo("search", search), sinkTo("audit", audit))
 	p.Spec.Batch.MaxItems = ptr.To[int32](1)
-	s.told(p, search, audit)
+	s.converges(p, search, audit)
 	gate := make(chan struct{})
 	search.Next(receivertest.Gate(gate))
 	audit.Always(receivertest.Status(400).With("full"))
@@ -110,7 +110,7 @@ func TestRunShowsItsProgress(t *testing.T) {
 		t.Errorf("%+v", run)
 	}
 	s.eventually("an Event tells", func() error {
-		return contains(s.events.told(), "Warning SyncedPartly: The sync that jane asked for has ended: 3 objects sent to search, "+
+		return contains(s.events.recorded(), "Warning SyncedPartly: The sync that jane asked for has ended: 3 objects sent to search, "+
 			"3 objects sent to audit, of which it refused 3")
 	})
 }
@@ -119,7 +119,7 @@ func TestRunShowsItsProgress(t *testing.T) {
 func TestRunsPassASinkThatIsDown(t *testing.T) {
 	s := newStage(t)
 	search, audit := s.receiver(), s.receiver()
-	s.told(inventory(sinkTo("search", search), sinkTo("audit", audit)), search, audit)
+	s.converges(inventory(sinkTo("search", search), sinkTo("audit", audit)), search, audit)
 	search.Always(receivertest.Close())
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
 	s.reaches("it waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
@@ -147,7 +147,7 @@ func TestRequestsDoNotWaitForAResync(t *testing.T) {
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.ResyncInterval = &metav1.Duration{Duration: time.Hour}
-	s.told(p, search)
+	s.converges(p, search)
 	gate := make(chan struct{})
 	search.Next(receivertest.Gate(gate))
 	s.clock.SetTime(s.clock.Now().Add(time.Hour))
@@ -172,7 +172,7 @@ func TestResync(t *testing.T) {
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.ResyncInterval = &metav1.Duration{Duration: time.Hour}
-	s.told(p, search)
+	s.converges(p, search)
 	created := s.pipeline("inventory").CreationTimestamp
 	var begun []time.Time
 	for range 2 {
@@ -191,7 +191,7 @@ func TestResync(t *testing.T) {
 	if begun[0].Sub(created.Time) < time.Hour || begun[1].Sub(begun[0]) < time.Hour {
 		t.Errorf("created at %v, sent again at %v", created, begun)
 	}
-	for _, line := range s.events.told() {
+	for _, line := range s.events.recorded() {
 		if strings.Contains(line, "Synced") {
 			t.Errorf("an Event tells of it: %s", line)
 		}
@@ -204,7 +204,7 @@ func TestPoll(t *testing.T) {
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.Mode, p.Spec.PollInterval = v1alpha1.PipelineModePoll, &metav1.Duration{Duration: 5 * time.Minute}
-	s.told(p, search)
+	s.converges(p, search)
 	s.cluster.put("two", "web")
 	s.cluster.remove("worker")
 	s.knows(search, coupons, named("web"))

@@ -14,26 +14,26 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// sink is a sink of a pipeline, at one address.
+// sink is a sink of a running pipeline, at one address.
 type sink struct {
 	spec    v1alpha1.PipelineSink
 	prefix  string
 	ledger  *ledger.Ledger
-	account *account
+	state   *sinkStatus
 	numbers sinkNumbers
 	wake    chan struct{}
-	// writer writes what the ledger has in memory, worker tells the sink of it; nil while nothing is sent.
+	// writer persists the ledger. worker delivers its changes; it is nil while nothing is sent.
 	writer, worker *task
 }
 
-// openSink reads what a sink knows. What the status tells of it goes on from there, unless it tells of one at another address.
+// openSink opens the ledger of a sink. It restores the status, unless that is about a sink with another address.
 func (c *pipelines) openSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipeline, spec *v1alpha1.PipelineSink) (*sink, error) {
 	s := &sink{
-		spec: *spec.DeepCopy(), prefix: prefixOf(of, spec), account: newAccount(spec.Name), numbers: numbersOf(of.Name, spec.Name),
+		spec: *spec.DeepCopy(), prefix: prefixOf(of, spec), state: newSinkStatus(spec.Name), numbers: numbersOf(of.Name, spec.Name),
 		wake: make(chan struct{}, 1),
 	}
 	if !p.hasSink(spec.Name) {
-		s.account.restore(of)
+		s.state.restore(of)
 	}
 	var err error
 	s.ledger, err = ledger.Open(ctx, ledger.Config{
@@ -41,50 +41,50 @@ func (c *pipelines) openSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipe
 		Debounce: p.debounce, MaxItems: p.maxItems, MaxWait: p.maxWait,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read what sink %s knows: %w", spec.Name, err)
+		return nil, fmt.Errorf("open the ledger of sink %s: %w", spec.Name, err)
 	}
 	s.writer = start(ctx, s.ledger.Run, func() {})
 	return s, nil
 }
 
-// edit has a sink go on as its spec says now. What it has refused it may take then.
+// edit applies a changed spec. Rejected objects are sent again, because the sink may accept them now.
 func (s *sink) edit(spec *v1alpha1.PipelineSink) {
 	if equality.Semantic.DeepEqual(s.spec, *spec) {
 		return
 	}
 	s.worker.stop()
 	s.spec = *spec.DeepCopy()
-	s.account.renewed()
+	s.state.reset()
 	s.ledger.Expedite()
 }
 
-// engage has the worker of a sink go on, if it does not.
+// engage starts the worker of a sink, unless it is running.
 func (c *pipelines) engage(ctx context.Context, p *pipe, s *sink) {
-	if s.worker.goesOn() {
+	if s.worker.isRunning() {
 		return
 	}
 	to, err := c.connect(p, &s.spec)
 	if err != nil {
-		// Validation refuses what cannot be used: another version of this server has written it.
-		s.account.failed(err.Error(), c.config.Clock.Now())
+		// Validation rejects such a spec; another version of the server has written it.
+		s.state.recordFailure(err.Error(), c.config.Clock.Now())
 		return
 	}
 	w := &worker{
-		ledger: s.ledger, to: to, retry: s.spec.Retry, account: s.account, numbers: s.numbers, clock: c.config.Clock, wake: s.wake,
+		ledger: s.ledger, to: to, retry: s.spec.Retry, state: s.state, numbers: s.numbers, clock: c.config.Clock, wake: s.wake,
 		changed: p.changed,
 	}
 	s.worker = start(ctx, func(ctx context.Context) {
 		defer to.Close()
 		var group wait.Group
 		defer group.Wait()
-		if of, ok := to.(aftermath); ok {
-			group.StartWithContext(ctx, func(ctx context.Context) { w.lookBack(ctx, of) })
+		if of, ok := to.(failureReporter); ok {
+			group.StartWithContext(ctx, func(ctx context.Context) { w.watchFailures(ctx, of) })
 		}
 		w.run(ctx)
 	}, p.changed)
 }
 
-// tryNow ends the pause of a sink that has failed.
+// tryNow wakes the worker of a sink that waits after a failure.
 func (s *sink) tryNow() {
 	select {
 	case s.wake <- struct{}{}:

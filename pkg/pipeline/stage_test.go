@@ -82,7 +82,7 @@ func inventory(sinks ...v1alpha1.PipelineSink) *v1alpha1.SyncPipeline {
 	}
 }
 
-// events are told to a receiver.
+// events are sent to a receiver.
 func sinkTo(name string, receiver *receivertest.Receiver) v1alpha1.PipelineSink {
 	return v1alpha1.PipelineSink{
 		Name: name, HTTP: &v1alpha1.HTTPSink{URL: receiver.URL, Format: v1alpha1.PipelineFormatCloudEvents},
@@ -201,7 +201,7 @@ func (s *stage) pass(seconds int) {
 func (s *stage) knows(receiver *receivertest.Receiver, want ...string) {
 	s.Helper()
 	slices.Sort(want)
-	s.eventually("the receiver is told", func() error {
+	s.eventually("the receiver has received them", func() error {
 		if known := receiver.Known(); !slices.Equal(known, want) {
 			return fmt.Errorf("it knows %q, of %d calls", known, len(receiver.Calls()))
 		}
@@ -292,7 +292,7 @@ func (l *eventLog) Event(_ runtime.Object, eventType, reason, message string) {
 	l.lines = append(l.lines, fmt.Sprintf("%s %s: %s", eventType, reason, message))
 }
 
-func (l *eventLog) told() []string {
+func (l *eventLog) recorded() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lines)

@@ -18,13 +18,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// report writes the status if something in it is new and it has not been written a moment ago. A Conflict says that somebody has changed
-// the pipeline meanwhile: then the turn is made again.
+// report writes the status if it has changed and the last write is long enough ago. A Conflict means that the pipeline was changed
+// meanwhile; it is reconciled again.
 func (t *turn) report(ctx context.Context) error {
 	after := t.object.DeepCopy()
 	condition.Set(after, t.tell(&after.Status), t.now)
 	if equality.Semantic.DeepEqual(t.object.Status, after.Status) {
-		t.settle(after) // Its end may have been written by a call whose answer was lost.
+		t.settle(after) // An update whose response was lost may have written the end of the run.
 		return nil
 	}
 	if early := t.written.Add(writePeriod).Sub(t.now); early > 0 {
@@ -33,7 +33,7 @@ func (t *turn) report(ctx context.Context) error {
 	}
 	_, err := t.api.UpdateStatus(ctx, after, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil // Its deletion is about to be heard of.
+		return nil // The deletion will be observed.
 	}
 	if err != nil {
 		return fmt.Errorf("write its status: %w", err)
@@ -44,9 +44,9 @@ func (t *turn) report(ctx context.Context) error {
 	return nil
 }
 
-// settle lets go of a run whose end is in the status now, and has the next one begin.
+// settle ends a run whose end was written to the status, and enqueues the pipeline for the next run.
 func (t *turn) settle(told *v1alpha1.SyncPipeline) {
-	if t.run == nil || t.run.told.Phase != v1alpha1.PipelineRunFinished {
+	if t.run == nil || t.run.status.Phase != v1alpha1.PipelineRunFinished {
 		return
 	}
 	t.events.finished(told, told.Status.LastRun)
@@ -57,10 +57,10 @@ func (t *turn) settle(told *v1alpha1.SyncPipeline) {
 	t.queue.Add(t.name)
 }
 
-// tell has a status say how the pipeline is. It returns what conditions follow from beside that.
+// tell updates a status, except the conditions, whose facts it returns.
 func (t *turn) tell(status *v1alpha1.SyncPipelineStatus) condition.Facts {
 	seen := t.observer.State(t.uid)
-	facts := condition.Facts{Held: t.held, Listed: seen.Listed, Unseen: seen.Failures, Resting: map[string]bool{}}
+	facts := condition.Facts{Held: t.held, Listed: seen.Listed, Unseen: seen.Failures, GivenUp: map[string]bool{}}
 	status.ObservedGeneration = t.object.Generation
 	status.WatchedTypes = int32(seen.WatchedTypes)
 	if t.fan != nil && t.selection.Definitions != nil {
@@ -71,10 +71,10 @@ func (t *turn) tell(status *v1alpha1.SyncPipelineStatus) condition.Facts {
 	}
 	status.Sinks, status.Pending = nil, 0
 	for _, s := range t.sinks {
-		of, resting := s.status()
+		of, givenUp := s.status()
 		status.Sinks = append(status.Sinks, of)
 		status.Pending += of.Pending
-		facts.Resting[of.Name] = resting
+		facts.GivenUp[of.Name] = givenUp
 	}
 	t.tellRun(status)
 	if failure := cmp.Or(t.trouble, t.blocked()); failure != nil {
@@ -84,22 +84,22 @@ func (t *turn) tell(status *v1alpha1.SyncPipelineStatus) condition.Facts {
 	return facts
 }
 
-// status is how a sink is.
-func (s *sink) status() (status v1alpha1.PipelineSinkStatus, resting bool) {
-	status, resting = s.account.current()
+// status returns the status of the sink, and whether it was given up.
+func (s *sink) status() (status v1alpha1.PipelineSinkStatus, givenUp bool) {
+	status, givenUp = s.state.current()
 	counts := s.ledger.Counts()
 	status.Pending, status.Delivered, status.Rejected = int64(counts.Pending), int64(counts.Known), int64(counts.Rejected)
-	return status, resting
+	return status, givenUp
 }
 
-// tellRun has a status tell of the run that goes on, or has just ended. The request of one that has ended is over.
+// tellRun sets the current or last run in a status. The request of a finished run is removed.
 func (t *turn) tellRun(status *v1alpha1.SyncPipelineStatus) {
 	status.CurrentRun = nil
 	if t.run == nil {
 		return
 	}
 	now := t.run.progress()
-	if t.run.told.Phase != v1alpha1.PipelineRunFinished {
+	if t.run.status.Phase != v1alpha1.PipelineRunFinished {
 		status.CurrentRun = now
 		return
 	}
@@ -116,10 +116,10 @@ func (t *turn) tellRun(status *v1alpha1.SyncPipelineStatus) {
 	status.PendingRequests = waiting
 }
 
-// isResync says whether a run sends everything again.
-func isResync(r *run) bool { return r.told.Full && r.told.Scope == v1alpha1.PipelineScopeAll }
+// isResync reports whether a run sends everything again.
+func isResync(r *run) bool { return r.status.Full && r.status.Scope == v1alpha1.PipelineScopeAll }
 
-// blocked is why the store takes nothing.
+// blocked returns why the store rejects writes.
 func (t *turn) blocked() error {
 	var blocked []error
 	for _, s := range t.sinks {

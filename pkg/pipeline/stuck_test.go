@@ -23,7 +23,7 @@ func TestPollsPassASinkThatIsDown(t *testing.T) {
 	search, audit := s.receiver(), s.receiver()
 	p := inventory(sinkTo("search", search), sinkTo("audit", audit))
 	p.Spec.Mode, p.Spec.PollInterval = v1alpha1.PipelineModePoll, &metav1.Duration{Duration: 5 * time.Minute}
-	s.told(p, search, audit)
+	s.converges(p, search, audit)
 	search.Always(receivertest.Close())
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
 	s.reaches("it waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
@@ -59,7 +59,7 @@ func TestRunsPassAJobThatDoesNotEnd(t *testing.T) {
 func TestRunEndsWhoseEndWasWrittenUnheard(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
-	s.told(inventory(sinkTo("search", search)), search)
+	s.converges(inventory(sinkTo("search", search)), search)
 	s.client.PrependReactor("update", "syncpipelines", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		given := action.(clienttesting.UpdateAction).GetObject().(*v1alpha1.SyncPipeline)
 		handled, stored, err := s.updateStatus(action)
@@ -83,7 +83,7 @@ func TestRunEndsWithoutASinkThatHasGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			audit, search, elsewhere := s.receiver(), s.receiver(), s.receiver()
-			s.told(inventory(sinkTo("audit", audit), sinkTo("search", search)), audit, search)
+			s.converges(inventory(sinkTo("audit", audit), sinkTo("search", search)), audit, search)
 			search.Always(receivertest.Hang())
 			s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
 			s.reaches("it waits for the sink", func(status *v1alpha1.SyncPipelineStatus) bool {
@@ -99,7 +99,7 @@ func TestRunEndsWithoutASinkThatHasGone(t *testing.T) {
 func TestPipelineIsMadeAnewInARun(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
-	s.told(inventory(sinkTo("search", search)), search)
+	s.converges(inventory(sinkTo("search", search)), search)
 	calls := len(search.Calls())
 	search.Next(receivertest.Hang())
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)

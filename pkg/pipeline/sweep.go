@@ -13,20 +13,20 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// ledgerParts is how many parts the prefix of a ledger has: the uid of its pipeline, the name of its sink, and the address of that.
+// ledgerParts is the number of parts in a ledger's prefix: the UID of the pipeline, the name of the sink, and its address.
 const ledgerParts = 3
 
-// ledgerPrefix is what the rows of a ledger begin with. A sink at another address has another one: it knows nothing yet.
+// ledgerPrefix returns the prefix of a ledger's rows. A sink with another address has another ledger.
 func ledgerPrefix(pipeline, sink, address string) string {
 	return strings.Join([]string{pipeline, sink, address, ""}, "/")
 }
 
-// dropLedger removes the rows of a ledger that nobody uses.
+// dropLedger deletes the rows of an unused ledger.
 func dropLedger(ctx context.Context, rows *table.Table, prefix string) error {
 	return rows.DeleteRange(ctx, prefix, clientv3.GetPrefixRangeEnd(prefix))
 }
 
-// sweep removes the rows of all ledgers but those to keep.
+// sweep deletes the rows of all ledgers except those to keep.
 func sweep(ctx context.Context, rows *table.Table, keep func(prefix string) bool) error {
 	for from := ""; ; {
 		key, err := nextKey(ctx, rows, from)
@@ -35,7 +35,7 @@ func sweep(ctx context.Context, rows *table.Table, keep func(prefix string) bool
 		}
 		prefix := prefixIn(key)
 		from = clientv3.GetPrefixRangeEnd(prefix)
-		if prefix == key { // It is of no ledger, and nothing goes but itself.
+		if prefix == key { // The row belongs to no ledger; only it is deleted.
 			from = key + "\x00"
 		}
 		if keep(prefix) {
@@ -47,7 +47,7 @@ func sweep(ctx context.Context, rows *table.Table, keep func(prefix string) bool
 	}
 }
 
-// nextKey is the first key of a row that is not before from; empty when there is none. What is in the row does not matter.
+// nextKey returns the first key that is not before from, empty if there is none. The row need not be readable.
 func nextKey(ctx context.Context, rows *table.Table, from string) (string, error) {
 	for row, err := range rows.ScanEach(ctx, "", from) {
 		if unopened := (&table.UnopenedError{}); errors.As(err, &unopened) {
@@ -58,7 +58,7 @@ func nextKey(ctx context.Context, rows *table.Table, from string) (string, error
 	return "", nil
 }
 
-// prefixIn is the prefix of the ledger that has a row, or its whole key if no ledger has.
+// prefixIn returns the prefix of the ledger of a row, or the whole key if it belongs to no ledger.
 func prefixIn(key string) string {
 	parts := strings.SplitAfterN(key, "/", ledgerParts+1)
 	if len(parts) <= ledgerParts {

@@ -5,13 +5,13 @@ package pipeline
 
 import "context"
 
-// task is what goes on beside the turns, until it ends by itself or is stopped. A nil one has ended.
+// task is a goroutine in the background. A nil task has ended.
 type task struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// start has do begin. ended is called when it has ended, however that came.
+// start starts a task. ended is called when it has ended.
 func start(ctx context.Context, do func(context.Context), ended func()) *task {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &task{cancel, make(chan struct{})}
@@ -24,7 +24,7 @@ func start(ctx context.Context, do func(context.Context), ended func()) *task {
 	return t
 }
 
-// stop ends it, and waits until it has.
+// stop cancels the task and waits until it has ended.
 func (t *task) stop() {
 	if t == nil {
 		return
@@ -33,8 +33,8 @@ func (t *task) stop() {
 	<-t.done
 }
 
-// goesOn says whether it has not ended.
-func (t *task) goesOn() bool {
+// isRunning reports whether the task has not ended.
+func (t *task) isRunning() bool {
 	if t == nil {
 		return false
 	}

@@ -144,7 +144,7 @@ func (t *turn) reconsider() {
 	}
 	t.generation = t.object.Generation
 	for _, s := range t.sinks {
-		s.ledger.Reconsider()
+		s.ledger.ApplyConfig()
 		s.tryNow()
 	}
 }

@@ -16,7 +16,7 @@ import (
 func TestStoreIsFullAfterADelivery(t *testing.T) {
 	s := newStage(t)
 	search := s.receiver()
-	s.told(inventory(sinkTo("search", search)), search)
+	s.converges(inventory(sinkTo("search", search)), search)
 	gate := make(chan struct{})
 	search.Next(receivertest.Gate(gate))
 	calls := len(search.Calls())
@@ -37,7 +37,7 @@ func TestRequestsLeaveNoAttempts(t *testing.T) {
 	search := s.receiver()
 	p := inventory(sinkTo("search", search))
 	p.Spec.Sinks[0].Retry.MaxAttempts = ptr.To[int32](1)
-	s.told(p, search)
+	s.converges(p, search)
 	s.ask("inventory", "request-1", v1alpha1.PipelineScopeAll, true)
 	s.ended("request-1")
 	calls := len(search.Calls())

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package condition answers how things are with a pipeline, as its conditions say it.
+// Package condition computes the conditions of a SyncPipeline.
 package condition
 
 import (
@@ -16,31 +16,31 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
-// Facts are what conditions follow from beside the spec and the status.
+// Facts are inputs of the conditions besides the spec and the status.
 type Facts struct {
-	// Held says why nothing is watched and sent.
+	// Held is why nothing is watched and sent.
 	Held Why
-	// Trouble is a sentence about what of the spec could not be brought about, and is tried again.
+	// Trouble is the error of the last reconcile, as a sentence.
 	Trouble string
-	// Listed says that everything which the pipeline selects has been listed.
+	// Listed reports whether everything that the pipeline selects was listed.
 	Listed bool
-	// Unseen are sentences about what is selected and cannot be listed or watched.
+	// Unseen describes the types that cannot be listed or watched, in sentences.
 	Unseen []string
-	// Resting are the sinks that are not tried again by themselves.
-	Resting map[string]bool
+	// GivenUp are the sinks that are not retried automatically.
+	GivenUp map[string]bool
 }
 
-// Why is a reason, as conditions have it, with a sentence for people. The zero value says that nothing is the matter.
+// Why is the reason and the message of a condition. The zero value means that there is no problem.
 type Why struct{ Reason, Message string }
 
 func (w Why) ok() bool { return w.Reason == "" }
 
-// Set makes the conditions of a pipeline those of its spec and its status, which is about status.observedGeneration.
+// Set computes the conditions of a pipeline, for status.observedGeneration.
 func Set(p *v1alpha1.SyncPipeline, facts Facts, now time.Time) {
 	s := set{&p.Status, now}
 	delivering := facts.Held
 	if delivering.ok() {
-		delivering = sinks(p, facts.Resting)
+		delivering = sinks(p, facts.GivenUp)
 	}
 	ready := facts.ready(delivering)
 	fine := Why{v1alpha1.ReasonSucceeded, "Everything that the pipeline selects is seen, and every sink takes what it is sent"}
@@ -57,7 +57,7 @@ func Set(p *v1alpha1.SyncPipeline, facts Facts, now time.Time) {
 	s.only(v1alpha1.ConditionStalled, ready, stalls(ready.Reason))
 }
 
-// unsentTo returns the sinks to which nothing has been sent.
+// unsentTo returns the sinks to which nothing was sent yet.
 func unsentTo(p *v1alpha1.SyncPipeline) []string {
 	var unsent []string
 	for _, sink := range p.Status.Sinks {
@@ -68,7 +68,7 @@ func unsentTo(p *v1alpha1.SyncPipeline) []string {
 	return unsent
 }
 
-// taking says that all sinks do.
+// taking returns the message when all sinks accept what they are sent.
 func taking(sinks int) string {
 	if sinks == 1 {
 		return "The sink takes what it is sent"
@@ -76,7 +76,8 @@ func taking(sinks int) string {
 	return fmt.Sprintf("All %d sinks take what they are sent", sinks)
 }
 
-// ready says why not every sink knows, or is about to know, what there is. A sink that has failed once or twice is about to.
+// ready returns why a sink does not have the current state and will not have it soon. A sink that has failed once or twice is expected to
+// recover.
 func (f Facts) ready(delivering Why) Why {
 	switch {
 	case !f.Held.ok():
@@ -93,7 +94,7 @@ func (f Facts) ready(delivering Why) Why {
 	return Why{}
 }
 
-// stalls says whether somebody has to change something before the pipeline can be ready. Who has suspended it wants it so.
+// stalls reports whether a user must act before the pipeline can be ready. A suspended pipeline is not stalled.
 func stalls(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonPermissionLost, v1alpha1.ReasonDeliveryRejected, v1alpha1.ReasonDeliveryGivenUp:
@@ -102,7 +103,7 @@ func stalls(reason string) bool {
 	return false
 }
 
-// set writes conditions that are about the observed generation.
+// set writes conditions for the observed generation.
 type set struct {
 	status *v1alpha1.SyncPipelineStatus
 	now    time.Time
@@ -115,7 +116,7 @@ func (s set) put(kind string, state metav1.ConditionStatus, why Why) {
 	})
 }
 
-// good sets a condition that is true with fine while nothing is the matter.
+// good sets a condition that is true, with the reason fine, when there is no problem.
 func (s set) good(kind string, why, fine Why) {
 	if why.ok() {
 		s.put(kind, metav1.ConditionTrue, fine)
@@ -124,7 +125,7 @@ func (s set) good(kind string, why, fine Why) {
 	s.put(kind, metav1.ConditionFalse, why)
 }
 
-// only has a condition there while it is true.
+// only sets a condition while it is true, and removes it otherwise.
 func (s set) only(kind string, why Why, there bool) {
 	if there {
 		s.put(kind, metav1.ConditionTrue, why)

@@ -106,7 +106,7 @@ func TestSet(t *testing.T) {
 			says: "Sink search fails and is tried again by itself: 503 Service Unavailable",
 		},
 		"rests": {
-			of: pipeline(failing("search", 5)), facts: condition.Facts{Listed: true, Resting: map[string]bool{"search": true}},
+			of: pipeline(failing("search", 5)), facts: condition.Facts{Listed: true, GivenUp: map[string]bool{"search": true}},
 			want: conditions{ready: "False DeliveryGivenUp", delivering: "False DeliveryGivenUp", stalled: "True DeliveryGivenUp"},
 			says: "Sink search failed 5 times and rests; ask for a sync when it is well again: 503 Service Unavailable",
 		},

@@ -12,15 +12,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// failed is how often in a row a sink fails that has failed, and not just not answered once: a server that is busy, or starts anew, is
-// nothing to tell people of.
+// failed is the number of consecutive failures from which a sink counts as failed. Fewer are normal when a server is busy or restarts.
 const failed = 3
 
-// sinks says why not every sink takes what it is sent, the worst first.
-func sinks(p *v1alpha1.SyncPipeline, resting map[string]bool) Why {
+// sinks returns why not every sink accepts what it is sent, the worst reason first.
+func sinks(p *v1alpha1.SyncPipeline, givenUp map[string]bool) Why {
 	var found []Why
 	for _, sink := range p.Status.Sinks {
-		if why := of(sink, resting[sink.Name]); !why.ok() {
+		if why := of(sink, givenUp[sink.Name]); !why.ok() {
 			found = append(found, why)
 		}
 	}
@@ -42,11 +41,11 @@ func rank(reason string) int {
 	}, reason)
 }
 
-// of says why a sink does not take what it is sent.
-func of(sink v1alpha1.PipelineSinkStatus, resting bool) Why {
+// of returns why a sink does not accept what it is sent.
+func of(sink v1alpha1.PipelineSinkStatus, givenUp bool) Why {
 	why := cmp.Or(lastMessage(sink), "no reason is known")
 	switch {
-	case resting:
+	case givenUp:
 		return Why{v1alpha1.ReasonDeliveryGivenUp, fmt.Sprintf("Sink %s failed %s and rests; ask for a sync when it is well again: %s",
 			sink.Name, times(sink.Failures), why)}
 	case sink.Failures >= failed:

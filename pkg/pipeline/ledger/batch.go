@@ -18,57 +18,57 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// Batch is what the sink is to be told of at once: CustomResourceDefinitions or instances, each object once.
+// Batch is a set of changes that are sent together: of CustomResourceDefinitions or of instances, each object once.
 type Batch struct {
-	// ID is the same whenever the batch is handed out, before a restart and after, and that of no other batch.
+	// ID is unique, and stays the same when the batch is returned again, also after a restart.
 	ID string
-	// Sequence rises from batch to batch.
+	// Sequence increases with each batch.
 	Sequence int64
-	// At is when the batch was put together.
+	// At is when the batch was assembled.
 	At   time.Time
 	Kind item.Kind
-	// Upserts are as they were then; Deletes are gone.
+	// Upserts are the objects as of that time. Deletes are the deleted ones.
 	Upserts []item.Item
 	Deletes []item.Key
 }
 
-// frozen is a Batch until all of it is settled.
-type frozen struct {
+// batchState is the current batch, until all of its entries are settled.
+type batchState struct {
 	id       string
 	sequence int64
 	at       time.Time
 	kind     item.Kind
-	// entries are what it tells of objects, in order those that are due first. left are not settled.
+	// entries are the changes by object. order lists their keys, the earliest due first. left counts those that are not settled.
 	entries map[item.Key]*entry
 	order   []item.Key
 	left    int
-	// filled says that all items are there, and the batch can be written.
+	// filled reports whether all items are loaded, so that the batch can be written.
 	filled bool
 }
 
-// entry is what a batch tells of an object.
+// entry is the change of one object in a batch.
 type entry struct {
 	*pending
-	// text is the item; nil when the object is gone, or its item has not been read.
+	// text is the encoded item. It is nil for a removal, and until the item is loaded.
 	text    []byte
 	settled bool
 }
 
-func (f *frozen) add(e *entry) {
-	f.entries[e.key] = e
-	f.order = append(f.order, e.key)
-	f.left++
+func (b *batchState) add(e *entry) {
+	b.entries[e.key] = e
+	b.order = append(b.order, e.key)
+	b.left++
 }
 
-// Next waits for a batch and returns it. One that has been returned and is not settled is returned again, as far as it is not. When Next
-// fails, it is to be called again.
+// Next waits for a batch and returns it. It returns the entries of the current batch that are not settled, before it assembles another.
+// After an error, the caller calls Next again.
 func (l *Ledger) Next(ctx context.Context) (Batch, error) {
 	for {
 		wait, some := l.untilBatch()
 		if some && wait <= 0 {
-			batch, err := l.hand(ctx)
+			batch, err := l.prepare(ctx)
 			if err != nil {
-				return Batch{}, fmt.Errorf("keep what the sink is to be told next: %w", err)
+				return Batch{}, fmt.Errorf("store the next batch: %w", err)
 			}
 			if len(batch.Upserts)+len(batch.Deletes) > 0 {
 				return batch, nil
@@ -81,12 +81,12 @@ func (l *Ledger) Next(ctx context.Context) (Batch, error) {
 	}
 }
 
-// untilBatch says how long it may be until there is a batch. False says that nothing is pending.
+// untilBatch returns the time until a batch may be ready. It returns false when nothing is pending.
 func (l *Ledger) untilBatch() (least time.Duration, some bool) {
 	maxItems, maxWait, now := l.config.MaxItems(), l.config.MaxWait(), l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.frozen != nil {
+	if l.batch != nil {
 		return 0, true
 	}
 	for _, q := range l.queues {
@@ -97,7 +97,7 @@ func (l *Ledger) untilBatch() (least time.Duration, some bool) {
 	return least, some
 }
 
-// sleep waits until something has changed, or for a while.
+// sleep waits until something changes, at most for the given time if there is one.
 func (l *Ledger) sleep(ctx context.Context, wait time.Duration, some bool) error {
 	var over <-chan time.Time
 	if some {
@@ -114,20 +114,19 @@ func (l *Ledger) sleep(ctx context.Context, wait time.Duration, some bool) error
 	return nil
 }
 
-// hand returns the batch that is handed out, and puts one together before if there is none. It is durable then. It has nothing in it
-// when nothing is due.
-func (l *Ledger) hand(ctx context.Context) (Batch, error) {
-	if err := l.takeTurn(ctx); err != nil {
+// prepare returns the current batch, and assembles one if there is none. The batch is durable then. It is empty when nothing is due.
+func (l *Ledger) prepare(ctx context.Context) (Batch, error) {
+	if err := l.lockWrites(ctx); err != nil {
 		return Batch{}, err
 	}
-	defer l.endTurn()
+	defer l.unlockWrites()
 	maxItems := l.config.MaxItems()
-	if l.thaw(maxItems) {
+	if l.dissolve(maxItems) {
 		if err := l.write(ctx); err != nil {
 			return Batch{}, err
 		}
 	}
-	l.freeze(maxItems)
+	l.assemble(maxItems)
 	if err := l.fill(ctx); err != nil {
 		return Batch{}, err
 	}
@@ -138,15 +137,15 @@ func (l *Ledger) hand(ctx context.Context) (Batch, error) {
 	return l.content(), nil
 }
 
-// kinds are those of batches. Definitions are first when there is no other order.
+// kinds are the kinds of batches, in the order in which they are sent when both are due at the same time.
 var kinds = [...]item.Kind{item.CustomResourceDefinition, item.Instance}
 
-// freeze puts a batch together, of the kind of which something has been due for longest.
-func (l *Ledger) freeze(maxItems int) {
+// assemble creates a batch, of the kind whose oldest change has been due the longest.
+func (l *Ledger) assemble(maxItems int) {
 	now := l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.frozen != nil {
+	if l.batch != nil {
 		return
 	}
 	var oldest *queue
@@ -160,24 +159,24 @@ func (l *Ledger) freeze(maxItems int) {
 		return
 	}
 	l.sequence++
-	l.frozen = &frozen{
+	l.batch = &batchState{
 		id: string(uuid.NewUUID()), sequence: l.sequence, at: now, kind: oldest.ready[0].key.Kind, entries: map[item.Key]*entry{},
 	}
-	for size := 0; len(oldest.ready) > 0 && l.frozen.left < maxItems; {
+	for size := 0; len(oldest.ready) > 0 && l.batch.left < maxItems; {
 		o := l.find(oldest.ready[0].key)
-		if size += int(o.size) + len(oldest.ready[0].key.String()); size > l.config.MaxBytes && l.frozen.left > 0 {
+		if size += int(o.size) + len(oldest.ready[0].key.String()); size > l.config.MaxBytes && l.batch.left > 0 {
 			break
 		}
 		p := heap.Pop(&oldest.ready).(*pending)
-		l.frozen.add(&entry{pending: p, text: l.items[p.key]})
+		l.batch.add(&entry{pending: p, text: l.items[p.key]})
 		delete(l.items, p.key)
-		o.pending, o.frozen = nil, true
+		o.pending, o.inBatch = nil, true
 	}
 }
 
-// fill reads the items of the batch that are not in memory.
+// fill loads the items of the batch that are not in memory.
 func (l *Ledger) fill(ctx context.Context) error {
-	for _, e := range l.unfilled() {
+	for _, e := range l.withoutItem() {
 		text, err := l.read(ctx, e)
 		if err == nil {
 			l.mu.Lock()
@@ -189,38 +188,38 @@ func (l *Ledger) fill(ctx context.Context) error {
 		if !errors.As(err, &unread) {
 			return err
 		}
-		klog.FromContext(ctx).Error(err, "The sink is told of an object by the next list only", "object", e.key)
-		l.giveUp(e)
+		klog.FromContext(ctx).Error(err, "Failed to read the item of an object, leaving it to the next list", "object", e.key)
+		l.dropUnreadable(e)
 	}
-	l.seal()
+	l.markFilled()
 	return nil
 }
 
-// seal lets the batch be written, which does not change any more.
-func (l *Ledger) seal() {
+// markFilled allows the batch to be written. It does not change any more.
+func (l *Ledger) markFilled() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.frozen != nil && !l.frozen.filled {
-		l.frozen.filled, l.headDirty = true, true
+	if l.batch != nil && !l.batch.filled {
+		l.batch.filled, l.headDirty = true, true
 	}
 }
 
-// unfilled are the entries whose items have not been read.
-func (l *Ledger) unfilled() (out []*entry) {
+// withoutItem returns the entries whose items are not loaded.
+func (l *Ledger) withoutItem() (out []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.frozen == nil {
+	if l.batch == nil {
 		return nil
 	}
-	for _, key := range l.frozen.order {
-		if e := l.frozen.entries[key]; e.text == nil && !e.remove && !e.settled {
+	for _, key := range l.batch.order {
+		if e := l.batch.entries[key]; e.text == nil && !e.remove && !e.settled {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// read returns the item of an entry as its row has it.
+// read loads the item of an entry from its row.
 func (l *Ledger) read(ctx context.Context, e *entry) ([]byte, error) {
 	value, _, err := l.config.Table.Get(ctx, l.rowKey(e.key))
 	var unopened *table.UnopenedError
@@ -234,36 +233,36 @@ func (l *Ledger) read(ctx context.Context, e *entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	there, err := item.Unmarshal(row.item)
-	if err != nil || there.Digest() != e.digest {
+	stored, err := item.Unmarshal(row.item)
+	if err != nil || stored.Digest() != e.digest {
 		return nil, &unreadableError{fmt.Errorf("its row has no such item: %w", err)}
 	}
 	return row.item, nil
 }
 
-// giveUp takes an entry out of the batch that cannot be read: what the sink knows of the object is for the next list to find out.
-func (l *Ledger) giveUp(e *entry) {
+// dropUnreadable removes an entry from the batch whose item cannot be read. The next list finds the object again.
+func (l *Ledger) dropUnreadable(e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unreadable++
 	l.settle(e, unknown)
 }
 
-// content is what of the batch is not settled.
+// content returns the entries of the batch that are not settled.
 func (l *Ledger) content() Batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.frozen == nil {
+	if l.batch == nil {
 		return Batch{}
 	}
-	out := Batch{ID: l.frozen.id, Sequence: l.frozen.sequence, At: l.frozen.at, Kind: l.frozen.kind}
-	for _, key := range l.frozen.order {
-		switch e := l.frozen.entries[key]; {
+	out := Batch{ID: l.batch.id, Sequence: l.batch.sequence, At: l.batch.at, Kind: l.batch.kind}
+	for _, key := range l.batch.order {
+		switch e := l.batch.entries[key]; {
 		case e.settled:
 		case e.remove:
 			out.Deletes = append(out.Deletes, key)
 		default:
-			read, _ := item.Unmarshal(e.text) // It was read before, or made here.
+			read, _ := item.Unmarshal(e.text) // It was decoded before, or encoded here.
 			out.Upserts = append(out.Upserts, read)
 		}
 	}

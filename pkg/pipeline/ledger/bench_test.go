@@ -22,7 +22,7 @@ func knowing(b *testing.B, number int) (s *stage, items []item.Item) {
 	s.maxItems = 1000
 	for i := range number {
 		items = append(items, version(instance(fmt.Sprintf("workload-%06d", i)), 1))
-		s.Upsert(items[i], ledger.Now)
+		s.Upsert(items[i], ledger.Immediate)
 	}
 	for s.Counts().Pending > 0 {
 		s.next()
@@ -56,7 +56,7 @@ func BenchmarkBatch(b *testing.B) {
 			for b.Loop() {
 				for range 50 {
 					n++
-					s.Upsert(version(items[n%number].Key, n+1), ledger.Now)
+					s.Upsert(version(items[n%number].Key, n+1), ledger.Immediate)
 				}
 				s.next()
 				s.delivered()

@@ -11,78 +11,79 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// Urgency is how soon the sink is to be told of an object.
+// Urgency is how soon a change is sent.
 type Urgency int
 
 const (
-	// Debounced is when the object has come to rest.
+	// Debounced changes wait until the object has not changed for the debounce period.
 	Debounced Urgency = iota
-	// Now is without waiting for that.
-	Now
-	// Again is like Now, and although the sink has been told the same.
-	Again
+	// Immediate changes are due at once.
+	Immediate
+	// Resend is like Immediate, and sends the object even if the sink already has it.
+	Resend
 )
 
 const (
-	// mostDebounces is how many debounces a change waits at most when the object comes never to rest.
-	mostDebounces = 10
-	// maxItemBytes is what a row can hold. No object has that much in labels and annotations unless somebody tries.
+	// maxDebounces bounds the delay of an object that keeps changing, in debounce periods.
+	maxDebounces = 10
+	// maxItemBytes is the largest item that fits into a row. Only deliberately large labels and annotations exceed it.
 	maxItemBytes = 1 << 20
 )
 
-// Upsert says how an object is. What the sink has been told already changes nothing. Upsert waits while much is being written.
-func (l *Ledger) Upsert(it item.Item, how Urgency) {
+// Upsert records the current state of an object. An object that the sink already has makes no change. Upsert blocks while too many changes
+// wait to be written.
+func (l *Ledger) Upsert(it item.Item, urgency Urgency) {
 	digest, debounce := it.Digest(), l.config.Debounce()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.awaitRoom()
+	l.waitForRoom()
 	o := l.add(it.Key)
 	p := o.pending
 	switch {
 	case p != nil && !p.remove && p.digest == digest:
-		l.repeat(p, how)
-	case how != Again && (p == nil || !p.again) && l.knows(o, it.Key, digest):
+		l.repeat(p, urgency)
+	case urgency != Resend && (p == nil || !p.force) && l.knows(o, it.Key, digest):
 		l.drop(o)
 	default:
-		l.change(o, it, digest, how, debounce)
+		l.change(o, it, digest, urgency, debounce)
 	}
 }
 
-// repeat says of what is pending how soon the sink is to be told.
-func (l *Ledger) repeat(p *pending, how Urgency) {
-	if how == Debounced {
+// repeat updates the urgency of a pending change.
+func (l *Ledger) repeat(p *pending, urgency Urgency) {
+	if urgency == Debounced {
 		return
 	}
-	p.again = p.again || how == Again
-	l.schedule(p, func(now time.Time) { p.hasten(now) })
+	p.force = p.force || urgency == Resend
+	l.schedule(p, func(now time.Time) { p.expedite(now) })
 }
 
-// change has the sink told of an object.
-func (l *Ledger) change(o *object, it item.Item, digest [16]byte, how Urgency, debounce time.Duration) {
+// change makes an upsert pending.
+func (l *Ledger) change(o *object, it item.Item, digest [16]byte, urgency Urgency, debounce time.Duration) {
 	text, err := it.Marshal()
 	if err != nil || len(text) > maxItemBytes {
-		klog.Background().Info("An object is too large to tell a sink of it", "object", it.Key, "bytes", len(text), "err", err)
+		klog.Background().Info("Object is too large to send", "object", it.Key, "bytes", len(text), "err", err)
 		l.drop(o)
-		l.tell(o, tooLarge, digest)
-		l.soil(it.Key)
+		l.setState(o, tooLarge, digest)
+		l.markDirty(it.Key)
 		return
 	}
 	p := l.pend(o, it.Key)
-	p.remove, p.digest, p.again = false, digest, p.again || how == Again
+	p.remove, p.digest, p.force = false, digest, p.force || urgency == Resend
 	l.keepItem(o, it.Key, text)
 	l.schedule(p, func(now time.Time) {
-		if how != Debounced || p.prompt {
-			p.hasten(now)
+		if urgency != Debounced || p.expedited {
+			p.expedite(now)
 			return
 		}
 		p.due = now.Add(debounce)
-		if latest := p.first.Add(mostDebounces * debounce); latest.Before(p.due) {
+		if latest := p.first.Add(maxDebounces * debounce); latest.Before(p.due) {
 			p.due = latest
 		}
 	})
 }
 
-// Remove says that an object is gone.
+// Remove records the deletion of an object.
 func (l *Ledger) Remove(key item.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,13 +96,13 @@ func (l *Ledger) remove(key item.Key) {
 		return
 	}
 	if !l.mayHave(o, key) {
-		if l.drop(o); o.told == nothing && !o.frozen {
+		if l.drop(o); o.state == unsent && !o.inBatch {
 			l.forget(key)
 		}
 		return
 	}
 	p := l.pend(o, key)
-	p.remove, p.digest, p.again = true, [16]byte{}, false
+	p.remove, p.digest, p.force = true, [16]byte{}, false
 	l.dropItem(o, key)
 	l.schedule(p, func(now time.Time) {
 		if p.due.IsZero() || p.due.After(now) {
@@ -110,8 +111,8 @@ func (l *Ledger) remove(key item.Key) {
 	})
 }
 
-// Retain says which objects of a type there are, after a list: all others are gone. CustomResourceDefinitions are one type. What
-// present does is done with the ledger locked.
+// Retain removes all objects of a type but those present, after a list. CustomResourceDefinitions are one type. present is called with the
+// ledger locked.
 func (l *Ledger) Retain(kind item.Kind, apiVersion, objectKind string, present func(item.Key) bool) {
 	l.retain(func(of objectType, key item.Key) bool {
 		if of.kind != kind || kind != item.CustomResourceDefinition && (of.apiVersion != apiVersion || of.objectKind != objectKind) {
@@ -121,8 +122,8 @@ func (l *Ledger) Retain(kind item.Kind, apiVersion, objectKind string, present f
 	})
 }
 
-// RetainTypes says of which types objects are selected: those of all others are taken for gone. CustomResourceDefinitions are one
-// type. What keep does is done with the ledger locked.
+// RetainTypes removes the objects of all types but those that are selected. CustomResourceDefinitions are one type. keep is called with the
+// ledger locked.
 func (l *Ledger) RetainTypes(keep func(kind item.Kind, apiVersion, objectKind string) bool) {
 	l.retain(func(of objectType, _ item.Key) bool {
 		if of.kind == item.CustomResourceDefinition {
@@ -132,7 +133,7 @@ func (l *Ledger) RetainTypes(keep func(kind item.Kind, apiVersion, objectKind st
 	})
 }
 
-// retain removes the objects that are not to be kept.
+// retain removes all objects but those to keep.
 func (l *Ledger) retain(keep func(objectType, item.Key) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +146,7 @@ func (l *Ledger) retain(keep func(objectType, item.Key) bool) {
 	}
 }
 
-// pend returns what is pending of an object, something new if nothing is: schedule puts that in its queue.
+// pend returns the pending change of an object, and creates one if there is none. The caller puts it into its queue with schedule.
 func (l *Ledger) pend(o *object, key item.Key) *pending {
 	if o.pending == nil {
 		l.order++
@@ -154,16 +155,16 @@ func (l *Ledger) pend(o *object, key item.Key) *pending {
 	return o.pending
 }
 
-// schedule puts a change where it belongs once it is due at another time.
+// schedule changes when a change is due, and moves it within its queue.
 func (l *Ledger) schedule(p *pending, change func(now time.Time)) {
 	q := l.queues[p.key.Kind]
 	q.take(p)
 	change(l.config.Clock.Now())
 	q.put(p)
-	poke(l.wake)
+	signal(l.wake)
 }
 
-// drop forgets what is pending of an object: nothing has come of it.
+// drop discards the pending change of an object.
 func (l *Ledger) drop(o *object) {
 	p := o.pending
 	if p == nil {
@@ -172,30 +173,30 @@ func (l *Ledger) drop(o *object) {
 	l.queues[p.key.Kind].take(p)
 	o.pending = nil
 	l.dropItem(o, p.key)
-	l.ended(p, false)
+	l.countChange(p, false)
 }
 
-// keepItem notes the item that belongs into the row of an object.
+// keepItem stores the item that belongs into the row of an object.
 func (l *Ledger) keepItem(o *object, key item.Key, text []byte) {
 	l.items[key], o.size = text, uint32(len(text))
-	l.soil(key)
+	l.markDirty(key)
 }
 
-// dropItem notes that the row of an object has no item.
+// dropItem removes the item from the row of an object.
 func (l *Ledger) dropItem(o *object, key item.Key) {
 	delete(l.items, key)
 	o.size = 0
-	l.soil(key)
+	l.markDirty(key)
 }
 
-// soil notes that the row of an object is to be written.
-func (l *Ledger) soil(key item.Key) {
+// markDirty marks the row of an object as not written.
+func (l *Ledger) markDirty(key item.Key) {
 	l.dirty[key] = struct{}{}
-	poke(l.unwritten)
+	signal(l.flush)
 }
 
-// poke wakes whoever waits, now or the next time.
-func poke(wake chan<- struct{}) {
+// signal wakes the receiver, now or the next time it waits.
+func signal(wake chan<- struct{}) {
 	select {
 	case wake <- struct{}{}:
 	default:

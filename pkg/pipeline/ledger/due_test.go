@@ -18,7 +18,7 @@ import (
 func marks(want int, kinds ...item.Kind) step {
 	return func(s *stage) {
 		s.Helper()
-		if got := s.Mark("run", kinds...); got != want {
+		if got := s.MarkRun("run", kinds...); got != want {
 			s.Fatalf("%d marked, want %d", got, want)
 		}
 	}
@@ -34,7 +34,7 @@ func progress(total, done, rejected int) step {
 }
 
 func maxWait(length time.Duration) step { return func(s *stage) { s.maxWait = length } }
-func reconsider(s *stage)               { s.Reconsider() }
+func reconsider(s *stage)               { s.ApplyConfig() }
 func maxItems(number int) step          { return func(s *stage) { s.maxItems = number } }
 func maxBytes(number int) step          { return func(s *stage) { s.maxBytes = number; s.open() } }
 func debounce(length time.Duration) step {
@@ -121,7 +121,7 @@ func TestDue(t *testing.T) {
 func TestOtherRunReplacesTheMarks(t *testing.T) {
 	s := newStage(t)
 	now("a", 1)(s)
-	s.Mark("first")
+	s.MarkRun("first")
 	now("b", 1)(s)
 	marks(2)(s)
 	if got := s.Progress("first"); got != (ledger.Progress{}) {
@@ -136,8 +136,8 @@ func TestOtherRunReplacesTheMarks(t *testing.T) {
 func TestRunCountsWhatIsToldBeforeItIsMarked(t *testing.T) {
 	s := newStage(t)
 	now("before", 1)(s)
-	s.Mark("first")
-	s.Begin("run", item.Instance)
+	s.MarkRun("first")
+	s.StartRun("run", item.Instance)
 	progress(0, 0, 0)(s)
 	batch("+before:1")(s)
 	s.delivered()
@@ -160,7 +160,7 @@ func TestRunCountsWhatIsToldBeforeItIsMarked(t *testing.T) {
 	s.next()
 	s.delivered()
 	progress(3, 3, 1)(s)
-	s.Mark("next")
+	s.MarkRun("next")
 	progress(0, 0, 0)(s)
 }
 
@@ -170,7 +170,7 @@ func TestRetain(t *testing.T) {
 	crd("y", 1)(s)
 	pod := instance("p")
 	pod.APIVersion, pod.ObjectKind = "v1", "Pod"
-	s.Upsert(version(pod, 1), ledger.Now)
+	s.Upsert(version(pod, 1), ledger.Immediate)
 	has("a")(s)
 	s.Expedite()
 	s.next()

@@ -5,8 +5,8 @@ package ledger
 
 import "container/heap"
 
-// Reconsider has what Config says now count for what is pending already, where the sink is told sooner then.
-func (l *Ledger) Reconsider() {
+// ApplyConfig applies a changed Config to pending changes, where it makes them due earlier.
+func (l *Ledger) ApplyConfig() {
 	latest := l.config.Clock.Now().Add(l.config.Debounce())
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -18,27 +18,27 @@ func (l *Ledger) Reconsider() {
 		}
 		heap.Init(&q.waiting)
 	}
-	poke(l.wake)
+	signal(l.wake)
 }
 
-// thaw takes the batch apart when it has more in it than batches have by now: it may have been too much for the sink. What is not
-// settled is pending again. It says whether there was such a batch, which is settled then and has to be written.
-func (l *Ledger) thaw(maxItems int) bool {
+// dissolve ends a batch that has more entries left than maxItems, which may have been lowered because the batch was too large for the sink.
+// Unsettled entries become pending again. It reports whether there was such a batch; the caller must write then.
+func (l *Ledger) dissolve(maxItems int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.frozen == nil || !l.frozen.filled || l.frozen.left <= maxItems {
+	if l.batch == nil || !l.batch.filled || l.batch.left <= maxItems {
 		return false
 	}
-	for _, key := range l.frozen.order {
-		if e := l.frozen.entries[key]; !e.settled {
+	for _, key := range l.batch.order {
+		if e := l.batch.entries[key]; !e.settled {
 			l.release(e)
 		}
 	}
-	l.frozen.left, l.headDirty = 0, true
+	l.batch.left, l.headDirty = 0, true
 	return true
 }
 
-// release makes an entry of the batch pending again, unless there is something newer. The sink may have been told of it.
+// release makes an entry of the batch pending again, unless there is a newer change. The sink may have received it.
 func (l *Ledger) release(e *entry) {
 	o := l.find(e.key)
 	if o.pending == nil {
@@ -47,8 +47,8 @@ func (l *Ledger) release(e *entry) {
 		}
 		l.queues[e.key.Kind].put(e.pending)
 	}
-	o.pending.marked = o.pending.marked || e.marked // A run counts it once, as what it is told of now.
-	l.tell(o, unknown, [16]byte{})
-	o.frozen, e.settled, e.text = false, true, nil
-	l.soil(e.key)
+	o.pending.inRun = o.pending.inRun || e.inRun // A run counts the object once.
+	l.setState(o, unknown, [16]byte{})
+	o.inBatch, e.settled, e.text = false, true, nil
+	l.markDirty(e.key)
 }

@@ -24,13 +24,13 @@ import (
 func TestBatchIsTheSameAfterADeath(t *testing.T) {
 	s := newStage(t)
 	for i := range 200 {
-		s.Upsert(version(instance(fmt.Sprintf("w%03d", i)), 1), ledger.Now)
+		s.Upsert(version(instance(fmt.Sprintf("w%03d", i)), 1), ledger.Immediate)
 	}
 	s.maxItems = 300
 	s.next()
 	before := s.handed
 	s.open()
-	s.Upsert(version(instance("w000"), 2), ledger.Now)
+	s.Upsert(version(instance("w000"), 2), ledger.Immediate)
 	s.Remove(instance("w001"))
 	s.must(s.Flush(t.Context()))
 	s.debounce = 0
@@ -53,7 +53,7 @@ func TestStoreIsFull(t *testing.T) {
 	stop := s.run()
 	has("a", "b")(s)
 	s.store.full.Store(true)
-	s.Upsert(version(instance("c"), 1), ledger.Now)
+	s.Upsert(version(instance("c"), 1), ledger.Immediate)
 	s.Remove(instance("a"))
 	s.eventually("it shows", func() bool { return s.Counts().Blocked != nil })
 	if _, err := s.Next(t.Context()); err == nil {
@@ -99,7 +99,7 @@ func TestCrowd(t *testing.T) {
 		wait.Go(func() {
 			for i := range each {
 				key := instance(fmt.Sprintf("w%d-%d", side, i))
-				s.Upsert(version(key, 1), ledger.Now)
+				s.Upsert(version(key, 1), ledger.Immediate)
 				if i%3 == 0 {
 					s.Remove(key)
 				}
@@ -142,8 +142,8 @@ func TestUnreadableRows(t *testing.T) {
 				t.Fatalf("%+v", got)
 			}
 			none(s)
-			s.Upsert(version(instance("a"), 1), ledger.Now)
-			s.Upsert(version(instance("b"), 1), ledger.Now)
+			s.Upsert(version(instance("a"), 1), ledger.Immediate)
+			s.Upsert(version(instance("b"), 1), ledger.Immediate)
 			retain("a", "b")(s)
 			batch("+a:1 -c")(s)
 			s.delivered()
@@ -156,7 +156,7 @@ func TestUnreadableRows(t *testing.T) {
 func TestUnreadableBatch(t *testing.T) {
 	s := newStage(t)
 	has("a")(s)
-	s.Upsert(version(instance("b"), 1), ledger.Now)
+	s.Upsert(version(instance("b"), 1), ledger.Immediate)
 	s.next()
 	before := s.handed
 	s.must(s.table().Put(t.Context(), table.Row{Key: prefix + "batch", Value: []byte(`{"sequence":7,"entries":[{"key":"a"}]}`)}))
@@ -174,14 +174,14 @@ func TestKeyIsGone(t *testing.T) {
 	s.options = []table.Option{table.WithTransformer(sealing("old"))}
 	s.open()
 	has("a", "b")(s)
-	s.Upsert(version(instance("c"), 1), ledger.Now)
+	s.Upsert(version(instance("c"), 1), ledger.Immediate)
 	s.next()
 	s.options = []table.Option{table.WithTransformer(sealing("new"))}
 	s.open()
 	if got := s.Counts(); got.Unreadable != 4 || got.Known != 0 || got.Pending != 0 {
 		t.Fatalf("%+v", got)
 	}
-	s.Upsert(version(instance("a"), 1), ledger.Now)
+	s.Upsert(version(instance("a"), 1), ledger.Immediate)
 	retain("a")(s)
 	s.next()
 	if len(s.handed.Upserts) != 1 || len(s.handed.Deletes) != 2 {
@@ -202,7 +202,7 @@ func TestItemThatIsSpoiltInItsRow(t *testing.T) {
 	batch("+b:1")(s)
 	s.delivered()
 	counts(1, 0, 0)(s)
-	s.Upsert(version(instance("a"), 1), ledger.Now)
+	s.Upsert(version(instance("a"), 1), ledger.Immediate)
 	batch("+a:1")(s)
 }
 
@@ -210,15 +210,15 @@ func TestItemThatIsSpoiltInItsRow(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	s := newStage(t)
 	large := version(instance("a"), strings.Repeat("x", 1<<20))
-	s.Upsert(large, ledger.Now)
-	s.Upsert(version(instance("b"), 1), ledger.Now)
+	s.Upsert(large, ledger.Immediate)
+	s.Upsert(version(instance("b"), 1), ledger.Immediate)
 	batch("+b:1")(s)
 	s.delivered()
 	s.open()
-	s.Upsert(large, ledger.Now)
+	s.Upsert(large, ledger.Immediate)
 	s.Expedite()
 	counts(1, 0, 1)(s)
-	s.Upsert(version(instance("a"), 2), ledger.Now)
+	s.Upsert(version(instance("a"), 2), ledger.Immediate)
 	batch("+a:2")(s)
 }
 

@@ -13,90 +13,90 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// TableName is that of the table of the work store that all ledgers are kept in.
+// TableName is the name of the table in the work store with all ledgers.
 const TableName = "pipeline-ledger"
 
-// DefaultMaxBytes bounds the items of a batch, as JSON. One that is larger is a batch of its own.
+// DefaultMaxBytes bounds the JSON of the items in a batch. A larger item is a batch of its own.
 const DefaultMaxBytes = 512 << 10
 
-// Config is what a ledger works with.
+// Config configures a ledger.
 type Config struct {
 	Table *table.Table
-	// Prefix is what the keys of the rows begin with. No two ledgers have the same at a time, or one that another's begins with.
+	// Prefix is the prefix of the keys of rows. No prefix of a ledger is a prefix of another's.
 	Prefix string
-	// Clock says when changes come and are due.
+	// Clock determines when changes were reported and are due.
 	Clock clock.Clock
-	// Debounce is how long an object must not have changed. What it says counts for changes that come then.
+	// Debounce returns the debounce period for changes that are reported next.
 	Debounce func() time.Duration
-	// MaxItems is how many objects a batch has at most.
+	// MaxItems returns the maximum number of objects in a batch.
 	MaxItems func() int
-	// MaxWait is how long what is due waits for a batch to become full.
+	// MaxWait returns how long a due change waits for the batch to become full.
 	MaxWait func() time.Duration
-	// MaxBytes bounds the items of a batch; 0 means DefaultMaxBytes.
+	// MaxBytes bounds the JSON of the items in a batch; 0 means DefaultMaxBytes.
 	MaxBytes int
 }
 
-// Ledger is what one sink was told and is to be told. It may be used concurrently, Next by one at a time.
+// Ledger stores what one sink has received, and what is pending. It is safe for concurrent use, except that calls of Next must not overlap.
 type Ledger struct {
 	config Config
-	// wake makes Next look again; unwritten makes Run write, and crowded at once.
-	wake, unwritten, crowded chan struct{}
-	// turn is held by who writes: what is written later is newer. It is a channel so that waiting for it can be given up.
-	turn chan struct{}
+	// wake makes Next check for a batch. flush makes Run write, and full makes it write immediately.
+	wake, flush, full chan struct{}
+	// writeLock orders writes, so that a later one has newer data. It is a channel so that waiting for it can be canceled.
+	writeLock chan struct{}
 
-	// mu guards what follows. It is not held while something is read or written.
+	// mu guards the fields below. It is not held during I/O.
 	mu sync.Mutex
-	// room is signalled when something has been taken to be written.
+	// room is signaled when changes were taken to be written.
 	room    *sync.Cond
 	objects map[objectType]map[objectName]*object
-	// tally counts objects by what the sink was told of them.
-	tally  [tallies]int
-	queues map[item.Kind]*queue
-	// order counts what becomes pending.
+	// stateCounts counts the objects by state.
+	stateCounts [numStates]int
+	queues      map[item.Kind]*queue
+	// order numbers the pending changes.
 	order uint64
-	// frozen is the batch that has been handed out, nil when there is none; sequence is that of the last one.
-	frozen   *frozen
+	// batch is the current batch, nil if there is none; sequence is the sequence of the last one.
+	batch    *batchState
 	sequence int64
 	run      run
-	// dirty are the objects whose rows are not as they are here.
+	// dirty are the objects whose rows are outdated.
 	dirty map[item.Key]struct{}
-	// headDirty says that the row of the batch is not as it is here.
+	// headDirty reports whether the row of the batch is outdated.
 	headDirty bool
-	// items are those of pending changes and rejected objects that are not in a row yet, and those that are pending while another one of
-	// the object is in the batch.
+	// items are the items of pending changes and rejected objects that are not written yet, and of changes that are pending while the batch
+	// contains another change of the object.
 	items map[item.Key][]byte
-	// running says that Run goes on.
+	// running reports whether Run is running.
 	running bool
-	// blocked is why the last write has failed.
+	// blocked is the error of the last write, if it failed.
 	blocked error
 	// unreadable counts the rows that could not be read.
 	unreadable int
 }
 
-// Counts tell how a ledger is.
+// Counts describes the state of a ledger.
 type Counts struct {
-	// Known are the objects that the sink has been told of, as they are or were.
+	// Known counts the objects that the sink has, in their current or an earlier state.
 	Known int
-	// Pending are the objects that the sink is still to be told of, or that they are gone.
+	// Pending counts the objects with a change that was not delivered.
 	Pending int
-	// Rejected are the objects of which the sink would not be told the last time.
+	// Rejected counts the objects whose last change the sink rejected.
 	Rejected int
-	// Unreadable are the rows that could not be read since the ledger was opened.
+	// Unreadable counts the rows that could not be read since the ledger was opened.
 	Unreadable int
-	// OldestDue is when the first of what is due became so; zero when nothing is.
+	// OldestDue is when the oldest due change became due; zero if nothing is due.
 	OldestDue time.Time
-	// Blocked is why nothing can be written at present, nil if it can.
+	// Blocked is why writes fail, nil if they succeed.
 	Blocked error
 }
 
-// Counts tells how the ledger is.
+// Counts returns the state of the ledger.
 func (l *Ledger) Counts() Counts {
 	now := l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	counts := Counts{
-		Known:      l.tally[delivered],
-		Rejected:   l.tally[rejected] + l.tally[rejectedRemoval] + l.tally[tooLarge],
+		Known:      l.stateCounts[delivered],
+		Rejected:   l.stateCounts[rejected] + l.stateCounts[rejectedRemoval] + l.stateCounts[tooLarge],
 		Unreadable: l.unreadable,
 		Blocked:    l.blocked,
 	}
@@ -104,18 +104,18 @@ func (l *Ledger) Counts() Counts {
 		counts.Pending += q.length()
 		counts.due(q.oldestDue(now))
 	}
-	if l.frozen != nil {
-		for _, e := range l.frozen.entries {
+	if l.batch != nil {
+		for _, e := range l.batch.entries {
 			if !e.settled && l.find(e.key).pending == nil {
 				counts.Pending++
 			}
 		}
-		counts.due(l.frozen.at)
+		counts.due(l.batch.at)
 	}
 	return counts
 }
 
-// due notes when something became due, zero for never.
+// due updates OldestDue. A zero time is ignored.
 func (c *Counts) due(at time.Time) {
 	if !at.IsZero() && (c.OldestDue.IsZero() || at.Before(c.OldestDue)) {
 		c.OldestDue = at

@@ -21,11 +21,11 @@ func up(name string, v int) step {
 }
 
 func now(name string, v int) step {
-	return func(s *stage) { s.Upsert(version(instance(name), v), ledger.Now) }
+	return func(s *stage) { s.Upsert(version(instance(name), v), ledger.Immediate) }
 }
 
 func again(name string, v int) step {
-	return func(s *stage) { s.Upsert(version(instance(name), v), ledger.Again) }
+	return func(s *stage) { s.Upsert(version(instance(name), v), ledger.Resend) }
 }
 
 func crd(name string, v int) step {

@@ -9,58 +9,58 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// told is what the sink was told of an object last.
-type told uint8
+// sinkState is what the sink has of an object.
+type sinkState uint8
 
 const (
-	// nothing: the object has never been in a batch, or its removal was delivered.
-	nothing told = iota
-	// delivered: the sink has been told of the object with the digest.
+	// unsent: the object was in no batch yet, or its removal was delivered.
+	unsent sinkState = iota
+	// delivered: the sink has the object with the digest.
 	delivered
-	// rejected: the sink would not be told of the object with the digest. What it has of it is not known.
+	// rejected: the sink rejected the object with the digest. What it has is unknown.
 	rejected
-	// rejectedRemoval: the sink would not be told that the object is gone.
+	// rejectedRemoval: the sink rejected the removal of the object.
 	rejectedRemoval
-	// unknown: something that is superseded, or whose row could not be read.
+	// unknown: the last result is superseded, or the row could not be read.
 	unknown
-	// tooLarge: the object with the digest is one that no row can hold. It is never sent.
+	// tooLarge: the object with the digest does not fit into a row. It is never sent.
 	tooLarge
 
-	tallies
+	numStates
 )
 
-// object is what is kept of each object in memory. There may be a hundred thousand.
+// object is the state of an object in memory. There can be a hundred thousand.
 type object struct {
-	// digest is that of what the sink was told.
+	// digest is the digest of what the sink received.
 	digest  [16]byte
 	pending *pending
-	// size is that of its item, when something is pending that has one, or was rejected.
-	size uint32
-	told told
-	// frozen says that there is an entry for it in the batch.
-	frozen bool
+	// size is the size of the item of a pending or rejected upsert.
+	size  uint32
+	state sinkState
+	// inBatch reports whether the current batch has an entry for the object.
+	inBatch bool
 }
 
-// pending is a change that the sink is to be told of.
+// pending is a change that was not sent.
 type pending struct {
 	key item.Key
-	// remove says that the object is gone; otherwise digest is that of the item.
+	// remove reports whether the object was deleted; otherwise digest is the digest of its item.
 	remove bool
 	digest [16]byte
-	// again says that it is sent although the sink may have been told the same.
-	again bool
-	// prompt says that it has been asked for: it does not wait for the object to come to rest.
-	prompt bool
-	// marked says that it counts for the run.
-	marked bool
-	// first is when the first change came, due when the sink is to be told; order tells those apart that are due at the same time.
+	// force sends the change even if the sink already has it.
+	force bool
+	// expedited reports whether the change was requested and skips the debounce.
+	expedited bool
+	// inRun reports whether the change counts for the run.
+	inRun bool
+	// first is when the first change was reported, due when it can be sent. order breaks ties.
 	first, due time.Time
 	order      uint64
-	// index is its place in the heap that it is in.
+	// index is the position in its heap.
 	index int
 }
 
-// objectType and objectName are the parts of a key: the first is shared by many objects.
+// objectType and objectName are the parts of a key. Many objects share the first.
 type objectType struct {
 	kind                   item.Kind
 	apiVersion, objectKind string
@@ -76,13 +76,13 @@ func join(of objectType, name objectName) item.Key {
 	return item.Key{Kind: of.kind, APIVersion: of.apiVersion, ObjectKind: of.objectKind, Namespace: name.namespace, Name: name.name}
 }
 
-// find returns an object, nil when nothing is known of it.
+// find returns an object, or nil.
 func (l *Ledger) find(key item.Key) *object {
 	of, name := split(key)
 	return l.objects[of][name]
 }
 
-// add returns an object that is new if nothing is known of it.
+// add returns an object, and creates it if it does not exist.
 func (l *Ledger) add(key item.Key) *object {
 	of, name := split(key)
 	objects := l.objects[of]
@@ -94,47 +94,47 @@ func (l *Ledger) add(key item.Key) *object {
 	if o == nil {
 		o = &object{}
 		objects[name] = o
-		l.tally[nothing]++
+		l.stateCounts[unsent]++
 	}
 	return o
 }
 
-// forget removes an object of which nothing is to be known any more, and its row.
+// forget deletes an object and its row.
 func (l *Ledger) forget(key item.Key) {
 	of, name := split(key)
-	l.tally[l.objects[of][name].told]--
+	l.stateCounts[l.objects[of][name].state]--
 	if delete(l.objects[of], name); len(l.objects[of]) == 0 {
 		delete(l.objects, of)
 	}
-	l.soil(key)
+	l.markDirty(key)
 }
 
-// tell notes what the sink was told.
-func (l *Ledger) tell(o *object, what told, digest [16]byte) {
-	l.tally[o.told]--
-	l.tally[what]++
-	o.told, o.digest = what, digest
+// setState records what the sink has of an object.
+func (l *Ledger) setState(o *object, state sinkState, digest [16]byte) {
+	l.stateCounts[o.state]--
+	l.stateCounts[state]++
+	o.state, o.digest = state, digest
 }
 
-// knows says whether the sink needs not be told of an object with a digest: what is in the batch is taken for delivered.
+// knows reports whether the sink has an object with a digest. Entries of the batch count as delivered.
 func (l *Ledger) knows(o *object, key item.Key, digest [16]byte) bool {
-	if o.frozen {
-		e := l.frozen.entries[key]
+	if o.inBatch {
+		e := l.batch.entries[key]
 		return !e.remove && e.digest == digest
 	}
-	switch o.told {
+	switch o.state {
 	case delivered, tooLarge:
 		return o.digest == digest
-	case rejected: // It is as it was then, unless something else came between.
+	case rejected: // A pending change would mean that it has changed since.
 		return o.digest == digest && o.pending == nil
 	}
 	return false
 }
 
-// mayHave says whether the sink may have the object when the batch is settled. Of a removal that it has rejected it is not told again.
+// mayHave reports whether the sink may have the object once the batch is settled. A rejected removal is not sent again.
 func (l *Ledger) mayHave(o *object, key item.Key) bool {
-	if o.frozen {
-		return !l.frozen.entries[key].remove
+	if o.inBatch {
+		return !l.batch.entries[key].remove
 	}
-	return o.told != nothing && o.told != rejectedRemoval
+	return o.state != unsent && o.state != rejectedRemoval
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// Open returns the ledger that the rows with a prefix hold, as an earlier process left it.
+// Open restores the ledger from the rows with its prefix.
 func Open(ctx context.Context, config Config) (*Ledger, error) {
 	if config.MaxBytes <= 0 {
 		config.MaxBytes = DefaultMaxBytes
 	}
 	l := &Ledger{
 		config: config,
-		wake:   make(chan struct{}, 1), unwritten: make(chan struct{}, 1), crowded: make(chan struct{}, 1), turn: make(chan struct{}, 1),
+		wake:   make(chan struct{}, 1), flush: make(chan struct{}, 1), full: make(chan struct{}, 1), writeLock: make(chan struct{}, 1),
 		objects: map[objectType]map[objectName]*object{},
 		queues:  map[item.Kind]*queue{},
 		dirty:   map[item.Key]struct{}{},
@@ -34,98 +34,98 @@ func Open(ctx context.Context, config Config) (*Ledger, error) {
 	for _, kind := range kinds {
 		l.queues[kind] = &queue{}
 	}
-	r := restoring{Ledger: l, namespaces: map[string]string{}, visited: map[item.Key]struct{}{}}
+	r := restorer{ledger: l, namespaces: map[string]string{}, seen: map[item.Key]struct{}{}}
 	if err := r.restore(ctx); err != nil {
-		return nil, fmt.Errorf("read what a sink has been told: %w", err)
+		return nil, fmt.Errorf("read the sink ledger: %w", err)
 	}
 	return l, nil
 }
 
-// restoring is a ledger whose rows are being read.
-type restoring struct {
-	*Ledger
-	// namespaces are those of objects, each once.
+// restorer restores a ledger from its rows.
+type restorer struct {
+	ledger *Ledger
+	// namespaces interns the namespaces of keys.
 	namespaces map[string]string
-	// visited are the objects of the batch that have rows.
-	visited map[item.Key]struct{}
-	// headless says that the row of the batch cannot be read.
-	headless bool
-	// strays are keys of rows of which nobody can tell what object they are of.
-	strays []string
-	// example is why one of the rows cannot be read.
+	// seen are the objects of the batch that have rows.
+	seen map[item.Key]struct{}
+	// headUnreadable reports whether the row of the batch could not be read.
+	headUnreadable bool
+	// invalidKeys are the keys of rows that cannot be parsed.
+	invalidKeys []string
+	// example is the error of one unreadable row.
 	example error
 }
 
-func (r *restoring) restore(ctx context.Context) error {
+func (r *restorer) restore(ctx context.Context) error {
 	if err := r.restoreHead(ctx); err != nil {
 		return err
 	}
-	for stored, err := range r.config.Table.ScanEach(ctx, r.config.Prefix, "") {
+	for stored, err := range r.ledger.config.Table.ScanEach(ctx, r.ledger.config.Prefix, "") {
 		var unopened *table.UnopenedError
 		if err != nil && !errors.As(err, &unopened) {
 			return err
 		}
-		if stored.Key != r.headKey() {
+		if stored.Key != r.ledger.headKey() {
 			r.restoreRow(stored, err)
 		}
 	}
-	r.restored()
-	if r.unreadable > 0 {
-		klog.FromContext(ctx).Error(r.example, "A sink is told again of objects whose rows cannot be read", "rows", r.unreadable,
-			"first", r.config.Table.FullKey(r.config.Prefix))
+	r.finish()
+	if r.ledger.unreadable > 0 {
+		klog.FromContext(ctx).Error(r.example, "Failed to read rows of the sink ledger, sending their objects again", "rows", r.ledger.unreadable,
+			"first", r.ledger.config.Table.FullKey(r.ledger.config.Prefix))
 	}
-	return r.config.Table.Delete(ctx, r.strays...)
+	return r.ledger.config.Table.Delete(ctx, r.invalidKeys...)
 }
 
-// restoreHead reads the batch.
-func (r *restoring) restoreHead(ctx context.Context) error {
-	value, found, err := r.config.Table.Get(ctx, r.headKey())
+// restoreHead restores the batch.
+func (r *restorer) restoreHead(ctx context.Context) error {
+	value, found, err := r.ledger.config.Table.Get(ctx, r.ledger.headKey())
 	var unopened *table.UnopenedError
 	switch {
 	case errors.As(err, &unopened):
 	case err != nil || !found:
 		return err
 	default:
-		r.frozen, r.sequence, err = decodeHead(value)
+		r.ledger.batch, r.ledger.sequence, err = decodeHead(value)
 	}
 	if err != nil {
-		r.headless = true
-		r.lament(err)
+		r.headUnreadable = true
+		r.recordUnreadable(err)
 	}
 	return nil
 }
 
-// lament counts a row that cannot be read.
-func (r *restoring) lament(err error) {
-	if r.unreadable++; r.example == nil {
+// recordUnreadable counts an unreadable row.
+func (r *restorer) recordUnreadable(err error) {
+	if r.ledger.unreadable++; r.example == nil {
 		r.example = err
 	}
 }
 
-// restoreRow reads the row of an object.
-func (r *restoring) restoreRow(stored table.Row, err error) {
-	key, misnamed := item.ParseKey(strings.TrimPrefix(stored.Key, r.config.Prefix))
+// restoreRow restores an object.
+func (r *restorer) restoreRow(stored table.Row, err error) {
+	key, misnamed := item.ParseKey(strings.TrimPrefix(stored.Key, r.ledger.config.Prefix))
 	if misnamed != nil {
-		r.strays = append(r.strays, stored.Key)
-		r.lament(misnamed)
+		r.invalidKeys = append(r.invalidKeys, stored.Key)
+		r.recordUnreadable(misnamed)
 		return
 	}
-	o := r.add(r.own(key))
+	o := r.ledger.add(r.intern(key))
 	var read row
 	if err == nil {
 		read, err = decodeRow(stored.Value)
 	}
 	if err != nil {
-		r.lament(err)
-		read = row{told: unknown}
+		r.recordUnreadable(err)
+		read = row{state: unknown}
 	}
-	r.tell(o, read.told, digestOf(read.Digest))
-	r.sequence = max(r.sequence, read.Settled)
+	r.ledger.setState(o, read.state, digestOf(read.Digest))
+	r.ledger.sequence = max(r.ledger.sequence, read.Settled)
 	r.restoreChange(o, key, read)
 }
 
-// own returns a key that does not keep the whole key of its row in memory.
-func (r *restoring) own(key item.Key) item.Key {
+// intern returns a copy of a key that does not keep the row's key in memory.
+func (r *restorer) intern(key item.Key) item.Key {
 	namespace, found := r.namespaces[key.Namespace]
 	if !found {
 		namespace = strings.Clone(key.Namespace)
@@ -135,77 +135,77 @@ func (r *restoring) own(key item.Key) item.Key {
 	return key
 }
 
-// restoreChange takes back what is pending of an object, unless that is in the batch.
-func (r *restoring) restoreChange(o *object, key item.Key, read row) {
+// restoreChange restores the pending change of an object, unless the batch contains it.
+func (r *restorer) restoreChange(o *object, key item.Key, read row) {
 	o.size = uint32(len(read.item))
 	change := &pending{key: key, remove: read.Pending == remove, digest: digestOf(read.PendingDigest)}
-	inBatch := r.frozen != nil && r.restoreEntry(o, change, read.Settled)
+	inBatch := r.ledger.batch != nil && r.restoreEntry(o, change, read.Settled)
 	if read.Pending == "" || inBatch {
 		return
 	}
-	p := r.pend(o, key)
+	p := r.ledger.pend(o, key)
 	p.remove, p.digest = change.remove, change.digest
-	if o.frozen && !p.remove {
-		r.items[key] = read.item
+	if o.inBatch && !p.remove {
+		r.ledger.items[key] = read.item
 	}
-	r.schedule(p, func(now time.Time) {
-		if p.due = now; !p.remove { // What was deleted meanwhile is to be found out before.
-			p.due = now.Add(r.config.Debounce())
+	r.ledger.schedule(p, func(now time.Time) {
+		if p.due = now; !p.remove { // An upsert waits for the list that finds deletions during the downtime.
+			p.due = now.Add(r.ledger.config.Debounce())
 		}
 	})
 }
 
-// restoreEntry says whether the batch tells of an object what is pending in its row.
-func (r *restoring) restoreEntry(o *object, change *pending, settled int64) bool {
-	e := r.frozen.entries[change.key]
+// restoreEntry reports whether the batch contains the pending change of a row.
+func (r *restorer) restoreEntry(o *object, change *pending, settled int64) bool {
+	e := r.ledger.batch.entries[change.key]
 	if e == nil {
 		return false
 	}
-	r.visited[change.key] = struct{}{}
-	if settled == r.frozen.sequence {
-		r.settled(e)
+	r.seen[change.key] = struct{}{}
+	if settled == r.ledger.batch.sequence {
+		r.markSettled(e)
 		return false
 	}
-	o.frozen = true
+	o.inBatch = true
 	return e.remove == change.remove && e.digest == change.digest
 }
 
-// settled notes that an entry of the batch was settled before.
-func (r *restoring) settled(e *entry) {
+// markSettled records that an entry of the batch was settled before the restart.
+func (r *restorer) markSettled(e *entry) {
 	e.settled, e.text = true, nil
-	if r.frozen.left--; r.frozen.left == 0 {
-		r.headDirty = true
+	if r.ledger.batch.left--; r.ledger.batch.left == 0 {
+		r.ledger.headDirty = true
 	}
 }
 
-// restored brings together what all rows say.
-func (r *restoring) restored() {
-	if r.frozen != nil {
+// finish combines the rows of the objects and the batch.
+func (r *restorer) finish() {
+	if r.ledger.batch != nil {
 		r.restoreWithoutRows()
 	}
-	if !r.headless {
+	if !r.headUnreadable {
 		return
 	}
-	// Whatever was to be told may have been in the batch.
-	for _, objects := range r.objects {
+	// Every object that was not sent before may have been in the batch.
+	for _, objects := range r.ledger.objects {
 		for _, o := range objects {
-			if o.told == nothing {
-				r.tell(o, unknown, [16]byte{})
+			if o.state == unsent {
+				r.ledger.setState(o, unknown, [16]byte{})
 			}
 		}
 	}
 }
 
-// restoreWithoutRows takes back the entries of the batch whose objects have no row: a row goes when its removal was delivered.
-func (r *restoring) restoreWithoutRows() {
-	for key, e := range r.frozen.entries {
-		if _, visited := r.visited[key]; visited {
+// restoreWithoutRows restores the entries of the batch whose objects have no row. A row is deleted when the removal was delivered.
+func (r *restorer) restoreWithoutRows() {
+	for key, e := range r.ledger.batch.entries {
+		if _, seen := r.seen[key]; seen {
 			continue
 		}
 		if e.remove {
-			r.settled(e)
+			r.markSettled(e)
 		} else {
-			r.add(key).frozen = true
+			r.ledger.add(key).inBatch = true
 		}
 	}
 }

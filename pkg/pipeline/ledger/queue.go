@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// queue has the pending changes of a kind.
+// queue holds the pending changes of a kind.
 type queue struct {
-	// waiting are not due yet, as far as anybody has looked; ready are. The first of each is due first.
+	// waiting are the changes that were not due at the last check, ready those that were. Each heap has the earliest due first.
 	waiting, ready byDue
-	// hurried: what was due then does not wait for a batch to become full.
-	hurried time.Time
+	// expedited: changes that were due at that time do not wait for a full batch.
+	expedited time.Time
 }
 
 func (q *queue) length() int { return len(q.waiting) + len(q.ready) }
 
 func (q *queue) put(p *pending) { heap.Push(&q.waiting, p) }
 
-// take takes a change out of the queue.
+// take removes a change from the queue.
 func (q *queue) take(p *pending) {
 	for _, h := range []*byDue{&q.waiting, &q.ready} {
 		if p.index < len(*h) && (*h)[p.index] == p {
@@ -30,13 +30,13 @@ func (q *queue) take(p *pending) {
 	}
 }
 
-// hurry makes everything due now.
-func (q *queue) hurry(now time.Time) {
+// expedite makes all changes due now.
+func (q *queue) expedite(now time.Time) {
 	for _, p := range q.waiting {
-		p.hasten(now)
+		p.expedite(now)
 	}
 	for _, p := range q.ready {
-		p.hasten(now)
+		p.expedite(now)
 	}
 	q.ready = append(q.ready, q.waiting...)
 	q.waiting = nil
@@ -44,17 +44,17 @@ func (q *queue) hurry(now time.Time) {
 		p.index = i
 	}
 	heap.Init(&q.ready)
-	q.hurried = now
+	q.expedited = now
 }
 
-// look finds out what is due.
+// look moves due changes from waiting to ready.
 func (q *queue) look(now time.Time) {
 	for len(q.waiting) > 0 && !q.waiting[0].due.After(now) {
 		heap.Push(&q.ready, heap.Pop(&q.waiting))
 	}
 }
 
-// oldestDue is when the first of what is due became so, zero when nothing is.
+// oldestDue returns when the oldest due change became due, zero if nothing is due.
 func (q *queue) oldestDue(now time.Time) time.Time {
 	if q.look(now); len(q.ready) > 0 {
 		return q.ready[0].due
@@ -62,7 +62,7 @@ func (q *queue) oldestDue(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// untilBatch says how long it may be until there is a batch, 0 when there is one. False says that nothing is pending.
+// untilBatch returns the time until a batch may be ready, 0 if it is. It returns false when nothing is pending.
 func (q *queue) untilBatch(now time.Time, maxItems int, maxWait time.Duration) (time.Duration, bool) {
 	oldest := q.oldestDue(now)
 	switch {
@@ -70,7 +70,7 @@ func (q *queue) untilBatch(now time.Time, maxItems int, maxWait time.Duration) (
 		return 0, false
 	case oldest.IsZero():
 		return q.waiting[0].due.Sub(now), true
-	case len(q.ready) >= maxItems || !oldest.After(q.hurried):
+	case len(q.ready) >= maxItems || !oldest.After(q.expedited):
 		return 0, true
 	}
 	wait := max(0, maxWait-now.Sub(oldest))
@@ -80,15 +80,15 @@ func (q *queue) untilBatch(now time.Time, maxItems int, maxWait time.Duration) (
 	return wait, true
 }
 
-// hasten makes a change due now. One that is due keeps its place.
-func (p *pending) hasten(now time.Time) {
-	p.prompt = true
+// expedite makes a change due now. A change that is already due keeps its position.
+func (p *pending) expedite(now time.Time) {
+	p.expedited = true
 	if p.due.IsZero() || p.due.After(now) {
 		p.due = now
 	}
 }
 
-// byDue is a heap of changes.
+// byDue is a heap of changes, ordered by due time.
 type byDue []*pending
 
 func (h byDue) Len() int { return len(h) }
@@ -105,14 +105,14 @@ func (h byDue) Swap(i, j int) {
 	h[i].index, h[j].index = i, j
 }
 
-// Push is for package heap.
+// Push implements heap.Interface.
 func (h *byDue) Push(p any) {
 	added := p.(*pending)
 	added.index = len(*h)
 	*h = append(*h, added)
 }
 
-// Pop is for package heap.
+// Pop implements heap.Interface.
 func (h *byDue) Pop() any {
 	last := len(*h) - 1
 	p := (*h)[last]

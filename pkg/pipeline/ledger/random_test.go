@@ -76,14 +76,14 @@ func (w *world) step() error {
 	case 7:
 		w.Expedite()
 	case 8:
-		w.Mark("run")
+		w.MarkRun("run")
 		if p := w.Progress("run"); p.Done > p.Total {
 			w.Errorf("progress %+v", p)
 		}
 	case 9:
 		w.maxItems = 1 + w.random.IntN(5)
 	case 10:
-		w.Reconsider()
+		w.ApplyConfig()
 	default:
 		return w.tell(true)
 	}
@@ -227,9 +227,9 @@ func (w *world) end() {
 	w.Helper()
 	w.store.live()
 	w.open()
-	w.list(ledger.Now)
+	w.list(ledger.Immediate)
 	w.Expedite()
-	total := w.Mark("end")
+	total := w.MarkRun("end")
 	if pending := w.Counts().Pending; total != pending {
 		w.Errorf("%d marked of %d that are pending", total, pending)
 	}

@@ -14,54 +14,54 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// unreadableError says that a row cannot be read, now or later.
+// unreadableError is returned for rows that can never be read.
 type unreadableError struct{ error }
 
 func (e *unreadableError) Unwrap() error { return e.error }
 
-// headName is the key of the row of the batch, without the prefix. No item's key is the same.
+// headName is the key of the batch's row, without the prefix. No key of an item equals it.
 const headName = "batch"
 
 func (l *Ledger) headKey() string            { return l.config.Prefix + headName }
 func (l *Ledger) rowKey(key item.Key) string { return l.config.Prefix + key.String() }
 
-// Operations, as rows have them.
+// Operations in rows.
 const (
 	upsert = "upsert"
 	remove = "remove"
 )
 
-// tellings are the names in rows of what the sink was told.
-var tellings = [tallies]string{
-	nothing: "", delivered: "delivered", rejected: "rejected", rejectedRemoval: "rejectedRemoval", unknown: "unknown", tooLarge: "tooLarge",
+// stateNames are the names of states in rows.
+var stateNames = [numStates]string{
+	unsent: "", delivered: "delivered", rejected: "rejected", rejectedRemoval: "rejectedRemoval", unknown: "unknown", tooLarge: "tooLarge",
 }
 
-// row is the stored form of an object: one line of JSON, and then the item of what is pending or rejected as it is.
+// row is the stored form of an object: a line of JSON, followed by the item of a pending or rejected upsert.
 type row struct {
-	Told   string `json:"told,omitempty"`
+	State  string `json:"told,omitempty"`
 	Digest []byte `json:"digest,omitempty"`
-	// Settled is the sequence of the batch, if it had something of the object that is settled.
+	// Settled is the sequence of the current batch, if the object's entry in it is settled.
 	Settled       int64  `json:"settled,omitempty"`
 	Pending       string `json:"pending,omitempty"`
 	PendingDigest []byte `json:"pendingDigest,omitempty"`
 
-	told told
-	item []byte
+	state sinkState
+	item  []byte
 }
 
-// encode returns the row of an object. One that is in the batch is pending there, unless there is something newer.
+// encode returns the row of an object. An entry of the batch is stored as pending, unless there is a newer change.
 func (l *Ledger) encode(key item.Key, o *object) table.Row {
-	r := row{Told: tellings[o.told], item: l.items[key]}
+	r := row{State: stateNames[o.state], item: l.items[key]}
 	if o.digest != [16]byte{} {
 		r.Digest = o.digest[:]
 	}
 	p := o.pending
-	if l.frozen != nil {
-		e := l.frozen.entries[key]
+	if l.batch != nil {
+		e := l.batch.entries[key]
 		if e != nil && e.settled {
-			r.Settled = l.frozen.sequence
+			r.Settled = l.batch.sequence
 		}
-		if p == nil && o.frozen {
+		if p == nil && o.inBatch {
 			p, r.item = e.pending, e.text
 		}
 	}
@@ -71,13 +71,13 @@ func (l *Ledger) encode(key item.Key, o *object) table.Row {
 	case p != nil:
 		r.Pending, r.PendingDigest = upsert, p.digest[:]
 	}
-	head, _ := json.Marshal(r) // There is nothing that JSON cannot express.
+	head, _ := json.Marshal(r) // A row can always be encoded.
 	return table.Row{Key: l.rowKey(key), Value: append(append(head, '\n'), r.item...)}
 }
 
 var errMalformed = errors.New("it is not as this version writes it")
 
-// decodeRow fails with an unreadableError.
+// decodeRow decodes the row of an object. It returns an unreadableError if it fails.
 func decodeRow(value []byte) (row, error) {
 	var r row
 	head, text, _ := bytes.Cut(value, []byte("\n"))
@@ -85,9 +85,9 @@ func decodeRow(value []byte) (row, error) {
 		return row{}, &unreadableError{err}
 	}
 	found := false
-	for of, name := range tellings {
-		if name == r.Told {
-			r.told, found = told(of), true
+	for of, name := range stateNames {
+		if name == r.State {
+			r.state, found = sinkState(of), true
 		}
 	}
 	digests := len(r.Digest)%16 + len(r.PendingDigest)%16
@@ -99,7 +99,7 @@ func decodeRow(value []byte) (row, error) {
 	return r, nil
 }
 
-// digestOf is the empty digest when there is none.
+// digestOf returns a stored digest, or a zero one if there is none.
 func digestOf(stored []byte) (digest [16]byte) {
 	copy(digest[:], stored)
 	return digest
@@ -116,14 +116,14 @@ type head struct {
 
 type headEntry struct {
 	Key string `json:"key"`
-	// Item is left out when the object is gone.
+	// Item is omitted for removals.
 	Item json.RawMessage `json:"item,omitempty"`
 }
 
-// encodeHead returns the row of the batch: of one that is settled, or when there is none, the sequence.
+// encodeHead returns the row of the batch: only its sequence, if there is no batch or all of it is settled.
 func (l *Ledger) encodeHead() table.Row {
 	h := head{Sequence: l.sequence}
-	if f := l.frozen; f != nil && f.left > 0 {
+	if f := l.batch; f != nil && f.left > 0 {
 		h.ID, h.At, h.Kind = f.id, f.at, f.kind
 		for _, key := range f.order {
 			if e := f.entries[key]; !e.settled {
@@ -131,12 +131,12 @@ func (l *Ledger) encodeHead() table.Row {
 			}
 		}
 	}
-	value, _ := json.Marshal(h) // The items are JSON.
+	value, _ := json.Marshal(h) // The items are valid JSON.
 	return table.Row{Key: l.headKey(), Value: value}
 }
 
-// decodeHead returns the batch that was handed out, nil if all of it is settled, and the sequence. It fails with an unreadableError.
-func decodeHead(value []byte) (*frozen, int64, error) {
+// decodeHead returns the batch, nil if all of it is settled, and the sequence. It returns an unreadableError if it fails.
+func decodeHead(value []byte) (*batchState, int64, error) {
 	var h head
 	if err := json.Unmarshal(value, &h); err != nil {
 		return nil, 0, &unreadableError{err}
@@ -144,7 +144,7 @@ func decodeHead(value []byte) (*frozen, int64, error) {
 	if len(h.Entries) == 0 {
 		return nil, h.Sequence, nil
 	}
-	f := &frozen{id: h.ID, sequence: h.Sequence, at: h.At, kind: h.Kind, entries: map[item.Key]*entry{}, filled: true}
+	f := &batchState{id: h.ID, sequence: h.Sequence, at: h.At, kind: h.Kind, entries: map[item.Key]*entry{}, filled: true}
 	for _, stored := range h.Entries {
 		e, err := stored.decode(f.at)
 		if err != nil {

@@ -9,23 +9,23 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// Progress is how far the sink has been told of what a run is about.
+// Progress is the progress of a run with one sink.
 type Progress struct {
-	// Total is how many objects were marked, or told to the sink since the run began, Done those of which the sink has been told, or that it needs not be told of any more. Rejected
-	// are those of Done of which it would not be told.
+	// Total counts the objects that were marked, or sent since the run started. Done counts those of them that were sent, or need not be sent
+	// any more; Rejected is the part of Done that the sink rejected.
 	Total, Done, Rejected int
 }
 
-// run is what is marked.
+// run counts the changes of the current run.
 type run struct {
 	id       string
 	progress Progress
-	// open says that nothing has been marked yet; early are the kinds of which all counts that the sink is told meanwhile.
+	// open reports whether nothing was marked yet. Until then, everything of the early kinds that is sent counts.
 	open  bool
 	early []item.Kind
 }
 
-// Expedite makes everything of kinds that is pending due at once, and what was rejected pending. No kinds are all.
+// Expedite makes all pending changes of kinds due at once, and rejected objects pending. No kinds means all.
 func (l *Ledger) Expedite(kinds ...item.Kind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,31 +37,30 @@ func (l *Ledger) Expedite(kinds ...item.Kind) {
 			l.revive(o, join(of, name))
 		}
 	}
-	l.hurry(kinds)
+	l.expedite(kinds)
 }
 
-// revive makes what was rejected pending again. Its item is where that of something pending is.
+// revive makes a rejected object pending again. Its item is where the item of a pending change is.
 func (l *Ledger) revive(o *object, key item.Key) {
-	if o.pending != nil || o.frozen || o.told != rejected && o.told != rejectedRemoval {
+	if o.pending != nil || o.inBatch || o.state != rejected && o.state != rejectedRemoval {
 		return
 	}
 	p := l.pend(o, key)
-	p.remove, p.digest = o.told == rejectedRemoval, o.digest
+	p.remove, p.digest = o.state == rejectedRemoval, o.digest
 	l.queues[key.Kind].put(p)
 }
 
-// Begin has everything of kinds count for the run of an ID that the sink is told from now on, until Mark says what else does. What was
-// marked before counts no more. No kinds are all.
-func (l *Ledger) Begin(id string, kinds ...item.Kind) {
+// StartRun counts everything of kinds that is sent from now on for a run, until MarkRun. The previous run does not count any more. No kinds
+// means all.
+func (l *Ledger) StartRun(id string, kinds ...item.Kind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.run = run{id: id, open: true, early: slices.Clone(kinds)}
 }
 
-// Mark makes everything of kinds that is pending due at once, and counts for the run of an ID what becomes of it. It returns how much that
-// is, with what the sink has been told since Begin, if the run is the one that began. What was marked before counts no more. No kinds are
-// all.
-func (l *Ledger) Mark(id string, kinds ...item.Kind) int {
+// MarkRun makes all pending changes of kinds due at once and counts them for a run. It returns their number, with what was sent since
+// StartRun if that was for the same run. The previous run does not count any more. No kinds means all.
+func (l *Ledger) MarkRun(id string, kinds ...item.Kind) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.run.id != id || !l.run.open {
@@ -75,22 +74,22 @@ func (l *Ledger) Mark(id string, kinds ...item.Kind) int {
 			}
 		}
 	}
-	if l.frozen != nil {
-		for _, e := range l.frozen.entries {
+	if l.batch != nil {
+		for _, e := range l.batch.entries {
 			l.mark(e.pending, within(kinds, e.key.Kind) && !e.settled && l.find(e.key).pending == nil)
 		}
 	}
-	l.hurry(kinds)
+	l.expedite(kinds)
 	return l.run.progress.Total
 }
 
 func (l *Ledger) mark(p *pending, counts bool) {
-	if p.marked = counts; counts {
+	if p.inRun = counts; counts {
 		l.run.progress.Total++
 	}
 }
 
-// Progress tells how it is with the run of an ID; nothing when another one was marked since.
+// Progress returns the progress of a run. It is zero if another run was started since.
 func (l *Ledger) Progress(id string) Progress {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,39 +99,39 @@ func (l *Ledger) Progress(id string) Progress {
 	return l.run.progress
 }
 
-// ended counts a change of which the sink has been told, or needs not be told.
-func (l *Ledger) ended(p *pending, refused bool) {
-	if l.run.open || !p.marked {
+// countChange counts a marked change that was sent, or need not be sent any more.
+func (l *Ledger) countChange(p *pending, refused bool) {
+	if l.run.open || !p.inRun {
 		return
 	}
-	l.done(refused)
+	l.count(refused)
 }
 
-// settled counts an entry of a batch.
-func (l *Ledger) settled(e *entry, refused bool) {
+// countEntry counts an entry of a batch.
+func (l *Ledger) countEntry(e *entry, refused bool) {
 	if l.run.open && within(l.run.early, e.key.Kind) {
 		l.run.progress.Total++
-		l.done(refused)
+		l.count(refused)
 		return
 	}
-	l.ended(e.pending, refused)
+	l.countChange(e.pending, refused)
 }
 
-func (l *Ledger) done(refused bool) {
+func (l *Ledger) count(refused bool) {
 	l.run.progress.Done++
 	if refused {
 		l.run.progress.Rejected++
 	}
 }
 
-func (l *Ledger) hurry(kinds []item.Kind) {
+func (l *Ledger) expedite(kinds []item.Kind) {
 	now := l.config.Clock.Now()
 	for kind, q := range l.queues {
 		if within(kinds, kind) {
-			q.hurry(now)
+			q.expedite(now)
 		}
 	}
-	poke(l.wake)
+	signal(l.wake)
 }
 
 func within(scope []item.Kind, kind item.Kind) bool {

@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	// pace is the least time between two writes of what has come.
-	pace = 100 * time.Millisecond
-	// crowd is how many objects wait to be written before Upsert waits for that.
-	crowd = 4096
-	// patience bounds the last write, when the process ends.
-	patience = 5 * time.Second
+	// flushInterval is the minimum time between two writes of changes.
+	flushInterval = 100 * time.Millisecond
+	// maxDirty is how many objects wait to be written before Upsert blocks.
+	maxDirty = 4096
+	// finalFlushTimeout bounds the last write, when the process ends.
+	finalFlushTimeout = 5 * time.Second
 )
 
-// Run makes durable what comes until ctx ends, and then what is left. What fails is tried again, and Counts tells why it did.
+// Run writes changes until ctx ends, and then what is left. Failed writes are retried; Counts returns their error.
 func (l *Ledger) Run(ctx context.Context) {
 	l.setRunning(true)
 	defer l.setRunning(false)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-l.unwritten:
+		case <-l.flush:
 			l.writeAll(ctx)
-			pause(ctx, pace, l.crowded)
+			pause(ctx, flushInterval, l.full)
 		}
 	}
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalFlushTimeout)
 	defer cancel()
 	if err := l.Flush(rest); err != nil {
-		klog.FromContext(ctx).Error(err, "What a sink is to be told is left to the next list")
+		klog.FromContext(ctx).Error(err, "Failed to persist sink ledger, leaving the changes to the next list")
 	}
 }
 
@@ -50,20 +50,20 @@ func (l *Ledger) setRunning(running bool) {
 	l.room.Broadcast()
 }
 
-// writeAll writes what is not durable, as often as it takes or until ctx ends.
+// writeAll writes all changes. It retries until it succeeds or ctx ends.
 func (l *Ledger) writeAll(ctx context.Context) {
-	backoff := wait.Backoff{Duration: pace, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}
+	backoff := wait.Backoff{Duration: flushInterval, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}
 	for ctx.Err() == nil {
 		err := l.Flush(ctx)
 		if err == nil {
 			return
 		}
-		klog.FromContext(ctx).Error(err, "What a sink is to be told cannot be kept, trying again")
+		klog.FromContext(ctx).Error(err, "Failed to persist sink ledger, retrying")
 		pause(ctx, backoff.Step(), nil)
 	}
 }
 
-// pause waits for a while, or until it is woken. It is the disk that is waited for, whatever time it is for anybody else.
+// pause waits, or until it is woken. It uses real time, because it waits for the disk.
 func pause(ctx context.Context, length time.Duration, wake <-chan struct{}) {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -74,35 +74,35 @@ func pause(ctx context.Context, length time.Duration, wake <-chan struct{}) {
 	}
 }
 
-// awaitRoom waits while much waits to be written, as long as there is hope.
-func (l *Ledger) awaitRoom() {
-	for len(l.dirty) >= crowd && l.running && l.blocked == nil {
-		poke(l.crowded)
+// waitForRoom blocks while too many changes wait to be written, unless writes fail or Run is not running.
+func (l *Ledger) waitForRoom() {
+	for len(l.dirty) >= maxDirty && l.running && l.blocked == nil {
+		signal(l.full)
 		l.room.Wait()
 	}
 }
 
-// Flush makes durable what has come.
+// Flush makes all changes durable.
 func (l *Ledger) Flush(ctx context.Context) error {
-	if err := l.takeTurn(ctx); err != nil {
+	if err := l.lockWrites(ctx); err != nil {
 		return err
 	}
-	defer l.endTurn()
+	defer l.unlockWrites()
 	return l.write(ctx)
 }
 
-func (l *Ledger) takeTurn(ctx context.Context) error {
+func (l *Ledger) lockWrites(ctx context.Context) error {
 	select {
-	case l.turn <- struct{}{}:
+	case l.writeLock <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (l *Ledger) endTurn() { <-l.turn }
+func (l *Ledger) unlockWrites() { <-l.writeLock }
 
-// write makes everything durable. Whoever calls it has the turn. When it fails, it may have done a part, and nothing counts as durable.
+// write makes all changes durable. The caller holds the write lock. After an error a part may be written, but nothing counts as durable.
 func (l *Ledger) write(ctx context.Context) error {
 	w := l.take()
 	err := l.config.Table.Put(ctx, w.rows...)
@@ -111,27 +111,27 @@ func (l *Ledger) write(ctx context.Context) error {
 	}
 	if err != nil {
 		l.giveBack(w, err, ctx.Err() == nil)
-		return fmt.Errorf("write what a sink is to be told: %w", err)
+		return fmt.Errorf("write the sink ledger: %w", err)
 	}
 	l.written(w)
 	return nil
 }
 
-// writing is what is being written.
+// writing is a set of changes that are being written.
 type writing struct {
-	// rows are those of objects, and then that of the batch, which must not be there before them. gone are the keys of rows to remove.
+	// rows are the rows of objects, followed by that of the batch, which must be written after them. gone are the keys of rows to delete.
 	rows []table.Row
 	gone []string
 	keys map[item.Key]struct{}
-	// head says that the row of the batch is among them, settled that all of the batch is settled.
+	// head reports whether rows contains that of the batch, settled whether all of the batch is settled.
 	head, settled bool
 }
 
-// take returns what is not durable, and counts it as durable.
+// take returns the changes that are not durable, and marks them as durable.
 func (l *Ledger) take() writing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := writing{keys: l.dirty, head: l.headDirty, settled: l.headDirty && l.frozen != nil && l.frozen.left == 0}
+	w := writing{keys: l.dirty, head: l.headDirty, settled: l.headDirty && l.batch != nil && l.batch.left == 0}
 	for key := range l.dirty {
 		if o := l.find(key); o != nil {
 			w.rows = append(w.rows, l.encode(key, o))
@@ -147,8 +147,8 @@ func (l *Ledger) take() writing {
 	return w
 }
 
-// written forgets the items that are in rows now. What is pending while another change of the object is in the batch stays: its row is
-// written again when that is settled.
+// written drops the items that are stored in rows now. An item that is pending while the batch contains another change of the object stays
+// in memory: its row is written again when the entry is settled.
 func (l *Ledger) written(w writing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,13 +157,13 @@ func (l *Ledger) written(w writing) {
 		if _, changed := l.dirty[key]; changed {
 			continue
 		}
-		if o := l.find(key); o == nil || !o.frozen {
+		if o := l.find(key); o == nil || !o.inBatch {
 			delete(l.items, key)
 		}
 	}
 	if w.settled {
-		l.frozen = nil
-		poke(l.wake)
+		l.batch = nil
+		signal(l.wake)
 	}
 }
 
@@ -171,7 +171,7 @@ func (l *Ledger) giveBack(w writing, err error, blocked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key := range w.keys {
-		l.soil(key)
+		l.markDirty(key)
 	}
 	l.headDirty = l.headDirty || w.head
 	if blocked {

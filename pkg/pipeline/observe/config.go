@@ -11,51 +11,49 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// Config is what an Observer needs. All fields are required unless their comment says otherwise.
+// Config configures an Observer. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Catalogue knows the types that the cluster serves. Somebody else runs it.
+	// Catalogue discovers the types that the cluster serves. The caller runs it.
 	Catalogue Catalogue
-	// Definitions reads CustomResourceDefinitions, whole objects; Instances reads those of all types, their metadata.
+	// Definitions reads whole CustomResourceDefinitions, Instances the metadata of objects of all types.
 	Definitions, Instances watch.Reader
-	// Changed is called when the State of some pipeline may have changed for another reason than single changes of objects. It must
-	// return quickly; nil: nobody is told.
+	// Changed is called when the State of a pipeline may have changed, except for changes of single objects. It must return quickly. Optional.
 	Changed func()
-	// Clock says when failed lists are made again; nil: the real one.
+	// Clock schedules retries of lists; nil means the real one.
 	Clock clock.WithTicker
 }
 
-// Catalogue knows the types that the cluster serves.
+// Catalogue discovers the types that the cluster serves.
 type Catalogue interface {
-	// Snapshot is nil while nothing is known.
+	// Snapshot returns nil until discovery has succeeded.
 	Snapshot() *watch.Snapshot
-	// Subscribe has changed called with each snapshot that comes from now on.
+	// Subscribe registers a function that is called with each new snapshot.
 	Subscribe(changed func(*watch.Snapshot))
 }
 
 var _ Catalogue = &watch.Catalogue{}
 
-// Target is told what there is. What is told again is no news to it: objects come more than once.
+// Target receives the objects that a pipeline selects. An object can be reported more than once.
 type Target interface {
-	// Upsert tells how an object is.
-	Upsert(it item.Item, how ledger.Urgency)
-	// Remove tells that an object is gone.
+	// Upsert reports the current state of an object.
+	Upsert(it item.Item, urgency ledger.Urgency)
+	// Remove reports the deletion of an object.
 	Remove(key item.Key)
-	// Retain tells that of a type there are no objects but those present. Those of CustomResourceDefinitions have no apiVersion and
-	// objectKind here.
+	// Retain reports that no objects of a type exist but those present. For CustomResourceDefinitions, apiVersion and objectKind are empty.
 	Retain(kind item.Kind, apiVersion, objectKind string, present func(item.Key) bool)
-	// RetainTypes tells that there are no objects of types but those kept, with the names that they have in Retain.
+	// RetainTypes reports that no objects exist of types but those kept, which are named as in Retain.
 	RetainTypes(keep func(kind item.Kind, apiVersion, objectKind string) bool)
 }
 
-// State is what is known of what a pipeline selects.
+// State is the state of the observation of a pipeline.
 type State struct {
-	// WatchedTypes is how many types of instances are selected, by watches or polls.
+	// WatchedTypes is the number of selected types of instances, watched or polled.
 	WatchedTypes int
-	// Objects is how many definitions and instances there are.
+	// Objects is the number of existing definitions and instances that are selected.
 	Objects int64
-	// Failures are sentences that say which types cannot be listed or watched, and why.
+	// Failures describe the types that cannot be listed or watched, in sentences.
 	Failures []string
-	// Listed says that everything selected has been listed since that was last needed: when it was selected, or its watch began anew.
-	// What Observer.List does makes no difference.
+	// Listed reports whether everything selected was listed since it was selected, or since its watch was last restarted. Calls of
+	// Observer.List do not count.
 	Listed bool
 }

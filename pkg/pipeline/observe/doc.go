@@ -1,22 +1,21 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe answers which objects the cluster has that a pipeline selects.
+// Package observe reports the objects that pipelines select.
 //
-// An Observer keeps one watch for each type, however many pipelines take it, and tells the Target of each what there is:
-// CustomResourceDefinitions whole, everything else by its metadata, in the one version that its group prefers. What pipelines make
-// themselves, by their label, is not told of.
+// An Observer keeps one watch for each type, shared by all pipelines. It reports to the Target of each pipeline CustomResourceDefinitions
+// as whole objects and everything else as metadata, in the preferred version of each group. Objects that pipelines create themselves are
+// recognized by their label and not reported.
 //
-// # Why nothing is lost
+// # Why no change is lost
 //
-// Whatever may have been missed is found out by a list, which a Target is told of object by object and then as a whole (Retain), so
-// that it finds out what is gone. A type is listed for a Target when that begins to take it, and for all its Targets whenever the watch
-// starts anew, after source.Handler.Listed. A list that fails is made again, later; until one succeeds, nothing is concluded from what
-// was not seen.
+// A list finds every change that a watch may have missed: it reports each object and then the complete set (Retain), so that the Target
+// finds deletions. A type is listed for a Target when the Target subscribes, and for all Targets whenever its watch restarts, after
+// watch.Handler.Listed. A failed list is retried; until one succeeds, objects that were not seen do not count as deleted.
 //
-// Changes of a type wait while it is listed. Before the list they have been told, and the list, being consistent, is newer; after it,
-// those up to its resourceVersion are dropped.
+// Changes of a type wait while it is listed. Earlier changes were reported before the list, which is consistent and newer; later ones are
+// dropped up to the list's resourceVersion.
 //
-// Types come and go with the snapshots of the source.Catalogue. Of a type that is gone, Targets are told that nothing is left
-// (RetainTypes), unless discovery of its group failed.
+// The types follow the snapshots of the watch.Catalogue. When a type is not served any more, RetainTypes reports that none of its objects
+// is left, unless discovery of its group failed.
 package observe

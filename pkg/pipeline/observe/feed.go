@@ -19,85 +19,85 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// feed is one type, for all pipelines that take it.
+// feed is one type, shared by the pipelines that select it.
 type feed struct {
 	id feedID
-	// turn is held while the type is listed, and while a change of it is told.
-	turn turn
-	// takers are all who take the type, watching those who are told of changes. Both are replaced, never changed, and guarded by
-	// Observer.mu.
-	takers, watching []*taker
+	// lock is held while the type is listed, and while a change is reported.
+	lock lock
+	// subscribers are all pipelines that select the type, watching those that receive changes. Both slices are replaced, never modified, and
+	// guarded by Observer.mu.
+	subscribers, watching []*subscriber
 }
 
-// take makes the takers those given.
-func (f *feed) take(takers []*taker) {
-	f.takers = takers
-	f.watching = slices.DeleteFunc(slices.Clone(takers), func(t *taker) bool { return t.poll })
+// subscribe replaces the subscribers.
+func (f *feed) subscribe(subscribers []*subscriber) {
+	f.subscribers = subscribers
+	f.watching = slices.DeleteFunc(slices.Clone(subscribers), func(t *subscriber) bool { return t.poll })
 }
 
-// taker is a pipeline that takes a type. All takers of a feed agree on the kind of its objects.
-type taker struct {
+// subscriber is the subscription of a pipeline to a type. All subscribers of a feed agree on the kind of its objects.
+type subscriber struct {
 	want
 	feed *feed
 
-	// gate is held while the target is told something.
+	// gate is held during a call of the target.
 	gate   sync.Mutex
 	target Target
 	ended  bool
 
-	// Guarded by the turn of the feed: the resourceVersion of the last list, and the definitions that are known.
+	// Guarded by the lock of the feed: the resourceVersion of the last list, and the known definitions.
 	position string
 	known    sets.Set[item.Key]
 	objects  atomic.Int64
 
-	// Guarded by Observer.mu: how many lists have been asked for, how many of these have been served, how many have to be before what
-	// there is is known, how urgently the others are asked for, and why the last one failed.
-	asked, served, needed int
-	how                   ledger.Urgency
-	failure               string
+	// Guarded by Observer.mu: the number of lists that were requested and served; the number that must be served before the state is known;
+	// the urgency of the requests; and the error of the last list.
+	requested, served, needed int
+	urgency                   ledger.Urgency
+	failure                   string
 }
 
-// tell tells the target something, unless the pipeline takes the type no more.
-func (t *taker) tell(tell func(Target)) {
+// report calls the target, unless the subscription has ended.
+func (t *subscriber) report(call func(Target)) {
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	if !t.ended {
-		tell(t.target)
+		call(t.target)
 	}
 }
 
-// end returns when the target has been told the last.
-func (t *taker) end() {
+// end ends the subscription. It waits for a running call of the target.
+func (t *subscriber) end() {
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	t.ended = true
 }
 
-// ask asks for a list.
-func (t *taker) ask(how ledger.Urgency) {
-	t.asked++
-	t.how = max(t.how, how)
+// request requests a list.
+func (t *subscriber) request(urgency ledger.Urgency) {
+	t.requested++
+	t.urgency = max(t.urgency, urgency)
 }
 
-// need asks for a list without which it is not known what there is.
-func (t *taker) need(how ledger.Urgency) {
-	t.ask(how)
-	t.needed = t.asked
+// need requests a list without which the state is unknown.
+func (t *subscriber) need(urgency ledger.Urgency) {
+	t.request(urgency)
+	t.needed = t.requested
 }
 
-func (t *taker) due() bool { return t.served < t.asked }
+func (t *subscriber) due() bool { return t.served < t.requested }
 
-// itemOf is what is told of an object, and whether it is told of: what pipelines make themselves is not, since telling of it would make
-// more of it.
-func (t *taker) itemOf(object *unstructured.Unstructured) (item.Item, bool) {
+// itemOf returns the item of an object, and whether it is reported. Objects that pipelines create are not, because each report would create
+// more of them.
+func (t *subscriber) itemOf(object *unstructured.Unstructured) (item.Item, bool) {
 	if t.feed.id.kind == item.CustomResourceDefinition {
 		return item.FromCRD(object)
 	}
 	return item.FromMetadata(t.gvk, object), !t.isMade(object)
 }
 
-// isMade says whether a pipeline has made an object. The label says nothing about objects of other types.
-func (t *taker) isMade(object *unstructured.Unstructured) bool {
+// isMade reports whether a pipeline has created an object. On objects of other types the label has no meaning.
+func (t *subscriber) isMade(object *unstructured.Unstructured) bool {
 	switch t.gvk.GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}, schema.GroupKind{Kind: "Pod"}, schema.GroupKind{Kind: "ConfigMap"}:
 		_, made := object.GetLabels()[v1alpha1.LabelPipeline]
@@ -106,28 +106,28 @@ func (t *taker) isMade(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// takes says whether the pipeline selects an object of the type.
-func (t *taker) takes(key item.Key) bool { return t.filter == nil || t.filter.matches(key.Name) }
+// selects reports whether the pipeline selects an object of the type.
+func (t *subscriber) selects(key item.Key) bool { return t.filter == nil || t.filter.matches(key.Name) }
 
-// supersedes says whether the last list told of what came with a change.
-func (t *taker) supersedes(resourceVersion string) bool {
+// supersedes reports whether the last list was newer than a change.
+func (t *subscriber) supersedes(resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(resourceVersion, t.position)
 	return err == nil && order <= 0
 }
 
-// changed tells of a change. Who calls it has the turn of the feed.
-func (f *feed) changed(takers []*taker, change watch.Change) {
-	if len(takers) == 0 {
+// changed reports a change. The caller holds the lock of the feed.
+func (f *feed) changed(subscribers []*subscriber, change watch.Change) {
+	if len(subscribers) == 0 {
 		return
 	}
-	it, told := takers[0].itemOf(change.Object)
-	exists := told && change.Operation != watch.Delete
-	for _, t := range takers {
-		if t.takes(it.Key) && !t.supersedes(change.Object.GetResourceVersion()) {
-			if told || t.known != nil {
+	it, reported := subscribers[0].itemOf(change.Object)
+	exists := reported && change.Operation != watch.Delete
+	for _, t := range subscribers {
+		if t.selects(it.Key) && !t.supersedes(change.Object.GetResourceVersion()) {
+			if reported || t.known != nil {
 				t.count(it.Key, change.Operation, exists)
 			}
-			t.tell(func(target Target) {
+			t.report(func(target Target) {
 				if exists {
 					target.Upsert(it, ledger.Debounced)
 				} else {
@@ -138,12 +138,12 @@ func (f *feed) changed(takers []*taker, change watch.Change) {
 	}
 }
 
-// counted notes how many objects a list has shown.
-func (t *taker) counted(seen sets.Set[item.Key]) {
+// counted records the number of objects in a list.
+func (t *subscriber) counted(seen sets.Set[item.Key]) {
 	if t.feed.id.kind == item.CustomResourceDefinition {
 		t.known = seen.Clone()
 		for key := range seen {
-			if !t.takes(key) {
+			if !t.selects(key) {
 				t.known.Delete(key)
 			}
 		}
@@ -152,8 +152,8 @@ func (t *taker) counted(seen sets.Set[item.Key]) {
 	t.objects.Store(int64(seen.Len()))
 }
 
-// count follows how many objects there are. A definition exists once it is established, which is an update of it.
-func (t *taker) count(key item.Key, operation watch.Operation, exists bool) {
+// count updates the number of objects. A definition counts once it is established, which is an update.
+func (t *subscriber) count(key item.Key, operation watch.Operation, exists bool) {
 	switch {
 	case t.known != nil:
 		if t.known.Delete(key); exists {

@@ -16,17 +16,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// listing is one list of a type, for some of its takers.
+// listing is a list of a type for some of its subscribers.
 type listing struct {
-	feed   *feed
-	takers []*taker
-	// asked and how are what the takers had asked for when it began.
-	asked []int
-	how   []ledger.Urgency
-	seen  sets.Set[item.Key]
+	feed        *feed
+	subscribers []*subscriber
+	// requested and urgency are the requests of the subscribers when the list started.
+	requested []int
+	urgency   []ledger.Urgency
+	seen      sets.Set[item.Key]
 }
 
-// work makes lists that are due until the queue is shut down.
+// work makes requested lists until the queue is shut down.
 func (o *Observer) work(ctx context.Context) {
 	for {
 		id, ended := o.queue.Get()
@@ -42,21 +42,21 @@ func (o *Observer) work(ctx context.Context) {
 	}
 }
 
-// list lists a type for those of its takers who wait for that, or for one of them, and tells them what there is.
-func (o *Observer) list(ctx context.Context, id feedID, only *taker) error {
+// list lists a type for the subscribers that have requested it, or for only one of them, and reports the objects.
+func (o *Observer) list(ctx context.Context, id feedID, only *subscriber) error {
 	f, ok := o.feed(id)
 	if !ok {
 		return nil
 	}
-	if err := f.turn.take(ctx); err != nil {
+	if err := f.lock.acquire(ctx); err != nil {
 		return err
 	}
-	defer f.turn.leave()
+	defer f.lock.release()
 	l := o.begin(f, only)
-	if len(l.takers) == 0 {
+	if len(l.subscribers) == 0 {
 		return nil
 	}
-	at, err := o.sides[id.kind].lister.List(ctx, watch.Watch{Resource: id.resource}, l.visit)
+	at, err := o.sources[id.kind].lister.List(ctx, watch.Watch{Resource: id.resource}, l.visit)
 	if err != nil {
 		return o.failed(ctx, l, err)
 	}
@@ -65,72 +65,72 @@ func (o *Observer) list(ctx context.Context, id feedID, only *taker) error {
 	return nil
 }
 
-// begin finds out who waits for a list. Who takes changes too does so once the watch that brings them has begun, or at once if it is
-// the only one to be served.
-func (o *Observer) begin(f *feed, only *taker) *listing {
+// begin selects the subscribers of a list. A subscriber that receives changes is served once its watch has started, or at once if the list
+// is only for it.
+func (o *Observer) begin(f *feed, only *subscriber) *listing {
 	l := &listing{feed: f, seen: sets.New[item.Key]()}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, t := range f.takers {
+	for _, t := range f.subscribers {
 		if t.due() && (t == only || only == nil && (t.poll || o.watches[f.id].listed)) {
-			l.takers, l.asked, l.how = append(l.takers, t), append(l.asked, t.asked), append(l.how, t.how)
+			l.subscribers, l.requested, l.urgency = append(l.subscribers, t), append(l.requested, t.requested), append(l.urgency, t.urgency)
 		}
 	}
 	return l
 }
 
-// visit tells of one object.
+// visit reports one object.
 func (l *listing) visit(object *unstructured.Unstructured) error {
-	it, exists := l.takers[0].itemOf(object)
+	it, exists := l.subscribers[0].itemOf(object)
 	if !exists {
 		return nil
 	}
 	l.seen.Insert(it.Key)
-	for i, t := range l.takers {
-		if t.takes(it.Key) {
-			t.tell(func(target Target) { target.Upsert(it, l.how[i]) })
+	for i, t := range l.subscribers {
+		if t.selects(it.Key) {
+			t.report(func(target Target) { target.Upsert(it, l.urgency[i]) })
 		}
 	}
 	return nil
 }
 
-// finish tells that there are no others.
+// finish reports that no other objects exist.
 func (l *listing) finish(at string) {
-	for _, t := range l.takers {
+	for _, t := range l.subscribers {
 		t.position = at
-		t.tell(func(target Target) {
+		t.report(func(target Target) {
 			target.Retain(l.feed.id.kind, t.gvk.GroupVersion().String(), t.gvk.Kind, func(key item.Key) bool {
-				return l.seen.Has(key) && t.takes(key)
+				return l.seen.Has(key) && t.selects(key)
 			})
 		})
 		t.counted(l.seen)
 	}
 }
 
-// succeeded notes that what had been asked for when the list began has been served.
+// succeeded records that the requests were served.
 func (o *Observer) succeeded(l *listing) {
 	o.change(func() {
-		for i, t := range l.takers {
-			t.served, t.failure = max(t.served, l.asked[i]), ""
+		for i, t := range l.subscribers {
+			t.served, t.failure = max(t.served, l.requested[i]), ""
 			if !t.due() {
-				t.how = ledger.Debounced
+				t.urgency = ledger.Debounced
 			}
 		}
 	})
 }
 
-// failed notes why a type could not be listed.
+// failed records why a type could not be listed.
 func (o *Observer) failed(ctx context.Context, l *listing, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
 	cause := err
 	if inner := errors.Unwrap(err); inner != nil {
-		cause = inner // The lister says which type it was, as the sentence does.
+		cause = inner // The lister's error names the type, like the sentence below.
 	}
 	sentence := fmt.Sprintf("%s cannot be listed: %v", watch.Watch{Resource: l.feed.id.resource}, cause)
 	o.change(func() {
-		for _, t := range l.takers {
+		for _, t := range l.subscribers {
 			t.failure = sentence
 		}
 	})

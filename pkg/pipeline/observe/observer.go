@@ -22,28 +22,28 @@ import (
 )
 
 const (
-	// lists is how many lists are made at once.
+	// lists is the number of concurrent lists.
 	lists = 4
-	// A type that could not be listed is tried again after retryMin, doubling up to retryMax.
+	// A failed list is retried after retryMin, doubling up to retryMax.
 	retryMin = time.Second
 	retryMax = time.Minute
 )
 
-// errUnknownTypes is returned as long as discovery has not succeeded.
+// errUnknownTypes is returned until discovery has succeeded.
 var errUnknownTypes = errors.New("the types that the cluster serves are not known yet")
 
-// Observer tells the Targets of pipelines what there is in the cluster.
+// Observer reports the objects of the cluster to the Targets of pipelines.
 type Observer struct {
 	config Config
-	// sides are by what they bring.
-	sides map[item.Kind]*side
-	// queue has the types in which a list may be due.
+	// sources are the readers of definitions and instances.
+	sources map[item.Kind]*source
+	// queue has the types for which a list may be requested.
 	queue workqueue.TypedRateLimitingInterface[feedID]
-	// replan asks for another look at which types there are.
+	// replan triggers a new plan of the watched types.
 	replan chan struct{}
 
-	// planning is held while types come and go.
-	planning turn
+	// planning is held while the plan changes.
+	planning lock
 
 	mu        sync.Mutex
 	pipelines map[types.UID]*pipeline
@@ -51,20 +51,20 @@ type Observer struct {
 	watches   map[feedID]watchState
 }
 
-// side reads definitions or instances.
-type side struct {
+// source reads definitions or instances.
+type source struct {
 	streams *watch.Streams
 	lister  *watch.Lister
 }
 
-// pipeline is one that has been set.
+// pipeline is a pipeline that is observed.
 type pipeline struct {
-	selection Selection
-	target    Target
-	takers    map[feedID]*taker
+	selection   Selection
+	target      Target
+	subscribers map[feedID]*subscriber
 }
 
-// New returns an Observer that does nothing before Run, which has to be called.
+// New returns an Observer. It does nothing until Run is called.
 func New(config Config) *Observer {
 	if config.Changed == nil {
 		config.Changed = func() {}
@@ -73,29 +73,29 @@ func New(config Config) *Observer {
 		config.Clock = clock.RealClock{}
 	}
 	o := &Observer{
-		config: config, replan: make(chan struct{}, 1), planning: newTurn(),
+		config: config, replan: make(chan struct{}, 1), planning: newLock(),
 		pipelines: map[types.UID]*pipeline{}, feeds: map[feedID]*feed{}, watches: map[feedID]watchState{},
 	}
-	o.sides = map[item.Kind]*side{
-		item.CustomResourceDefinition: o.newSide(item.CustomResourceDefinition, config.Definitions),
-		item.Instance:                 o.newSide(item.Instance, config.Instances),
+	o.sources = map[item.Kind]*source{
+		item.CustomResourceDefinition: o.newSource(item.CustomResourceDefinition, config.Definitions),
+		item.Instance:                 o.newSource(item.Instance, config.Instances),
 	}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[feedID](retryMin, retryMax)
 	o.queue = workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[feedID]{Clock: config.Clock})
 	return o
 }
 
-func (o *Observer) newSide(kind item.Kind, reader watch.Reader) *side {
-	return &side{streams: watch.NewStreams("pipeline", reader, watchHandler{o, kind}), lister: watch.NewLister(reader)}
+func (o *Observer) newSource(kind item.Kind, reader watch.Reader) *source {
+	return &source{streams: watch.NewStreams("pipeline", reader, watchHandler{o, kind}), lister: watch.NewLister(reader)}
 }
 
-// Run observes until ctx ends. It is called once; when it has returned, no Target is told anything.
+// Run observes until ctx ends. It must be called once. No Target is called after it has returned.
 func (o *Observer) Run(ctx context.Context) {
 	var group wait.Group
 	defer group.Wait()
 	defer o.queue.ShutDown()
 	o.config.Catalogue.Subscribe(func(*watch.Snapshot) { o.planSoon() })
-	for _, s := range o.sides {
+	for _, s := range o.sources {
 		group.StartWithContext(ctx, s.streams.Run)
 	}
 	for range lists {
@@ -107,7 +107,7 @@ func (o *Observer) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-o.replan:
-			// It fails when ctx has ended.
+			// It fails only when ctx has ended.
 			_ = o.arrange(ctx, func() {})
 		}
 	}
@@ -120,21 +120,22 @@ func (o *Observer) planSoon() {
 	}
 }
 
-// Set begins to tell a target what a pipeline selects, or goes on with another selection. Another target (they are compared with ==)
-// is told everything by lists, and the one before nothing any more. Set waits for Run to be started. An error, which is that of
-// ctx or that Run has ended, leaves open whether it takes effect.
+// Set starts to report what a pipeline selects to a target, or changes the selection. A different target (compared with ==) replaces the
+// previous one, which is not called any more, and gets everything by lists. Set blocks until Run was called. After an error, which is that
+// of ctx or that Run has ended, it is undefined whether the change takes effect.
 func (o *Observer) Set(ctx context.Context, uid types.UID, selection Selection, target Target) error {
 	return o.arrange(ctx, func() {
 		p, ok := o.pipelines[uid]
 		if !ok || p.target != target {
-			o.pipelines[uid] = &pipeline{selection: selection, target: target, takers: map[feedID]*taker{}}
+			o.pipelines[uid] = &pipeline{selection: selection, target: target, subscribers: map[feedID]*subscriber{}}
 			return
 		}
 		p.selection = selection
 	})
 }
 
-// Unset ends what Set began. The target is told nothing any more once it has returned without an error, which is only that of ctx.
+// Unset ends the observation of a pipeline. The target is not called any more once it has returned without an error, which is only that of
+// ctx.
 func (o *Observer) Unset(ctx context.Context, uid types.UID) error {
 	err := o.arrange(ctx, func() { delete(o.pipelines, uid) })
 	if errors.Is(err, watch.ErrStopped) {
@@ -143,44 +144,44 @@ func (o *Observer) Unset(ctx context.Context, uid types.UID) error {
 	return err
 }
 
-// List lists everything that a pipeline selects, of all kinds or of those given, tells its target, and returns when that is done. A
-// type that cannot be listed does not keep the others from it; it is tried again later.
-func (o *Observer) List(ctx context.Context, uid types.UID, how ledger.Urgency, kinds ...item.Kind) error {
+// List lists everything that a pipeline selects, or only some kinds, and returns when the target has received it. A type that cannot be
+// listed does not block the others, and is retried.
+func (o *Observer) List(ctx context.Context, uid types.UID, urgency ledger.Urgency, kinds ...item.Kind) error {
 	if o.config.Catalogue.Snapshot() == nil {
 		return errUnknownTypes
 	}
-	takers, err := o.asked(uid, how, kinds)
+	subscribers, err := o.request(uid, urgency, kinds)
 	if err != nil {
 		return err
 	}
-	failures := make([]error, len(takers))
-	workqueue.ParallelizeUntil(ctx, lists, len(takers), func(i int) {
-		if failures[i] = o.list(ctx, takers[i].feed.id, takers[i]); failures[i] != nil {
-			o.queue.AddRateLimited(takers[i].feed.id)
+	failures := make([]error, len(subscribers))
+	workqueue.ParallelizeUntil(ctx, lists, len(subscribers), func(i int) {
+		if failures[i] = o.list(ctx, subscribers[i].feed.id, subscribers[i]); failures[i] != nil {
+			o.queue.AddRateLimited(subscribers[i].feed.id)
 		}
 	})
 	return errors.Join(errors.Join(failures...), ctx.Err())
 }
 
-// asked asks for lists of what a pipeline takes.
-func (o *Observer) asked(uid types.UID, how ledger.Urgency, kinds []item.Kind) ([]*taker, error) {
+// request requests lists of the types that a pipeline selects.
+func (o *Observer) request(uid types.UID, urgency ledger.Urgency, kinds []item.Kind) ([]*subscriber, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p, ok := o.pipelines[uid]
 	if !ok {
 		return nil, fmt.Errorf("list what pipeline %s selects: it is not observed", uid)
 	}
-	var takers []*taker
-	for id, t := range p.takers {
+	var subscribers []*subscriber
+	for id, t := range p.subscribers {
 		if len(kinds) == 0 || slices.Contains(kinds, id.kind) {
-			t.ask(how)
-			takers = append(takers, t)
+			t.request(urgency)
+			subscribers = append(subscribers, t)
 		}
 	}
-	return takers, nil
+	return subscribers, nil
 }
 
-// change changes what is known, and says so.
+// change modifies the state under the lock, and then calls Config.Changed.
 func (o *Observer) change(change func()) {
 	o.mu.Lock()
 	change()

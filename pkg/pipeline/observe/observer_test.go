@@ -318,7 +318,7 @@ func TestAListSaysWhatCouldNotBeListedAndMakesUpForIt(t *testing.T) {
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.server.put(secrets, object("shop", "s", "2"))
 	s.server.refuse(secrets, status(http.StatusForbidden, metav1.StatusReasonForbidden, "secrets is forbidden"))
-	if err := s.observer.List(t.Context(), shop, ledger.Again); err == nil || !strings.Contains(err.Error(), "listing secrets/v1") {
+	if err := s.observer.List(t.Context(), shop, ledger.Resend); err == nil || !strings.Contains(err.Error(), "listing secrets/v1") {
 		t.Errorf("list: %v, want an error of secrets", err)
 	}
 	to.expect(t, configMap("a"))
@@ -326,7 +326,7 @@ func TestAListSaysWhatCouldNotBeListedAndMakesUpForIt(t *testing.T) {
 	s.server.refuse(secrets, nil)
 	to.expect(t, configMap("a"), "Instance//v1/Secret/shop/s")
 	s.listed(shop)
-	if got := to.urgency(ledger.Again); got != 2 {
+	if got := to.urgency(ledger.Resend); got != 2 {
 		t.Errorf("%d objects were told again, want both", got)
 	}
 }

@@ -17,21 +17,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// arrange makes a change of the pipelines, and has every type watched that one of them takes, and no other.
+// arrange applies a change to the pipelines, and watches exactly the types that they select.
 func (o *Observer) arrange(ctx context.Context, change func()) error {
-	if err := o.planning.take(ctx); err != nil {
+	if err := o.planning.acquire(ctx); err != nil {
 		return err
 	}
-	defer o.planning.leave()
+	defer o.planning.release()
 	snapshot := o.config.Catalogue.Snapshot()
-	before := o.takers()
+	before := o.subscribers()
 	o.change(func() {
 		change()
 		if snapshot != nil {
 			o.plan(snapshot)
 		}
 	})
-	after := o.takers()
+	after := o.subscribers()
 	for t := range before.Difference(after) {
 		t.end()
 	}
@@ -48,61 +48,60 @@ func (o *Observer) arrange(ctx context.Context, change func()) error {
 	return nil
 }
 
-// takers are those of all pipelines.
-func (o *Observer) takers() sets.Set[*taker] {
+// subscribers returns the subscribers of all pipelines.
+func (o *Observer) subscribers() sets.Set[*subscriber] {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	takers := sets.New[*taker]()
+	subscribers := sets.New[*subscriber]()
 	for _, p := range o.pipelines {
-		takers.Insert(slices.Collect(maps.Values(p.takers))...)
+		subscribers.Insert(slices.Collect(maps.Values(p.subscribers))...)
 	}
-	return takers
+	return subscribers
 }
 
-// plan makes the takers of all pipelines those that they want, and the feeds those that are taken. Takers that want the same as before
-// go on.
+// plan updates the subscribers of all pipelines, and the feeds. Subscribers whose selection has not changed are kept.
 func (o *Observer) plan(snapshot *watch.Snapshot) {
-	taken := map[feedID][]*taker{}
+	taken := map[feedID][]*subscriber{}
 	for _, p := range o.pipelines {
-		takers := map[feedID]*taker{}
+		subscribers := map[feedID]*subscriber{}
 		for id, w := range p.selection.wants(snapshot) {
-			t, ok := p.takers[id]
+			t, ok := p.subscribers[id]
 			if !ok || !reflect.DeepEqual(t.want, w) {
-				t = o.newTaker(id, w, p.target)
+				t = o.newSubscriber(id, w, p.target)
 			}
-			takers[id] = t
+			subscribers[id] = t
 			taken[id] = append(taken[id], t)
 		}
-		p.takers = takers
+		p.subscribers = subscribers
 	}
 	for id, f := range o.feeds {
-		f.take(taken[id])
-		if len(f.takers) == 0 {
+		f.subscribe(taken[id])
+		if len(f.subscribers) == 0 {
 			delete(o.feeds, id)
 		}
 	}
 }
 
-// newTaker asks for its first list.
-func (o *Observer) newTaker(id feedID, w want, target Target) *taker {
+// newSubscriber creates a subscriber and requests its first list.
+func (o *Observer) newSubscriber(id feedID, w want, target Target) *subscriber {
 	f, ok := o.feeds[id]
 	if !ok {
-		f = &feed{id: id, turn: newTurn()}
+		f = &feed{id: id, lock: newLock()}
 		o.feeds[id] = f
 	}
-	t := &taker{want: w, feed: f, target: target}
-	how := ledger.Debounced
+	t := &subscriber{want: w, feed: f, target: target}
+	urgency := ledger.Debounced
 	if w.poll {
-		how = ledger.Now
+		urgency = ledger.Immediate
 	}
-	t.need(how)
+	t.need(urgency)
 	return t
 }
 
-// watch has the streams run that are needed, and forgets about the others.
+// watch starts the streams that are needed, and stops the others.
 func (o *Observer) watch(ctx context.Context) error {
 	watches := o.needed()
-	for kind, s := range o.sides {
+	for kind, s := range o.sources {
 		if err := s.streams.Set(ctx, watches[kind]); err != nil {
 			return fmt.Errorf("change the watches of %s objects: %w", kind, err)
 		}
@@ -115,7 +114,7 @@ func (o *Observer) watch(ctx context.Context) error {
 	return nil
 }
 
-// needed are the watches of the types of which somebody is told of changes.
+// needed returns the watches of the types whose changes are reported.
 func (o *Observer) needed() map[item.Kind][]watch.Watch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,7 +127,8 @@ func (o *Observer) needed() map[item.Kind][]watch.Watch {
 	return watches
 }
 
-// retainTypes tells all targets which types there are. Who took another has ended, so that nothing is told of it afterwards.
+// retainTypes reports the selected types to all targets. Subscribers of other types have ended, so that no objects of them are reported
+// afterwards.
 func (o *Observer) retainTypes(snapshot *watch.Snapshot) {
 	o.mu.Lock()
 	pipelines := slices.Collect(maps.Values(o.pipelines))
@@ -139,8 +139,8 @@ func (o *Observer) retainTypes(snapshot *watch.Snapshot) {
 }
 
 func (p *pipeline) wanted() map[feedID]want {
-	wanted := make(map[feedID]want, len(p.takers))
-	for id, t := range p.takers {
+	wanted := make(map[feedID]want, len(p.subscribers))
+	for id, t := range p.subscribers {
 		wanted[id] = t.want
 	}
 	return wanted

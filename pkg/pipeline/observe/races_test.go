@@ -44,7 +44,7 @@ func TestChangesWaitWhileTheirTypeIsListed(t *testing.T) {
 			}
 		})
 	}
-	if err := s.observer.List(t.Context(), shop, ledger.Now); err != nil {
+	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err != nil {
 		t.Fatal(err)
 	}
 	to.expect(t, configMap("gone"))
@@ -66,13 +66,13 @@ func TestChangesUpToAListAreNotToldAfterIt(t *testing.T) {
 		s.server.put(configMaps, object("shop", "new", "3"))
 	})
 	told := to.told()
-	if err := s.observer.List(t.Context(), shop, ledger.Now); err != nil {
+	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err != nil {
 		t.Fatal(err)
 	}
 	to.expect(t, configMap("kept"), configMap("new"))
 	s.server.put(configMaps, object("shop", "last", "4"))
 	to.expect(t, configMap("kept"), configMap("new"), configMap("last"))
-	if got := to.urgency(ledger.Now); got != 2 {
+	if got := to.urgency(ledger.Immediate); got != 2 {
 		t.Errorf("the list told of %d objects, want 2", got)
 	}
 	if got := s.observer.State(shop).Objects; got != 3 {
@@ -95,7 +95,7 @@ func TestUnsetEndsAListThatGoesOn(t *testing.T) {
 		close(begun)
 		<-goOn
 	})
-	go func() { done <- s.observer.List(context.WithoutCancel(t.Context()), shop, ledger.Again) }()
+	go func() { done <- s.observer.List(context.WithoutCancel(t.Context()), shop, ledger.Resend) }()
 	<-begun
 	err := s.observer.Unset(t.Context(), shop)
 	told := to.told()
@@ -125,7 +125,7 @@ func TestAChangeThatIsNewerThanTheListIsTold(t *testing.T) {
 		}
 	})
 	for i := range 30 {
-		if err := s.observer.List(t.Context(), shop, ledger.Now); err != nil {
+		if err := s.observer.List(t.Context(), shop, ledger.Immediate); err != nil {
 			t.Fatal(err)
 		}
 		if i%10 == 0 {
@@ -246,7 +246,7 @@ func TestUnsetEndsCalls(t *testing.T) {
 	if to.told() != told {
 		t.Error("told after Unset")
 	}
-	if err := s.observer.List(t.Context(), shop, ledger.Now); err == nil {
+	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err == nil {
 		t.Error("what is not observed was listed")
 	}
 	if state := s.observer.State(shop); state.Listed || state.WatchedTypes != 0 {
@@ -276,9 +276,9 @@ func TestListTellsWhatIsAskedForAsUrgentlyAsAskedFor(t *testing.T) {
 		kinds []item.Kind
 		want  int
 	}{
-		{ledger.Now, []item.Kind{item.Instance}, 1},
-		{ledger.Now, []item.Kind{item.CustomResourceDefinition}, 2},
-		{ledger.Again, nil, 2},
+		{ledger.Immediate, []item.Kind{item.Instance}, 1},
+		{ledger.Immediate, []item.Kind{item.CustomResourceDefinition}, 2},
+		{ledger.Resend, nil, 2},
 	} {
 		if err := s.observer.List(t.Context(), shop, test.how, test.kinds...); err != nil {
 			t.Fatal(err)
@@ -296,7 +296,7 @@ func TestListTellsWhatIsAskedForAsUrgentlyAsAskedFor(t *testing.T) {
 		}
 		return nil
 	})
-	if got := to.urgency(ledger.Again); got != 2 {
+	if got := to.urgency(ledger.Resend); got != 2 {
 		t.Errorf("%d objects are sent again, want the 2 from before", got)
 	}
 }
@@ -311,7 +311,7 @@ func TestPollsWatchNothing(t *testing.T) {
 	s.set(shop, selection, to)
 	to.expect(t, configMap("a"))
 	s.listed(shop)
-	if got := to.urgency(ledger.Now); got != 1 {
+	if got := to.urgency(ledger.Immediate); got != 1 {
 		t.Errorf("%d objects now, want one", got)
 	}
 	s.server.remove(configMaps, object("shop", "a", "1"))
@@ -322,7 +322,7 @@ func TestPollsWatchNothing(t *testing.T) {
 	if !slices.Equal(to.keys(), []string{configMap("a")}) {
 		t.Errorf("known %v without a poll", to.keys())
 	}
-	if err := s.observer.List(t.Context(), shop, ledger.Now); err != nil {
+	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err != nil {
 		t.Fatal(err)
 	}
 	to.expect(t, configMap("b"))
@@ -350,7 +350,7 @@ func TestNothingIsSaidBeforeTheTypesAreKnown(t *testing.T) {
 	if to.told() != 0 || s.observer.State(shop).Listed {
 		t.Errorf("told %v", to.heard())
 	}
-	if err := s.observer.List(t.Context(), shop, ledger.Now); err == nil {
+	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err == nil {
 		t.Error("listed without knowing types")
 	}
 	s.catalogue.discovered(configMapType)

@@ -17,18 +17,18 @@ import (
 // definitions is the type of CustomResourceDefinitions.
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// Selection is what a pipeline tells of.
+// Selection is what a pipeline selects.
 type Selection struct {
-	// Definitions chooses CustomResourceDefinitions, Instances other objects; nil: none.
+	// Definitions selects CustomResourceDefinitions, Instances other objects; nil selects none.
 	Definitions *DefinitionFilter
 	Instances   *InstanceFilter
-	// Poll leaves watches out: what there is is found out when the pipeline begins, and by Observer.List.
+	// Poll disables watches: the state is listed when the pipeline starts, and by Observer.List.
 	Poll bool
 }
 
-// DefinitionFilter chooses CustomResourceDefinitions by their names.
+// DefinitionFilter selects CustomResourceDefinitions by name.
 type DefinitionFilter struct {
-	// Include and Exclude are names in which * stands for any characters, dots too. An empty Include means all.
+	// Include and Exclude are names in which * matches any characters, including dots. An empty Include selects all.
 	Include, Exclude []string
 }
 
@@ -36,7 +36,7 @@ func (f *DefinitionFilter) matches(name string) bool {
 	return (len(f.Include) == 0 || matchesAny(f.Include, name)) && !matchesAny(f.Exclude, name)
 }
 
-// matchesAny takes no slash for a part of a name, which names of definitions do not have.
+// matchesAny uses path patterns, which works because names of definitions contain no slash.
 func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		matched, err := path.Match(pattern, name)
@@ -44,11 +44,11 @@ func matchesAny(patterns []string, name string) bool {
 	})
 }
 
-// InstanceFilter chooses types.
+// InstanceFilter selects types.
 type InstanceFilter struct {
-	// Resources are those of a source.Selection. Empty means all.
+	// Resources are those of a watch.Selection. Empty selects all.
 	Resources []string
-	// Exclude are plurals, in every group, and plural.group. They are left out although they are chosen.
+	// Exclude are plurals, in every group, and plural.group. It takes precedence over Resources.
 	Exclude []string
 }
 
@@ -59,8 +59,8 @@ func (f *InstanceFilter) excludes(resource schema.GroupResource) bool {
 	})
 }
 
-// types are those chosen, each in its preferred version. Where two of them say that their objects are of the same kind, which nobody
-// could tell apart, it is the first.
+// types returns the selected types, each in its preferred version. Of types with the same kind, whose objects could not be distinguished,
+// it returns the first.
 func (f *InstanceFilter) types(snapshot *watch.Snapshot) []watch.Type {
 	chosen, _ := snapshot.Resolve(watch.Selection{Resources: f.Resources}, watch.Policy{})
 	taken := map[schema.GroupVersionKind]bool{}
@@ -74,22 +74,22 @@ func (f *InstanceFilter) types(snapshot *watch.Snapshot) []watch.Type {
 	})
 }
 
-// feedID names a feed.
+// feedID identifies a feed.
 type feedID struct {
 	kind     item.Kind
 	resource schema.GroupVersionResource
 }
 
-// want is how a pipeline wants the objects of a feed.
+// want is how a pipeline selects the objects of a feed.
 type want struct {
-	// gvk is that of instances.
+	// gvk is the kind of instances.
 	gvk schema.GroupVersionKind
-	// filter is for definitions.
+	// filter selects definitions.
 	filter *DefinitionFilter
 	poll   bool
 }
 
-// wants says which feeds a selection needs, and how.
+// wants returns the feeds that a selection needs.
 func (s *Selection) wants(snapshot *watch.Snapshot) map[feedID]want {
 	wants := map[feedID]want{}
 	if s.Definitions != nil {
@@ -103,7 +103,7 @@ func (s *Selection) wants(snapshot *watch.Snapshot) map[feedID]want {
 	return wants
 }
 
-// keeps says of which types there may be objects: of those wanted, and of groups that discovery could not ask for.
+// keeps returns a function that reports whether objects of a type can exist: of the wanted types, and of groups whose discovery failed.
 func (s *Selection) keeps(snapshot *watch.Snapshot, wants map[feedID]want) func(item.Kind, string, string) bool {
 	wanted := map[schema.GroupVersionKind]bool{}
 	for _, w := range wants {

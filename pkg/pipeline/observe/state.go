@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// State says how it is with what a pipeline selects.
+// State returns the state of the observation of a pipeline.
 func (o *Observer) State(uid types.UID) State {
 	listed := o.config.Catalogue.Snapshot() != nil
 	o.mu.Lock()
@@ -23,7 +23,7 @@ func (o *Observer) State(uid types.UID) State {
 	if !ok {
 		return state
 	}
-	for id, t := range p.takers {
+	for id, t := range p.subscribers {
 		if id.kind == item.Instance {
 			state.WatchedTypes++
 		}
@@ -37,8 +37,8 @@ func (o *Observer) State(uid types.UID) State {
 	return state
 }
 
-// failure says what is wrong with a type.
-func (o *Observer) failure(t *taker) string {
+// failure returns why a type cannot be listed or watched, or an empty string.
+func (o *Observer) failure(t *subscriber) string {
 	if t.failure != "" || t.poll {
 		return t.failure
 	}

@@ -26,7 +26,7 @@ func TestWhatIsKnownStaysKnownWhileItIsListedAgain(t *testing.T) {
 					t.Error("not listed")
 				}
 			})
-			if err := s.observer.List(t.Context(), shop, ledger.Now); err != nil {
+			if err := s.observer.List(t.Context(), shop, ledger.Immediate); err != nil {
 				t.Fatal(err)
 			}
 			s.server.onList(nil)

@@ -11,14 +11,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// watchState is how one watch is.
+// watchState is the state of one watch.
 type watchState struct {
-	// listed says that the watch has begun to deliver.
+	// listed reports whether the watch has started.
 	listed  bool
 	failure string
 }
 
-// watchHandler receives what the streams of one kind bring.
+// watchHandler handles the streams of one kind.
 type watchHandler struct {
 	*Observer
 	kind item.Kind
@@ -28,36 +28,36 @@ var _ kubewatch.Handler = watchHandler{}
 
 func (h watchHandler) id(watch kubewatch.Watch) feedID { return feedID{h.kind, watch.Resource} }
 
-// Listed asks for a list, which the watch has to precede.
+// Listed requests a list, which must start after the watch.
 func (h watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string) {
 	id := h.id(watch)
-	h.note(id, func(state *watchState) { state.listed = true }, func(t *taker) { t.need(ledger.Debounced) })
-	h.queue.Forget(id) // The reason for which the last list failed may be gone.
+	h.note(id, func(state *watchState) { state.listed = true }, func(t *subscriber) { t.need(ledger.Debounced) })
+	h.queue.Forget(id) // The cause of a failed list may be fixed.
 	h.queue.Add(id)
 }
 
-// Changed tells of a change when the type is not being listed.
+// Changed reports a change. It waits while the type is listed.
 func (h watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, change kubewatch.Change) {
 	f, ok := h.feed(h.id(watch))
-	if !ok || f.turn.take(ctx) != nil {
+	if !ok || f.lock.acquire(ctx) != nil {
 		return
 	}
-	defer f.turn.leave()
+	defer f.lock.release()
 	f.changed(h.watching(f), change)
 }
 
-// State notes how a watch is.
+// State records the state of a watch.
 func (h watchHandler) State(watch kubewatch.Watch, failure error) {
 	h.note(h.id(watch), func(state *watchState) {
 		state.failure = ""
 		if failure != nil {
 			state.failure = failure.Error()
 		}
-	}, func(*taker) {})
+	}, func(*subscriber) {})
 }
 
-// note changes what is known of a watch, and of who takes what it brings.
-func (o *Observer) note(id feedID, watch func(*watchState), each func(*taker)) {
+// note updates the state of a watch and its subscribers.
+func (o *Observer) note(id feedID, watch func(*watchState), each func(*subscriber)) {
 	o.change(func() {
 		state := o.watches[id]
 		watch(&state)
@@ -77,8 +77,8 @@ func (o *Observer) feed(id feedID) (*feed, bool) {
 	return f, ok
 }
 
-// watching are the takers of a feed that are told of changes.
-func (o *Observer) watching(f *feed) []*taker {
+// watching returns the subscribers of a feed that receive changes.
+func (o *Observer) watching(f *feed) []*subscriber {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return f.watching

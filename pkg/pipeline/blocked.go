@@ -15,14 +15,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/condition"
 )
 
-// judgement is what was found out about the permissions of who answers for a pipeline.
+// judgement is the result of the last permission check.
 type judgement struct {
 	generation int64
-	// lost says what they may not do any more.
+	// lost describes the permissions that the user lacks.
 	lost string
 }
 
-// heldBack says why nothing may be watched and sent. The error says that it cannot be found out.
+// heldBack returns why the pipeline must not run. It returns an error if that could not be determined.
 func (t *turn) heldBack(ctx context.Context) (condition.Why, error) {
 	switch {
 	case t.object.DeletionTimestamp != nil:
@@ -39,8 +39,8 @@ func (t *turn) heldBack(ctx context.Context) (condition.Why, error) {
 	return t.permitted(ctx)
 }
 
-// permitted says why the editor may not have sent what is. What cannot be found out stays as it was; before anything was, nothing is
-// sent.
+// permitted checks the permissions of the user who last edited the pipeline. If the check fails, the last result for the same generation
+// stays valid; without one the pipeline is blocked.
 func (t *turn) permitted(ctx context.Context) (condition.Why, error) {
 	who := access.Sending(t.object)
 	permissions, _ := access.OfPipeline(t.config.Resolver, t.object)
@@ -53,7 +53,7 @@ func (t *turn) permitted(ctx context.Context) (condition.Why, error) {
 			Reason: v1alpha1.ReasonProgressing, Message: fmt.Sprintf("Whether %s may have it sent is being found out", who),
 		}, fmt.Errorf("find out what %s may have sent: %w", who, err)
 	default:
-		klog.FromContext(ctx).Error(err, "Whether a SyncPipeline is still permitted is not known, asking again later",
+		klog.FromContext(ctx).Error(err, "Failed to check permissions of SyncPipeline, retrying",
 			"pipeline", t.name, "retryAfter", access.LossKept)
 	}
 	if t.judged.lost != "" {

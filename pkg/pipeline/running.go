@@ -18,46 +18,46 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/observe"
 )
 
-// pipe is a pipeline as it is carried out. Turns alone change it, of which there is one at a time.
+// pipe is a running pipeline. Only reconciles change it, one at a time.
 type pipe struct {
 	name string
 	uid  types.UID
-	// spec is the one that is carried out.
+	// spec is the reconciled spec.
 	spec atomic.Pointer[v1alpha1.SyncPipelineSpec]
-	// generation is that of the spec.
+	// generation is the generation of spec.
 	generation int64
-	// asked says that a turn has been asked for because there is something new to show.
+	// asked reports whether a reconcile was enqueued to update the status.
 	asked atomic.Bool
-	// changed asks for one.
+	// changed enqueues a reconcile to update the status.
 	changed func()
-	// isHeld says that nothing is watched and sent.
+	// isHeld reports whether the pipeline is blocked: nothing is watched and sent.
 	isHeld atomic.Bool
 
-	// mu lets others look at the sinks beside turns.
+	// mu guards sinks, which other goroutines read.
 	mu    sync.Mutex
 	sinks []*sink
-	// leaving are those whose rows are to be removed.
+	// leaving are removed sinks whose rows must be deleted.
 	leaving []*sink
 
-	// fan is who is told of what is observed, nil while nothing is; selection is what that is.
-	fan       *fan
+	// fan is the target of the observer, nil while nothing is observed; selection is what it selects.
+	fan       *fanout
 	selection observe.Selection
 	// listing is the last list.
 	listing *task
 	run     *run
-	// judged is what was found out last about who may have it sent; nil when nothing was.
+	// judged is the result of the last permission check, nil if there was none.
 	judged *judgement
-	// trouble is what went wrong in the last turn.
+	// trouble is the error of the last reconcile.
 	trouble error
-	// polled, resynced and written are when everything was last listed, had been sent again, and was shown.
+	// polled is the time of the last list, resynced of the last resync, and written of the last status update.
 	polled, resynced, written time.Time
 }
 
-// newPipe carries nothing out yet.
+// newPipe returns a pipeline that does nothing yet.
 func (c *pipelines) newPipe(of *v1alpha1.SyncPipeline) *pipe {
 	p := &pipe{name: of.Name, uid: of.UID}
 	p.changed = func() {
-		// Of a thousand changes in a second one is shown.
+		// Many changes within a period cause one status update.
 		if p.asked.CompareAndSwap(false, true) {
 			c.queue.AddAfter(p.name, writePeriod)
 		}
@@ -69,7 +69,7 @@ func (p *pipe) debounce() time.Duration { return p.spec.Load().Debounce.Duration
 func (p *pipe) maxWait() time.Duration  { return p.spec.Load().Batch.MaxWait.Duration }
 func (p *pipe) maxItems() int           { return int(*p.spec.Load().Batch.MaxItems) }
 
-// bringSinks has a pipe have the sinks of a pipeline: those that it has go on, others are opened, and what is left over leaves.
+// bringSinks reconciles the sinks with the spec: it keeps existing ones, opens new ones, and marks the others as leaving.
 func (c *pipelines) bringSinks(ctx context.Context, p *pipe, of *v1alpha1.SyncPipeline) error {
 	var next, opened []*sink
 	for i := range of.Spec.Sinks {
@@ -93,7 +93,7 @@ func (c *pipelines) bringSinks(ctx context.Context, p *pipe, of *v1alpha1.SyncPi
 	return nil
 }
 
-// reopenSink opens a sink, also one that has left and whose rows are still to be removed.
+// reopenSink opens a sink. If the same sink is leaving, its rows are deleted first.
 func (c *pipelines) reopenSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipeline, spec *v1alpha1.PipelineSink) (*sink, error) {
 	if slices.ContainsFunc(p.leaving, func(s *sink) bool { return s.prefix == prefixOf(of, spec) }) {
 		if err := c.dropLeaving(ctx, p); err != nil {
@@ -103,7 +103,7 @@ func (c *pipelines) reopenSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPi
 	return c.openSink(ctx, p, of, spec)
 }
 
-// setSinks has others than before, of which those leave that are not among them.
+// setSinks replaces the sinks. Those that are not among the new ones are leaving.
 func (p *pipe) setSinks(next []*sink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,14 +115,14 @@ func (p *pipe) setSinks(next []*sink) {
 	p.sinks = next
 }
 
-// dropLeaving removes what sinks knew that are told of nothing any more.
+// dropLeaving stops removed sinks and deletes their rows.
 func (c *pipelines) dropLeaving(ctx context.Context, p *pipe) error {
 	for len(p.leaving) > 0 {
 		s := p.leaving[0]
 		s.worker.stop()
 		s.writer.stop()
 		if err := dropLedger(ctx, c.rows, s.prefix); err != nil {
-			return fmt.Errorf("remove what sink %s knew: %w", s.spec.Name, err)
+			return fmt.Errorf("delete the ledger of sink %s: %w", s.spec.Name, err)
 		}
 		if !p.hasSink(s.spec.Name) {
 			s.numbers.forget()
@@ -132,12 +132,12 @@ func (c *pipelines) dropLeaving(ctx context.Context, p *pipe) error {
 	return nil
 }
 
-// hasSink says whether there is a sink of a name.
+// hasSink reports whether there is a sink with a name.
 func (p *pipe) hasSink(name string) bool {
 	return slices.ContainsFunc(p.sinks, func(s *sink) bool { return s.spec.Name == name })
 }
 
-// observe has the sinks told of what the pipeline selects. Whatever is new, a sink as well as a selection, has everything listed.
+// observe reports the selected objects to the sinks. A new sink or a changed selection causes a full list.
 func (c *pipelines) observe(ctx context.Context, p *pipe) error {
 	fan, selection := fanOf(p), selectionOf(p.spec.Load())
 	if p.fan != nil && slices.Equal(p.fan.ledgers, fan.ledgers) {
@@ -147,13 +147,13 @@ func (c *pipelines) observe(ctx context.Context, p *pipe) error {
 		fan = p.fan
 	}
 	if err := c.observer.Set(ctx, p.uid, selection, fan); err != nil {
-		return fmt.Errorf("have watched what it selects: %w", err)
+		return fmt.Errorf("watch what it selects: %w", err)
 	}
 	p.fan, p.selection, p.polled = fan, selection, c.config.Clock.Now()
 	return nil
 }
 
-// hold stops whatever goes on. What is on its way is sent again later, as the same batch.
+// hold stops observation and delivery. A batch in flight is sent again later.
 func (c *pipelines) hold(ctx context.Context, p *pipe) error {
 	p.listing.stop()
 	p.run = nil
@@ -164,13 +164,13 @@ func (c *pipelines) hold(ctx context.Context, p *pipe) error {
 		return nil
 	}
 	if err := c.observer.Unset(ctx, p.uid); err != nil {
-		return fmt.Errorf("have watched no more what it selects: %w", err)
+		return fmt.Errorf("stop watching what it selects: %w", err)
 	}
 	p.fan = nil
 	return nil
 }
 
-// stop ends everything when the term does. The ledgers write what they have in memory.
+// stop stops the pipeline when the leader term ends. The ledgers write their pending changes.
 func (p *pipe) stop() {
 	p.listing.stop()
 	for _, s := range p.sinks {
