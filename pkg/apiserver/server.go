@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/registry"
 )
 
-// Server serves the API and runs the loop.
+// Server serves the API and runs the controllers.
 type Server struct {
 	Generic *genericapiserver.GenericAPIServer
 	// Records writes the kinds that the API offers to nobody for writing.
@@ -38,9 +38,9 @@ func (s *Server) AddOutlasting(task func(ctx context.Context)) {
 	s.outlasting = append(s.outlasting, task)
 }
 
-// AddLoop starts the loop when the server listens, and drains it as the first step of a shutdown: controllers that are
-// finishing their work still reach the API, and nothing uses the storage once it is closed.
-func (s *Server) AddLoop(controllers *controller.Loop) error {
+// AddManager starts a manager when the server listens, and stops it as the first step of a shutdown: controllers that finish their
+// work still reach the API, and nothing uses the storage once it is closed.
+func (s *Server) AddManager(manager *controller.Manager) error {
 	drain, drained := make(chan struct{}), make(chan struct{})
 	err := s.AddBackground("run-controllers", func(ctx context.Context) {
 		defer close(drained)
@@ -53,10 +53,10 @@ func (s *Server) AddLoop(controllers *controller.Loop) error {
 			case <-ctx.Done():
 			}
 		}()
-		controllers.Run(ctx)
+		manager.Run(ctx)
 	})
 	if err != nil {
-		return fmt.Errorf("adding the loop: %w", err)
+		return fmt.Errorf("add the controllers: %w", err)
 	}
 	return s.Generic.AddPreShutdownHook("drain-controllers", func() error {
 		close(drain)
@@ -65,7 +65,7 @@ func (s *Server) AddLoop(controllers *controller.Loop) error {
 	})
 }
 
-// Run serves until ctx is done, then shuts down: the loop is drained, requests in flight are answered, the storage of
+// Run serves until ctx is done, then shuts down: the controllers are stopped, requests in flight are answered, the storage of
 // the kinds is released, and the tasks that outlast requests end.
 func (s *Server) Run(ctx context.Context) error {
 	outlasting, end := context.WithCancel(context.WithoutCancel(ctx))

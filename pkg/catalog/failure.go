@@ -83,7 +83,7 @@ func (c *catalogs) resume(
 		return 0, nil
 	case v1alpha1.SyncStateFailed:
 		at, left := syncstatus.NextAttempt(record, c.policy().Retry)
-		wait := at.Sub(c.config.Clock.Now())
+		wait := at.Sub(c.shared.Clock.Now())
 		switch {
 		case !left, record.Status.Error.Reason == v1alpha1.ReasonRevisionNotKept:
 			return 0, c.keeper.move(ctx, record, syncstatus.Step{To: v1alpha1.SyncStateManualIntervention})
@@ -94,7 +94,7 @@ func (c *catalogs) resume(
 			return 0, err
 		}
 	}
-	now := c.config.Clock.Now()
+	now := c.shared.Clock.Now()
 	if !begunToApply(record) && (asked(catalog, now) || resumed(record).waits(catalog, record, now)) {
 		return 0, nil // After what has been asked for since; after what keeps the catalog as it is.
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // bySource is the index of catalogs by the namespace that they follow.
-const bySource = "source"
+const bySource = "catalog/source"
 
 // listen follows the objects of users, and what there is in the source cluster.
 func (c *catalogs) listen() error {
@@ -44,8 +44,8 @@ func (c *catalogs) listen() error {
 	if err := c.followEnvironments(); err != nil {
 		return err
 	}
-	c.catalogue.Subscribe(func(*watch.Snapshot) { c.plan() })
-	c.namespaces.Subscribe(func(change watch.NamespaceChange) {
+	c.shared.Cleanup(c.shared.Types.Subscribe(func(*watch.Snapshot) { c.plan() }))
+	c.shared.Namespaces.Subscribe(func(change watch.NamespaceChange) {
 		if change.Before == nil {
 			c.queue.Add(change.After.Name)
 		} else {
@@ -163,7 +163,7 @@ func (c *catalogs) sources() []string {
 
 // watches are those of each type of workloads in each namespace that a catalog follows.
 func (c *catalogs) watches() []watch.Watch {
-	types, _ := capture.Types(c.catalogue.Snapshot())
+	types, _ := capture.Types(c.shared.Types.Snapshot())
 	var out []watch.Watch
 	for _, namespace := range c.sources() {
 		for _, resource := range types {

@@ -17,7 +17,7 @@ const (
 	// measurePeriod is how old the gauges are at most. It is shorter than what metrics are usually read in.
 	measurePeriod = 5 * time.Second
 	// byState is the index of the records of catalogs by their state.
-	byState = "state"
+	byState = "catalog/state"
 )
 
 // stateOf is the state of a record of a catalog.
@@ -31,7 +31,7 @@ func stateOf(object any) ([]string, error) {
 // measureUntil keeps the gauges until ctx ends. Afterwards they are 0: whoever leads next tells.
 func (c *catalogs) measureUntil(ctx context.Context) {
 	defer setGauges(numbers{})
-	ticker := c.config.Clock.NewTicker(measurePeriod)
+	ticker := c.shared.Clock.NewTicker(measurePeriod)
 	defer ticker.Stop()
 	for {
 		setGauges(c.count())

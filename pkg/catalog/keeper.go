@@ -25,6 +25,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/catalog/revisions"
+	"github.com/configbutler/slipstream/pkg/controller"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
@@ -35,7 +36,7 @@ var errGoing = errors.New("the catalog is being deleted")
 // keeper brings catalogs up to date. What it is asked for it can be asked for again, also after it has done a part.
 type keeper struct {
 	api       typed.ConfigbutlerV1alpha1Interface
-	records   Records
+	records   controller.Records
 	unseen    *unseen
 	clock     clock.PassiveClock
 	revisions *revisions.Store

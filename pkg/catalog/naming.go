@@ -18,10 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/commits"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
@@ -37,12 +39,12 @@ type naming struct {
 	landed map[string]sets.Set[commitindex.Object]
 }
 
-func newNaming(config Config) *naming {
-	if config.Landings == nil {
+func newNaming(log *commitindex.Log, store *table.Store, clock clock.WithTicker) *naming {
+	if log == nil {
 		return nil
 	}
 	return &naming{
-		log: config.Landings, waiting: commits.NewWaiting(config.Store.Table(commits.TableName), config.Clock),
+		log: log, waiting: commits.NewWaiting(store.Table(commits.TableName), clock),
 		looked: sets.New[string](), landed: map[string]sets.Set[commitindex.Object]{},
 	}
 }

@@ -86,7 +86,7 @@ func (n *notices) keeping(failure error) {
 
 // warn tells the catalogs of a namespace that something is the matter, unless they have just been told.
 func (n *notices) warn(of notice, message string) {
-	now := n.config.Clock.Now()
+	now := n.shared.Clock.Now()
 	maps.DeleteFunc(n.told, func(_ notice, at time.Time) bool { return now.Sub(at) >= noticePause })
 	if _, told := n.told[of]; told {
 		return

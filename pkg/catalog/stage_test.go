@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	metadatafake "k8s.io/client-go/metadata/fake"
@@ -30,10 +31,13 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/catalog/revisions"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 	"github.com/configbutler/slipstream/pkg/store/table"
@@ -68,7 +72,7 @@ type stage struct {
 	facts  attribution.Facts
 	events *eventLog
 	// standing knows what editors may read; nil: nobody answers for a catalog.
-	standing Standing
+	standing access.Reviewer
 	// capacity is that of the intake, 0 for its own.
 	capacity int
 	// log is what a mirror tells of its commits in the same process, where mirrored says that there is one.
@@ -183,24 +187,32 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
 	s.life.begin(last, cancel)
 	s.authors.asked.Store(0)
-	config := Config{
-		Slipstream: s.api, Store: s.store(), Records: &records{s}, Clock: s.clock, DiscoveryRefresh: time.Hour,
-		AttributionMaxWait: 20 * time.Second, Namespace: "slipstream-system",
-	}
+	config := Config{AttributionMaxWait: 20 * time.Second, Namespace: "slipstream-system"}
 	if s.mirrored {
 		s.log = commitindex.New(s.store().Table(commitindex.TableName), s.clock, 0)
 		config.Landings = s.log
 	}
-	var authors Authors = s.authors
+	config.Authors = s.authors
 	if s.facts != nil {
-		config.Facts, authors = s.facts, nil
+		config.Facts, config.Authors = s.facts, nil
 	}
 	s.source.ClearActions()
 	config.Capacity = s.capacity
+	resourceTypes, err := watch.NewTypes(served{}, s.meta, time.Hour)
+	if err != nil {
+		s.Fatal(err)
+	}
+	group := controller.NewGroup(&controller.Process{
+		Client: s.api, Cluster: &watch.Clients{Dynamic: s.source, Metadata: s.meta}, Types: resourceTypes, Access: s.standing,
+		Records: &records{s}, Events: s.events, Store: s.store(), Clock: s.clock,
+	}, &Controller{Config: config})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := run(ctx, config, edge{served{}, s.source, s.meta, authors, s.events, s.standing}); err != nil && ctx.Err() == nil {
+		var running wait.Group
+		defer running.Wait()
+		running.StartWithContext(ctx, resourceTypes.Run)
+		if err := group.Run(ctx); err != nil && ctx.Err() == nil {
 			s.Error(err)
 		}
 	}()

@@ -16,14 +16,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// Standing tells whether those still have their permissions for whom catalogs are brought up to date.
-type Standing interface {
-	// Check says in a sentence what of permissions who does not have; empty: nothing.
-	Check(ctx context.Context, who access.Holder, permissions []access.Permission) (lost string, err error)
-}
-
-var _ Standing = &access.Standing{}
-
 // permitted returns the catalogs of a namespace whose editors may still read what they show. The others stay as they are, and
 // say so; those of which that cannot be found out wait. It has the namespace looked at again when the answers are out of date, also
 // if nothing changes in it.
@@ -40,12 +32,12 @@ func (c *catalogs) permitted(
 		c.lost.set(catalog.UID, lost)
 		switch {
 		case !lost.ok():
-			c.queue.AddAfter(namespace, access.LossKept)
+			c.queue.AddAfter(namespace, access.DeniedTTL)
 		case toldOfLoss(catalog):
 			// What it has missed comes with the next batch, when it says itself that it goes on.
 			c.intake.Resync(namespace, pending.Requested)
 		default:
-			c.queue.AddAfter(namespace, access.GrantKept)
+			c.queue.AddAfter(namespace, access.AllowedTTL)
 			able = append(able, catalog)
 		}
 	}
@@ -58,7 +50,7 @@ func (c *catalogs) lostBy(ctx context.Context, catalog *v1alpha1.AppCatalog) (ve
 	if !known {
 		return verdict{}, nil
 	}
-	lost, err := c.standing.Check(ctx, who, access.OfCatalog(catalog))
+	lost, err := c.shared.Access.Check(ctx, who, access.OfCatalog(catalog))
 	if err != nil || lost == "" {
 		return verdict{}, err
 	}

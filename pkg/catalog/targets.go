@@ -13,7 +13,7 @@ import (
 )
 
 // byTarget is the index of environments by the namespace that they build.
-const byTarget = "target"
+const byTarget = "catalog/target"
 
 // followEnvironments has a namespace looked at when an environment begins or ends to build it.
 func (c *catalogs) followEnvironments() error {

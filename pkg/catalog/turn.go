@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
@@ -21,30 +20,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// work looks after namespaces, one after the other, until the queue is shut down.
-func (c *catalogs) work(ctx context.Context) {
-	for {
-		namespace, shutdown := c.queue.Get()
-		if shutdown {
-			return
-		}
-		if err := c.turn(ctx, namespace); err != nil && ctx.Err() == nil {
-			// That somebody else was faster is no failure.
-			if failure := utilerrors.FilterOut(err, apierrors.IsConflict); failure != nil {
-				countFailure(failure)
-				klog.FromContext(ctx).Error(failure, "Catalogs cannot be brought up to date, trying again", "source", namespace)
-			}
-			c.queue.AddRateLimited(namespace)
-		} else {
-			c.queue.Forget(namespace)
-		}
-		c.queue.Done(namespace)
+// reconcile brings the catalogs of a source namespace up to date: it resumes what was interrupted or has failed, records the
+// pending changes, carries out requests, and writes the conditions of the catalogs.
+func (c *catalogs) reconcile(ctx context.Context, namespace string) (again time.Time, err error) {
+	err = c.reconcileNamespace(ctx, namespace)
+	// A conflict is not a failure: another client has written the object first.
+	if failure := utilerrors.FilterOut(err, apierrors.IsConflict); failure != nil && ctx.Err() == nil {
+		countFailure(failure)
 	}
+	return time.Time{}, err
 }
 
-// turn does what is due in a namespace: what was interrupted or has failed, its batch, what people have asked for, and what
-// catalogs say of themselves.
-func (c *catalogs) turn(ctx context.Context, namespace string) error {
+func (c *catalogs) reconcileNamespace(ctx context.Context, namespace string) error {
 	following := c.following(namespace)
 	if err := c.deleteRevisions(ctx, namespace); err != nil {
 		return err
@@ -144,7 +131,7 @@ func wantedBy(following []*v1alpha1.AppCatalog) func(*unstructured.Unstructured)
 }
 
 func (c *catalogs) anyAsked(following []*v1alpha1.AppCatalog) bool {
-	now := c.config.Clock.Now()
+	now := c.shared.Clock.Now()
 	return slices.ContainsFunc(following, func(catalog *v1alpha1.AppCatalog) bool { return asked(catalog, now) })
 }
 
@@ -159,7 +146,7 @@ func (c *catalogs) answerAll(ctx context.Context, namespace string, following []
 	}
 	var errs []error
 	for _, catalog := range following {
-		for _, o := range occasionsOf(catalog, c.config.Clock.Now()) {
+		for _, o := range occasionsOf(catalog, c.shared.Clock.Now()) {
 			errs = append(errs, c.answer(ctx, catalog, o, seen))
 		}
 	}
@@ -171,7 +158,7 @@ func (c *catalogs) answerAll(ctx context.Context, namespace string, following []
 func (c *catalogs) endPauses(namespace string, following []*v1alpha1.AppCatalog) {
 	for _, catalog := range following {
 		paused := meta.FindStatusCondition(catalog.Status.Conditions, v1alpha1.ConditionPaused)
-		if paused != nil && paused.Reason == v1alpha1.ReasonPauseUntil && waits(&catalog.Spec, c.config.Clock.Now()).ok() {
+		if paused != nil && paused.Reason == v1alpha1.ReasonPauseUntil && waits(&catalog.Spec, c.shared.Clock.Now()).ok() {
 			c.intake.Resync(namespace, pending.Requested)
 		}
 	}
@@ -184,8 +171,8 @@ func (c *catalogs) scheduleNext(namespace string, following []*v1alpha1.AppCatal
 		c.queue.AddAfter(namespace, due)
 	}
 	for _, catalog := range following {
-		if until := catalog.Spec.PauseUntil; until != nil && until.After(c.config.Clock.Now()) {
-			c.queue.AddAfter(namespace, until.Sub(c.config.Clock.Now()))
+		if until := catalog.Spec.PauseUntil; until != nil && until.After(c.shared.Clock.Now()) {
+			c.queue.AddAfter(namespace, until.Sub(c.shared.Clock.Now()))
 		}
 	}
 }

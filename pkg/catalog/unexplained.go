@@ -19,7 +19,7 @@ func (c *catalogs) unexplained(namespace string, following []*v1alpha1.AppCatalo
 	if !c.authors.WaitingIn(namespace) {
 		return false
 	}
-	now, longest := c.config.Clock.Now(), c.config.AttributionMaxWait
+	now, longest := c.shared.Clock.Now(), c.config.AttributionMaxWait
 	if due, some := c.intake.Due(namespace, c.window()+longest); some && due == 0 {
 		return false
 	}

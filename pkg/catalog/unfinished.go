@@ -15,14 +15,11 @@ import (
 )
 
 // byCatalog is the index of SyncStatuses by the uid of the catalog that they are about.
-const byCatalog = "catalog"
+const byCatalog = "catalog/subject"
 
 // followRecords has a namespace looked at when somebody or something has to go on with a record of a catalog of it.
 func (c *catalogs) followRecords() error {
 	informer := c.informers.Configbutler().V1alpha1().SyncStatuses().Informer()
-	if err := informer.SetTransform(withoutContent); err != nil {
-		return fmt.Errorf("follow the SyncStatuses: %w", err)
-	}
 	if err := informer.AddIndexers(cache.Indexers{byCatalog: catalogOf, byState: stateOf}); err != nil {
 		return fmt.Errorf("follow the SyncStatuses: %w", err)
 	}
@@ -33,19 +30,6 @@ func (c *catalogs) followRecords() error {
 		return fmt.Errorf("follow the SyncStatuses: %w", err)
 	}
 	return nil
-}
-
-// withoutContent leaves out what may be large.
-func withoutContent(object any) (any, error) {
-	record, ok := object.(*v1alpha1.SyncStatus)
-	if !ok {
-		return object, nil
-	}
-	trimmed := *record
-	trimmed.ManagedFields = nil
-	status := &trimmed.Status
-	status.ResourceSummaries, status.WorkloadNames, status.ChangedBy, status.Commits = nil, nil, nil, nil
-	return &trimmed, nil
 }
 
 // catalogOf is the catalog of a record.

@@ -29,7 +29,7 @@ func (c *environments) readIndex(ctx context.Context) (differences int, err erro
 // compareUntil keeps comparing the index with the EnvironmentDependencies until ctx ends. Every difference is a defect of this
 // server, or somebody has deleted a record.
 func (c *environments) compareUntil(ctx context.Context) {
-	ticker := c.config.Clock.NewTicker(comparePeriod)
+	ticker := c.shared.Clock.NewTicker(comparePeriod)
 	defer ticker.Stop()
 	for {
 		select {

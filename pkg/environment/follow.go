@@ -6,29 +6,25 @@ package environment
 import (
 	"cmp"
 	"fmt"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	informers "github.com/configbutler/slipstream/pkg/generated/informers/externalversions/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
 const (
 	// byCatalog is the index of environments by the namespace and name of their catalogs.
-	byCatalog = "catalog"
+	byCatalog = "environment/catalog"
 	// byTarget is the index of environments by the namespaces that they are built in.
-	byTarget = "target"
+	byTarget = "environment/target"
 	// bySubject is the index of the SyncStatuses that have not come to their end by the uid of the environment they are about.
-	bySubject = "subject"
+	bySubject = "environment/subject"
 	// bySource is the index of catalogs by the namespace that they follow.
-	bySource = "source"
+	bySource = "environment/source"
 )
 
 // listen follows the objects of users, and the namespaces of the cluster.
@@ -41,7 +37,7 @@ func (c *environments) listen() error {
 			return fmt.Errorf("follow the %s: %w", kind, err)
 		}
 	}
-	c.namespaces.Subscribe(func(change watch.NamespaceChange) {
+	c.shared.Namespaces.Subscribe(func(change watch.NamespaceChange) {
 		of := cmp.Or(change.After, change.Before)
 		c.lookAt(byTarget, of.Name)
 		// Whether a catalog admits the environments of a namespace can be a matter of its labels.
@@ -114,9 +110,6 @@ func (c *environments) followCatalogs() error {
 // states.
 func (c *environments) followRecords() error {
 	informer := c.recordInformer()
-	if err := informer.SetTransform(onlyState); err != nil {
-		return err
-	}
 	if err := informer.AddIndexers(cache.Indexers{bySubject: by(subjectOf)}); err != nil {
 		return err
 	}
@@ -128,13 +121,9 @@ func (c *environments) followRecords() error {
 	return err
 }
 
-// recordInformer is that of the records of environments.
+// recordInformer returns the informer of SyncStatuses. Of the records of environments, it has the identity, the spec and the state.
 func (c *environments) recordInformer() cache.SharedIndexInformer {
-	return c.informers.InformerFor(&v1alpha1.SyncStatus{}, func(client versioned.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return informers.NewFilteredSyncStatusInformer(client, metav1.NamespaceAll, resync, cache.Indexers{}, func(options *metav1.ListOptions) {
-			options.LabelSelector = v1alpha1.LabelEnvironment
-		})
-	})
+	return c.informers.Configbutler().V1alpha1().SyncStatuses().Informer()
 }
 
 // followPolicy looks at all environments when the settings change.
@@ -194,19 +183,4 @@ func subjectOf(record *v1alpha1.SyncStatus) string {
 		return ""
 	}
 	return string(record.Spec.Subject.UID)
-}
-
-// onlyState leaves of a record what tells it from others, and its state. The rest is read when it is needed.
-func onlyState(object any) (any, error) {
-	record, ok := object.(*v1alpha1.SyncStatus)
-	if !ok {
-		return object, nil
-	}
-	return &v1alpha1.SyncStatus{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: record.Namespace, Name: record.Name, UID: record.UID, ResourceVersion: record.ResourceVersion,
-		},
-		Spec:   record.Spec,
-		Status: v1alpha1.SyncRecord{State: record.Status.State},
-	}, nil
 }

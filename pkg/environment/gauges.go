@@ -20,7 +20,7 @@ const measurePeriod = 5 * time.Second
 // leads next tells.
 func (c *environments) measureUntil(ctx context.Context) {
 	defer setGauges(numbers{})
-	ticker := c.config.Clock.NewTicker(measurePeriod)
+	ticker := c.shared.Clock.NewTicker(measurePeriod)
 	defer ticker.Stop()
 	for {
 		counted := c.count()

@@ -55,12 +55,12 @@ func (c *environments) neighbourhood(s *situation) *placement.Neighbourhood {
 
 // labelsOf are those of a namespace; false if there is none.
 func (c *environments) labelsOf(namespace string) (labels.Set, bool) {
-	found, there := c.namespaces.Get(namespace)
+	found, there := c.shared.Namespaces.Get(namespace)
 	return found.Labels, there
 }
 
 // hasTarget says whether there is the target.
 func (c *environments) hasTarget(e *v1alpha1.Environment) bool {
-	_, there := c.namespaces.Get(e.Spec.TargetNamespace)
+	_, there := c.shared.Namespaces.Get(e.Spec.TargetNamespace)
 	return there
 }

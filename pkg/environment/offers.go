@@ -5,6 +5,7 @@ package environment
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,11 +13,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/syncer"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
@@ -78,9 +78,10 @@ var _ Planner = &syncer.Syncer{}
 // offers finds out what syncs would bring to environments, beside whoever asks.
 type offers struct {
 	planner Planner
+	clock   clock.WithTicker
 	// known is told that something else is known of an environment.
 	known func(types.NamespacedName)
-	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	queue *controller.Queue[types.NamespacedName]
 
 	mu     sync.Mutex
 	asked  map[types.NamespacedName]question
@@ -94,11 +95,9 @@ type question struct {
 }
 
 func newOffers(planner Planner, clock clock.WithTicker, known func(types.NamespacedName)) *offers {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryMin, retryMax)
 	return &offers{
-		planner: planner, known: known, asked: map[types.NamespacedName]question{}, answer: map[types.NamespacedName]*offer{},
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
-			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Clock: clock}),
+		planner: planner, clock: clock, known: known, asked: map[types.NamespacedName]question{}, answer: map[types.NamespacedName]*offer{},
+		queue: controller.NewQueue[types.NamespacedName](controllerName+"-plans", clock),
 	}
 }
 
@@ -140,50 +139,40 @@ func (o *offers) forget(name types.NamespacedName) {
 	delete(o.answer, name)
 }
 
-func (o *offers) close() { o.queue.ShutDown() }
+// run computes offers until ctx is done.
+func (o *offers) run(ctx context.Context) { o.queue.Run(ctx, planners, o.find) }
 
-// work answers questions, one after the other, until it is closed.
-func (o *offers) work(ctx context.Context) {
-	for {
-		name, shutdown := o.queue.Get()
-		if shutdown {
-			return
-		}
-		o.find(ctx, name)
-		o.queue.Done(name)
-	}
-}
-
-// find answers the question about an environment. What could not be found out is asked again after a while.
-func (o *offers) find(ctx context.Context, name types.NamespacedName) {
+// find computes the offer of an environment. again is when it has to be computed once more even if nothing has changed.
+func (o *offers) find(ctx context.Context, name types.NamespacedName) (again time.Time, failure error) {
 	o.mu.Lock()
 	q, ok := o.asked[name]
 	o.mu.Unlock()
 	if !ok {
-		return
+		return again, nil
 	}
 	found := &offer{basis: q.basis}
 	result, err := o.planner.Run(ctx, q.request)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return
+		return again, err
 	case err != nil:
-		klog.FromContext(ctx).V(2).Info("What a catalog would bring cannot be found out, trying again", "environment", name, "err", err)
 		found.failure = err
-		o.queue.AddRateLimited(name)
 	default:
 		found.workloads, found.others = plan.Prompt(result.Plan.Changes(plan.HideSecrets))
 		found.conflicts = result.Plan.Conflicts
 		found.changes, found.news = len(result.Plan.Summaries()) > 0, result.Plan.News
 		found.notCopied = result.Plan.NotCopied
-		o.queue.Forget(name)
 		if len(found.notCopied) > 0 || includesCustom(q.request.Environment) {
-			o.queue.AddAfter(name, unwatchedPeriod)
+			again = o.clock.Now().Add(unwatchedPeriod)
 		}
 	}
 	if o.take(name, found) {
 		o.known(name)
 	}
+	if err != nil {
+		return again, fmt.Errorf("compute what a sync would change: %w", err)
+	}
+	return again, nil
 }
 
 // includesCustom says whether an environment names custom resources.

@@ -30,7 +30,7 @@ func (c *environments) read(ctx context.Context, name types.NamespacedName) (*si
 		return nil, fmt.Errorf("read it: %w", err)
 	}
 	s := &situation{
-		environment: found, policy: c.settings(), now: c.config.Clock.Now(), busy: c.runs.has(name), catalog: c.catalogOf(found),
+		environment: found, policy: c.settings(), now: c.shared.Clock.Now(), busy: c.runs.has(name), catalog: c.catalogOf(found),
 	}
 	if s.records, err = c.readRecords(ctx, found); err != nil {
 		return nil, err

@@ -16,10 +16,10 @@ import (
 
 const (
 	// askAgain is how soon it is found out whether a permission that was lost has come back.
-	askAgain = access.LossKept
+	askAgain = access.DeniedTTL
 	// askStanding is how often it is found out whether a permission is still there: that of the catalog's editor to read what is
 	// copied, and those that automatic syncs need.
-	askStanding = access.GrantKept
+	askStanding = access.AllowedTTL
 )
 
 // checkConsent finds out what may not be copied from the source because the catalog's editor may not read it any more, and when to look

@@ -102,11 +102,11 @@ func (c *environments) begin(ctx context.Context, begun syncer.Job) {
 
 // carryOut does a job, and says how long its environment is to be left alone then.
 func (c *environments) carryOut(ctx context.Context, begun syncer.Job) (pause time.Duration) {
-	since := c.config.Clock.Now()
+	since := c.shared.Clock.Now()
 	outcome, err := c.jobs.Execute(ctx, begun)
 	switch {
 	case err == nil:
-		measure(begun, outcome, c.config.Clock.Since(since))
+		measure(begun, outcome, c.shared.Clock.Since(since))
 	case ctx.Err() == nil:
 		unrecorded.Inc()
 		klog.FromContext(ctx).Error(err, "What came of a sync could not be recorded, doing it again", "environment", klog.KObj(begun.Environment))

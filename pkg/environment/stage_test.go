@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/environment/syncer"
+	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
@@ -27,10 +29,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
-	"github.com/configbutler/slipstream/pkg/environment/syncer/copies"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
@@ -191,11 +194,19 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
 	s.life.begin(last, cancel)
-	config := Config{Slipstream: s.client, Store: s.store(), Records: s.api, Clock: s.clock, Namespace: "slipstream-system", Runner: s.runner()}
+	resourceTypes, err := watch.NewTypes(noTypes{}, s.meta, time.Hour)
+	if err != nil {
+		s.Fatal(err)
+	}
+	config := Config{Namespace: "slipstream-system", Runner: s.runner()}
+	group := controller.NewGroup(s.process(resourceTypes), testController{config, s.parts()})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := tend(ctx, config, s.edge()); err != nil && ctx.Err() == nil {
+		var running wait.Group
+		defer running.Wait()
+		running.StartWithContext(ctx, resourceTypes.Run)
+		if err := group.Run(ctx); err != nil && ctx.Err() == nil {
 			s.Error(err)
 		}
 	}()
@@ -203,12 +214,43 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	return done
 }
 
-// edge is the cluster beside the one that syncs write to.
-func (s *stage) edge() edge {
-	return edge{
-		metadata: s.meta, events: s.events, remover: s,
-		watch: func(func(types.NamespacedName)) (Readiness, error) { return s.ready, nil },
-		detect: func(of following) Detector {
+// testController is a Controller with parts of the test.
+type testController struct {
+	config Config
+	parts  parts
+}
+
+func (testController) Name() string { return controllerName }
+
+func (c testController) Setup(_ context.Context, shared *controller.Shared) (controller.Run, error) {
+	environments, err := newEnvironments(c.config, shared, c.parts)
+	if err != nil {
+		return nil, err
+	}
+	return environments.run, nil
+}
+
+// noTypes is a cluster that serves nothing of interest.
+type noTypes struct{}
+
+func (noTypes) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	return nil, nil, nil
+}
+
+// process is what a process has around the controller.
+func (s *stage) process(resourceTypes *watch.Types) *controller.Process {
+	return &controller.Process{
+		Client: s.client, Cluster: &watch.Clients{Metadata: s.meta}, Types: resourceTypes, Access: s.rights, Records: s.api,
+		Events: s.events, Store: s.store(), Clock: s.clock,
+	}
+}
+
+// parts are those of the test beside the cluster that syncs write to.
+func (s *stage) parts() parts {
+	return parts{
+		remover:   s,
+		readiness: func(func(types.NamespacedName)) (Readiness, error) { return s.ready, nil },
+		detector: func(of following) Detector {
 			s.detector.follow(of)
 			return s.detector
 		},

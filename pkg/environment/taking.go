@@ -257,7 +257,7 @@ func (t *turning) move(ctx context.Context, record *v1alpha1.SyncStatus, step sy
 
 // put writes a record. A Conflict says that somebody has changed it since it was read.
 func (t *turning) put(ctx context.Context, record *v1alpha1.SyncStatus) error {
-	if err := t.config.Records.Write(ctx, record); err != nil {
+	if err := t.shared.Records.Write(ctx, record); err != nil {
 		return fmt.Errorf("write SyncStatus %s: %w", record.Name, err)
 	}
 	written, err := t.api.SyncStatuses(record.Namespace).Get(ctx, record.Name, metav1.GetOptions{})

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -18,37 +17,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// work looks after environments, one after the other, until the queue is shut down.
-func (c *environments) work(ctx context.Context) {
-	for {
-		name, shutdown := c.queue.Get()
-		if shutdown {
-			return
-		}
-		again, err := c.turn(ctx, name)
-		switch {
-		case err == nil:
-			c.queue.Forget(name)
-			if !again.IsZero() {
-				c.queue.AddAfter(name, max(again.Sub(c.config.Clock.Now()), time.Millisecond))
-			}
-		case ctx.Err() == nil:
-			c.leaveLine(name) // Who cannot begin must not keep those behind from it.
-			// That somebody else was faster is no failure.
-			if !apierrors.IsConflict(err) {
-				klog.FromContext(ctx).Error(err, "Environment cannot be looked after, trying again", "environment", name)
-			}
-			c.queue.AddRateLimited(name)
-		}
-		c.queue.Done(name)
-	}
-}
-
-// turn does what is due about an environment, and says when to look again if nothing happens before.
-func (c *environments) turn(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
+// reconcile brings an environment one step further to what its spec and its requests ask for. again is when it has to be reconciled
+// even if nothing changes before.
+func (c *environments) reconcile(ctx context.Context, name types.NamespacedName) (again time.Time, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("look after Environment %s: %w", name, err)
+			c.leaveLine(name) // An environment that cannot start must not delay those behind it.
+			err = fmt.Errorf("reconcile Environment %s: %w", name, err)
 		}
 	}()
 	s, err := c.read(ctx, name)

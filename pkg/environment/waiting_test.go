@@ -15,17 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
 )
 
 // idle are environments that nobody looks after yet.
 func (s *stage) idle() *environments {
 	s.Helper()
-	c, err := newEnvironments(Config{Slipstream: s.client, Store: s.store(), Records: s.api, Clock: s.clock, Runner: s.runner()}, s.edge())
+	shared, err := controller.NewShared(s.process(nil))
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(c.close)
+	c, err := newEnvironments(Config{Runner: s.runner()}, shared, s.parts())
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(c.queue.ShutDown)
+	s.Cleanup(c.offers.queue.ShutDown)
 	return c
 }
 
@@ -56,10 +62,11 @@ func TestWhoFailsLeavesTheLine(t *testing.T) {
 	alice := nameOf(environmenttest.Environment())
 	c.line.ask(alice, noon, 0)
 	c.queue.Add(alice)
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.work(t.Context())
+		c.queue.Run(ctx, 1, c.reconcile)
 	}()
 	s.eventually("nobody waits", func() error {
 		if waiting, _ := c.line.numbers(); waiting > 0 {
@@ -67,7 +74,7 @@ func TestWhoFailsLeavesTheLine(t *testing.T) {
 		}
 		return nil
 	})
-	c.close()
+	cancel()
 	<-done
 }
 

@@ -119,7 +119,7 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 		v = c.mirror.rejection(name)
 	}
 	changed := false
-	client := c.mirror.config.Slipstream.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
+	client := c.mirror.shared.Client.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
 	err = writeStatus(ctx, c.mirror.announcer, client, config, conditionsOfRepository, func(object *v1alpha1.GitRepoConfig) bool {
 		changed = repositoryStatus(object, config.Generation, v)
 		return changed

@@ -8,30 +8,16 @@ import (
 	"net"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
-	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// RecordWriter writes the records that the API lets nobody write.
-type RecordWriter interface {
-	Write(ctx context.Context, record runtime.Object) error
-}
-
-// Config is what a Controller needs. All fields are required unless their comment says otherwise.
+// Config is what a Controller needs beside controller.Shared. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Slipstream reaches the objects that users write.
-	Slipstream versioned.Interface
-	// Cluster reaches the API server whose objects are mirrored, with the server's own rights.
-	Cluster *rest.Config
-	// Store keeps what must outlive the process.
-	Store *table.Store
-	// Records writes GitDestinationStatuses.
-	Records RecordWriter
+	// Leasing returns clients of the Leases that branches are written under.
+	Leasing coordinationv1.LeasesGetter
 	// Identity is what commits say about this server; its ClusterUID is filled in.
 	Identity Identity
 	// Limits bound batches and branches.
@@ -40,8 +26,6 @@ type Config struct {
 	Leases Leases
 	// Policy says what rules mean that do not name their types.
 	Policy watch.Policy
-	// DiscoveryRefresh (--discovery-refresh, 5 m) is how often discovery is asked without cause.
-	DiscoveryRefresh time.Duration
 	// AllowInsecure (--git-allow-insecure) lets http and file URLs in.
 	AllowInsecure bool
 	// Facts are the reports of who made changes; nil: there are none.

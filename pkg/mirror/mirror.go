@@ -16,14 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/access"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
@@ -37,10 +35,8 @@ import (
 // leadership.
 type mirror struct {
 	config       Config
-	cluster      kubernetes.Interface
+	shared       *controller.Shared
 	informers    externalversions.SharedInformerFactory
-	catalogue    *watch.Catalogue
-	namespaces   *watch.Namespaces
 	streams      *watch.Streams
 	repositories *repositories
 	checks       *checks
@@ -50,9 +46,7 @@ type mirror struct {
 	services     *branchServices
 	watches      *watchStates
 	permissions  *permissions
-	// recorder and announcer are made by run.
-	recorder  events.Recorder
-	announcer *events.Announcer
+	announcer    *events.Announcer
 
 	// replan asks for a new plan, publish for a look at what has to be reported.
 	replan, publish chan struct{}
@@ -80,47 +74,45 @@ type runningWorker struct {
 	stop func()
 }
 
-// Controller runs a mirror for as long as this process leads. It can be run again.
+// Controller writes the objects that rules select to the branches of their GitDestinations.
 type Controller struct {
 	Config Config
 }
 
-// controllerName is what logs and metrics call the mirror.
+var _ controller.Controller = &Controller{}
+
+// controllerName is the name of the controller in logs and metrics.
 const controllerName = "mirror"
 
 // Name is "mirror".
 func (c *Controller) Name() string { return controllerName }
 
-// Run mirrors until ctx ends. It returns an error only when it cannot start.
-func (c *Controller) Run(ctx context.Context) error {
-	m, err := newMirror(c.Config)
+// Setup implements controller.Controller.
+func (c *Controller) Setup(_ context.Context, shared *controller.Shared) (controller.Run, error) {
+	m, err := newMirror(c.Config, shared)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return m.run(ctx)
+	return m.run, nil
 }
 
-// newMirror returns a mirror that does nothing until run.
-func newMirror(config Config) (*mirror, error) {
-	clients, err := watch.NewClients(config.Cluster)
-	if err != nil {
-		return nil, fmt.Errorf("make clients for the source cluster: %w", err)
-	}
-	cluster, err := kubernetes.NewForConfig(config.Cluster)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for the source cluster: %w", err)
-	}
-	// Every branch that is written has a Lease: the cluster protects itself better than a
-	// client's own limit, which would hold the branches back.
-	unlimited := rest.CopyConfig(config.Cluster)
+// NewLeasing returns a Config.Leasing for the cluster of config. Every branch that is written has a Lease: the API server's priority
+// and fairness limits their rate, because a limit of the client would delay the branches.
+func NewLeasing(cluster *rest.Config) (coordinationv1.LeasesGetter, error) {
+	unlimited := rest.AddUserAgent(rest.CopyConfig(cluster), "branch-leases")
 	unlimited.QPS = -1
-	leases, err := coordinationv1.NewForConfig(rest.AddUserAgent(unlimited, "branch-leases"))
+	client, err := coordinationv1.NewForConfig(unlimited)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the Leases of branches: %w", err)
 	}
+	return client, nil
+}
+
+// newMirror returns a mirror that does nothing until run.
+func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
+	cluster := shared.Cluster.Kubernetes
 	m := &mirror{
-		config: config, cluster: cluster,
-		informers: externalversions.NewSharedInformerFactory(config.Slipstream, 0),
+		config: config, shared: shared, informers: shared.Informers, announcer: events.New(shared.Events, troublesOf),
 		repositories: &repositories{
 			cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
 			limits: gitrepo.Limits{Memory: config.Limits.RemoteMemory, Time: remotePatience, Large: fairshare.New(largeOperations)},
@@ -130,31 +122,22 @@ func newMirror(config Config) (*mirror, error) {
 		watches: newWatchStates(), recovered: map[types.UID]*queue{}, abandoned: map[types.UID]struct{}{},
 	}
 	m.checks = newChecks(m)
-	m.repairs = &repairs{failing: m.failingRepositories, version: secretVersions(clients.Metadata), retry: m.retryRepository}
+	shared.Cleanup(m.checks.queue.ShutDown)
+	m.repairs = &repairs{failing: m.failingRepositories, version: secretVersions(shared.Cluster.Metadata), retry: m.retryRepository}
 	m.encryption = newEncryption(keyring.New(cluster.CoreV1(), config.Identity.Namespace), func() { signal(m.replan) })
-	if m.catalogue, err = watch.NewCatalogue(clients.Discovery, clients.Metadata, config.DiscoveryRefresh); err != nil {
-		return nil, fmt.Errorf("follow the types of the source cluster: %w", err)
-	}
-	if m.namespaces, err = watch.NewNamespaces(clients.Metadata); err != nil {
-		return nil, err
-	}
-	standing, err := access.Connect(config.Cluster, clock.RealClock{})
-	if err != nil {
-		return nil, err
-	}
 	m.permissions = &permissions{
-		standing: standing, resolver: &Resolver{Catalogue: m.catalogue, Policy: config.Policy}, of: map[types.UID]judgement{},
+		access: shared.Access, resolver: &Resolver{Types: shared.Types, Policy: config.Policy}, of: map[types.UID]judgement{},
 	}
-	objects := watch.Labelled(watch.Objects(clients.Dynamic), manifest.NotClusterGenerated)
+	objects := watch.Labelled(watch.Objects(shared.Cluster.Dynamic), manifest.NotClusterGenerated)
 	m.streams = watch.NewStreams(controllerName, objects, (*watchHandler)(m))
-	m.router = &router{namespaces: m.namespaces.Get, authors: newAuthors(config)}
+	m.router = &router{namespaces: shared.Namespaces.Get, authors: newAuthors(config)}
 	m.services = &branchServices{
-		pushes: &pushLog{table: config.Store.Table("pushes")}, landings: config.Landings, lister: watch.NewLister(objects),
-		identity: config.Identity, limits: config.Limits, namespaces: m.namespaces.Get,
+		pushes: &pushLog{table: shared.Store.Table("pushes")}, landings: config.Landings, lister: watch.NewLister(objects),
+		identity: config.Identity, limits: config.Limits, namespaces: shared.Namespaces.Get,
 		remote: m.remote, signer: m.repositories.signer, running: m.running, starting: m.starting, event: m.event, changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
 		writes: m.writes, author: m.router.authors.joiner.Find,
 		leases: func(key branchKey) *branchLease {
-			return newBranchLease(leases, config.Identity.Installation, config.Leases, key)
+			return newBranchLease(config.Leasing, config.Identity.Installation, config.Leases, key)
 		},
 		slots: newSlots(config.Limits.Workers, config.Limits.WorkersPerRepository), retry: retryMin, lookInterval: lookInterval,
 	}
@@ -186,8 +169,8 @@ func (m *mirror) listen() error {
 	if err := m.checks.follow(api.GitRepoConfigs().Informer()); err != nil {
 		return err
 	}
-	m.catalogue.Subscribe(func(*watch.Snapshot) { signal(m.replan) })
-	m.namespaces.Subscribe(m.namespaceChanged)
+	m.shared.Cleanup(m.shared.Types.Subscribe(func(*watch.Snapshot) { signal(m.replan) }))
+	m.shared.Namespaces.Subscribe(m.namespaceChanged)
 	return nil
 }
 
@@ -198,22 +181,15 @@ func meaningful(before, after any) bool {
 	return !okA || !okB || a.GetGeneration() != b.GetGeneration() || a.GetUID() != b.GetUID()
 }
 
-// run mirrors until ctx ends.
+// run mirrors until ctx is done.
 func (m *mirror) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group wait.Group
 	defer func() {
 		cancel()
 		m.checks.queue.ShutDown()
-		m.informers.Shutdown()
 		group.Wait()
 	}()
-
-	m.recorder = events.NewRecorder(ctx, m.cluster)
-	m.announcer = events.New(m.recorder, troublesOf)
-	m.informers.StartWithContext(ctx)
-	group.StartWithContext(ctx, m.catalogue.Run)
-	group.StartWithContext(ctx, m.namespaces.Run)
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
@@ -231,27 +207,18 @@ func (m *mirror) run(ctx context.Context) error {
 	return nil
 }
 
-// prepare waits until everything is known that a plan must not be made without: a rule or
-// a type that is not known yet must not be taken for one that is gone.
+// prepare reads what the previous process left, and the UID of the cluster. A plan must not be made before that.
 func (m *mirror) prepare(ctx context.Context) error {
 	if err := m.recover(ctx); err != nil {
 		return err
 	}
-	for kind, synced := range m.informers.WaitForCacheSync(ctx.Done()) {
-		if !synced {
-			return fmt.Errorf("read the %s: %w", kind, context.Cause(ctx))
-		}
-	}
 	if err := m.readRecords(ctx); err != nil {
 		return err
 	}
-	if !m.namespaces.WaitForSync(ctx) {
-		return fmt.Errorf("read the namespaces: %w", context.Cause(ctx))
-	}
 	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		system, err := m.cluster.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-		if err != nil || m.catalogue.Snapshot() == nil {
-			return false, nil //nolint:nilerr // the source cluster does not answer yet
+		system, err := m.shared.Cluster.Kubernetes.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil {
+			return false, nil //nolint:nilerr // the API server does not respond yet
 		}
 		m.services.identity.ClusterUID = string(system.UID)
 		return true, nil
@@ -267,7 +234,7 @@ func (m *mirror) recover(ctx context.Context) error {
 	if err := m.services.resumeLandings(ctx); err != nil {
 		return err
 	}
-	outbox, err := OpenOutbox(ctx, m.config.Store.Table("outbox"), last, func(row Row) {
+	outbox, err := OpenOutbox(ctx, m.shared.Store.Table("outbox"), last, func(row Row) {
 		q, ok := m.recovered[row.Change.UID]
 		if !ok {
 			q = newQueue()
@@ -282,7 +249,7 @@ func (m *mirror) recover(ctx context.Context) error {
 
 // readRecords reads what an earlier process has told of destinations.
 func (m *mirror) readRecords(ctx context.Context) error {
-	list, err := m.config.Slipstream.ConfigbutlerV1alpha1().GitDestinationStatuses(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	list, err := m.shared.Client.ConfigbutlerV1alpha1().GitDestinationStatuses(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("read the GitDestinationStatuses: %w", err)
 	}
@@ -314,7 +281,7 @@ func (m *mirror) running(p *destinationPlan, t schema.GroupVersionResource) bool
 
 // event makes an Event about a destination.
 func (m *mirror) event(destination *v1alpha1.GitDestination, eventType, reason, message string) {
-	m.recorder.Event(destination, eventType, reason, message)
+	m.shared.Events.Event(destination, eventType, reason, message)
 }
 
 // starting says whether a watch that a destination needs for a type does not deliver yet, and none has failed.

@@ -19,17 +19,9 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Standing tells whether those still have their permissions for whom rules are in force.
-type Standing interface {
-	// Check says in a sentence what of permissions who does not have; empty: nothing.
-	Check(ctx context.Context, who access.Holder, takes []access.Permission) (lost string, err error)
-}
-
-var _ Standing = &access.Standing{}
-
 // permissions know which rules are of somebody who may not read any more what they select.
 type permissions struct {
-	standing Standing
+	access   access.Reviewer
 	resolver access.Resolver
 
 	mu sync.Mutex
@@ -114,7 +106,7 @@ func (p *permissions) again(ctx context.Context, in inputs) (changed bool, err e
 
 // judge asks about a rule.
 func (p *permissions) judge(ctx context.Context, rule written) (changed bool, err error) {
-	lost, err := p.standing.Check(ctx, rule.who, rule.takes())
+	lost, err := p.access.Check(ctx, rule.who, rule.takes())
 	if err != nil {
 		return false, fmt.Errorf("find out what the author of rule %s may read: %w", nameOf(rule), err)
 	}
@@ -159,7 +151,7 @@ func (m *mirror) recheckUntil(ctx context.Context) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Permissions of rules' authors cannot be found out, trying again", "retryAfter", access.LossKept)
+			klog.FromContext(ctx).Error(err, "Permissions of rules' authors cannot be found out, trying again", "retryAfter", access.DeniedTTL)
 		}
-	}, access.LossKept)
+	}, access.DeniedTTL)
 }

@@ -60,7 +60,7 @@ func judged(in *inputs) (*permissions, *court) {
 		in.clusterRules[i].UID, in.clusterRules[i].Status.EditedBy = types.UID(rule.Name), &v1alpha1.AutomatedBy{Username: "eve"}
 	}
 	judge := &court{}
-	p := &permissions{standing: judge, resolver: plainly{}, of: map[types.UID]judgement{}}
+	p := &permissions{access: judge, resolver: plainly{}, of: map[types.UID]judgement{}}
 	in.allow = p.allow
 	return p, judge
 }

@@ -81,9 +81,9 @@ func (m *mirror) enforce(ctx context.Context, next *plan, group *wait.Group) []w
 
 // inputs reads what the plan is made of.
 func (m *mirror) inputs() (inputs, error) {
-	snapshot, policy := m.catalogue.Snapshot(), m.config.Policy
+	snapshot, policy := m.shared.Types.Snapshot(), m.config.Policy
 	in := inputs{
-		namespaces: m.namespaces.Get, uncertain: snapshot.GroupFailed,
+		namespaces: m.shared.Namespaces.Get, uncertain: snapshot.GroupFailed,
 		resolve: func(s watch.Selection) ([]watch.Type, []watch.Unmatched) { return snapshot.Resolve(s, policy) },
 	}
 	api := m.informers.Configbutler().V1alpha1()

@@ -99,7 +99,7 @@ func (p *publisher) report(ctx context.Context, d *destination) error {
 	plan, failure := d.plan.Load(), p.failure(d)
 	record := newRecord(d, failure, p.depth(plan.branch), func(t schema.GroupVersionResource) (bool, string) { return p.watches.of(plan, t) })
 	if written, ok := p.written[d.uid]; !ok || !equality.Semantic.DeepEqual(record.Status, written) {
-		err := p.config.Records.Write(ctx, record)
+		err := p.shared.Records.Write(ctx, record)
 		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
 			return nil // its namespace is going
 		}
@@ -139,7 +139,7 @@ func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, 
 		return nil //nolint:nilerr // it is going
 	}
 	reports := p.router.authors.reports(time.Now())
-	client := p.config.Slipstream.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
+	client := p.shared.Client.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
 	return writeStatus(ctx, p.announcer, client, object, conditionsOfDestination, func(object *v1alpha1.GitDestination) bool {
 		before := object.Status
 		object.Status.ObservedGeneration = d.plan.Load().object.Generation
@@ -151,7 +151,7 @@ func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, 
 
 // writeRuleStatuses brings the statuses of all rules up to date.
 func (p *publisher) writeRuleStatuses(ctx context.Context, now *plan) (errs []error) {
-	api, lists := p.config.Slipstream.ConfigbutlerV1alpha1(), p.informers.Configbutler().V1alpha1()
+	api, lists := p.shared.Client.ConfigbutlerV1alpha1(), p.informers.Configbutler().V1alpha1()
 	for key, rp := range now.rules {
 		rule, err := lists.WatchRules().Lister().WatchRules(key.Namespace).Get(key.Name)
 		if err != nil || rule.UID != rp.uid {

@@ -12,8 +12,8 @@ import (
 
 // Resolver reads rules as the mirror does.
 type Resolver struct {
-	Catalogue *watch.Catalogue
-	Policy    watch.Policy
+	Types  *watch.Types
+	Policy watch.Policy
 }
 
 var _ access.Resolver = &Resolver{}
@@ -23,7 +23,7 @@ func (r *Resolver) Preset() []schema.GroupResource { return r.Policy.Default }
 
 // Resolve asks the types that are known of the cluster. What might exist in a group that does not answer is no miss.
 func (r *Resolver) Resolve(selection access.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
-	snapshot := r.Catalogue.Snapshot()
+	snapshot := r.Types.Snapshot()
 	if snapshot == nil {
 		return nil, nil, false
 	}

@@ -30,6 +30,7 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
@@ -143,7 +144,7 @@ func (s *stage) start() {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	store := table.New(s.kv, "/test")
 	m := &mirror{
-		config: Config{Store: store, Deposits: s.deposits}, watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait})},
+		config: Config{Deposits: s.deposits}, shared: sharing(store), watches: newWatchStates(), router: &router{namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait})},
 		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.patience}},
 		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1), adopted: make(chan struct{}),
 		destinations: map[types.NamespacedName]*destination{}, workers: map[branchKey]*runningWorker{},
@@ -384,4 +385,9 @@ func TestChangesReachGit(t *testing.T) {
 	if got := strings.Join(s.commits("main"), ", "); got != want {
 		t.Errorf("commits: got %s, want %s", got, want)
 	}
+}
+
+// sharing returns a Shared that has only a work store.
+func sharing(store *table.Store) *controller.Shared {
+	return &controller.Shared{Process: &controller.Process{Store: store}}
 }

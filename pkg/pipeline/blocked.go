@@ -44,7 +44,7 @@ func (t *turn) heldBack(ctx context.Context) (condition.Why, error) {
 func (t *turn) permitted(ctx context.Context) (condition.Why, error) {
 	who := access.Sending(t.object)
 	permissions, _ := access.OfPipeline(t.config.Resolver, t.object)
-	lost, err := t.edge.standing.Check(ctx, who, permissions)
+	lost, err := t.shared.Access.Check(ctx, who, permissions)
 	switch {
 	case err == nil:
 		t.judged = &judgement{generation: t.object.Generation, lost: lost}
@@ -54,7 +54,7 @@ func (t *turn) permitted(ctx context.Context) (condition.Why, error) {
 		}, fmt.Errorf("find out what %s may have sent: %w", who, err)
 	default:
 		klog.FromContext(ctx).Error(err, "Failed to check permissions of SyncPipeline, retrying",
-			"pipeline", t.name, "retryAfter", access.LossKept)
+			"pipeline", t.name, "retryAfter", access.DeniedTTL)
 	}
 	if t.judged.lost != "" {
 		return condition.Why{Reason: v1alpha1.ReasonPermissionLost, Message: t.judged.lost}, nil

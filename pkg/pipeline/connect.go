@@ -13,7 +13,7 @@ import (
 
 // connect returns the delivery sink for a spec. The caller must close it.
 func (c *pipelines) connect(p *pipe, spec *v1alpha1.PipelineSink) (delivery.Sink, error) {
-	cluster, err := c.edge.sinkClient()
+	cluster, err := c.config.SinkClient()
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (c *pipelines) connect(p *pipe, spec *v1alpha1.PipelineSink) (delivery.Sink
 	switch {
 	case spec.HTTP != nil:
 		source.Collection = spec.HTTP.Collection
-		config := delivery.Config{Secrets: cluster.CoreV1(), Dial: c.config.Dial, Clock: c.config.Clock}
+		config := delivery.Config{Secrets: cluster.CoreV1(), Dial: c.config.Dial, Clock: c.shared.Clock}
 		return delivery.NewHTTP(config, source, *spec.HTTP)
 	case spec.Job != nil:
 		return delivery.NewJob(cluster, source, *spec.Job)

@@ -6,74 +6,45 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/access"
-	controllerevents "github.com/configbutler/slipstream/pkg/controller/events"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
-	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// Config is what a Controller needs. All fields are required unless their comment says otherwise.
+// Config is what a Controller needs beside controller.Shared. All fields are required.
 type Config struct {
-	// Slipstream reaches the objects that users write.
-	Slipstream versioned.Interface
-	// Cluster reaches the API server of what pipelines tell of, with the server's own rights.
-	Cluster *rest.Config
-	// Store keeps what must outlive the process.
-	Store *table.Store
-	// Resolver tells which types a pipeline selects.
+	// Resolver returns the types that a pipeline selects.
 	Resolver access.Resolver
 	// Dial connects to sinks.
 	Dial delivery.Dial
-	// Clock says when something is due; nil: the real one.
-	Clock clock.WithTicker
-	// DiscoveryRefresh (--discovery-refresh, 5 m) is how often discovery is asked without cause.
-	DiscoveryRefresh time.Duration
+	// SinkClient returns the client that reads the Secret of one sink and creates its Jobs.
+	SinkClient func() (kubernetes.Interface, error)
 }
 
-// Controller runs the pipelines for as long as this process leads. It can be run again.
+// Controller delivers changes of the cluster to the sinks of SyncPipelines.
 type Controller struct {
 	Config Config
 }
 
-// Name is "pipeline".
-func (c *Controller) Name() string { return "pipeline" }
+var _ controller.Controller = &Controller{}
 
-// Run tells sinks until ctx ends. It returns an error only when it cannot start.
-func (c *Controller) Run(ctx context.Context) error {
-	config := c.Config
-	if config.Clock == nil {
-		config.Clock = clock.RealClock{}
-	}
-	clients, err := watch.NewClients(config.Cluster)
+// controllerName is the name of the controller in logs, metrics and names of indexes.
+const controllerName = "pipeline"
+
+// Name is "pipeline".
+func (c *Controller) Name() string { return controllerName }
+
+// Setup implements controller.Controller.
+func (c *Controller) Setup(_ context.Context, shared *controller.Shared) (controller.Run, error) {
+	p, err := newPipelines(c.Config, shared)
 	if err != nil {
-		return fmt.Errorf("make clients for the cluster of pipelines: %w", err)
+		return nil, err
 	}
-	cluster, err := kubernetes.NewForConfig(config.Cluster)
-	if err != nil {
-		return fmt.Errorf("make a client for Events: %w", err)
-	}
-	sinks, err := sinkClients(config.Cluster)
-	if err != nil {
-		return err
-	}
-	standing, err := access.Connect(config.Cluster, config.Clock)
-	if err != nil {
-		return err
-	}
-	return tend(ctx, config, edge{
-		discovery: clients.Discovery, dynamic: clients.Dynamic, metadata: clients.Metadata, sinkClient: sinks,
-		events: controllerevents.NewRecorder(ctx, cluster), standing: standing,
-	})
+	return p.runUntil, nil
 }
 
 const (
@@ -83,8 +54,9 @@ const (
 	sinkBurst = 20
 )
 
-// sinkClients returns what makes clients that share connections, but no limit: a sink with much to do does not have another wait.
-func sinkClients(cluster *rest.Config) (func() (kubernetes.Interface, error), error) {
+// SinkClients returns a Config.SinkClient for the cluster of config. Its clients share connections, but no rate limit: a sink with much
+// to deliver does not delay another one.
+func SinkClients(cluster *rest.Config) (func() (kubernetes.Interface, error), error) {
 	config := rest.AddUserAgent(rest.CopyConfig(cluster), "pipeline")
 	config.QPS, config.Burst, config.RateLimiter = sinkQPS, sinkBurst, nil
 	connections, err := rest.HTTPClientFor(config)
@@ -99,24 +71,3 @@ func sinkClients(cluster *rest.Config) (func() (kubernetes.Interface, error), er
 		return client, nil
 	}, nil
 }
-
-// edge is how the cluster is reached.
-type edge struct {
-	discovery watch.Discoverer
-	dynamic   dynamic.Interface
-	metadata  metadata.Interface
-	// sinkClient returns what reads the Secret of one sink, or makes its Jobs.
-	sinkClient func() (kubernetes.Interface, error)
-	// events make Events there.
-	events controllerevents.Recorder
-	// standing knows what the editors of pipelines may do there.
-	standing Standing
-}
-
-// Standing tells whether those still have their permissions for whom sinks are told.
-type Standing interface {
-	// Check says in a sentence what of permissions who does not have; empty: nothing.
-	Check(ctx context.Context, who access.Holder, permissions []access.Permission) (lost string, err error)
-}
-
-var _ Standing = &access.Standing{}

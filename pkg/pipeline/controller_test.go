@@ -11,7 +11,7 @@ import (
 
 // A sink that makes as many requests as it may has no other wait.
 func TestSinksShareNoLimit(t *testing.T) {
-	clientOf, err := sinkClients(&rest.Config{Host: "https://192.0.2.1", QPS: -1})
+	clientOf, err := SinkClients(&rest.Config{Host: "https://192.0.2.1", QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ const measurePeriod = 5 * time.Second
 // measureUntil updates the gauges until ctx ends, and then removes them: the next leader has its own.
 func (c *pipelines) measureUntil(ctx context.Context) {
 	defer forgetGauges()
-	ticker := c.config.Clock.NewTicker(measurePeriod)
+	ticker := c.shared.Clock.NewTicker(measurePeriod)
 	defer ticker.Stop()
 	for {
 		for _, p := range c.current() {
@@ -38,7 +38,7 @@ func (c *pipelines) measure(p *pipe) {
 	}
 	objectsGauge.WithLabelValues(p.name).Set(float64(seen.Objects))
 	typesGauge.WithLabelValues(p.name).Set(float64(seen.WatchedTypes))
-	p.measureSinks(c.config.Clock.Now())
+	p.measureSinks(c.shared.Clock.Now())
 }
 
 // measureSinks sets the gauges of the current sinks. Those of a removed sink are removed later.

@@ -13,8 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/workqueue"
 
+	"github.com/configbutler/slipstream/pkg/controller"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -24,11 +24,8 @@ import (
 )
 
 const (
-	// workers is how many pipelines are looked at at once.
+	// workers is the number of pipelines that are reconciled at the same time.
 	workers = 4
-	// What fails is tried again after retryMin, doubling up to retryMax.
-	retryMin = 500 * time.Millisecond
-	retryMax = time.Minute
 	// writePeriod is how often a status is written at most.
 	writePeriod = time.Second
 )
@@ -36,97 +33,61 @@ const (
 // pipelines tells the sinks of all pipelines for one term of leadership.
 type pipelines struct {
 	config    Config
-	edge      edge
+	shared    *controller.Shared
 	api       typed.SyncPipelineInterface
 	informers externalversions.SharedInformerFactory
-	catalogue *watch.Catalogue
 	observer  *observe.Observer
 	rows      *table.Table
 	events    *events
-	// queue has the names of the pipelines that are to be looked at.
-	queue workqueue.TypedRateLimitingInterface[string]
+	// queue has the names of the pipelines to reconcile.
+	queue *controller.Queue[string]
 
 	mu sync.Mutex
 	// pipes are the pipelines that are carried out, by name.
 	pipes map[string]*pipe
 }
 
-// tend tells sinks until ctx ends.
-func tend(ctx context.Context, config Config, edge edge) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var group wait.Group
-	defer group.Wait()
-	defer cancel()
-	c, err := newPipelines(config, edge)
-	defer c.queue.ShutDown()
-	if err != nil {
-		return err
-	}
-	defer c.informers.Shutdown()
-	defer cancel()
-	c.informers.StartWithContext(ctx)
-	group.StartWithContext(ctx, c.catalogue.Run)
-	if err := c.prepare(ctx); err != nil {
-		return err
-	}
-	group.StartWithContext(ctx, c.observer.Run)
-	group.StartWithContext(ctx, c.measureUntil)
-	c.work(ctx)
-	return nil
-}
-
-// work looks after pipelines until ctx ends, and then has everything stop.
-func (c *pipelines) work(ctx context.Context) {
-	var turns wait.Group
-	for range workers {
-		turns.StartWithContext(ctx, c.turns)
-	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	turns.Wait()
-	for _, p := range c.current() {
-		p.stop()
-	}
-}
-
-// newPipelines returns pipelines that do nothing yet. Their queue is to be shut down also after an error.
-func newPipelines(config Config, edge edge) (*pipelines, error) {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
+// newPipelines returns pipelines that do nothing until runUntil.
+func newPipelines(config Config, shared *controller.Shared) (*pipelines, error) {
 	c := &pipelines{
-		config: config, edge: edge, api: config.Slipstream.ConfigbutlerV1alpha1().SyncPipelines(), pipes: map[string]*pipe{},
-		informers: externalversions.NewSharedInformerFactory(config.Slipstream, 0), rows: config.Store.Table(ledger.TableName),
-		events: newEvents(edge.events),
-		queue:  workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: config.Clock}),
+		config: config, shared: shared, api: shared.Client.ConfigbutlerV1alpha1().SyncPipelines(), pipes: map[string]*pipe{},
+		informers: shared.Informers, rows: shared.Store.Table(ledger.TableName), events: newEvents(shared.Events),
+		queue: controller.NewQueue[string](controllerName, shared.Clock),
 	}
-	var err error
-	if c.catalogue, err = watch.NewCatalogue(edge.discovery, edge.metadata, config.DiscoveryRefresh); err != nil {
-		return c, fmt.Errorf("follow the types of the cluster: %w", err)
-	}
+	shared.Cleanup(c.queue.ShutDown)
 	c.observer = observe.New(observe.Config{
-		Catalogue: c.catalogue, Definitions: watch.Objects(edge.dynamic), Instances: watch.Metadata(edge.metadata),
-		Clock: config.Clock, Changed: c.showAll,
+		Types: shared.Types, Definitions: watch.Objects(shared.Cluster.Dynamic), Instances: watch.Metadata(shared.Cluster.Metadata),
+		Clock: shared.Clock, Changed: c.showAll,
 	})
 	return c, c.listen()
 }
 
-// prepare waits until it is known which pipelines there are, and what the cluster serves, and removes what pipelines that are gone have
-// left.
-func (c *pipelines) prepare(ctx context.Context) error {
-	for kind, synced := range c.informers.WaitForCacheSync(ctx.Done()) {
-		if !synced {
-			return fmt.Errorf("read the %s: %w", kind, context.Cause(ctx))
-		}
+// runUntil reconciles pipelines until ctx is done, and then stops all deliveries.
+func (c *pipelines) runUntil(ctx context.Context) error {
+	if err := c.removeOrphanedRows(ctx); err != nil {
+		return err
 	}
+	var group wait.Group
+	defer group.Wait()
+	group.StartWithContext(ctx, c.observer.Run)
+	group.StartWithContext(ctx, c.measureUntil)
+	c.queue.Run(ctx, workers, c.reconcile)
+	for _, p := range c.current() {
+		p.stop()
+	}
+	return nil
+}
+
+// removeOrphanedRows removes the ledgers of sinks that were deleted while no process led.
+func (c *pipelines) removeOrphanedRows(ctx context.Context) error {
 	there, err := c.ledgers()
 	if err != nil {
 		return err
 	}
 	if err := sweep(ctx, c.rows, there.Has); err != nil {
-		return fmt.Errorf("remove what sinks knew that are gone: %w", err)
+		return fmt.Errorf("remove the ledgers of deleted sinks: %w", err)
 	}
-	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(context.Context) (bool, error) {
-		return c.catalogue.Snapshot() != nil, nil
-	})
+	return nil
 }
 
 // ledgers are the prefixes of those that there are to be.

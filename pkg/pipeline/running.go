@@ -149,7 +149,7 @@ func (c *pipelines) observe(ctx context.Context, p *pipe) error {
 	if err := c.observer.Set(ctx, p.uid, selection, fan); err != nil {
 		return fmt.Errorf("watch what it selects: %w", err)
 	}
-	p.fan, p.selection, p.polled = fan, selection, c.config.Clock.Now()
+	p.fan, p.selection, p.polled = fan, selection, c.shared.Clock.Now()
 	return nil
 }
 

@@ -37,7 +37,7 @@ func (c *pipelines) openSink(ctx context.Context, p *pipe, of *v1alpha1.SyncPipe
 	}
 	var err error
 	s.ledger, err = ledger.Open(ctx, ledger.Config{
-		Table: c.rows, Prefix: s.prefix, Clock: c.config.Clock,
+		Table: c.rows, Prefix: s.prefix, Clock: c.shared.Clock,
 		Debounce: p.debounce, MaxItems: p.maxItems, MaxWait: p.maxWait,
 	})
 	if err != nil {
@@ -66,11 +66,11 @@ func (c *pipelines) engage(ctx context.Context, p *pipe, s *sink) {
 	to, err := c.connect(p, &s.spec)
 	if err != nil {
 		// Validation rejects such a spec; another version of the server has written it.
-		s.state.recordFailure(err.Error(), c.config.Clock.Now())
+		s.state.recordFailure(err.Error(), c.shared.Clock.Now())
 		return
 	}
 	w := &worker{
-		ledger: s.ledger, to: to, retry: s.spec.Retry, state: s.state, numbers: s.numbers, clock: c.config.Clock, wake: s.wake,
+		ledger: s.ledger, to: to, retry: s.spec.Retry, state: s.state, numbers: s.numbers, clock: c.shared.Clock, wake: s.wake,
 		changed: p.changed,
 	}
 	s.worker = start(ctx, func(ctx context.Context) {

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/klog/v2"
@@ -27,6 +28,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	"github.com/configbutler/slipstream/pkg/store/table"
@@ -98,26 +101,26 @@ func (s *stage) receiver() *receivertest.Receiver {
 func (s *stage) start() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
-	config := Config{
-		Slipstream: s.client, Store: s.store(), Clock: s.clock, DiscoveryRefresh: time.Hour, Resolver: resolver{},
-		Dial: (&net.Dialer{}).DialContext,
+	resourceTypes, err := watch.NewTypes(s.cluster, s.cluster.meta, time.Hour)
+	if err != nil {
+		s.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := tend(ctx, config, s.edge()); err != nil && ctx.Err() == nil {
+	pipelines := &Controller{Config: Config{
+		Resolver: resolver{}, Dial: (&net.Dialer{}).DialContext,
+		SinkClient: func() (kubernetes.Interface, error) { return s.kube, nil },
+	}}
+	group := controller.NewGroup(&controller.Process{
+		Client: s.client, Cluster: &watch.Clients{Dynamic: s.cluster.whole, Metadata: s.cluster.meta}, Types: resourceTypes,
+		Access: s.court, Events: s.events, Store: s.store(), Clock: s.clock,
+	}, pipelines)
+	var running wait.Group
+	running.StartWithContext(ctx, resourceTypes.Run)
+	running.Start(func() {
+		if err := group.Run(ctx); err != nil && ctx.Err() == nil {
 			s.Error(err)
 		}
-	}()
-	s.stop = sync.OnceFunc(func() { cancel(); <-done })
-}
-
-func (s *stage) edge() edge {
-	return edge{
-		discovery: s.cluster, dynamic: s.cluster.whole, metadata: s.cluster.meta,
-		sinkClient: func() (kubernetes.Interface, error) { return s.kube, nil },
-		events:     s.events, standing: s.court,
-	}
+	})
+	s.stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 }
 
 var errFull = errors.New("the disk is full")

@@ -38,7 +38,7 @@ func (t *turn) report(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write its status: %w", err)
 	}
-	t.written = t.config.Clock.Now()
+	t.written = t.shared.Clock.Now()
 	t.events.conditions.Announce(after, t.object.Status.Conditions, after.Status.Conditions)
 	t.settle(after)
 	return nil

@@ -11,32 +11,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/condition"
 )
-
-// turns looks after pipelines, one after the other, until the queue is shut down.
-func (c *pipelines) turns(ctx context.Context) {
-	for {
-		name, shutdown := c.queue.Get()
-		if shutdown {
-			return
-		}
-		if err := c.turn(ctx, name); err != nil && ctx.Err() == nil {
-			// That somebody else was faster is no failure.
-			if failure := utilerrors.FilterOut(err, apierrors.IsConflict); failure != nil {
-				klog.FromContext(ctx).Error(failure, "SyncPipeline cannot be looked after, trying again", "pipeline", name)
-			}
-			c.queue.AddRateLimited(name)
-		} else {
-			c.queue.Forget(name)
-		}
-		c.queue.Done(name)
-	}
-}
 
 // turn is a look at one pipeline.
 type turn struct {
@@ -49,22 +28,22 @@ type turn struct {
 	held condition.Why
 }
 
-// turn has a pipeline be as it is to be, and its status say how it is.
-func (c *pipelines) turn(ctx context.Context, name string) error {
+// reconcile brings the deliveries of a pipeline to what its spec asks for, and writes its status.
+func (c *pipelines) reconcile(ctx context.Context, name string) (again time.Time, err error) {
 	object, err := c.read(ctx, name)
 	if err != nil {
-		return err
+		return again, err
 	}
 	p, err := c.pipeOf(ctx, name, object)
 	if err != nil || p == nil {
-		return err
+		return again, err
 	}
 	p.asked.Store(false)
-	t := &turn{pipelines: c, pipe: p, object: object, now: c.config.Clock.Now()}
+	t := &turn{pipelines: c, pipe: p, object: object, now: c.shared.Clock.Now()}
 	err = t.bring(ctx)
 	t.trouble = err
 	t.schedule()
-	return utilerrors.NewAggregate([]error{err, t.report(ctx)})
+	return again, utilerrors.NewAggregate([]error{err, t.report(ctx)})
 }
 
 // read returns a pipeline as it is now, nil if there is none. A cache may be older than what was written last.
@@ -163,7 +142,7 @@ func (t *turn) deliver(ctx context.Context) error {
 
 // schedule has the pipeline looked at again when something of it is due. Permissions are asked for all the while.
 func (t *turn) schedule() {
-	t.queue.AddAfter(t.name, access.LossKept)
+	t.queue.AddAfter(t.name, access.DeniedTTL)
 	if t.isHeld.Load() {
 		return
 	}

@@ -7,9 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
@@ -23,10 +20,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/placement"
 	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror"
 )
 
-// assemble makes the server with its loop, on open stores. ctx must outlive the server.
+// assemble returns the server with its controllers, on open stores. ctx must outlive the server.
 func assemble(
 	ctx context.Context, opts *options.Options, config *apiserver.Config, stores *stores,
 ) (*apiserver.Server, error) {
@@ -42,12 +41,16 @@ func assemble(
 	}
 	monitor := monitorRecords(opts.Storage, keeper, &config.Generic.Config)
 	rules := &mirror.Resolver{Policy: opts.Mirror.Policy()}
+	var clients *watch.Clients
 	err = opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
 		references, err := newReferences(generic.LoopbackClientConfig, generic.ClientConfig)
 		if err != nil {
 			return nil, err
 		}
-		rules.Catalogue, err = newCatalogue(generic.ClientConfig, opts.Mirror.DiscoveryRefresh)
+		if clients, err = watch.NewClients(generic.ClientConfig); err != nil {
+			return nil, err
+		}
+		rules.Types, err = watch.NewTypes(clients.Discovery, clients.Metadata, opts.Mirror.DiscoveryRefresh)
 		return admission.PluginInitializers{
 			callerrights.NewInitializer(rules, references), placement.NewInitializer(opts.Namespace, references),
 		}, err
@@ -72,31 +75,35 @@ func assemble(
 	}
 	server.AddOutlasting(reports.run)
 	// Every replica follows the types, because every replica admits rules.
-	if err := server.AddBackground("follow-resource-types", rules.Catalogue.Run); err != nil {
+	if err := server.AddBackground("follow-resource-types", rules.Types.Run); err != nil {
 		return nil, err
 	}
 	lease, err := newLease(opts, config.Generic.ClientConfig, stores.identity)
 	if err != nil {
 		return nil, err
 	}
-	runner, err := newRunner(ctx, opts.Environments, config.Generic.ClientConfig, server, store)
+	process, err := newProcess(ctx, config.Generic.ClientConfig, clients, rules.Types, server, store)
+	if err != nil {
+		return nil, err
+	}
+	runner, err := newSyncRunner(ctx, opts.Environments, process)
 	if err != nil {
 		return nil, err
 	}
 	plans.Runner = runner
 	controllers := controllers{
-		opts: opts, cluster: config.Generic.ClientConfig, server: server, store: store, reports: reports, runner: runner,
-		resolver: rules,
+		opts: opts, cluster: config.Generic.ClientConfig, process: process, reports: reports, runner: runner, resolver: rules,
 	}
-	runners, err := controllers.all(stores.identity)
+	all, err := controllers.all(stores.identity)
 	if err != nil {
 		return nil, err
 	}
-	running, err := controller.New(lease, slices.Concat(runners, certificates, []controller.Runner{keeper})...)
+	runners := append([]controller.Runner{controller.NewGroup(process, all...), keeper}, certificates...)
+	manager, err := controller.NewManager(lease, runners...)
 	if err != nil {
 		return nil, err
 	}
-	return server, errors.Join(server.AddLoop(running), server.AddBackground("look-for-unreadable-records", monitor.Run))
+	return server, errors.Join(server.AddManager(manager), server.AddBackground("look-for-unreadable-records", monitor.Run))
 }
 
 // newLease is the Lease of opts in the cluster that config leads to.

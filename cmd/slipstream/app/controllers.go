@@ -4,10 +4,9 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
-
-	"github.com/configbutler/slipstream/pkg/environment/syncer"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -18,82 +17,109 @@ import (
 	"github.com/configbutler/slipstream/pkg/access/egress"
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/catalog"
-	slipcontroller "github.com/configbutler/slipstream/pkg/controller"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/controller/events"
+	"github.com/configbutler/slipstream/pkg/environment"
+	"github.com/configbutler/slipstream/pkg/environment/syncer"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/pipeline"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
+	"github.com/configbutler/slipstream/pkg/store/hmac"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
 )
 
-// controllers is what the controllers of the loop are made of.
+// newProcess returns what the controllers of server share. Events are recorded until ctx is done.
+func newProcess(
+	ctx context.Context, cluster *rest.Config, clients *watch.Clients, types *watch.Types, server *apiserver.Server, store *table.Store,
+) (*controller.Process, error) {
+	client, err := newLoopbackClient(server.Generic.LoopbackClientConfig, "controllers")
+	if err != nil {
+		return nil, err
+	}
+	reviews, err := access.NewReviewsForConfig(cluster, clock.RealClock{})
+	if err != nil {
+		return nil, err
+	}
+	return &controller.Process{
+		Client: client, Cluster: clients, Types: types, Access: reviews, Records: server.Records,
+		Events: events.NewRecorder(ctx, clients.Kubernetes), Store: store, Clock: clock.RealClock{},
+	}, nil
+}
+
+// newSyncRunner returns what carries out syncs of environments. Every replica plans with it, the leader syncs.
+func newSyncRunner(ctx context.Context, opts *options.EnvironmentOptions, process *controller.Process) (*syncer.Syncer, error) {
+	hasher, err := hmac.Open(ctx, process.Store)
+	if err != nil {
+		return nil, err
+	}
+	marks, err := opts.Marks()
+	if err != nil {
+		return nil, err
+	}
+	return environment.NewRunner(environment.RunnerConfig{Hasher: hasher, Marks: marks}, process)
+}
+
+// controllers configures the controllers.
 type controllers struct {
 	opts    *options.Options
 	cluster *rest.Config
-	server  *apiserver.Server
-	store   *table.Store
+	process *controller.Process
 	reports *reports
 	runner  *syncer.Syncer
-	// resolver says which types rules and pipelines select.
+	// resolver returns the types that rules and pipelines select.
 	resolver access.Resolver
 }
 
-// all are the controllers of this process, whose identity tells it from every other that may lead.
-func (c *controllers) all(identity string) ([]slipcontroller.Runner, error) {
-	landings := commitindex.New(c.store.Table(commitindex.TableName), clock.RealClock{}, commitindex.DefaultCapacity)
+// all returns the controllers of this process, whose identity distinguishes it from every other one that can lead.
+func (c *controllers) all(identity string) ([]controller.Controller, error) {
+	index := commitindex.New(c.process.Store.Table(commitindex.TableName), clock.RealClock{}, commitindex.DefaultCapacity)
 	deposits := mirror.NewDeposits()
-	mirror, err := c.mirror(identity, landings, deposits)
+	policy, err := c.egress()
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := c.catalog(landings)
+	mirror, err := c.mirror(identity, policy, index, deposits)
 	if err != nil {
 		return nil, err
 	}
-	environment, err := c.environments()
+	sinkClient, err := pipeline.SinkClients(c.cluster)
 	if err != nil {
 		return nil, err
 	}
-	pipeline, err := c.pipelines()
-	if err != nil {
-		return nil, err
-	}
-	retention, err := c.retention(deposits)
-	return []slipcontroller.Runner{mirror, catalog, environment, pipeline, retention}, err
+	return []controller.Controller{
+		mirror, c.catalog(index), c.environment(),
+		&pipeline.Controller{Config: pipeline.Config{Resolver: c.resolver, Dial: policy.DialContext, SinkClient: sinkClient}},
+		c.retention(deposits),
+	}, nil
 }
 
-// slipstream is how a controller reaches the objects of this server.
-func (c *controllers) slipstream(controller string) (versioned.Interface, error) {
-	return newLoopbackClient(c.server.Generic.LoopbackClientConfig, controller)
-}
-
-// mirrorName is what the mirror calls itself in commits.
+// mirrorName is the name of the mirror in commits.
 const mirrorName = "slipstream"
 
-// mirror writes what rules select to Git, and tells in which commits. It takes deposits.
-func (c *controllers) mirror(identity string, landings *commitindex.Log, deposits *mirror.Deposits) (*mirror.Controller, error) {
-	slipstream, err := c.slipstream("mirror")
-	if err != nil {
-		return nil, err
-	}
-	policy, err := c.egress()
+// mirror writes what rules select to Git, records the commits in index, and writes the files of deposits.
+func (c *controllers) mirror(
+	identity string, policy *egress.Policy, index *commitindex.Log, deposits *mirror.Deposits,
+) (*mirror.Controller, error) {
+	leasing, err := mirror.NewLeasing(c.cluster)
 	if err != nil {
 		return nil, err
 	}
 	opts := c.opts
 	return &mirror.Controller{Config: mirror.Config{
-		Slipstream: slipstream, Cluster: c.cluster, Store: c.store, Records: c.server.Records,
+		Leasing: leasing,
 		Identity: mirror.Identity{
 			Namespace: opts.Namespace, Name: mirrorName, Instance: identity,
 			Installation: opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName,
 		},
-		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(), DiscoveryRefresh: opts.Mirror.DiscoveryRefresh,
-		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, Landings: landings, Deposits: deposits,
+		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(),
+		AllowInsecure: opts.Git.AllowInsecure, Dial: policy.DialContext, Landings: index, Deposits: deposits,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait, AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil
 }
 
-// egress says where users can have the server connect to.
+// egress returns the policy of where users can have the server connect to.
 func (c *controllers) egress() (*egress.Policy, error) {
 	policy, err := egress.NewPolicy(c.opts.Git.AllowDestinations, addressesOf(c.cluster)...)
 	if err != nil {
@@ -102,8 +128,8 @@ func (c *controllers) egress() (*egress.Policy, error) {
 	return policy, nil
 }
 
-// addressesOf returns the address of the API server that config leads to, if it has one; a name is not resolved,
-// since it would mean another address tomorrow.
+// addressesOf returns the address of the API server of config, if it is an address. A name is not resolved, because it can mean
+// another address later.
 func addressesOf(config *rest.Config) []netip.Addr {
 	host, _, err := rest.DefaultServerURL(config.Host, config.APIPath, schema.GroupVersion{}, true)
 	if err != nil {
@@ -116,27 +142,26 @@ func addressesOf(config *rest.Config) []netip.Addr {
 	return []netip.Addr{address}
 }
 
-// catalog follows the sources of catalogs.
-func (c *controllers) catalog(landings *commitindex.Log) (*catalog.Controller, error) {
-	slipstream, err := c.slipstream("catalog")
-	if err != nil {
-		return nil, err
-	}
+// catalog keeps AppCatalogs up to date, with the commits of their changes from index.
+func (c *controllers) catalog(index *commitindex.Log) *catalog.Controller {
 	return &catalog.Controller{Config: catalog.Config{
-		Slipstream: slipstream, Cluster: c.cluster, Store: c.store, Records: c.server.Records, DiscoveryRefresh: c.opts.Mirror.DiscoveryRefresh,
 		Namespace: c.opts.Namespace, Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: c.opts.Attribution.MaxWait,
-		Landings: landings,
-	}}, nil
+		Landings: index,
+	}}
 }
 
-// retention removes records whose time is over, which Git may have to have before.
-func (c *controllers) retention(git retention.Git) (*retention.Sweeper, error) {
-	slipstream, err := c.slipstream("retention")
-	if err != nil {
-		return nil, err
-	}
+// environment keeps Environments up to date.
+func (c *controllers) environment() *environment.Controller {
+	return &environment.Controller{Config: environment.Config{
+		Namespace: c.opts.Namespace, Runner: c.runner,
+		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: c.opts.Attribution.MaxWait,
+	}}
+}
+
+// retention deletes expired SyncStatuses, after they have been archived in files or in Git.
+func (c *controllers) retention(git retention.Git) *retention.Sweeper {
 	return retention.New(retention.Config{
-		Client: slipstream, Folder: c.opts.Storage.ArchiveFolder(), Git: git, Table: c.store.Table(retention.TableName),
-		Period: retention.DefaultPeriod, Clock: clock.RealClock{},
-	}), nil
+		Client: c.process.Client, Folder: c.opts.Storage.ArchiveFolder(), Git: git, Table: c.process.Store.Table(retention.TableName),
+		Period: retention.DefaultPeriod, Clock: c.process.Clock,
+	})
 }

@@ -20,7 +20,7 @@ type AccessReviewer interface {
 	Check(ctx context.Context, who access.Holder, permissions []access.Permission) (lost string, err error)
 }
 
-var _ AccessReviewer = &access.Standing{}
+var _ AccessReviewer = &access.Reviews{}
 
 // Withheld returns the types of which nothing is copied from the source of a catalog, with why: the editor of the catalog, who
 // consents to it, may not read them any more, or it cannot be found out whether the editor may. Shared Secrets take an editor who is

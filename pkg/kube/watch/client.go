@@ -8,16 +8,18 @@ import (
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
 
-// Clients are the connections to the source cluster. They share one HTTP client: every watch is one stream of a
-// common HTTP/2 connection.
+// Clients are the clients of the cluster's API server. They share one HTTP client: every watch is one stream of a common HTTP/2
+// connection.
 type Clients struct {
-	Discovery *discovery.DiscoveryClient
-	Dynamic   dynamic.Interface
-	Metadata  metadata.Interface
+	Discovery  *discovery.DiscoveryClient
+	Dynamic    dynamic.Interface
+	Metadata   metadata.Interface
+	Kubernetes kubernetes.Interface
 }
 
 // NewClients returns clients made from a copy of config that is set up for watching, see clientConfig.
@@ -39,7 +41,11 @@ func NewClients(config *rest.Config) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up the metadata client: %w", err)
 	}
-	return &Clients{Discovery: discoveryClient, Dynamic: dynamicClient, Metadata: metadataClient}, nil
+	kubernetesClient, err := kubernetes.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("setting up the Kubernetes client: %w", err)
+	}
+	return &Clients{Discovery: discoveryClient, Dynamic: dynamicClient, Metadata: metadataClient, Kubernetes: kubernetesClient}, nil
 }
 
 // clientConfig copies config without a client-side rate limit, which would let a hundred watches start at five a

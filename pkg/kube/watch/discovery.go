@@ -26,6 +26,8 @@ const (
 	discoveryTimeout = 30 * time.Second
 	// debounce lets the events that one installation makes come together.
 	debounce = 200 * time.Millisecond
+	// syncInterval is how often WaitForSync checks.
+	syncInterval = 100 * time.Millisecond
 )
 
 // errIncomplete stands for an answer that discovery gave without complaint and that lacks what is installed.
@@ -40,10 +42,9 @@ type Discoverer interface {
 
 var _ Discoverer = &discovery.DiscoveryClient{}
 
-// Catalogue knows the resource types that the cluster serves and follows them: at once when a
-// CustomResourceDefinition or an APIService changes, every refresh interval otherwise, and with a backoff of 1 to 60
-// seconds after errors.
-type Catalogue struct {
+// Types follows the resource types that the API server serves. It runs discovery at once when a CustomResourceDefinition or an
+// APIService changes, otherwise every refresh interval, and after errors with a backoff of 1 to 60 seconds.
+type Types struct {
 	discoverer      Discoverer
 	declarations    *declarations
 	refreshInterval time.Duration
@@ -53,47 +54,55 @@ type Catalogue struct {
 	listeners listeners[*Snapshot]
 }
 
-// NewCatalogue returns a catalogue that does nothing until Run. The refreshInterval, which must be positive, is how
-// often discovery is asked when nothing points to a change.
-func NewCatalogue(discoverer Discoverer, client metadata.Interface, refreshInterval time.Duration) (*Catalogue, error) {
-	c := &Catalogue{discoverer: discoverer, refreshInterval: refreshInterval, wake: make(chan struct{}, 1)}
+// NewTypes returns Types that know nothing until Run. refreshInterval, which must be positive, is how often discovery runs when
+// nothing indicates a change.
+func NewTypes(discoverer Discoverer, client metadata.Interface, refreshInterval time.Duration) (*Types, error) {
+	t := &Types{discoverer: discoverer, refreshInterval: refreshInterval, wake: make(chan struct{}, 1)}
 	var err error
-	if c.declarations, err = newDeclarations(client, c.refreshSoon); err != nil {
+	if t.declarations, err = newDeclarations(client, t.refreshSoon); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return t, nil
 }
 
-// Snapshot returns what is known now, nil before the first discovery has succeeded.
-func (c *Catalogue) Snapshot() *Snapshot {
-	return c.current.Load()
+// Snapshot returns the types of the last discovery, nil before the first one has succeeded.
+func (t *Types) Snapshot() *Snapshot {
+	return t.current.Load()
 }
 
-// Subscribe calls changed with every new snapshot that differs from the one before, one at a time and in order.
-// It must return quickly and must not call Subscribe. A snapshot that exists already is not reported.
-func (c *Catalogue) Subscribe(changed func(*Snapshot)) {
-	c.listeners.add(changed)
+// Subscribe calls changed with every new snapshot that differs from the one before, one at a time and in order, until cancel is
+// called. changed must return quickly and must not call Subscribe or cancel. A snapshot that exists already is not reported.
+func (t *Types) Subscribe(changed func(*Snapshot)) (cancel func()) {
+	return t.listeners.add(changed)
 }
+
+// WaitForSync waits until the first discovery has succeeded, and returns false if ctx is done before.
+func (t *Types) WaitForSync(ctx context.Context) bool {
+	return wait.PollUntilContextCancel(ctx, syncInterval, true, func(context.Context) (bool, error) {
+		return t.Snapshot() != nil, nil
+	}) == nil
+}
+
 
 // refreshSoon asks for a discovery without waiting for it. Requests that come together are served by one.
-func (c *Catalogue) refreshSoon() {
+func (t *Types) refreshSoon() {
 	select {
-	case c.wake <- struct{}{}:
+	case t.wake <- struct{}{}:
 	default:
 	}
 }
 
 // Run keeps the catalogue up to date until ctx ends.
-func (c *Catalogue) Run(ctx context.Context) {
+func (t *Types) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	running.Go(func() { c.declarations.run(ctx) })
+	running.Go(func() { t.declarations.run(ctx) })
 
 	backoff := errorBackoff()
 	var failure error // that of the last discovery
 	for ctx.Err() == nil {
-		delay := c.refreshInterval
-		err := c.refresh(ctx)
+		delay := t.refreshInterval
+		err := t.refresh(ctx)
 		if err != nil {
 			delay = min(delay, backoff.Step())
 			reportFailure(ctx, failure, err)
@@ -101,12 +110,12 @@ func (c *Catalogue) Run(ctx context.Context) {
 			backoff = errorBackoff()
 		}
 		failure = err
-		if snapshot := c.Snapshot(); snapshot != nil {
-			if sooner := c.declarations.next(snapshot, time.Now()); sooner > 0 {
+		if snapshot := t.Snapshot(); snapshot != nil {
+			if sooner := t.declarations.next(snapshot, time.Now()); sooner > 0 {
 				delay = min(delay, sooner)
 			}
 		}
-		c.pause(ctx, delay)
+		t.pause(ctx, delay)
 	}
 }
 
@@ -116,7 +125,7 @@ func errorBackoff() wait.Backoff {
 }
 
 // pause waits for the delay or for a wake-up with its debounce.
-func (c *Catalogue) pause(ctx context.Context, delay time.Duration) {
+func (t *Types) pause(ctx context.Context, delay time.Duration) {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
@@ -124,7 +133,7 @@ func (c *Catalogue) pause(ctx context.Context, delay time.Duration) {
 		return
 	case <-timer.C:
 		return
-	case <-c.wake:
+	case <-t.wake:
 	}
 	timer.Reset(debounce)
 	select {
@@ -133,26 +142,26 @@ func (c *Catalogue) pause(ctx context.Context, delay time.Duration) {
 	}
 	// What has come in during the debounce is covered by the discovery that follows.
 	select {
-	case <-c.wake:
+	case <-t.wake:
 	default:
 	}
 }
 
 // refresh discovers once and publishes the snapshot if it differs. The error may concern some groups only.
-func (c *Catalogue) refresh(ctx context.Context) error {
+func (t *Types) refresh(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
-	groups, lists, err := c.discoverer.ServerGroupsAndResourcesWithContext(bounded)
+	groups, lists, err := t.discoverer.ServerGroupsAndResourcesWithContext(bounded)
 	failed, ok := failedGroupVersions(err)
 	if !ok {
 		return fmt.Errorf("discovering resource types: %w", err)
 	}
-	previous := c.Snapshot()
-	next := merge(previous, servedTypes(groups, lists), failed, c.declared(lists))
+	previous := t.Snapshot()
+	next := merge(previous, servedTypes(groups, lists), failed, t.declared(lists))
 	if !next.equal(previous) {
-		c.current.Store(next)
+		t.current.Store(next)
 		klog.FromContext(ctx).V(2).Info("Discovered resource types", "types", len(next.types), "failedGroupVersions", len(next.failed))
-		c.listeners.notify(next)
+		t.listeners.notify(next)
 	}
 	switch {
 	case err != nil:
@@ -180,12 +189,12 @@ func failedGroupVersions(err error) (failed map[schema.GroupVersion]string, ok b
 }
 
 // declared says for a type that discovery left out whether it is still installed.
-func (c *Catalogue) declared(lists []*metav1.APIResourceList) func(Type) bool {
-	return func(t Type) bool {
+func (t *Types) declared(lists []*metav1.APIResourceList) func(Type) bool {
+	return func(of Type) bool {
 		served := slices.ContainsFunc(lists, func(list *metav1.APIResourceList) bool {
-			return list.GroupVersion == t.Resource.GroupVersion().String()
+			return list.GroupVersion == of.Resource.GroupVersion().String()
 		})
-		return c.declarations.declares(t, served)
+		return t.declarations.declares(of, served)
 	}
 }
 

@@ -33,7 +33,7 @@ var (
 
 // catalogueFixture is a running catalogue of a discoveryServer and a cluster's metadata.
 type catalogueFixture struct {
-	*watch.Catalogue
+	*watch.Types
 	server   *discoveryServer
 	metadata *fake.FakeMetadataClient
 	touches  int
@@ -52,7 +52,7 @@ func runCatalogue(t *testing.T) *catalogueFixture {
 	}
 	f := &catalogueFixture{server: server, metadata: fake.NewSimpleMetadataClient(scheme)}
 	var err error
-	if f.Catalogue, err = watch.NewCatalogue(discoverer, f.metadata, time.Hour); err != nil {
+	if f.Types, err = watch.NewTypes(discoverer, f.metadata, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	f.Subscribe(func(snapshot *watch.Snapshot) {

@@ -5,7 +5,7 @@
 //
 // It keeps no objects. Three doors give everything that a consumer needs:
 //
-//   - Catalogue: which resource types the cluster serves, as immutable Snapshots that rules are resolved against.
+//   - Types: which resource types the cluster serves, as immutable Snapshots that rules are resolved against.
 //   - Streams: one watch per resource type and namespace scope, shared by all consumers, forwarded to a Handler.
 //   - Lister: the objects of one type, page by page, to compare with what a consumer has recorded.
 //

@@ -13,8 +13,8 @@ import (
 
 // Config configures an Observer. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Catalogue discovers the types that the cluster serves. The caller runs it.
-	Catalogue Catalogue
+	// Types are the types that the cluster serves. The caller runs them.
+	Types Types
 	// Definitions reads whole CustomResourceDefinitions, Instances the metadata of objects of all types.
 	Definitions, Instances watch.Reader
 	// Changed is called when the State of a pipeline may have changed, except for changes of single objects. It must return quickly. Optional.
@@ -23,15 +23,15 @@ type Config struct {
 	Clock clock.WithTicker
 }
 
-// Catalogue discovers the types that the cluster serves.
-type Catalogue interface {
+// Types are the types that the cluster serves.
+type Types interface {
 	// Snapshot returns nil until discovery has succeeded.
 	Snapshot() *watch.Snapshot
-	// Subscribe registers a function that is called with each new snapshot.
-	Subscribe(changed func(*watch.Snapshot))
+	// Subscribe calls changed with each new snapshot until cancel is called.
+	Subscribe(changed func(*watch.Snapshot)) (cancel func())
 }
 
-var _ Catalogue = &watch.Catalogue{}
+var _ Types = &watch.Types{}
 
 // Target receives the objects that a pipeline selects. An object can be reported more than once.
 type Target interface {

@@ -94,7 +94,7 @@ func (o *Observer) Run(ctx context.Context) {
 	var group wait.Group
 	defer group.Wait()
 	defer o.queue.ShutDown()
-	o.config.Catalogue.Subscribe(func(*watch.Snapshot) { o.planSoon() })
+	defer o.config.Types.Subscribe(func(*watch.Snapshot) { o.planSoon() })()
 	for _, s := range o.sources {
 		group.StartWithContext(ctx, s.streams.Run)
 	}
@@ -147,7 +147,7 @@ func (o *Observer) Unset(ctx context.Context, uid types.UID) error {
 // List lists everything that a pipeline selects, or only some kinds, and returns when the target has received it. A type that cannot be
 // listed does not block the others, and is retried.
 func (o *Observer) List(ctx context.Context, uid types.UID, urgency ledger.Urgency, kinds ...item.Kind) error {
-	if o.config.Catalogue.Snapshot() == nil {
+	if o.config.Types.Snapshot() == nil {
 		return errUnknownTypes
 	}
 	subscribers, err := o.request(uid, urgency, kinds)

@@ -238,7 +238,7 @@ func TestTypesComeAndGoWithoutARestart(t *testing.T) {
 		s.server.serve(widgets)
 		s.server.put(definitions, definition("widgets", "Widget", true))
 		s.server.put(widgets, object("shop", "w", fmt.Sprint("first", i)))
-		s.catalogue.discovered(configMapType, definitionType, widgetType)
+		s.types.discovered(configMapType, definitionType, widgetType)
 		to.expect(t, configMap("a"), widget("w"), defined("widgets", "Widget"))
 		s.server.put(widgets, object("shop", "v", fmt.Sprint("second", i)))
 		to.expect(t, configMap("a"), widget("w"), widget("v"), defined("widgets", "Widget"))
@@ -247,7 +247,7 @@ func TestTypesComeAndGoWithoutARestart(t *testing.T) {
 		s.server.drop(widgets)
 		s.server.remove(definitions, definition("widgets", "Widget", true))
 		to.expect(t, configMap("a"), widget("w"), widget("v"))
-		s.catalogue.discovered(configMapType, definitionType)
+		s.types.discovered(configMapType, definitionType)
 		to.expect(t, configMap("a"))
 	}
 	s.listed(shop)
@@ -259,7 +259,7 @@ func TestAnotherPreferredVersionReplacesTheObjectsOfTheOneBefore(t *testing.T) {
 	s.server.put(newWidgets, object("shop", "w", "1"))
 	other := newWidgetType
 	other.Preferred = false
-	s.catalogue.discovered(widgetType, other)
+	s.types.discovered(widgetType, other)
 	s.run()
 	to := newTarget()
 	s.set(shop, instances("widgets"), to)
@@ -268,7 +268,7 @@ func TestAnotherPreferredVersionReplacesTheObjectsOfTheOneBefore(t *testing.T) {
 
 	before := widgetType
 	before.Preferred = false
-	s.catalogue.discovered(before, newWidgetType)
+	s.types.discovered(before, newWidgetType)
 	const newWidget = "Instance/example.com/v2/Widget/shop/w"
 	to.expect(t, newWidget)
 	if news, want := to.heard(), []string{"+" + widget("w"), "-" + widget("w"), "+" + newWidget}; !slices.Equal(news, want) {
@@ -293,9 +293,9 @@ func TestNothingIsConcludedFromWhatDiscoveryCouldNotAskFor(t *testing.T) {
 	stale.Stale = true
 
 	// A process that begins knows nothing of the type, a later one that it is not served now.
-	s.catalogue.set(watch.NewSnapshot([]watch.Type{configMapType}, failed))
+	s.types.set(watch.NewSnapshot([]watch.Type{configMapType}, failed))
 	s.set(shop, instances("*"), to)
-	s.catalogue.set(watch.NewSnapshot([]watch.Type{configMapType, stale}, failed))
+	s.types.set(watch.NewSnapshot([]watch.Type{configMapType, stale}, failed))
 	to.expect(t, known.String(), widget("w"))
 	s.server.refuse(widgets, status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "no endpoints"))
 	s.server.forget()
@@ -303,7 +303,7 @@ func TestNothingIsConcludedFromWhatDiscoveryCouldNotAskFor(t *testing.T) {
 	to.expect(t, known.String(), widget("w"))
 
 	s.server.refuse(widgets, nil)
-	s.catalogue.discovered(configMapType, widgetType)
+	s.types.discovered(configMapType, widgetType)
 	to.expect(t, widget("w"))
 	s.listed(shop)
 }

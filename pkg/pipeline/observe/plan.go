@@ -23,7 +23,7 @@ func (o *Observer) arrange(ctx context.Context, change func()) error {
 		return err
 	}
 	defer o.planning.release()
-	snapshot := o.config.Catalogue.Snapshot()
+	snapshot := o.config.Types.Snapshot()
 	before := o.subscribers()
 	o.change(func() {
 		change()

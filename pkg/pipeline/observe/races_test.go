@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 func TestChangesWaitWhileTheirTypeIsListed(t *testing.T) {
@@ -241,7 +242,7 @@ func TestUnsetEndsCalls(t *testing.T) {
 	}
 	told := to.told()
 	s.server.put(configMaps, object("shop", "a", "1"))
-	s.catalogue.discovered(configMapType, widgetType)
+	s.types.discovered(configMapType, widgetType)
 	other.expect(t, configMap("a"))
 	if to.told() != told {
 		t.Error("told after Unset")
@@ -340,7 +341,7 @@ func TestPollsWatchNothing(t *testing.T) {
 
 func TestNothingIsSaidBeforeTheTypesAreKnown(t *testing.T) {
 	s := newStage(t)
-	s.catalogue.set(nil)
+	s.types.set(nil)
 	s.server.serve(configMaps)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.run()
@@ -353,7 +354,7 @@ func TestNothingIsSaidBeforeTheTypesAreKnown(t *testing.T) {
 	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err == nil {
 		t.Error("listed without knowing types")
 	}
-	s.catalogue.discovered(configMapType)
+	s.types.discovered(configMapType)
 	to.expect(t, configMap("a"))
 }
 

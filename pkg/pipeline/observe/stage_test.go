@@ -58,26 +58,27 @@ var (
 	newWidgetType  = typeOf(newWidgets, "Widget")
 )
 
-// catalogue knows what it is told.
-type catalogue struct {
+// fakeTypes knows what it is told.
+type fakeTypes struct {
 	mutex    sync.Mutex
 	snapshot *watch.Snapshot
 	changed  []func(*watch.Snapshot)
 }
 
-func (c *catalogue) Snapshot() *watch.Snapshot {
+func (c *fakeTypes) Snapshot() *watch.Snapshot {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.snapshot
 }
 
-func (c *catalogue) Subscribe(changed func(*watch.Snapshot)) {
+func (c *fakeTypes) Subscribe(changed func(*watch.Snapshot)) (cancel func()) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.changed = append(c.changed, changed)
+	return func() {}
 }
 
-func (c *catalogue) set(snapshot *watch.Snapshot) {
+func (c *fakeTypes) set(snapshot *watch.Snapshot) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.snapshot = snapshot
@@ -87,9 +88,9 @@ func (c *catalogue) set(snapshot *watch.Snapshot) {
 }
 
 // discovered are the types that the cluster serves now.
-func (c *catalogue) discovered(served ...watch.Type) { c.set(watch.NewSnapshot(served, nil)) }
+func (c *fakeTypes) discovered(served ...watch.Type) { c.set(watch.NewSnapshot(served, nil)) }
 
-var _ observe.Catalogue = &catalogue{}
+var _ observe.Types = &fakeTypes{}
 
 // target is what a consumer knows, and writes down what it is told that is news to it.
 type target struct {
@@ -246,9 +247,9 @@ func eventually(tb testing.TB, check func() error) {
 // stage is a cluster and an observer of it.
 type stage struct {
 	testing.TB
-	server    *apiServer
-	catalogue *catalogue
-	observer  *observe.Observer
+	server   *apiServer
+	types    *fakeTypes
+	observer *observe.Observer
 }
 
 // newStage serves some types, with nothing in them.
@@ -263,13 +264,13 @@ func newStage(tb testing.TB, served ...watch.Type) *stage {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &stage{TB: tb, server: server, catalogue: &catalogue{}}
+	s := &stage{TB: tb, server: server, types: &fakeTypes{}}
 	for _, t := range served {
 		server.serve(t.Resource)
 	}
-	s.catalogue.discovered(served...)
+	s.types.discovered(served...)
 	s.observer = observe.New(observe.Config{
-		Catalogue: s.catalogue, Definitions: watch.Objects(whole), Instances: watch.Metadata(bare),
+		Types: s.types, Definitions: watch.Objects(whole), Instances: watch.Metadata(bare),
 	})
 	return s
 }

@@ -15,7 +15,7 @@ import (
 
 // State returns the state of the observation of a pipeline.
 func (o *Observer) State(uid types.UID) State {
-	listed := o.config.Catalogue.Snapshot() != nil
+	listed := o.config.Types.Snapshot() != nil
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p, ok := o.pipelines[uid]

@@ -303,7 +303,7 @@ func TestGitIsTriedAgainSoon(t *testing.T) {
 	s.branch.fails(errors.New("no route to host"), nil)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.sweeper().Run(ctx) }()
+	go func() { ended <- run(ctx, s.sweeper(), s.client) }()
 	s.await(t, func(told v1alpha1.SyncPolicyStatus) bool { return len(told.Conditions) > 0 })
 	s.branch.fails(nil, nil)
 	const tickerAndRetry = 2

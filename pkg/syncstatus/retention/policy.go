@@ -11,30 +11,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
-	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 )
 
-// followPolicy tells when the settings change after they can be read for the first time, until stop is called. Ten changes
-// during a sweep are one.
-func (s *Sweeper) followPolicy(ctx context.Context) (changes <-chan struct{}, stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+// Setup implements controller.Controller.
+func (s *Sweeper) Setup(_ context.Context, shared *controller.Shared) (controller.Run, error) {
+	// Several changes during a sweep start one more sweep.
 	changed := make(chan struct{}, 1)
-	tell := func() {
+	err := syncpolicy.Follow(shared.Informers.Configbutler().V1alpha1().SyncPolicies(), func() {
 		select {
 		case changed <- struct{}{}:
 		default:
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
-	informers := externalversions.NewSharedInformerFactory(s.Client, 0)
-	// It fails for an informer that has stopped only.
-	_ = syncpolicy.Follow(informers.Configbutler().V1alpha1().SyncPolicies(), tell)
-	informers.StartWithContext(ctx)
-	informers.WaitForCacheSyncWithContext(ctx)
-	return changed, func() {
-		cancel()
-		informers.Shutdown()
-	}
+	return func(ctx context.Context) error { return s.run(ctx, changed) }, nil
 }
 
 // settings say how long records are kept, with the defaults where nothing is set.

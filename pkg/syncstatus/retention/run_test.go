@@ -18,11 +18,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/controller"
-	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
 )
-
-var _ controller.Runner = &retention.Sweeper{}
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
@@ -87,7 +83,7 @@ func (s *stage) run(t *testing.T) (stop func()) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.sweeper().Run(ctx) }()
+	go func() { ended <- run(ctx, s.sweeper(), s.client) }()
 	<-following
 	return func() {
 		cancel()

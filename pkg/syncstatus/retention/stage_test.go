@@ -5,6 +5,7 @@ package retention_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,7 +25,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/fake"
+	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/pkg/syncstatus/retention"
 )
 
@@ -251,4 +255,19 @@ func archivedNames(t *testing.T, folder string) (names []string) {
 		}
 	}
 	return names
+}
+
+// run runs a sweeper on the objects of an API until ctx is done.
+func run(ctx context.Context, sweeper *retention.Sweeper, client versioned.Interface) error {
+	shared := &controller.Shared{Informers: externalversions.NewSharedInformerFactory(client, 0)}
+	sweep, err := sweeper.Setup(ctx, shared)
+	if err != nil {
+		return err
+	}
+	defer shared.Informers.Shutdown()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	shared.Informers.StartWithContext(ctx)
+	shared.Informers.WaitForCacheSyncWithContext(ctx)
+	return sweep(ctx)
 }

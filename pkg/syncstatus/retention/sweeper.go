@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
@@ -40,15 +41,15 @@ type Sweeper struct{ Config }
 // New returns a sweeper. One at a time may run on the same API.
 func New(config Config) *Sweeper { return &Sweeper{config} }
 
-// Name is what logs call the sweeper.
+var _ controller.Controller = &Sweeper{}
+
+// Name is "retention".
 func (*Sweeper) Name() string { return "retention" }
 
-// Run sweeps at once, every period and when the SyncPolicy changes, until ctx is done. What failed is tried again with the
-// next sweep, which comes sooner when records could not be archived: a remote may be back in a minute.
-func (s *Sweeper) Run(ctx context.Context) error {
-	defer recordsGauge.Set(0) // whoever runs next tells
-	changes, stop := s.followPolicy(ctx)
-	defer stop()
+// run sweeps at once, every period and when the SyncPolicy has changed, until ctx is done. What failed is tried again with the next
+// sweep, which starts sooner if records could not be archived: a remote may be reachable again in a minute.
+func (s *Sweeper) run(ctx context.Context, changed <-chan struct{}) error {
+	defer recordsGauge.Set(0) // the next leader sets it
 	ticker := s.Clock.NewTicker(s.Period)
 	defer ticker.Stop()
 	backoff := newBackoff()
@@ -70,7 +71,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-ticker.C():
 		case <-again:
-		case <-changes:
+		case <-changed:
 		}
 	}
 	return nil

@@ -54,9 +54,9 @@ func TestCustomResourceTypeComesAndGoes(t *testing.T) {
 }
 
 // follow runs a catalogue and keeps the streams at what the selection means.
-func follow(t *testing.T, clients *kubewatch.Clients, streams *kubewatch.Streams, selection kubewatch.Selection) *kubewatch.Catalogue {
+func follow(t *testing.T, clients *kubewatch.Clients, streams *kubewatch.Streams, selection kubewatch.Selection) *kubewatch.Types {
 	t.Helper()
-	catalogue, err := kubewatch.NewCatalogue(clients.Discovery, clients.Metadata, time.Hour)
+	catalogue, err := kubewatch.NewTypes(clients.Discovery, clients.Metadata, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestPresetIsServedAndEverythingOfItCanBeWatched(t *testing.T) {
 	streams := runStreams(t, clients.Dynamic, handler)
 	policy := kubewatch.DefaultPolicy()
 	policy.Default = nil
-	catalogue, err := kubewatch.NewCatalogue(clients.Discovery, clients.Metadata, time.Hour)
+	catalogue, err := kubewatch.NewTypes(clients.Discovery, clients.Metadata, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

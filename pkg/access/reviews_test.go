@@ -72,7 +72,7 @@ func (c *cluster) questions() int { return c.set(func(*cluster) {}) }
 type stage struct {
 	*cluster
 	clock    *clocktesting.FakePassiveClock
-	standing *access.Standing
+	standing *access.Reviews
 }
 
 func newStage(t *testing.T) stage {
@@ -81,7 +81,7 @@ func newStage(t *testing.T) stage {
 	server := httptest.NewServer(s.cluster)
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	standing, err := access.Connect(config, s.clock)
+	standing, err := access.NewReviewsForConfig(config, s.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestAnswersAreKept(t *testing.T) {
 		t.Fatal("nobody was asked")
 	}
 	s.set(func(c *cluster) { c.denied = []string{"patch configmaps"} })
-	s.clock.SetTime(s.clock.Now().Add(access.GrantKept - time.Second))
+	s.clock.SetTime(s.clock.Now().Add(access.AllowedTTL - time.Second))
 	if lost := s.check(t, e); lost != "" || s.questions() != first {
 		t.Errorf("lost %q, %d questions: want the answers of before, which were %d", lost, s.questions(), first)
 	}
@@ -219,7 +219,7 @@ func TestAnswersAreKept(t *testing.T) {
 		t.Errorf("lost %q, %d questions: want the loss to be kept", lost, s.questions())
 	}
 
-	s.clock.SetTime(s.clock.Now().Add(access.LossKept + time.Second))
+	s.clock.SetTime(s.clock.Now().Add(access.DeniedTTL + time.Second))
 	if lost := s.check(t, e); lost != "" || s.questions() != 2*first+1 {
 		t.Errorf("lost %q, %d questions: want what was lost to be asked about again, and no more", lost, s.questions())
 	}

@@ -83,7 +83,7 @@ func shortLease(client *fake.Clientset, identity string) Lease {
 // start runs a loop in the background and returns its end and what ends it.
 func start(t *testing.T, lease Lease, runners ...Runner) (over <-chan struct{}, stop context.CancelFunc) {
 	t.Helper()
-	l, err := New(lease, runners...)
+	l, err := NewManager(lease, runners...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func (r talker) Run(ctx context.Context) error {
 // From level 8 on, clients log what they read.
 func TestRunnersLogNothingThatTheyRead(t *testing.T) {
 	r := talker{make(chan int)}
-	l, err := New(Lease{}, r)
+	l, err := NewManager(Lease{}, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestRunnersLogNothingThatTheyRead(t *testing.T) {
 func TestNewRefusesTimesThatDoNotFit(t *testing.T) {
 	lease := shortLease(fake.NewClientset(), "a")
 	lease.RenewDeadline = lease.Duration
-	if _, err := New(lease); err == nil {
+	if _, err := NewManager(lease); err == nil {
 		t.Error("New accepted a renew deadline as long as the lease")
 	}
 }
