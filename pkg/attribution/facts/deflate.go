@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
-	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // deflater makes lines small: facts repeat each other's users, groups and field names. It is made once, because a new one
@@ -40,7 +40,7 @@ func (d *deflater) compress(lines []byte) []byte {
 }
 
 // decode returns the facts of a row.
-func decode(row storetable.Row) ([]attribution.Fact, error) {
+func decode(row table.Row) ([]attribution.Fact, error) {
 	decoder := json.NewDecoder(flate.NewReader(bytes.NewReader(row.Value)))
 	var facts []attribution.Fact
 	for {

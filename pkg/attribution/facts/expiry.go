@@ -53,7 +53,7 @@ func (l *Log) expireUntil(ctx context.Context) {
 // that was. Clocks that jump or differ cost what a replica that takes over finds, and nothing else: facts have been told
 // to who leads before.
 func (l *Log) expire(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	keep := keepUnread
 	if l.lasting.following() {

@@ -5,12 +5,13 @@ package facts
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
-	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 // Follow tells of facts until ctx ends. The first call has all that are there, be it none, and says that they are
@@ -62,7 +63,7 @@ func (l *Log) takeAhead(ctx context.Context, follower *ahead) (stop func()) {
 
 // facts returns what rows hold. What cannot be read is counted: it may cost changes their authors, which is better than
 // costing all changes theirs.
-func (l *Log) facts(ctx context.Context, told storetable.Told) []attribution.Fact {
+func (l *Log) facts(ctx context.Context, told table.Told) []attribution.Fact {
 	failures := told.Unopened
 	if told.Listed {
 		l.lasting.listed()
@@ -84,4 +85,21 @@ func (l *Log) facts(ctx context.Context, told storetable.Told) []attribution.Fac
 		unreadable.Inc()
 	}
 	return facts
+}
+
+// newBackoff returns the delays between attempts to read from a store that fails.
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}
+}
+
+// pause waits for the next attempt. The error is that of ctx.
+func (l *Log) pause(ctx context.Context, backoff *wait.Backoff) error {
+	timer := l.clock.NewTimer(backoff.Step())
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
+	}
 }

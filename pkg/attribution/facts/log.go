@@ -13,28 +13,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/attribution/internal/fairqueue"
-	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
-	// maxWaiting is how many enqueued facts may wait to be written.
-	maxWaiting = 10_000
-	// pace is the least time from one write of enqueued facts to the next.
-	pace = 10 * time.Millisecond
-	// patience bounds one attempt to write, and the last one when the process ends.
-	patience = 5 * time.Second
+	// maxQueued and maxQueuedBytes bound the enqueued facts that are not written yet.
+	maxQueued      = 10_000
+	maxQueuedBytes = 64 << 20
+	// writeInterval is the least time between two writes of enqueued facts.
+	writeInterval = 10 * time.Millisecond
+	// timeout bounds the removal of old rows, and the last write when the process ends.
+	timeout = 5 * time.Second
 )
 
 var _ attribution.Facts = &Log{}
 
-// Log takes in facts, on every replica, and tells them to whoever follows. It may be used concurrently.
+// Log receives facts on every replica and sends them to its followers. It may be used concurrently.
 type Log struct {
-	table *storetable.Table
+	table *table.Table
 	clock clock.WithTicker
 	// replica and written make the keys of rows unique.
 	replica  string
@@ -43,164 +43,98 @@ type Log struct {
 
 	lasting lasting
 
-	mu      sync.Mutex
-	waiting *fairqueue.Queue[waitingFact]
+	mu sync.Mutex
+	// queue has the enqueued facts that are not written. It selects the one to evict; the buffer writes them.
+	queue  *fairqueue.Queue[line]
+	buffer *table.Buffer[*queued]
 	// followers are those of this process.
 	followers sets.Set[*ahead]
-	// wake says that facts wait.
-	wake chan struct{}
 }
 
-// waitingFact is an enqueued fact.
-type waitingFact struct {
-	attribution.Fact
-	// writing says that an attempt to write it has begun and not ended.
-	writing bool
-}
+// queued is an enqueued fact that is not written.
+type queued = fairqueue.Entry[line]
 
-// New returns the log that is kept in the table "facts" of a store, which must be watchable to be followed.
-func New(store *storetable.Store, clock clock.WithTicker) *Log {
-	return &Log{
+// New returns the log that is stored in the table "facts" of a store. To be followed, the store must be watchable.
+func New(store *table.Store, clock clock.WithTicker) *Log {
+	l := &Log{
 		table: store.Table("facts"), clock: clock, replica: string(uuid.NewUUID())[:8],
 		deflater: newDeflater(),
-		waiting:  fairqueue.New[waitingFact](maxWaiting), followers: sets.New[*ahead](), wake: make(chan struct{}, 1),
+		queue:    fairqueue.New[line](maxQueued), followers: sets.New[*ahead](),
 	}
+	l.buffer = table.NewBuffer(table.BufferConfig[*queued]{
+		Table: l.table, Lock: &l.mu, Clock: clock,
+		MaxRows: maxQueued, MaxBytes: maxQueuedBytes,
+		Interval: writeInterval, DrainTimeout: timeout,
+		Encode: l.encode, Done: l.done,
+	})
+	return l
 }
 
-// Record writes facts. They are durable when it returns nil; otherwise some may be.
+// Record writes facts. They are durable when it returns nil; otherwise some of them may be.
 func (l *Log) Record(ctx context.Context, facts []attribution.Fact) error {
-	if err := l.table.Put(ctx, l.rows(ctx, facts)...); err != nil {
+	if err := l.table.Put(ctx, l.rows(encodeLines(facts))...); err != nil {
 		return fmt.Errorf("recording facts: %w", err)
 	}
 	return nil
 }
 
-// Enqueue hands facts over to Run, and to those who follow in this process. It neither waits nor fails: of more than 10 000 facts that wait, the oldest of the
-// namespace that most of them are about are given up.
+// Enqueue hands facts to Run and to the followers in this process. It neither blocks nor fails: when the queue is full, the
+// oldest fact of the namespace with most facts in it is evicted.
 func (l *Log) Enqueue(facts ...attribution.Fact) {
+	lines := encodeLines(facts)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, fact := range facts {
-		_, evicted := l.waiting.Add(fact.Namespace, waitingFact{Fact: fact})
-		if evicted != nil && !evicted.Value.writing {
-			attribution.Evicted(1)
+	for _, line := range lines {
+		added, evicted := l.queue.Add(line.namespace, line)
+		l.buffer.Add(added, len(line.text))
+		if evicted != nil {
+			l.evict(evicted)
 		}
+	}
+	for l.buffer.Over() {
+		l.evict(l.queue.Evict())
 	}
 	for follower := range l.followers {
 		follower.enqueue(facts)
 	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
+}
+
+// evict drops a fact that has left the queue. One that is being written is lost only if that fails.
+func (l *Log) evict(fact *queued) {
+	if l.buffer.Remove(fact) {
+		attribution.Evicted(1)
 	}
 }
 
-// Run writes enqueued facts, the first at once and what gathers meanwhile a moment later, and removes rows that are too
-// old. When ctx has ended it writes what is left and returns, after some seconds at most. Every replica runs it.
-func (l *Log) Run(ctx context.Context) {
-	var group wait.Group
-	group.StartWithContext(ctx, l.expireUntil)
-	l.writeUntil(ctx)
-	group.Wait()
-
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	if err := l.write(rest); err != nil {
-		klog.FromContext(ctx).Error(err, "Reports of who made changes are lost at the end of the process")
-	}
-}
-
-// writeUntil writes what waits whenever there is something, until ctx ends.
-func (l *Log) writeUntil(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.wake:
-		}
-		next := l.clock.NewTimer(pace)
-		if err := l.write(ctx); err != nil {
-			next.Stop()
-			return
-		}
-		select {
-		case <-ctx.Done():
-			next.Stop()
-			return
-		case <-next.C():
-		}
-	}
-}
-
-// write writes what waits, as often as it takes. The error is that of ctx.
-func (l *Log) write(ctx context.Context) error {
-	backoff := newBackoff()
-	for {
-		err := l.attempt(ctx)
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Reports of who made changes wait because they cannot be written")
-		}
-		if err := l.pause(ctx, &backoff); err != nil {
-			return err
-		}
-	}
-}
-
-// attempt writes what waits. Facts wait on until they are written, so that the bound holds for these too.
-func (l *Log) attempt(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	entries, facts := l.begin()
-	err := l.Record(ctx, facts)
-	l.end(entries, err == nil)
-	return err
-}
-
-// begin marks all that waits as being written.
-func (l *Log) begin() ([]*fairqueue.Entry[waitingFact], []attribution.Fact) {
+// encode returns the writes of enqueued facts. Lines do not change, so that the lock is not held while they are compressed.
+func (l *Log) encode(take func() []*queued) table.Writes {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	entries := l.waiting.Entries()
-	facts := make([]attribution.Fact, len(entries))
-	for i, entry := range entries {
-		entry.Value.writing = true
-		facts[i] = entry.Value.Fact
+	facts := take()
+	l.mu.Unlock()
+	lines := make([]line, len(facts))
+	for i, fact := range facts {
+		lines[i] = fact.Value
 	}
-	return entries, facts
+	return table.Writes{Rows: l.rows(lines)}
 }
 
-// end takes out what is written. What is not, and has had to make room meanwhile, is lost.
-func (l *Log) end(entries []*fairqueue.Entry[waitingFact], written bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, entry := range entries {
+// done removes written facts from the queue. After an error, those that were evicted meanwhile are lost.
+func (l *Log) done(facts []*queued, err error) {
+	for _, fact := range facts {
 		switch {
-		case written:
-			l.waiting.Remove(entry)
-		case entry.Queued():
-			entry.Value.writing = false
-		default:
+		case err == nil:
+			l.queue.Remove(fact)
+		case !fact.Queued():
 			attribution.Evicted(1)
 		}
 	}
 }
 
-// newBackoff says how long to wait for a store that fails.
-func newBackoff() wait.Backoff {
-	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}
-}
-
-// pause waits for the next attempt. The error is that of ctx.
-func (l *Log) pause(ctx context.Context, backoff *wait.Backoff) error {
-	timer := l.clock.NewTimer(backoff.Step())
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C():
-		return nil
-	}
+// Run writes enqueued facts and removes rows that are too old. When ctx has ended, it writes what is left and returns, after
+// some seconds at most. Every replica runs it.
+func (l *Log) Run(ctx context.Context) {
+	var group wait.Group
+	defer group.Wait()
+	group.StartWithContext(ctx, l.expireUntil)
+	l.buffer.Run(ctx)
 }

@@ -5,7 +5,6 @@ package facts
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/attribution"
-	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
@@ -26,35 +25,51 @@ const (
 	// endOfRecentRows is the first key after those of recentRows.
 	endOfRecentRows = "recent0"
 
-	// maxRowBytes bounds the facts of a row before compression. A fact that is larger by itself is given up: it would
-	// keep all others from being written.
+	// maxRowBytes bounds the facts of a row before compression. A single fact that is larger is dropped: it would
+	// block all others.
 	maxRowBytes = 128 << 10
-	// maxUIDBytes bounds what goes into a key. An API server's uids have 36.
+	// maxUIDBytes bounds the uids in keys. An API server's have 36 bytes.
 	maxUIDBytes = 128
 )
 
-// rows gives facts their stored form.
-func (l *Log) rows(ctx context.Context, facts []attribution.Fact) []storetable.Row {
-	var rows []storetable.Row
-	var recent bytes.Buffer
+// line is the stored form of a fact before compression.
+type line struct {
+	// lasting is the key of a row of its own. Facts without one share rows.
+	lasting   string
+	namespace string
+	text      []byte
+}
+
+// encodeLines encodes facts. Those that are too large are left out.
+func encodeLines(facts []attribution.Fact) []line {
+	lines := make([]line, 0, len(facts))
 	for _, fact := range facts {
 		// A Fact has nothing that JSON cannot express.
-		line, _ := json.Marshal(fact)
-		if len(line) > maxRowBytes {
-			klog.FromContext(ctx).Info("A report of who made a change is too large to be kept",
-				"resource", fact.Resource, "namespace", fact.Namespace, "name", fact.Name, "bytes", len(line))
+		text, _ := json.Marshal(fact)
+		if len(text) > maxRowBytes {
+			klog.Background().Info("Dropped a fact that is too large to be stored",
+				"resource", fact.Resource, "namespace", fact.Namespace, "name", fact.Name, "bytes", len(text))
 			attribution.Evicted(1)
 			continue
 		}
-		line = append(line, '\n')
-		if key, ok := lastingKey(fact); ok {
-			rows = append(rows, storetable.Row{Key: key, Value: l.deflater.compress(line)})
+		lines = append(lines, line{lasting: lastingKey(fact), namespace: fact.Namespace, text: append(text, '\n')})
+	}
+	return lines
+}
+
+// rows combines lines to rows.
+func (l *Log) rows(lines []line) []table.Row {
+	var rows []table.Row
+	var recent bytes.Buffer
+	for _, line := range lines {
+		if line.lasting != "" {
+			rows = append(rows, table.Row{Key: line.lasting, Value: l.deflater.compress(line.text)})
 			continue
 		}
-		if recent.Len()+len(line) > maxRowBytes {
+		if recent.Len()+len(line.text) > maxRowBytes {
 			rows = append(rows, l.recentRow(&recent))
 		}
-		recent.Write(line)
+		recent.Write(line.text)
 	}
 	if recent.Len() > 0 {
 		rows = append(rows, l.recentRow(&recent))
@@ -62,26 +77,26 @@ func (l *Log) rows(ctx context.Context, facts []attribution.Fact) []storetable.R
 	return rows
 }
 
-// recentRow makes a row of lines, and empties them.
-func (l *Log) recentRow(lines *bytes.Buffer) storetable.Row {
+// recentRow returns the row of lines, and empties the buffer.
+func (l *Log) recentRow(lines *bytes.Buffer) table.Row {
 	key := fmt.Sprintf("%s-%s-%x", recentKey(l.clock.Now()), l.replica, l.written.Add(1))
 	value := l.deflater.compress(lines.Bytes())
 	lines.Reset()
-	return storetable.Row{Key: key, Value: value}
+	return table.Row{Key: key, Value: value}
 }
 
-// recentKey is what the keys of the rows of a time begin with.
+// recentKey returns the prefix of the keys of the rows of a time.
 func recentKey(at time.Time) string { return fmt.Sprintf("%s%016x", recentRows, uint64(at.UnixNano())) }
 
-// lastingKey is the key of a fact that is kept for longer, the same whenever it is told. Without the object's uid nobody
-// could say when it is over.
-func lastingKey(fact attribution.Fact) (string, bool) {
+// lastingKey returns the key of a lasting fact, which is the same each time that the fact is received, and an empty one for
+// other facts. Without the object's uid the end of the object could not be recognized.
+func lastingKey(fact attribution.Fact) string {
 	if !fact.Lasting || fact.UID == "" || len(fact.UID) > maxUIDBytes {
-		return "", false
+		return ""
 	}
 	hash := sha256.Sum256([]byte(string(fact.Signal) + "\x00" + fact.ID))
-	return lastingRows + url.PathEscape(string(fact.UID)) + "/" + hex.EncodeToString(hash[:16]), true
+	return lastingRows + url.PathEscape(string(fact.UID)) + "/" + hex.EncodeToString(hash[:16])
 }
 
-// isLasting says of which kind a row is.
-func isLasting(row storetable.Row) bool { return strings.HasPrefix(row.Key, lastingRows) }
+// isLasting reports whether a row holds a lasting fact.
+func isLasting(row table.Row) bool { return strings.HasPrefix(row.Key, lastingRows) }

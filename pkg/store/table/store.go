@@ -47,7 +47,7 @@ func New(kv clientv3.KV, prefix string, options ...Option) *Store {
 
 // Table returns the table of a name. It exists as long as it has rows.
 func (s *Store) Table(name string) *Table {
-	return &Table{store: s, prefix: s.prefix + "/" + url.PathEscape(name) + "/"}
+	return &Table{store: s, name: name, prefix: s.prefix + "/" + url.PathEscape(name) + "/"}
 }
 
 func (s *Store) seal(ctx context.Context, key string, plain []byte) ([]byte, error) {

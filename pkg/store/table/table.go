@@ -38,6 +38,7 @@ type Row struct {
 // Table is rows in the order of their keys.
 type Table struct {
 	store *Store
+	name  string
 	// prefix is what the store has before the keys of the rows. It ends with a slash.
 	prefix string
 }

@@ -36,31 +36,16 @@ type batch struct {
 	// first is when the first event came; the window is counted from opened, which is the same but never in the future.
 	first, opened time.Time
 	changes       map[Object]*Change
-
-	// unwritten are the changes that the store does not have as they are; unwrittenHead says that of the batch itself, and
-	// dropped that the store may have changes that are dropped.
-	unwritten     map[Object]struct{}
-	unwrittenHead bool
-	dropped       bool
 }
 
 func newBatch(namespace string, number uint64, first time.Time) *batch {
 	return &batch{
 		namespace: namespace, number: number, first: first, opened: first,
-		changes: map[Object]*Change{}, unwritten: map[Object]struct{}{},
+		changes: map[Object]*Change{},
 	}
 }
 
 func (b *batch) isOpen() bool { return b.id == "" }
-
-// durable says whether the store has the batch as it is.
-func (b *batch) durable() bool { return len(b.unwritten) == 0 && !b.unwrittenHead && !b.dropped }
-
-// drop forgets the changes, for a comparison that will find them.
-func (b *batch) drop() {
-	b.changes, b.unwritten = map[Object]*Change{}, map[Object]struct{}{}
-	b.resync, b.overflowed, b.unwrittenHead, b.dropped = true, true, true, true
-}
 
 // content is called for a batch that is closed.
 func (b *batch) content() Batch {

@@ -52,13 +52,13 @@ type Intake struct {
 	clock    clock.Clock
 	capacity int
 	metrics  *Metrics
-	// wake makes Run look again.
+	// wake makes Run publish news.
 	wake chan struct{}
-	// turn is held by who writes: what is written later is newer. It is a channel so that waiting for it can be given up.
-	turn chan struct{}
 
-	// mu guards what follows. It is not held while something is written.
+	// mu guards what follows. It is not held during writes.
 	mu sync.Mutex
+	// buffer has what the store does not have as it is.
+	buffer *storetable.Buffer[unwritten]
 	// namespaces have their batches, the oldest first. All but the last one are closed, or were when a process died.
 	namespaces map[string][]*batch
 	// changes counts those of all batches.
@@ -74,7 +74,7 @@ func (i *Intake) Add(events ...Event) {
 	for _, event := range events {
 		i.add(event, now)
 	}
-	i.stir()
+	i.measure()
 }
 
 func (i *Intake) add(event Event, now time.Time) {
@@ -92,7 +92,7 @@ func (i *Intake) add(event Event, now time.Time) {
 		i.changes++
 	}
 	if change.merge(event, now) {
-		b.unwritten[event.Object] = struct{}{}
+		i.writeChange(b, event.Object)
 	}
 }
 
@@ -106,11 +106,11 @@ func (i *Intake) Look(objects ...Object) {
 		b := i.open(object.Namespace, now)
 		if b.changes[object] == nil && i.makeRoom(b) {
 			b.changes[object] = &Change{Object: object, First: now, Last: now}
-			b.unwritten[object] = struct{}{}
+			i.writeChange(b, object)
 			i.changes++
 		}
 	}
-	i.stir()
+	i.measure()
 }
 
 // Resync says that a namespace is to be compared with what is recorded. Changes that are known stay known. Like Add it does
@@ -121,10 +121,11 @@ func (i *Intake) Resync(namespace string, reason ResyncReason) {
 	defer i.mu.Unlock()
 	b := i.open(namespace, now)
 	if !b.resync {
-		b.resync, b.unwrittenHead = true, true
+		b.resync = true
+		i.writeHead(b)
 		i.metrics.resyncs.WithLabelValues(string(reason)).Inc()
 	}
-	i.stir()
+	i.measure()
 }
 
 // open returns the open batch of a namespace, a new one if need be.
@@ -141,12 +142,12 @@ func (i *Intake) open(namespace string, now time.Time) *batch {
 	b := newBatch(namespace, number, now)
 	i.namespaces[namespace] = append(batches, b)
 	i.news.opened.Insert(namespace)
+	i.notify()
 	return b
 }
 
-// stir lets Run look, and everybody else at the gauge.
-func (i *Intake) stir() {
-	i.measure()
+// notify makes Run publish news.
+func (i *Intake) notify() {
 	select {
 	case i.wake <- struct{}{}:
 	default:
@@ -187,14 +188,15 @@ func (i *Intake) Close(ctx context.Context, namespace string) (Batch, bool, erro
 	i.mu.Lock()
 	b := i.oldest(namespace)
 	if b != nil && b.isOpen() {
-		b.id, b.unwrittenHead = string(uuid.NewUUID()), true
+		b.id = string(uuid.NewUUID())
+		i.writeHead(b)
 		i.metrics.closed.Inc()
 	}
 	i.mu.Unlock()
 	if b == nil {
 		return Batch{}, false, nil
 	}
-	if err := i.write(ctx, b); err != nil {
+	if err := i.buffer.Flush(ctx); err != nil {
 		return Batch{}, false, fmt.Errorf("close the batch of namespace %s: %w", namespace, err)
 	}
 	i.mu.Lock()
@@ -204,19 +206,17 @@ func (i *Intake) Close(ctx context.Context, namespace string) (Batch, bool, erro
 
 // Done forgets a batch: it is recorded, or nobody wants it any more. When it fails, it is to be called again.
 func (i *Intake) Done(ctx context.Context, done Batch) error {
-	if err := i.takeTurn(ctx); err != nil {
-		return err
-	}
-	defer i.endTurn()
-	b := i.find(done)
-	if b == nil {
+	return i.buffer.Exclusive(ctx, func(ctx context.Context) error {
+		b := i.find(done)
+		if b == nil {
+			return nil
+		}
+		if err := i.table.DeleteRange(ctx, b.key(), b.rowsEnd()); err != nil {
+			return fmt.Errorf("forget batch %s of namespace %s: %w", done.ID, done.Namespace, err)
+		}
+		i.forget(b)
 		return nil
-	}
-	if err := i.table.DeleteRange(ctx, b.key(), b.rowsEnd()); err != nil {
-		return fmt.Errorf("forget batch %s of namespace %s: %w", done.ID, done.Namespace, err)
-	}
-	i.forget(b)
-	return nil
+	})
 }
 
 // find returns a closed batch, nil if it is done.

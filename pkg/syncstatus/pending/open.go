@@ -20,7 +20,7 @@ const TableName = "catalog-intake"
 func Open(ctx context.Context, table *storetable.Table, config Config) (*Intake, error) {
 	i := &Intake{
 		table: table, clock: config.Clock, capacity: config.Capacity, metrics: config.Metrics,
-		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), namespaces: map[string][]*batch{}, news: newNews(),
+		wake: make(chan struct{}, 1), namespaces: map[string][]*batch{}, news: newNews(),
 	}
 	if i.clock == nil {
 		i.clock = clock.RealClock{}
@@ -31,6 +31,7 @@ func Open(ctx context.Context, table *storetable.Table, config Config) (*Intake,
 	if i.metrics == nil {
 		i.metrics = newMetrics("", "")
 	}
+	i.buffer = i.newBuffer(table)
 	i.metrics.capacity.Set(float64(i.capacity))
 	unreadable, err := i.restore(ctx)
 	if err != nil {
@@ -44,6 +45,8 @@ func Open(ctx context.Context, table *storetable.Table, config Config) (*Intake,
 
 // restore reads the table and returns the keys of rows that this version cannot read.
 func (i *Intake) restore(ctx context.Context) (unreadable []string, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	for row, err := range i.table.Scan(ctx, "") {
 		if err != nil {
 			return nil, err
@@ -56,7 +59,7 @@ func (i *Intake) restore(ctx context.Context) (unreadable []string, err error) {
 	}
 	for _, batches := range i.namespaces {
 		for _, b := range batches {
-			b.restored()
+			i.restored(b)
 			i.changes += len(b.changes)
 		}
 	}
@@ -83,10 +86,10 @@ func (i *Intake) restoreRow(row storetable.Row) error {
 
 // restored makes a batch what it was when it was written. Its first event is not later than that of any change, and the
 // changes of one that has overflowed are only those that were to be removed.
-func (b *batch) restored() {
-	if b.overflowed {
-		b.dropped = len(b.changes) > 0
+func (i *Intake) restored(b *batch) {
+	if b.overflowed && len(b.changes) > 0 {
 		clear(b.changes)
+		i.buffer.Add(unwritten{batch: b, part: droppedPart}, 0)
 	}
 	for _, change := range b.changes {
 		if change.First.Before(b.first) {
@@ -105,7 +108,7 @@ func (i *Intake) replace(ctx context.Context, unreadable []string) error {
 		at, _ := parseKey(key) // The namespace is known in any case.
 		i.Resync(at.namespace, Unreadable)
 	}
-	if err := i.write(ctx, i.unwritten()...); err != nil {
+	if err := i.buffer.Flush(ctx); err != nil {
 		return err
 	}
 	return i.table.Delete(ctx, unreadable...)

@@ -17,11 +17,13 @@ const (
 	hundredPercents = 100
 )
 
-// news is what Run has to tell.
+// news is what Run has not published yet.
 type news struct {
 	opened, overflowed sets.Set[string]
-	// filling says that the intake has come to be nearly full; told, that this was told and is not over.
-	filling, told bool
+	// filling is set when the intake becomes nearly full. nearlyFull remains set until there is room again.
+	filling, nearlyFull bool
+	// blocked are the errors of failed attempts to write, and nil for a write that succeeded after them.
+	blocked []error
 }
 
 func newNews() news { return news{opened: sets.New[string](), overflowed: sets.New[string]()} }
@@ -53,8 +55,14 @@ func (i *Intake) fullest(growing *batch) *batch {
 // overflow drops the changes of an open batch.
 func (i *Intake) overflow(b *batch) {
 	i.changes -= len(b.changes)
-	b.drop()
+	for object := range b.changes {
+		i.buffer.Remove(unwritten{batch: b, part: changePart, object: object})
+	}
+	b.changes, b.resync, b.overflowed = map[Object]*Change{}, true, true
+	i.writeHead(b)
+	i.buffer.Add(unwritten{batch: b, part: droppedPart}, 0)
 	i.news.overflowed.Insert(b.namespace)
+	i.notify()
 	i.metrics.resyncs.WithLabelValues(string(Overflow)).Inc()
 }
 
@@ -80,9 +88,10 @@ func (i *Intake) Busiest(most int) []string {
 func (i *Intake) measure() {
 	i.metrics.objects.Set(float64(i.changes))
 	switch percent := i.changes * hundredPercents / i.capacity; {
-	case percent >= fillingPercent && !i.news.told:
-		i.news.filling, i.news.told = true, true
+	case percent >= fillingPercent && !i.news.nearlyFull:
+		i.news.filling, i.news.nearlyFull = true, true
+		i.notify()
 	case percent < relaxedPercent:
-		i.news.told = false
+		i.news.nearlyFull = false
 	}
 }

@@ -21,7 +21,9 @@ func TestEventsAreWrittenTogether(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
 	s.run(i, silent())
+	i.Add(changed("bank", "web", 0))
 	s.eventually("Run rests", s.clock.HasWaiters)
+	s.store.writes.Store(0)
 	for n := range 1000 {
 		i.Add(several("shop", 100)...)
 		i.Add(changed("bank", "web", n+1))
@@ -127,6 +129,7 @@ func TestEndOfRunWritesWhatIsLeft(t *testing.T) {
 	s := newStage(t)
 	i := s.open()
 	stop := s.run(i, silent())
+	i.Add(several("shop", 1)...)
 	s.eventually("Run rests", s.clock.HasWaiters)
 	i.Add(several("shop", 300)...)
 	stop()

@@ -10,56 +10,131 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 
-	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
-	// pace is the least time between two writes of what has come. In a storm, an object is written that often at most.
-	pace = 100 * time.Millisecond
-	// patience bounds the last write, when the process ends.
-	patience = 5 * time.Second
+	// writeInterval is the least time between two writes of events. In a storm, each object is written that often at most.
+	writeInterval = 100 * time.Millisecond
+	// drainTimeout bounds the last write, when the process ends.
+	drainTimeout = 5 * time.Second
+
+	// rowBytes is the size that the buffer assumes for a row, and maxBufferBytes bounds the sum. Rows are bounded by the
+	// capacity already, and their authors by maxAuthorBytes.
+	rowBytes       = 512
+	maxBufferBytes = 64 << 20
 )
 
-// Notices are what Run tells its caller, always from one goroutine. All are set.
+// Notices are the callbacks of Run, called from one goroutine. All are set.
 type Notices struct {
-	// Opened is called with a namespace that has a batch: Due says when it is to be closed.
+	// Opened is called with a namespace that has a batch. Due returns when to close it.
 	Opened func(namespace string)
-	// Filling is called when 70 % of the capacity are reached; and again only when it was less than half meanwhile.
+	// Filling is called when 70 % of the capacity are reached, and again only after it was below half of it.
 	Filling func(changes, capacity int)
-	// Overflowed is called with a namespace whose changes were dropped, and that is to be compared instead.
+	// Overflowed is called with a namespace whose changes were dropped, and that must be compared instead.
 	Overflowed func(namespace string)
-	// Blocked is called with the error when events cannot be written, and with nil when they can again.
+	// Blocked is called with the error when events cannot be written, and with nil when they can be written again.
 	Blocked func(error)
 }
 
-// Run makes durable what comes until ctx ends, and then what is left. It begins with a notice of each namespace that has a
-// batch since before.
+// part is a part of a batch that has rows of its own.
+type part int
+
+const (
+	// changePart is the row of one change.
+	changePart part = iota
+	// headPart is the row of the batch.
+	headPart
+	// droppedPart is the rows of changes that were dropped.
+	droppedPart
+)
+
+// unwritten identifies rows of a batch that the store does not have as they are.
+type unwritten struct {
+	batch *batch
+	part  part
+	// object is that of a changePart.
+	object Object
+}
+
+func (i *Intake) newBuffer(work *table.Table) *table.Buffer[unwritten] {
+	return table.NewBuffer(table.BufferConfig[unwritten]{
+		Table: work, Lock: &i.mu, Clock: i.clock,
+		MaxRows:  2 * i.capacity, // each change may wait while an older state of it is being written
+		MaxBytes: maxBufferBytes,
+		Interval: writeInterval, DrainTimeout: drainTimeout,
+		Encode: i.encode, Blocked: i.setBlocked,
+	})
+}
+
+// writeChange has a change written. The caller holds mu.
+func (i *Intake) writeChange(b *batch, object Object) {
+	i.buffer.Add(unwritten{batch: b, part: changePart, object: object}, rowBytes)
+}
+
+// writeHead has the row of a batch written. The caller holds mu.
+func (i *Intake) writeHead(b *batch) { i.buffer.Add(unwritten{batch: b, part: headPart}, rowBytes) }
+
+// encode returns the writes of the unwritten rows.
+func (i *Intake) encode(take func() []unwritten) table.Writes {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var writes table.Writes
+	var heads []table.Row
+	for _, row := range take() {
+		b := row.batch
+		switch row.part {
+		case changePart:
+			if change := b.changes[row.object]; change != nil {
+				writes.Rows = append(writes.Rows, b.encodeChange(change))
+			}
+		case headPart:
+			heads = append(heads, b.encodeHead())
+		case droppedPart:
+			writes.Ranges = append(writes.Ranges, table.Range{From: b.changesStart(), To: b.rowsEnd()})
+		}
+	}
+	// The row that closes a batch is written after its changes, and before the deletion of those that it stands for.
+	writes.Rows = append(writes.Rows, heads...)
+	return writes
+}
+
+// setBlocked records whether events can be written, and notifies Run.
+func (i *Intake) setBlocked(err error) {
+	i.metrics.blocked.Set(0)
+	if err != nil {
+		i.metrics.blocked.Set(1)
+		err = fmt.Errorf("changes of the source cannot be kept until they are recorded: %w", err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.news.blocked = append(i.news.blocked, err)
+	i.notify()
+}
+
+// Run writes events until ctx ends, and then those that are left. It starts with a notice for each namespace that has a
+// batch already.
 func (i *Intake) Run(ctx context.Context, notices Notices) {
-	defer func() { // Whoever runs next tells.
+	defer func() { // The next Run reports them.
 		i.metrics.objects.Set(0)
 		i.metrics.blocked.Set(0)
 	}()
 	i.recall()
+	var group wait.Group
+	defer group.Wait()
+	group.StartWithContext(ctx, i.buffer.Run)
 	for {
-		i.tell(notices)
-		if i.writeAll(ctx, notices) != nil || !i.pause(ctx, pace) {
-			break
-		}
+		i.publish(notices)
 		select {
 		case <-ctx.Done():
+			return
 		case <-i.wake:
 		}
 	}
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	if err := i.write(rest, i.unwritten()...); err != nil {
-		klog.FromContext(ctx).Error(err, "Who made the last changes of sources is lost at the end of the process")
-	}
 }
 
-// recall has the namespaces told that there are.
+// recall enqueues a notice for each namespace that has a batch.
 func (i *Intake) recall() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -69,11 +144,12 @@ func (i *Intake) recall() {
 	i.measure()
 }
 
-func (i *Intake) tell(notices Notices) {
+// publish calls the notices of what has happened since the last call.
+func (i *Intake) publish(notices Notices) {
 	i.mu.Lock()
 	news, changes := i.news, i.changes
 	i.news = newNews()
-	i.news.told = news.told
+	i.news.nearlyFull = news.nearlyFull
 	i.mu.Unlock()
 	for _, namespace := range sets.List(news.opened) {
 		notices.Opened(namespace)
@@ -84,143 +160,7 @@ func (i *Intake) tell(notices Notices) {
 	if news.filling {
 		notices.Filling(changes, i.capacity)
 	}
-}
-
-// writeAll writes what is not durable, as often as it takes. The error is that of ctx.
-func (i *Intake) writeAll(ctx context.Context, notices Notices) error {
-	backoff := wait.Backoff{Duration: pace, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}
-	for failed := false; ; failed = true {
-		err := i.write(ctx, i.unwritten()...)
-		switch {
-		case err == nil && failed:
-			i.metrics.blocked.Set(0)
-			notices.Blocked(nil)
-			return nil
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		klog.FromContext(ctx).Error(err, "Changes of sources wait because they cannot be written")
-		i.metrics.blocked.Set(1)
-		notices.Blocked(fmt.Errorf("changes of the source cannot be kept until they are recorded: %w", err))
-		if !i.pause(ctx, backoff.Step()) {
-			return ctx.Err()
-		}
-	}
-}
-
-// pause returns false when ctx ends first.
-func (i *Intake) pause(ctx context.Context, length time.Duration) bool {
-	timer := i.clock.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C():
-		return true
-	}
-}
-
-// unwritten returns the batches that are not durable.
-func (i *Intake) unwritten() []*batch {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	var out []*batch
-	for _, batches := range i.namespaces {
-		for _, b := range batches {
-			if !b.durable() {
-				out = append(out, b)
-			}
-		}
-	}
-	return out
-}
-
-func (i *Intake) takeTurn(ctx context.Context) error {
-	select {
-	case i.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (i *Intake) endTurn() { <-i.turn }
-
-// write makes batches durable. When it fails, it may have done a part, and all of them count as not durable.
-func (i *Intake) write(ctx context.Context, batches ...*batch) error {
-	if err := i.takeTurn(ctx); err != nil {
-		return err
-	}
-	defer i.endTurn()
-	pending := i.take(batches)
-	err := pending.write(ctx, i.table)
-	if err != nil {
-		i.giveBack(pending)
-	}
-	return err
-}
-
-// pending is what is being written.
-type pending struct {
-	rows []storetable.Row
-	of   []pendingBatch
-}
-
-// pendingBatch is what is being written of a batch.
-type pendingBatch struct {
-	batch     *batch
-	unwritten map[Object]struct{}
-	head      bool
-	dropped   bool
-}
-
-// take returns what is not durable of batches, and counts it as durable.
-func (i *Intake) take(batches []*batch) pending {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	var out pending
-	for _, b := range batches {
-		out.of = append(out.of, pendingBatch{b, b.unwritten, b.unwrittenHead, b.dropped})
-		for object := range b.unwritten {
-			out.rows = append(out.rows, b.encodeChange(b.changes[object]))
-		}
-		if b.unwrittenHead {
-			// After its changes, which must be there when it closes the batch.
-			out.rows = append(out.rows, b.encodeHead())
-		}
-		b.unwritten, b.unwrittenHead, b.dropped = map[Object]struct{}{}, false, false
-	}
-	return out
-}
-
-func (p pending) write(ctx context.Context, table *storetable.Table) error {
-	if err := table.Put(ctx, p.rows...); err != nil {
-		return err
-	}
-	for _, of := range p.of {
-		if !of.dropped {
-			continue
-		}
-		// After the row that says what stands for them.
-		if err := table.DeleteRange(ctx, of.batch.changesStart(), of.batch.rowsEnd()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (i *Intake) giveBack(p pending) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, of := range p.of {
-		for object := range of.unwritten {
-			if _, there := of.batch.changes[object]; there {
-				of.batch.unwritten[object] = struct{}{}
-			}
-		}
-		of.batch.unwrittenHead = of.batch.unwrittenHead || of.head
-		of.batch.dropped = of.batch.dropped || of.dropped
+	for _, err := range news.blocked {
+		notices.Blocked(err)
 	}
 }

@@ -53,10 +53,16 @@ func (q *Queue[V]) Add(name string, value V) (added, evicted *Entry[V]) {
 	q.length++
 	heap.Fix(&q.most, o.place)
 	if q.length > q.bound {
-		evicted = q.most[0].entries.Front().Value.(*Entry[V])
-		q.Remove(evicted)
+		evicted = q.Evict()
 	}
 	return added, evicted
+}
+
+// Evict removes the oldest value of the owner with most values, and returns its entry. The queue must not be empty.
+func (q *Queue[V]) Evict() *Entry[V] {
+	evicted := q.most[0].entries.Front().Value.(*Entry[V])
+	q.Remove(evicted)
+	return evicted
 }
 
 // Remove takes a value out, if it is still there.
