@@ -13,16 +13,16 @@ import (
 // aheadLimit bounds the calls of Enqueue whose facts wait for a follower of this process.
 const aheadLimit = 1000
 
-// ahead takes enqueued facts to one follower of this process while they are being written, so that a slow disk does not
-// make a review later than the change that it is about. The follower gets them once more when they are written; that is
-// what counts for those for which there is no room here.
+// ahead sends enqueued facts to one follower of this process while they are being written, so that a slow disk does not
+// delay a review until after the change that it is about. The follower receives them again when they are written, which
+// covers those that are dropped here for lack of room.
 type ahead struct {
 	facts chan []attribution.Fact
 
-	// mu is held while told is called, which is for one at a time.
+	// mu serializes calls of told.
 	mu   sync.Mutex
 	told func(facts []attribution.Fact, recovered bool)
-	// listed says that the follower knows what was there before it.
+	// listed is set when the follower has received the first list.
 	listed bool
 }
 
@@ -38,19 +38,19 @@ func (a *ahead) enqueue(facts []attribution.Fact) {
 	}
 }
 
-// run takes facts to the follower until ctx ends. Before the first list they are left out.
+// run sends facts to the follower until ctx ends. Those before the first list are dropped.
 func (a *ahead) run(ctx context.Context) {
 	for {
 		select {
 		case facts := <-a.facts:
-			a.tellUnwritten(facts)
+			a.sendUnwritten(facts)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (a *ahead) tellUnwritten(facts []attribution.Fact) {
+func (a *ahead) sendUnwritten(facts []attribution.Fact) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.listed {
@@ -58,8 +58,8 @@ func (a *ahead) tellUnwritten(facts []attribution.Fact) {
 	}
 }
 
-// tell takes written facts to the follower.
-func (a *ahead) tell(facts []attribution.Fact, recovered bool) {
+// send sends written facts to the follower.
+func (a *ahead) send(facts []attribution.Fact, recovered bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.listed = true

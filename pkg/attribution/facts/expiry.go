@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// keepRecent is how long facts are there for a replica that takes over. Every one that leads is told of them at once.
+	// keepRecent is how long facts are kept for a replica that takes over. The leader receives them at once.
 	keepRecent = time.Minute
-	// keepUnread is how long they are there while this replica does not lead. Whoever leads removes them much sooner.
+	// keepUnread is how long this replica keeps them while it does not lead. A leader removes them much sooner.
 	keepUnread = 15 * time.Minute
 	// expiryInterval is how often rows are removed.
 	expiryInterval = 10 * time.Second
 )
 
-// Forget says that objects are gone, and with them the need for their lasting facts. It does not wait.
+// Forget removes the lasting facts of deleted objects. It does not wait.
 func (l *Log) Forget(uids ...types.UID) {
 	now := l.clock.Now()
 	for _, uid := range uids {
@@ -30,7 +30,7 @@ func (l *Log) Forget(uids ...types.UID) {
 	}
 }
 
-// expireUntil removes what is no longer needed, until ctx ends.
+// expireUntil removes expired rows periodically until ctx ends.
 func (l *Log) expireUntil(ctx context.Context) {
 	ticker := l.clock.NewTicker(expiryInterval)
 	defer ticker.Stop()
@@ -46,12 +46,11 @@ func (l *Log) expireUntil(ctx context.Context) {
 	}
 }
 
-// expire removes rows.
+// expire removes expired rows.
 //
 // The time of a row is that of the clock of the replica that has written it. A row whose time lies too far ahead is
-// removed like one that is too old: it was written by a clock that has been put back since, and would stay for as long as
-// that was. Clocks that jump or differ cost what a replica that takes over finds, and nothing else: facts have been told
-// to who leads before.
+// removed like one that is too old: the clock that it was written by has been set back, and it would stay for that long.
+// Clocks that jump or differ affect only what a replica finds when it takes over: the leader has received the facts before.
 func (l *Log) expire(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

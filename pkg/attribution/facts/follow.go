@@ -14,12 +14,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// Follow tells of facts until ctx ends. The first call has all that are there, be it none, and says that they are
-// recovered: from then on the caller knows what its predecessor knew. Further calls have facts as they are recorded by
-// any replica; when the store has to be listed again, one has all once more, again as recovered. Facts that this replica has
-// enqueued come before they are written, too. Told is called one at a time, and holds up what follows.
+// Follow calls told with facts until ctx ends. The first call has all stored facts, possibly none, as recovered: from then
+// on the caller knows what its predecessor knew. Further calls have facts as any replica records them. When the store must
+// be listed again, one call has all facts once more, as recovered. Facts that this replica has enqueued are also sent before
+// they are written. Calls are serialized, and a call that blocks delays the next.
 //
-// Only the replica that leads follows. Each of its controllers may, and is told of everything: none waits for another.
+// Only the leader follows. Each of its controllers may follow, and receives all facts independently of the others.
 func (l *Log) Follow(ctx context.Context, told func(facts []attribution.Fact, recovered bool)) {
 	l.lasting.begin()
 	defer l.lasting.end()
@@ -36,7 +36,7 @@ func (l *Log) Follow(ctx context.Context, told func(facts []attribution.Fact, re
 				break
 			}
 			backoff = newBackoff()
-			follower.tell(l.facts(ctx, rows), rows.Listed)
+			follower.send(l.facts(ctx, rows), rows.Listed)
 		}
 		if l.pause(ctx, &backoff) != nil {
 			return
@@ -44,7 +44,7 @@ func (l *Log) Follow(ctx context.Context, told func(facts []attribution.Fact, re
 	}
 }
 
-// takeAhead has a follower told of facts when they are enqueued, until the function that it returns has returned.
+// takeAhead sends enqueued facts to a follower until stop has returned.
 func (l *Log) takeAhead(ctx context.Context, follower *ahead) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group wait.Group
@@ -61,8 +61,8 @@ func (l *Log) takeAhead(ctx context.Context, follower *ahead) (stop func()) {
 	}
 }
 
-// facts returns what rows hold. What cannot be read is counted: it may cost changes their authors, which is better than
-// costing all changes theirs.
+// facts decodes rows. Rows that cannot be decoded are counted and left out: some changes may lose their authors, but the
+// others keep theirs.
 func (l *Log) facts(ctx context.Context, told table.Told) []attribution.Fact {
 	failures := told.Unopened
 	if told.Listed {

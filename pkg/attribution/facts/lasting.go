@@ -14,53 +14,52 @@ import (
 )
 
 const (
-	// keepLasting is how long the deletion of an object that does not go is remembered.
+	// keepLasting is how long the deletion of an object that continues to exist is kept.
 	keepLasting = 7 * 24 * time.Hour
-	// maxLasting bounds such deletions: most are of objects that nobody asks about, and that nobody says are gone.
+	// maxLasting bounds such deletions: most are of objects that are not watched, whose end is not reported.
 	maxLasting = 10_000
 )
 
-// lasting is what the replica that leads knows of the lasting rows, from whichever of those who follow. It is empty anywhere
-// else.
+// lasting is the leader's index of the lasting rows, filled by all followers. It is empty on other replicas.
 //
-// One of them may say that an object is gone before another has been told of its end. The row is not needed for that: all
-// have been told of the fact, and keep it.
+// One follower may forget an object before another has seen its deletion. That one does not need the row: it has received
+// the fact already.
 type lasting struct {
 	mu sync.Mutex
-	// followers is how many follow.
+	// followers counts the followers.
 	followers int
-	// rows is nil before the first of them has been told what there is.
+	// rows is nil before the first list.
 	rows *fairqueue.Queue[lastingRow]
 	// ofObject are the rows of each object.
 	ofObject map[types.UID]map[string]*fairqueue.Entry[lastingRow]
-	// gone are the objects that were forgotten a short while ago: a fact may come after the end of its object.
+	// gone are the objects that were forgotten recently: a fact may arrive after its object was deleted.
 	gone map[types.UID]time.Time
-	// unwanted are the keys of rows that are to be removed.
+	// unwanted are the keys of rows to remove.
 	unwanted []string
 }
 
-// lastingRow is what must be known of a row in order to remove it.
+// lastingRow identifies a row to remove.
 type lastingRow struct {
 	key   string
 	uid   types.UID
 	begun time.Time
 }
 
-// following says whether this replica leads.
+// following reports whether a follower has listed the rows, which means that this replica leads.
 func (l *lasting) following() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.rows != nil
 }
 
-// begin takes note of one who follows.
+// begin counts a new follower.
 func (l *lasting) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.followers++
 }
 
-// listed forgets what rows there are, before one who follows is told them anew. What another knows of later is told to both.
+// listed clears the index before a follower adds the rows of a new list. Later rows reach all followers.
 func (l *lasting) listed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +71,7 @@ func (l *lasting) listed() {
 	}
 }
 
-// end forgets everything when nobody follows any more.
+// end clears the index after the last follower has ended.
 func (l *lasting) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +81,7 @@ func (l *lasting) end() {
 	l.rows, l.ofObject, l.gone, l.unwanted = nil, nil, nil, nil
 }
 
-// add learns of the row of a fact.
+// add adds the row of a fact.
 func (l *lasting) add(key string, fact attribution.Fact) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +105,7 @@ func (l *lasting) add(key string, fact attribution.Fact) {
 	}
 }
 
-// remove lets go of a row. The caller holds mu.
+// remove drops a row from the index and marks it for removal. The caller holds mu.
 func (l *lasting) remove(entry *fairqueue.Entry[lastingRow]) {
 	row := entry.Value
 	l.rows.Remove(entry)
@@ -117,7 +116,7 @@ func (l *lasting) remove(entry *fairqueue.Entry[lastingRow]) {
 	l.unwanted = append(l.unwanted, row.key)
 }
 
-// forget lets go of the rows of an object, those that are still to come included.
+// forget drops the rows of an object, including those that are added later.
 func (l *lasting) forget(uid types.UID, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +129,7 @@ func (l *lasting) forget(uid types.UID, now time.Time) {
 	}
 }
 
-// due takes the keys of the rows that are to be removed.
+// due returns and clears the keys of the rows to remove.
 func (l *lasting) due(now time.Time) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,7 +151,7 @@ func (l *lasting) due(now time.Time) []string {
 	return due
 }
 
-// giveBack takes keys that could not be removed.
+// giveBack returns keys that could not be removed.
 func (l *lasting) giveBack(keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// errNoWatcher says that a store was made without WithWatcher.
+// errNoWatcher is returned for a store without WithWatcher.
 var errNoWatcher = errors.New("store cannot be watched")
 
-// errWatchEnded says that a watch ended without a reason.
+// errWatchEnded is returned when a watch ends without a reason.
 var errWatchEnded = errors.New("watch ended")
 
 // WithWatcher lets tables be followed. The watcher must be that of the store's kv.
@@ -25,19 +25,19 @@ func WithWatcher(watcher clientv3.Watcher) Option {
 	return func(s *Store) { s.watcher = watcher }
 }
 
-// Told is what Follow tells at once.
+// Told is one notification of Follow.
 type Told struct {
-	// Rows are new, or have new values.
+	// Rows are new or changed rows.
 	Rows []Row
-	// Listed says that these are all rows that there are, told before or not. Otherwise they were put just now.
+	// Listed is set when Rows are all rows of the table, after a list. Otherwise they come from a watch.
 	Listed bool
-	// Unopened are the errors of rows that cannot be opened. They are not among Rows.
+	// Unopened are the errors of rows that cannot be decrypted. These are not in Rows.
 	Unopened []error
 }
 
-// Follow tells which rows there are, and then each row that is put, in the order of the puts, without a gap between the
-// two; it does not tell of deletions. What it could not tell in time, because the store has compacted it, makes it list
-// again. It goes on until its reader stops, or until it yields an error, of ctx or of the store.
+// Follow lists the rows and then watches for puts, in their order and without a gap in between. It does not report
+// deletions. When the store has compacted revisions that were not sent yet, it lists again. It continues until its reader
+// stops, or until it yields an error, of ctx or of the store.
 func (t *Table) Follow(ctx context.Context) iter.Seq2[Told, error] {
 	return func(yield func(Told, error) bool) {
 		if t.store.watcher == nil {
@@ -65,7 +65,7 @@ func (t *Table) Follow(ctx context.Context) iter.Seq2[Told, error] {
 	}
 }
 
-// end yields an error, if there is one.
+// end yields an error that is not nil.
 func (t *Table) end(yield func(Told, error) bool, err error) {
 	if err != nil {
 		yield(Told{}, fmt.Errorf("following rows of %s: %w", t.prefix, err))
@@ -94,7 +94,7 @@ func (t *Table) list(ctx context.Context) (Told, int64, error) {
 	}
 }
 
-// watch yields what is put from a revision on. It returns why it cannot go on; nil says that the reader stopped.
+// watch yields the rows that are put from a revision on. It returns nil when the reader stops.
 func (t *Table) watch(ctx context.Context, revision int64, yield func(Told, error) bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // etcd's client would keep a stream open for a watch that never begins

@@ -26,8 +26,8 @@ type Store struct {
 // Option changes how a store works.
 type Option func(*Store)
 
-// WithTransformer seals values with a transformer. The default keeps them as they
-// are, and refuses to read values that upstream's transformers have encrypted.
+// WithTransformer encrypts values with a transformer. The default stores them as
+// they are, and refuses to read values that upstream's transformers have encrypted.
 func WithTransformer(transformer value.Transformer) Option {
 	return func(s *Store) { s.transformer = transformer }
 }
@@ -45,7 +45,7 @@ func New(kv clientv3.KV, prefix string, options ...Option) *Store {
 	return s
 }
 
-// Table returns the table of a name. It exists as long as it has rows.
+// Table returns the table with a name. A table exists as long as it has rows.
 func (s *Store) Table(name string) *Table {
 	return &Table{store: s, name: name, prefix: s.prefix + "/" + url.PathEscape(name) + "/"}
 }
@@ -58,7 +58,7 @@ func (s *Store) seal(ctx context.Context, key string, plain []byte) ([]byte, err
 	return sealed, nil
 }
 
-// UnopenedError says that there is a value that cannot be opened: it was sealed with a key that is not there, or is damaged.
+// UnopenedError reports a value that cannot be decrypted: its encryption key is missing, or the value is damaged.
 type UnopenedError struct {
 	// Key is the whole key.
 	Key string
@@ -67,7 +67,7 @@ type UnopenedError struct {
 
 func (e *UnopenedError) Error() string { return "opening " + e.Key + ": " + e.Err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *UnopenedError) Unwrap() error { return e.Err }
 
 func (s *Store) open(ctx context.Context, key string, sealed []byte) ([]byte, error) {

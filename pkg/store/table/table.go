@@ -69,8 +69,8 @@ func (t *Table) Put(ctx context.Context, rows ...Row) error {
 	return nil
 }
 
-// Create writes a row unless there is one with its key, and returns the value that is there then. Of several that create
-// a row at once, all get the same value.
+// Create writes a row unless one with its key exists, and returns the stored value. Concurrent calls for one key all return
+// the same value.
 func (t *Table) Create(ctx context.Context, row Row) ([]byte, error) {
 	if row.Key == "" {
 		return nil, errNoKey
@@ -110,7 +110,7 @@ func (t *Table) Delete(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-// DeleteRange removes the rows from one key to before another, all or none. Where there are none it writes nothing.
+// DeleteRange removes the rows from one key to before another, all or none. It writes nothing if there are none.
 func (t *Table) DeleteRange(ctx context.Context, from, to string) error {
 	if from == "" || to == "" {
 		return errNoKey
@@ -145,7 +145,7 @@ func (t *Table) Get(ctx context.Context, key string) ([]byte, bool, error) {
 	return plain, true, nil
 }
 
-// Count tells how many rows have a key with the prefix; the empty one counts all.
+// Count returns the number of rows whose key has the prefix. The empty prefix counts all rows.
 func (t *Table) Count(ctx context.Context, prefix string) (int64, error) {
 	response, err := t.store.kv.Get(ctx, t.prefix+prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil {
@@ -154,7 +154,7 @@ func (t *Table) Count(ctx context.Context, prefix string) (int64, error) {
 	return response.Count, nil
 }
 
-// FullKey is what the store calls the row with a key, for people who look for it there.
+// FullKey returns the key of a row in the store, for error messages and logs.
 func (t *Table) FullKey(key string) string { return t.prefix + key }
 
 // Scan visits the rows whose key has the prefix, in order. See ScanFrom.
@@ -163,9 +163,8 @@ func (t *Table) Scan(ctx context.Context, prefix string) iter.Seq2[Row, error] {
 }
 
 // ScanFrom visits the rows whose key has the prefix and is not less than from, in
-// order. It reads some rows at a time: a row that is there throughout is visited
-// once, one that comes or goes meanwhile may or may not be. An error is the last
-// thing that it yields.
+// order. It reads some rows at a time: a row that exists throughout is visited once,
+// one that is created or deleted meanwhile may be visited or not. It ends after an error.
 func (t *Table) ScanFrom(ctx context.Context, prefix, from string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for row, err := range t.ScanEach(ctx, prefix, from) {
@@ -180,9 +179,8 @@ func (t *Table) ScanFrom(ctx context.Context, prefix, from string) iter.Seq2[Row
 	}
 }
 
-// ScanEach is ScanFrom for whoever can go on without a value: a row that cannot be opened
-// is visited, too, with its key and an [UnopenedError]. Any other error is the last thing
-// that it yields.
+// ScanEach is ScanFrom for callers that can continue without a value: a row that cannot be
+// decrypted is visited, too, with its key and an [UnopenedError]. It ends after any other error.
 func (t *Table) ScanEach(ctx context.Context, prefix, from string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		end := clientv3.GetPrefixRangeEnd(t.prefix + prefix)
@@ -200,7 +198,7 @@ func (t *Table) ScanEach(ctx context.Context, prefix, from string) iter.Seq2[Row
 	}
 }
 
-// visit yields the rows of a page. It returns false when the scan is over.
+// visit yields the rows of a page. It reports whether the scan continues.
 func (t *Table) visit(ctx context.Context, page *clientv3.GetResponse, yield func(Row, error) bool) bool {
 	for _, kv := range page.Kvs {
 		key := string(kv.Key)
@@ -212,7 +210,7 @@ func (t *Table) visit(ctx context.Context, page *clientv3.GetResponse, yield fun
 	return true
 }
 
-// lastOfEach drops the rows that a later row of the same key replaces.
+// lastOfEach returns the rows without those that a later row of the same key replaces.
 func lastOfEach(rows []Row) []Row {
 	last := make(map[string]int, len(rows))
 	for i, row := range rows {
@@ -230,14 +228,14 @@ func lastOfEach(rows []Row) []Row {
 	return kept
 }
 
-// batch gathers operations into as few transactions as the limits allow.
+// batch collects operations into as few transactions as the limits allow.
 type batch struct {
 	kv    clientv3.KV
 	ops   []clientv3.Op
 	bytes int
 }
 
-// add takes an operation of a size, after committing what it would no longer fit with.
+// add adds an operation of a size. If it does not fit, add first commits those before it.
 func (b *batch) add(ctx context.Context, op clientv3.Op, size int) error {
 	if len(b.ops) == MaxAtomicRows || b.bytes+size > MaxAtomicBytes {
 		if err := b.flush(ctx); err != nil {
@@ -249,7 +247,7 @@ func (b *batch) add(ctx context.Context, op clientv3.Op, size int) error {
 	return nil
 }
 
-// flush commits what has gathered.
+// flush commits the collected operations.
 func (b *batch) flush(ctx context.Context) error {
 	if len(b.ops) == 0 {
 		return nil
