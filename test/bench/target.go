@@ -33,7 +33,7 @@ var targets = []target{
 	atMost("resident with a branch of 50 000 files, MiB", "^Memory$", "rss-MiB", 40),
 	atLeast("go-git work tree / 1000 changes of 10 000 files", "^WorkTree$", "gogit/ours", 500),
 
-	atLeast("creates, one client / etcd", "^Storage/Create/clients=1$", "bolt/etcd", 1.2),
+	atLeast("creates, one client / etcd", "^Storage/Create/clients=1$", "bolt/etcd", 1),
 	atLeast("creates, 32 clients / etcd", "^Storage/Create/clients=32$", "bolt/etcd", 1.4),
 	atLeast("updates, 32 clients / etcd", "^Storage/Update/clients=32$", "bolt/etcd", 1.7),
 	atLeast("gets, one client / etcd", "^Storage/Get/clients=1$", "bolt/etcd", 5),

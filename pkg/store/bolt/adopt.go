@@ -12,8 +12,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// Adopt gives a closed store file the identity of another one, whose place it takes.
-// An engine must have opened and closed it before: only then is the file complete.
+// Adopt gives a closed store file the identity of the store that it replaces.
 func Adopt(path string, identity uint64) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout: DefaultLockTimeout, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,

@@ -36,11 +36,7 @@ func (a advance) check(w *writer) error {
 }
 
 func (a advance) write(w *writer) error {
-	w.advanceTo(a.revision)
+	w.changed = true
+	w.revision, w.compacted = a.revision, a.revision
 	return nil
-}
-
-func (w *writer) advanceTo(revision int64) {
-	w.note(opAdvance, revision)
-	w.revision, w.compacted = revision, revision
 }

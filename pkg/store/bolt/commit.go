@@ -12,7 +12,6 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/configbutler/slipstream/pkg/failpoint"
-	"github.com/configbutler/slipstream/pkg/store/bolt/internal/journal"
 )
 
 const (
@@ -88,8 +87,6 @@ func (e *Engine) commitLoop() {
 		select {
 		case first := <-e.queue:
 			e.commitBatch(e.gather(first))
-		case err := <-e.durable.done:
-			e.endCheckpoint(err)
 		case <-e.stop:
 			return
 		}
@@ -133,9 +130,8 @@ func (e *Engine) commitBatch(batch []*request) {
 	}
 }
 
-// apply makes a batch durable and then visible: it is applied to a transaction that
-// nobody sees, appended to the journal, which is the one sync that it costs, and committed
-// to pages that are synced with the next checkpoint.
+// apply commits a batch in one transaction of bbolt, which is on disk when its commit
+// returns, and publishes its changes.
 func (e *Engine) apply(batch []*request) error {
 	if failure := e.failure.Load(); failure != nil {
 		return *failure
@@ -152,33 +148,13 @@ func (e *Engine) apply(batch []*request) error {
 	if !w.changed {
 		return tx.Rollback()
 	}
-	if e.durable.journal == nil {
-		// The transaction began in a file that needs no journal, and would say so.
-		if err := errors.Join(tx.Rollback(), e.startJournal()); err != nil {
-			return asDiskFull(err)
-		}
-		return e.apply(batch)
-	}
-	if err := e.commitDurably(tx, w); err != nil {
-		return err
-	}
-	e.metrics.committed(len(batch), e.options.Clock.Since(began))
-	return nil
-}
-
-func (e *Engine) commitDurably(tx *bbolt.Tx, w *writer) error {
-	if err := e.durable.journal.Append(w.entry); err != nil {
-		return e.appendFailed(errors.Join(err, tx.Rollback()))
-	}
-	failpoint.Reach("entry-appended")
-	size := tx.Size()
+	failpoint.Reach("store-committing")
 	if err := tx.Commit(); err != nil {
 		return e.commitFailed(w, err)
 	}
-	failpoint.Reach("entry-committed")
+	failpoint.Reach("store-committed")
 	e.publish(w)
-	e.keepEntryBuffer(w.entry)
-	e.checkpointIfDue(size)
+	e.metrics.committed(len(batch), e.options.Clock.Since(began))
 	return nil
 }
 
@@ -190,44 +166,25 @@ func (e *Engine) publish(w *writer) {
 	e.feed.publish(w.events, w.revision, w.compacted)
 }
 
-// keptBufferBytes bounds the memory that is kept for the next entry.
-const keptBufferBytes = 1 << 20
-
-func (e *Engine) keepEntryBuffer(entry []byte) {
-	if cap(entry) <= keptBufferBytes {
-		e.entryBuffer = entry
-	}
-}
-
-// appendFailed turns a failed append to the journal into the answer to its writers.
-// Nothing of the batch was kept, unless it was the sync that failed: then the next
-// process may find it in the journal.
-func (e *Engine) appendFailed(err error) error {
-	if errors.Is(err, journal.ErrSync) {
-		return e.refuseWrites(err)
-	}
-	return asDiskFull(err)
-}
-
-// commitFailed turns a failed commit of a batch that is in the journal into the answer
-// to its writers. bbolt rolls back what it could not write, and the journal's
-// entry is taken back. When that fails, or when the transaction is visible all the same, the batch is
-// there when the file is opened anew; it is then published if readers see
-// it, and the engine refuses writes from there on.
+// commitFailed returns the error for the writers of a batch whose commit failed.
+//
+// bbolt writes and syncs the data pages before it writes the meta page. Until the new
+// meta page is in the file the commit has left nothing: bbolt has rolled back, the pages that
+// it wrote are free, and whatever uses them next writes them again. Later commits are safe.
+//
+// If the new meta page is in the file, only its sync has failed. Readers see the commit, so
+// it is published, but a power loss may take it back, and another commit could then destroy
+// the state before it. The engine refuses writes until the file is opened again, which
+// makes the meta page durable first.
 func (e *Engine) commitFailed(w *writer, cause error) error {
-	err := asDiskFull(fmt.Errorf("committing: %w", cause))
+	err := fmt.Errorf("committing: %w", cause)
 	visible := false
 	viewErr := e.db.View(func(tx *bbolt.Tx) error {
 		visible = tx.ID() >= w.transactionID
 		return nil
 	})
 	if viewErr == nil && !visible {
-		if cutErr := e.durable.journal.Cut(); cutErr != nil {
-			return e.refuseWrites(errors.Join(err, cutErr))
-		}
-		// What the last checkpoint keeps from being used again may be all the space there is.
-		e.beginCheckpoint()
-		return err
+		return asDiskFull(err)
 	}
 	if visible {
 		e.publish(w)

@@ -86,13 +86,9 @@ func (c *compaction) check(w *writer) error {
 
 func (c *compaction) write(w *writer) error {
 	c.at = w.revision
-	w.compactTo(c.revision)
+	w.changed = true
+	w.compacted = c.revision
 	return nil
-}
-
-func (w *writer) compactTo(revision int64) {
-	w.note(opCompact, revision)
-	w.compacted = revision
 }
 
 // segmentDrop removes some compacted segments.

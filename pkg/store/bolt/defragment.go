@@ -11,13 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/configbutler/slipstream/pkg/failpoint"
-	"github.com/configbutler/slipstream/pkg/store/bolt/internal/journal"
 )
 
 const (
@@ -55,7 +55,7 @@ func defragment(ctx context.Context, path string) (sizes Sizes, err error) {
 	if err := checkExists(path); err != nil {
 		return sizes, err
 	}
-	// The engine completes what a crash left to be completed, and keeps others out.
+	// The open engine keeps other processes from opening the file.
 	e, err := Open(ctx, path, stillOptions())
 	if err != nil {
 		return sizes, err
@@ -134,7 +134,7 @@ func (e *Engine) replaceFile(ctx context.Context, path string) (err error) {
 		return err
 	}
 	failpoint.Reach("defragmented-renamed")
-	return journal.OS{}.SyncFolder(filepath.Dir(path))
+	return syncDirectory(filepath.Dir(path))
 }
 
 // copyStore fills an empty file with what another holds, syncs it, and reads it again.
@@ -182,10 +182,11 @@ func compareBuckets(ctx context.Context, a, b *bbolt.Cursor, inA, inB func(name 
 	return nil
 }
 
-// asDiskFull says of an error that is for want of space what it is.
+// asDiskFull marks an error that reports a lack of space as [ErrDiskFull]. bbolt does not wrap the errors of growing
+// its file: these are recognised by their text.
 func asDiskFull(err error) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, bolterrors.ErrMaxSizeReached} {
-		if errors.Is(err, full) {
+		if errors.Is(err, full) || err != nil && strings.HasSuffix(err.Error(), full.Error()) {
 			return fmt.Errorf("%w: %w", ErrDiskFull, err)
 		}
 	}

@@ -1,9 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bolt answers how API objects are kept in one local file with the
-// guarantees of etcd: an MVCC engine on bbolt that speaks etcd's own requests,
-// and the seam that puts it under upstream's etcd3 store and watch cache.
+// Package bolt stores API objects in one local file with the guarantees of etcd: an MVCC
+// engine on bbolt that serves etcd's own requests, and the adapter that puts it under
+// upstream's etcd3 store and watch cache.
 //
 // # Model
 //
@@ -16,7 +16,7 @@
 //
 // The file holds six buckets:
 //
-//	meta       format, revision, compacted revision, store identity, last entry of the journal
+//	meta       format, revision, compacted revision, store identity
 //	keys       key                             -> current state
 //	log        segment / revision, sub         -> change, with the state before it
 //	counts     directory                       -> number of keys below it
@@ -30,36 +30,23 @@
 //
 // # Writes
 //
-// One goroutine commits. It takes everything that is queued, applies it in
-// order to one bbolt transaction, appends it to the journal, syncs that once, and
-// commits, so that concurrent writers share the cost of a sync and a lone writer
-// never waits for company. Changes
-// are published to watchers after the commit and before the writers are
-// answered, in revision order.
+// One goroutine commits. It takes all queued writes, applies them in order to one bbolt
+// transaction and commits it, so that concurrent writers share the cost of the syncs and a
+// lone writer never waits for others. Changes are published to watchers after the commit and
+// before the writers get their responses, in revision order.
 //
 // # Durability
 //
-// bbolt does not sync the file. What it lacks on disk is in the journal, two files beside it
-// (package journal), from the last checkpoint on: a state of the file whose pages
-// are all on disk, and which a read transaction keeps bbolt from writing to. A checkpoint is
-// made in the background: a new read transaction, a sync of the file, a record in
-// the journal with the meta page that leads to the state; then the one before is let go.
+// A commit is bbolt's: it writes the changed pages to free pages and syncs them, then writes
+// the meta page that makes them valid and syncs that. When it returns, the batch is on
+// disk. After a kill or a power loss the file has the state of the last commit, or of the one before
+// it if the last one was not acknowledged. A copy of the file is complete if it was made of
+// a read transaction or of a closed file.
 //
-// An engine that is opened on a file that was not closed puts that meta page back before bbolt
-// looks at the file, and makes the journal's entries again. What the file holds beyond
-// the checkpoint is not looked at: after a kill it is all there, after a power loss any
-// part of it. That the process may die in this, too, is no case of its own.
-//
-// The flags of the meta pages tell which file needs its journal:
-//
-//	0  written by bbolt alone, by the format before this one, or a copy by bbolt.Compact: complete
-//	1  closed, or opened and not yet written to: complete
-//	2  needs the journal, unless both meta pages are of one state: that is a
-//	   copy made with bbolt's Tx.WriteTo, and complete
-//
-// So a copy of a store is one file, whether made of a read transaction of the
-// running engine or of a closed file. A journal that lies beside a complete file is of
-// another time; it is not looked at, and goes with the next write.
+// A commit that fails before its meta page is in the file leaves nothing, and later ones
+// succeed once the cause is gone. If the sync of the meta page fails, it is unknown whether
+// the commit is on disk: the engine refuses writes and fails its health check until the
+// file is opened again, which writes and syncs the meta page once more before anything else.
 //
 // # Reads
 //

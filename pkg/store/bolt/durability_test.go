@@ -21,9 +21,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
-// smallJournal is a size of the journal's files which gives a test many checkpoints.
-const smallJournal = 32 << 10
-
 // testLease is the lease of the keys that promises write under one.
 const testLease = 77
 
@@ -149,23 +146,15 @@ func checkPages(t *testing.T, e *bolt.Engine) {
 	}
 }
 
-// openOn opens a store on a disk, with a compaction only when a test asks for it.
-func openOn(t *testing.T, path string, options bolt.Options) (*bolt.Engine, error) {
+// openManual opens a store that is compacted only by the test.
+func openManual(t *testing.T, path string, options bolt.Options) *bolt.Engine {
 	t.Helper()
 	options.CompactionInterval = -1
-	e, err := bolt.Open(t.Context(), path, options.WithJournalBytes(smallJournal))
-	if err == nil {
-		t.Cleanup(func() { _ = e.Close() }) // Most tests have closed it, or have made it fail.
-	}
-	return e, err
-}
-
-func mustOpenOn(t *testing.T, path string, options bolt.Options) *bolt.Engine {
-	t.Helper()
-	e, err := openOn(t, path, options)
+	e, err := bolt.Open(t.Context(), path, options)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = e.Close() }) // Most tests have closed it, or have made it fail.
 	return e
 }
 
@@ -181,7 +170,7 @@ func grantTestLease(ctx context.Context, e *bolt.Engine) error {
 func leasedStore(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
-	e := mustOpenOn(t, path, bolt.Options{}.WithDisk(unsyncedDisk{}))
+	e := openManual(t, path, bolt.Options{}.WithoutSync())
 	if err := grantTestLease(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
-
-	"github.com/configbutler/slipstream/pkg/store/bolt/internal/journal"
 )
 
 var (
@@ -75,10 +73,8 @@ type Options struct {
 	// Clock drives leases, compaction and progress. nil is the real one.
 	Clock clock.WithTicker
 
-	// disk is where the files are. nil is the operating system's.
-	disk journal.Disk
-	// journalBytes is the size of each of the journal's two files. 0 means defaultJournalBytes.
-	journalBytes int64
+	// noSync leaves commits unsynced, for tests that never lose power.
+	noSync bool
 }
 
 func (o Options) withDefaults() Options {
@@ -100,12 +96,6 @@ func (o Options) withDefaults() Options {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.disk == nil {
-		o.disk = journal.OS{}
-	}
-	if o.journalBytes == 0 {
-		o.journalBytes = defaultJournalBytes
-	}
 	return o
 }
 
@@ -124,13 +114,8 @@ type Engine struct {
 	closeErr      error
 	background    sync.WaitGroup
 
-	// durable makes commits durable, entryBuffer is memory for entries of its journal.
-	// Both belong to the committer.
-	durable     durability
-	entryBuffer []byte
-
-	// failure is set when it became unknown what the disk holds. Only
-	// opening the file anew tells, so every later write answers it.
+	// failure is set when a commit failed that readers can see, so that it is unknown
+	// whether it is on disk. Every later write fails with it until the file is opened again.
 	failure atomic.Pointer[error]
 
 	// space remembers that there was no space for a write.
@@ -157,7 +142,6 @@ func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 		queue:     make(chan *request, queueLength),
 		stop:      make(chan struct{}),
 		stopped:   make(chan struct{}),
-		durable:   durability{done: make(chan error, 1)},
 		progress:  newProgressHub(),
 		watches:   newWatchSet(),
 		metrics:   newObservers(storeName(path)),
@@ -174,13 +158,13 @@ func Open(ctx context.Context, path string, options Options) (*Engine, error) {
 	return e, nil
 }
 
-// load opens the file and leaves it closed in itself: complete, and without a journal.
+// load opens the file and reads the state that the engine keeps in memory.
 func (e *Engine) load(ctx context.Context, path string) (err error) {
-	if e.durable.file, e.db, err = openStoreFile(ctx, path, e.options); err != nil {
+	if e.db, err = openDatabase(ctx, path, e.options); err != nil {
 		return err
 	}
 	if err := guarded(func() error { return e.loadState(ctx) }); err != nil {
-		return errors.Join(err, e.durable.file.recovered.Close(), e.db.Close())
+		return errors.Join(err, e.db.Close())
 	}
 	return nil
 }
@@ -193,14 +177,6 @@ func (e *Engine) loadState(ctx context.Context) (err error) {
 		return err
 	}
 	if e.identity, err = readIdentity(e.db); err != nil {
-		return err
-	}
-	// From here on bbolt writes and the committer syncs.
-	e.db.NoSync = true
-	if err = e.replay(); err != nil {
-		return err
-	}
-	if err = e.durable.file.close(); err != nil {
 		return err
 	}
 	return e.view(func(s snapshot) error {
@@ -221,7 +197,7 @@ func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		close(e.stop)
 		e.background.Wait()
-		e.closeErr = e.closeDurably()
+		e.closeErr = e.db.Close()
 	})
 	return e.closeErr
 }

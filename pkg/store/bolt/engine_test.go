@@ -26,7 +26,7 @@ import (
 // reopen opens a file that is opened again within the test.
 func reopen(t testing.TB, path string) *bolt.Engine {
 	t.Helper()
-	e, err := bolt.Open(t.Context(), path, bolt.Options{}.WithDisk(unsyncedDisk{}))
+	e, err := bolt.Open(t.Context(), path, bolt.Options{}.WithoutSync())
 	if err != nil {
 		t.Fatal(err)
 	}

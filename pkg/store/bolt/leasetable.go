@@ -124,8 +124,9 @@ func (w *writer) setLease(id, ttl int64) error {
 	table := w.engine.leases
 	deadline := table.clock.Now().Add(seconds(ttl))
 	expiry := deadline.UnixNano()
-	if err := w.putLease(id, ttl, expiry); err != nil {
-		return err
+	w.changed = true
+	if err := w.leases.Put(putInt64(id), encodeLease(ttl, expiry)); err != nil {
+		return fmt.Errorf("writing lease %x: %w", id, err)
 	}
 	w.committed = append(w.committed, func() {
 		table.update(func(terms map[int64]leaseTerm) {
@@ -135,29 +136,14 @@ func (w *writer) setLease(id, ttl int64) error {
 	return nil
 }
 
-func (w *writer) putLease(id, ttl, expiry int64) error {
-	w.note(opLease, id, ttl, expiry)
-	if err := w.leases.Put(putInt64(id), encodeLease(ttl, expiry)); err != nil {
-		return fmt.Errorf("writing lease %x: %w", id, err)
-	}
-	return nil
-}
-
 // dropLease removes a lease.
 func (w *writer) dropLease(id int64) error {
-	if err := w.deleteLease(id); err != nil {
-		return err
+	w.changed = true
+	if err := w.leases.Delete(putInt64(id)); err != nil {
+		return fmt.Errorf("removing lease %x: %w", id, err)
 	}
 	w.committed = append(w.committed, func() {
 		w.engine.leases.update(func(terms map[int64]leaseTerm) { delete(terms, id) })
 	})
-	return nil
-}
-
-func (w *writer) deleteLease(id int64) error {
-	w.note(opDropLease, id)
-	if err := w.leases.Delete(putInt64(id)); err != nil {
-		return fmt.Errorf("removing lease %x: %w", id, err)
-	}
 	return nil
 }

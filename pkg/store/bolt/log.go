@@ -78,7 +78,7 @@ func (w *writer) dropSegments(limit int) (dropped int, err error) {
 }
 
 func (w *writer) dropSegment(id int64) error {
-	w.note(opDropSegment, id)
+	w.changed = true
 	if err := w.log.DeleteBucket(putInt64(id)); err != nil {
 		return fmt.Errorf("dropping log segment %d: %w", id, err)
 	}

@@ -51,7 +51,7 @@ func gather(t *testing.T, from metrics.Gatherer, store string) map[string]float6
 // openNamed opens an engine on a file of that name, whose metrics are of no other test, with a registry for it.
 func openNamed(t *testing.T, store string, options bolt.Options) (*bolt.Engine, metrics.KubeRegistry) {
 	t.Helper()
-	e, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), store+".db"), options.WithDisk(unsyncedDisk{}))
+	e, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), store+".db"), options.WithoutSync())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -32,9 +31,6 @@ const (
 	// noFreelist is what a meta page names when the free pages are those that nothing uses.
 	noFreelist = ^uint64(0)
 )
-
-// errNoMeta says that neither of the two pages that lead to the data can be used.
-var errNoMeta = errors.New("neither meta page is valid: this is no store file, or its beginning is lost")
 
 // pageWalk visits every page that is in use. Its memory does not depend on what the pages
 // claim: one bit for each page of the file, and one page at a time.

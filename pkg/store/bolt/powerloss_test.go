@@ -37,7 +37,7 @@ func repeatFor(t *testing.T, times int, do func(random *rand.Rand)) {
 }
 
 // TestPowerLoss takes the power away while many write and history is compacted: of each
-// page and sector either what was synced last is left, or what was written since.
+// sector either what was synced last is left, or what was written since.
 func TestPowerLoss(t *testing.T) {
 	repeatFor(t, 2, func(random *rand.Rand) {
 		path := leasedStore(t)
@@ -57,12 +57,12 @@ func TestPowerLoss(t *testing.T) {
 // checkOutcome opens what is left and looks at it, also after it was closed and written to.
 func checkOutcome(t *testing.T, path string, p *promises) {
 	t.Helper()
-	e := mustOpenOn(t, path, bolt.Options{}.WithDisk(unsyncedDisk{}))
+	e := openManual(t, path, bolt.Options{}.WithoutSync())
 	p.check(t, e)
 	set(t, e, "/after", "x")
 	p.check(t, e)
 	closeEngine(t, e)
-	e = mustOpenOn(t, path, bolt.Options{}.WithDisk(unsyncedDisk{}))
+	e = openManual(t, path, bolt.Options{}.WithoutSync())
 	p.check(t, e)
 	closeEngine(t, e)
 }
@@ -71,8 +71,8 @@ func checkOutcome(t *testing.T, path string, p *promises) {
 // moments, each with what was promised before it.
 func writeAndCapture(t *testing.T, random *rand.Rand, path string, writers int) (made []*promises, captures []capture) {
 	t.Helper()
-	disk := recordDisk(t, path)
-	e := mustOpenOn(t, path, bolt.Options{}.WithDisk(disk))
+	e := openManual(t, path, bolt.Options{}.WithoutSync())
+	file := recordFile(t, e)
 	p := newPromises()
 	p.resume(t, e, writers)
 	ctx, stop := context.WithCancel(t.Context())
@@ -93,9 +93,7 @@ func writeAndCapture(t *testing.T, random *rand.Rand, path string, writers int) 
 		more := 5 + random.Int64N(250)
 		eventually(t, "writes are made", func() bool { return e.Revision() > from+more })
 		made = append(made, p.clone())
-		disk.mu.Lock()
-		captures = append(captures, disk.capture())
-		disk.mu.Unlock()
+		captures = append(captures, file.capture())
 	}
 	stop()
 	group.Wait()
@@ -128,9 +126,8 @@ func compact(ctx context.Context, e *bolt.Engine, revision int64) error {
 	return err
 }
 
-// TestCrashAtEveryStep kills the process, and takes the power away, before each
-// operation on the disk: from opening a store that was not closed, over writes and
-// checkpoints, to closing it.
+// TestCrashAtEveryStep kills the process, and takes the power away, before each write to
+// the file.
 func TestCrashAtEveryStep(t *testing.T) {
 	repeatFor(t, 1, func(random *rand.Rand) {
 		path := leasedStore(t)
@@ -143,17 +140,16 @@ func TestCrashAtEveryStep(t *testing.T) {
 // crashAtEveryStep goes through the life of an engine and returns a store that was not closed.
 func crashAtEveryStep(t *testing.T, random *rand.Rand, path string) string {
 	t.Helper()
-	disk, p := recordDisk(t, path), newPromises()
-	var made []*promises
-	var captures []capture
-	disk.step = func() {
-		made, captures = append(made, p.clone()), append(captures, disk.capture())
-	}
-	e := mustOpenOn(t, path, bolt.Options{}.WithDisk(disk))
-	disk.mu.Lock()
+	e, p := openManual(t, path, bolt.Options{}.WithoutSync()), newPromises()
 	p.resume(t, e, 1)
 	p.revision = e.Revision()
-	disk.mu.Unlock()
+	var made []*promises
+	var captures []capture
+	file := recordFile(t, e)
+	file.step = func() {
+		made = append(made, p.clone())
+		captures = append(captures, file.captureLocked())
+	}
 	client := bolt.NewClient(t.Context(), e).Client
 	for i := range 60 {
 		if err := p.write(t.Context(), client, 0); err != nil {
@@ -165,7 +161,6 @@ func crashAtEveryStep(t *testing.T, random *rand.Rand, path string) string {
 			}
 		}
 	}
-	open := len(captures)
 	closeEngine(t, e)
 	t.Logf("%d steps", len(captures))
 	for i, c := range captures {
@@ -173,5 +168,5 @@ func crashAtEveryStep(t *testing.T, random *rand.Rand, path string) string {
 			checkOutcome(t, c.restore(t, left), made[i])
 		}
 	}
-	return captures[open-1].restore(t, powerLoss(random))
+	return captures[len(captures)-1].restore(t, powerLoss(random))
 }

@@ -33,7 +33,7 @@ import (
 func onFile(path string) backend {
 	return func(t testing.TB, _ time.Duration) (*kubernetes.Client, etcd3.Compactor) {
 		t.Helper()
-		e, err := bolt.Open(t.Context(), path, bolt.Options{CompactionInterval: -1}.WithDisk(unsyncedDisk{}))
+		e, err := bolt.Open(t.Context(), path, bolt.Options{CompactionInterval: -1}.WithoutSync())
 		if err != nil {
 			t.Fatal(err)
 		}

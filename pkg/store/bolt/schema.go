@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// formatVersion is the format of files that this code makes.
-const formatVersion = 3
+// formatVersion is the format of store files.
+const formatVersion = 1
 
 // firstRevision is the revision of an empty store, as in etcd.
 const firstRevision = 1
@@ -34,31 +34,14 @@ var (
 	metaRevision  = []byte("revision")
 	metaCompacted = []byte("compacted")
 	metaIdentity  = []byte("identity")
-	metaSequence  = []byte("sequence")
 )
 
-// Earlier formats.
-const (
-	// journaledFormat has the same layout. Servers that make such files look for keys below
-	// one prefix, whatever a file holds, and must not take one that is made now for empty.
-	journaledFormat = 2
-
-	// unjournaledFormat is the layout of files that have all in themselves at any time.
-	// They lack nothing else of the current one.
-	unjournaledFormat = 1
-)
-
-// initialise creates what a new file needs, has one without a journal get one, and
-// refuses one of a newer format.
+// initialise creates the buckets of a new file and refuses a file of another format.
 func initialise(db *bbolt.DB) error {
 	format, err := readFormat(db)
 	switch {
-	case err != nil || format == formatVersion || format == journaledFormat:
+	case err != nil || format == formatVersion:
 		return err
-	case format == unjournaledFormat:
-		return db.Update(func(tx *bbolt.Tx) error {
-			return tx.Bucket(bucketMeta).Put(metaFormat, putInt64(journaledFormat))
-		})
 	case !isNew(db):
 		return damaged(fmt.Sprintf("%s: the bucket is missing", bucketMeta))
 	default:
@@ -66,7 +49,7 @@ func initialise(db *bbolt.DB) error {
 	}
 }
 
-// isNew reports whether nothing was ever committed to a file but what bbolt puts into a new one.
+// isNew reports whether no transaction was ever committed to a file.
 func isNew(db *bbolt.DB) (created bool) {
 	_ = db.View(func(tx *bbolt.Tx) error { // The function returns none, and the file is open.
 		created = tx.ID() <= 1
@@ -75,7 +58,7 @@ func isNew(db *bbolt.DB) (created bool) {
 	return created
 }
 
-// checkSchema fails unless everything that the engine takes for granted in a file exists.
+// checkSchema fails unless a file has all buckets and records that the engine relies on.
 func checkSchema(ctx context.Context, db *bbolt.DB) error {
 	return db.View(func(tx *bbolt.Tx) error {
 		first := ""
@@ -91,7 +74,7 @@ func checkSchema(ctx context.Context, db *bbolt.DB) error {
 	})
 }
 
-// readFormat returns the format of a file, which is one that can be opened, and 0 if it is new.
+// readFormat returns the format of a file, 0 if the file is new. It fails for a format other than formatVersion.
 func readFormat(db *bbolt.DB) (format int64, err error) {
 	err = db.View(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
@@ -105,9 +88,9 @@ func readFormat(db *bbolt.DB) (format int64, err error) {
 }
 
 func checkFormat(meta *bbolt.Bucket) error {
-	if format := getInt64(meta.Get(metaFormat)); format < unjournaledFormat || format > formatVersion {
-		return fmt.Errorf("the file has format %d and this version reads formats %d to %d only: use the version that wrote it, or a newer one",
-			format, unjournaledFormat, formatVersion)
+	if format := getInt64(meta.Get(metaFormat)); format != formatVersion {
+		return fmt.Errorf("the file has format %d and this version reads format %d only: use the version that wrote it, or a newer one",
+			format, formatVersion)
 	}
 	return nil
 }
@@ -128,7 +111,6 @@ func createBuckets(tx *bbolt.Tx) error {
 		{metaRevision, putInt64(firstRevision)},
 		{metaCompacted, putInt64(0)},
 		{metaIdentity, identity},
-		{metaSequence, putInt64(0)},
 	} {
 		if err := meta.Put(entry.key, entry.value); err != nil {
 			return fmt.Errorf("writing %s: %w", entry.key, err)
@@ -141,11 +123,11 @@ func createBuckets(tx *bbolt.Tx) error {
 type snapshot struct {
 	keys, log, counts, leases, leaseKeys *bbolt.Bucket
 
-	// revision is the last one given out, compacted the oldest that can be read.
+	// revision is the current revision, compacted the oldest that can be read.
 	revision, compacted int64
 
-	// remaining is set for committed state only: a revision that is still being
-	// written may yet be given to other changes.
+	// remaining is set for committed state only: a revision that is not committed
+	// may be given to other changes.
 	remaining *lru.Cache
 }
 
@@ -163,7 +145,7 @@ func newSnapshot(tx *bbolt.Tx) snapshot {
 }
 
 // view runs read on the last committed state. What read keeps must be copied:
-// memory of the transaction is gone when it returns.
+// memory of the transaction is invalid once it returns.
 func (e *Engine) view(read func(snapshot) error) error {
 	err := guarded(func() error {
 		return e.db.View(func(tx *bbolt.Tx) error {
@@ -178,7 +160,7 @@ func (e *Engine) view(read func(snapshot) error) error {
 	return err
 }
 
-// readIdentity returns the number that tells this store from every other one.
+// readIdentity returns the number that identifies the store.
 func readIdentity(db *bbolt.DB) (identity uint64, err error) {
 	err = db.View(func(tx *bbolt.Tx) error {
 		identity = binary.BigEndian.Uint64(tx.Bucket(bucketMeta).Get(metaIdentity))

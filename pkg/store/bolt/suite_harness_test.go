@@ -61,7 +61,7 @@ func newPodList() runtime.Object { return &example.PodList{} }
 // openEngine opens an engine in a folder of its own, closed with the test.
 func openEngine(t testing.TB, options bolt.Options) *bolt.Engine {
 	t.Helper()
-	e, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), options.WithDisk(unsyncedDisk{}))
+	e, err := bolt.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), options.WithoutSync())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,43 +15,36 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"k8s.io/utils/clock"
-
-	"github.com/configbutler/slipstream/pkg/store/bolt/internal/journal"
 )
 
 // Verify checks a store file that no process has open: the pages of the file, and
-// all that the engine relies on in them. It reports what is wrong and returns an
-// error only when it could not check. The file stays as it is, but for what opening
-// it always does: changes that a crash left to be completed are completed.
+// everything in them that the engine relies on. It reports what is wrong and returns an
+// error only when it could not check. It does not change the file.
 func Verify(ctx context.Context, path string, v Verification) error {
+	if err := verifyFile(ctx, path, v); err != nil {
+		return fmt.Errorf("checking %s: %w", path, err)
+	}
+	return nil
+}
+
+func verifyFile(ctx context.Context, path string, v Verification) error {
 	sound, err := verifyClosed(ctx, path, v)
+	if err != nil || !sound {
+		return err
+	}
+	db, err := openReadOnly(path)
 	if err != nil {
-		return fmt.Errorf("checking %s: %w", path, err)
-	}
-	if !sound {
-		return nil
-	}
-	findings, report := 0, v.Found
-	v.Found = func(f Finding) {
-		findings++
-		report(f)
-	}
-	db, closeStore, opened, err := openToVerify(ctx, path, v)
-	if err != nil {
-		return fmt.Errorf("checking %s: %w", path, err)
+		return err
 	}
 	err = guarded(func() error { return verifyContent(ctx, db, path, v) })
 	if errors.Is(err, ErrDamaged) {
-		opened, err = err, nil
+		v.Found(Finding{File: path, Problem: err.Error()})
+		err = nil
 	}
-	if errors.Is(opened, ErrDamaged) && findings == 0 { // Otherwise that is among the findings.
-		v.Found(Finding{File: path, Problem: opened.Error()})
-	}
-	return errors.Join(err, closeStore())
+	return errors.Join(err, db.Close())
 }
 
-// verifyClosed checks the pages before anything opens the file: bbolt dies of those
-// that are not what they should be.
+// verifyClosed checks the pages before bbolt opens the file: bbolt panics on damaged ones.
 func verifyClosed(ctx context.Context, path string, v Verification) (sound bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -73,78 +66,30 @@ func verifyClosed(ctx context.Context, path string, v Verification) (sound bool,
 		sound = false
 		v.Found(Finding{File: path, Problem: problem})
 	}
-	root, err := rootToVerify(file, path)
-	if errors.Is(err, errNoMeta) || errors.Is(err, journal.ErrDamaged) {
+	meta, err := readMetaPage(file)
+	if errors.Is(err, errNoMeta) {
 		found(err.Error())
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	err = verifyPages(ctx, file, root, info.Size(), v, found)
+	err = verifyPages(ctx, file, meta, info.Size(), v, found)
 	return sound, err
 }
 
-// rootToVerify leads to the pages that opening the file begins with: those of the last
-// checkpoint if it was not closed. What was written since need not be on disk.
-func rootToVerify(file *os.File, path string) (metaPage, error) {
-	pages, err := readMetaPages(file)
-	if err != nil {
-		return metaPage{}, err
-	}
-	if !pages.needJournal() {
-		newest, found := pages.newest()
-		if !found {
-			err = errNoMeta
-		}
-		return newest, err
-	}
-	r, err := readJournal(journal.OS{}, path, pages)
-	if err != nil {
-		return metaPage{}, err
-	}
-	return metaPage(r.State), r.Close()
-}
-
-// openToVerify opens the store as a server does, so that what a crash left to be
-// completed is completed, or at least its file if the store does not open. An error of
-// [ErrDamaged] that opening ended with is opened.
-func openToVerify(ctx context.Context, path string, v Verification) (db *bbolt.DB, closeStore func() error, opened, err error) {
-	if err := checkReadable(path); err != nil {
-		return nil, nil, nil, err
-	}
-	e, opened := Open(ctx, path, stillOptions())
-	switch {
-	case opened == nil:
-		return e.db, e.Close, nil, nil
-	case errors.Is(opened, ErrLocked) || errors.Is(opened, ErrDiskFull): // Neither is damage.
-		return nil, nil, nil, opened
-	case !errors.Is(opened, ErrDamaged):
-		v.Found(Finding{File: path, Problem: fmt.Sprintf("the store does not open: %v", opened)})
-	}
-	db, err = openReadOnly(path)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return db, db.Close, opened, nil
-}
-
-// checkReadable fails if this version cannot judge a file, because it has a newer format. Only opening a file that was
-// not closed tells.
-func checkReadable(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	pages, err := readMetaPages(file)
-	if err := errors.Join(err, file.Close()); err != nil || pages.needJournal() {
-		return err
-	}
-	return viewFile(path, func(tx *bbolt.Tx) error {
-		if meta := tx.Bucket(bucketMeta); meta != nil && getInt64(meta.Get(metaFormat)) > formatVersion {
+// verifyContent checks the records of a file whose pages are sound. It fails for a file of a newer
+// format, which this version cannot check.
+func verifyContent(ctx context.Context, db *bbolt.DB, path string, v Verification) error {
+	return db.View(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket(bucketMeta)
+		switch {
+		case meta == nil && tx.ID() <= 1: // The process ended before it created the buckets.
+			return nil
+		case meta != nil && getInt64(meta.Get(metaFormat)) > formatVersion:
 			return checkFormat(meta)
 		}
-		return nil
+		return newVerifier(ctx, tx, path, v).run()
 	})
 }
 
@@ -164,13 +109,6 @@ func openReadOnly(path string) (*bbolt.DB, error) {
 		return nil, ErrLocked
 	}
 	return db, err
-}
-
-// verifyContent checks what is in a file whose pages are sound.
-func verifyContent(ctx context.Context, db *bbolt.DB, path string, v Verification) error {
-	return db.View(func(tx *bbolt.Tx) error {
-		return newVerifier(ctx, tx, path, v).run()
-	})
 }
 
 // stillOptions are those of an engine that does nothing by itself.

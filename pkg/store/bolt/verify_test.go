@@ -180,8 +180,7 @@ func TestVerifyDamage(t *testing.T) {
 		"the format is unknown": {
 			put(number(0), b("meta"), b("format")),
 			[]string{
-				`meta "format": the file has format 0 and this version reads formats 1 to 3 only: use the version that wrote it, or a newer one`,
-				`the store does not open: opening store PATH: the file has format 0 and this version reads formats 1 to 3 only: use the version that wrote it, or a newer one`,
+				`meta "format": the file has format 0 and this version reads format 1 only: use the version that wrote it, or a newer one`,
 			},
 		},
 		"the revision is too short":          {put([]byte{1}, b("meta"), b("revision")), []string{`meta "revision": 1 bytes long, must be 8`}},
@@ -265,7 +264,7 @@ func TestVerifyDamage(t *testing.T) {
 		"a lease is missing": {remove(b("leases"), number(77)), []string{`leasekeys "/b/leased": attached to lease 4d, which does not exist`}},
 		"a lease lasts no time": {
 			put(make([]byte, 16), b("leases"), number(77)),
-			[]string{`leases "4d": no time to live: corrupt record`, `the store does not open: opening store PATH: lease 4d: corrupt record`},
+			[]string{`leases "4d": no time to live: corrupt record`},
 		},
 		"a key is not with its lease":       {remove(b("leasekeys"), append(number(77), "/b/leased"...)), []string{`leasekeys "/b/leased": missing, and the key says that it belongs to lease 4d`}},
 		"a key is with a lease not its own": {put(nil, b("leasekeys"), append(number(77), "/a/1"...)), []string{`leasekeys "/a/1": attached to lease 4d, and the key says 0`}},

@@ -24,28 +24,24 @@ type writer struct {
 	segmentID int64
 
 	// pending is the number of changes that the running mutation has made so far.
-	// They share the revision after snapshot.revision, which seal makes current.
+	// They share the revision after snapshot.revision, which endMutation makes current.
 	pending uint32
 
-	// changed tells whether there is anything to commit.
+	// changed reports whether there is anything to commit.
 	changed bool
-	// entry is what the journal gets: all changes so far, after room for a header.
-	entry []byte
 	// events are the changes of keys so far, in order.
 	events []*mvccpb.Event
-	// committed is run after the commit, and not at all if it fails.
+	// committed are functions that run after the commit. They do not run if it fails.
 	committed []func()
 }
 
 func newWriter(e *Engine, tx *bbolt.Tx) *writer {
-	w := &writer{
+	return &writer{
 		snapshot:      newSnapshot(tx),
 		engine:        e,
 		meta:          tx.Bucket(bucketMeta),
 		transactionID: tx.ID(),
 	}
-	w.entry = newEntry(e.entryBuffer, w.revision)
-	return w
 }
 
 // apply runs a batch in order. An error means that the transaction is damaged;
@@ -63,16 +59,14 @@ func (w *writer) apply(batch []*request) error {
 	if !w.changed {
 		return nil
 	}
-	return w.seal()
+	return w.putRevisions()
 }
 
-// seal ends a batch that changed something: it is the next entry of the journal.
-func (w *writer) seal() error {
-	sequence := getInt64(w.meta.Get(metaSequence)) + 1
+// putRevisions writes the revisions that a batch has led to.
+func (w *writer) putRevisions() error {
 	return errors.Join(
 		w.meta.Put(metaCompacted, putInt64(w.compacted)),
 		w.meta.Put(metaRevision, putInt64(w.revision)),
-		w.meta.Put(metaSequence, putInt64(sequence)),
 	)
 }
 
@@ -81,7 +75,6 @@ func (w *writer) endMutation() {
 	if w.pending == 0 {
 		return
 	}
-	w.note(opSeal)
 	w.revision = w.current()
 	w.pending = 0
 }
@@ -103,10 +96,7 @@ func (w *writer) now() snapshot {
 
 // put sets a key. previous is what it holds now, nil if it does not exist.
 func (w *writer) put(key, value []byte, lease int64, previous *mvccpb.KeyValue) error {
-	w.note(opPut)
-	w.noteText(key)
-	w.noteNumber(lease)
-	w.noteText(value)
+	w.changed = true
 	kv := &mvccpb.KeyValue{
 		Key: key, Value: value, Lease: lease,
 		ModRevision: w.revision + 1, CreateRevision: w.revision + 1, Version: 1,
@@ -131,8 +121,7 @@ func (w *writer) put(key, value []byte, lease int64, previous *mvccpb.KeyValue) 
 // remove deletes a key that holds previous.
 func (w *writer) remove(previous *mvccpb.KeyValue) error {
 	key := previous.Key
-	w.note(opDelete)
-	w.noteText(key)
+	w.changed = true
 	if err := w.keys.Delete(key); err != nil {
 		return fmt.Errorf("deleting key %q: %w", key, err)
 	}

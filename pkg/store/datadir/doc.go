@@ -22,6 +22,6 @@
 //
 // To install is to move, name by name, the old file aside and the new one to its
 // place. A name that is gone from the folder is done, so it can be begun again
-// after a crash anywhere in it. With a file goes what belongs to it, which has its
-// name with something added (a journal).
+// after a crash anywhere in it. With a file goes what has its name with something added,
+// such as the unfinished copy of a defragmentation.
 package datadir

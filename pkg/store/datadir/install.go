@@ -74,8 +74,8 @@ func (d *Dir) install(ready, aside string) error {
 	return sync(d.path)
 }
 
-// replace moves what the directory has under a name aside, and the new file to its
-// place. As long as the new file is still to be moved, the one in its place is old.
+// replace moves the present file of a name aside, with the files whose names begin with it, and the new
+// file to its place. As long as the new file has not been moved, the file in its place is the old one.
 func (d *Dir) replace(name, ready, aside string) error {
 	present, err := os.ReadDir(d.path)
 	if err != nil {
