@@ -10,12 +10,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
-// earlierPrefix is the default of before, which [seal] uses.
-const earlierPrefix = "/registry"
+// filesPrefix is the prefix of the keys in the files of [seal].
+const filesPrefix = "/registry"
 
-// A server goes on below the prefix that its files have, and takes the default for new ones.
+// A server keeps the prefix that its files have, and uses the default for new files.
 func TestFilesKeepTheirPrefix(t *testing.T) {
-	for path, want := range map[string]string{seal(t, ""): earlierPrefix, t.TempDir(): "/slipstream"} {
+	for path, want := range map[string]string{seal(t, ""): filesPrefix, t.TempDir(): "/slipstream"} {
 		opts := optionsOn(path)
 		s, err := openStores(t.Context(), opts.Storage)
 		if err != nil {
@@ -51,10 +51,10 @@ func TestMigrationKeepsThePrefix(t *testing.T) {
 		}
 		m := &migrateCommand{options: opts, storage: opts.Storage}
 		got, err := m.prefixOfFiles(t.Context(), dir)
-		if !refused && (err != nil || got != earlierPrefix) {
+		if !refused && (err != nil || got != filesPrefix) {
 			t.Errorf("with %q it is %q, %v", given, got, err)
 		}
-		if want := "--etcd-prefix=" + given + " must be " + earlierPrefix; refused && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want := "--etcd-prefix=" + given + " must be " + filesPrefix; refused && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("with %q the error is %v, want %q", given, err, want)
 		}
 	}

@@ -83,41 +83,42 @@ func connectStores(ctx context.Context, opts *options.StorageOptions, host strin
 		return nil, err
 	}
 	s := &stores{etcd: client, identity: host + "_" + string(uuid.NewUUID())}
-	if err := s.findPrefix(ctx, opts); err != nil {
+	if err := checkEtcd(ctx, client, opts.Etcd.StorageConfig.Prefix); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
-// findPrefix puts into opts what the keys begin with.
-func (s *stores) findPrefix(ctx context.Context, opts *options.StorageOptions) error {
+// checkEtcd fails unless etcd serves a read.
+func checkEtcd(ctx context.Context, client *clientv3.Client, prefix string) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdDialTimeout)
 	defer cancel()
+	if _, err := client.Get(ctx, prefix); err != nil {
+		return fmt.Errorf("reaching etcd at %q: %w", client.Endpoints(), err)
+	}
+	return nil
+}
+
+// findPrefix sets the prefix of the keys in opts to the one that the files have.
+func (s *stores) findPrefix(ctx context.Context, opts *options.StorageOptions) error {
 	prefix, err := s.prefix(ctx, opts)
 	if err != nil {
 		return err
 	}
 	if configured := opts.Etcd.StorageConfig.Prefix; prefix != configured {
-		klog.FromContext(ctx).Info("Going on with the keys that there are", "prefix", prefix, "configured", configured)
+		klog.FromContext(ctx).Info("Keeping the prefix of the existing keys", "prefix", prefix, "configured", configured)
 		opts.Etcd.StorageConfig.Prefix = prefix
 	}
 	return nil
 }
 
-// prefix is what the keys begin with: what is configured, or what is there.
+// prefix returns the prefix of the keys: the configured one in etcd, the one that the keys have in files.
 func (s *stores) prefix(ctx context.Context, opts *options.StorageOptions) (string, error) {
 	configured := opts.Etcd.StorageConfig.Prefix
-	switch {
-	case s.etcd == nil:
-		return keyspace.OfFiles(ctx, v1alpha1.GroupName, s.client(ctx, s.api).KV, s.client(ctx, s.work).KV, configured)
-	case opts.PrefixGiven():
+	if s.etcd != nil {
 		return configured, nil
 	}
-	prefix, err := keyspace.OfEtcd(ctx, v1alpha1.GroupName, s.etcd)
-	if err != nil {
-		return "", fmt.Errorf("reaching etcd at %q: %w", s.etcd.Endpoints(), err)
-	}
-	return prefix, nil
+	return keyspace.OfFiles(ctx, v1alpha1.GroupName, s.client(ctx, s.api).KV, s.client(ctx, s.work).KV, configured)
 }
 
 // storeIdentity is the number that a store file was given when it was created.

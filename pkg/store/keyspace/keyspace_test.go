@@ -45,35 +45,13 @@ func TestOfFiles(t *testing.T) {
 		"nothing is there":               {want: "/configured"},
 		"what is configured":             {objects: []string{"/a/configbutler.ai/x/n", "/configured/configbutler.ai/x/n"}, want: "/configured"},
 		"rows of what is configured":     {objects: []string{"/a/configbutler.ai/x/n"}, rows: []string{"/configured-work/x"}, want: "/configured"},
-		"the default of before":          {objects: []string{"/registry/configbutler.ai/x/n"}, want: "/registry"},
 		"another":                        {objects: []string{"/a/b/configbutler.ai/x/configured/n"}, want: "/a/b"},
 		"one with the name of the group": {objects: []string{"/a/configbutler.ai/b/configbutler.ai/x/n"}, want: "/a/configbutler.ai/b"},
-		"rows only":                      {rows: []string{"/registry-work/outbox/a-work/b"}, want: "/registry"},
-		"keys of somebody else":          {objects: []string{"/a/b"}, rows: []string{"c"}, want: "/configured"},
+		"rows only":                      {rows: []string{"/a-work/outbox/a-work/b"}, want: "/a"},
+		"keys of another user":          {objects: []string{"/a/b"}, rows: []string{"c"}, want: "/configured"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := keyspace.OfFiles(t.Context(), group, store(t, test.objects...), store(t, test.rows...), "/configured")
-			if err != nil || got != test.want {
-				t.Errorf("got %q, %v, want %q", got, err, test.want)
-			}
-		})
-	}
-}
-
-func TestOfEtcd(t *testing.T) {
-	for name, test := range map[string]struct {
-		keys []string
-		want string
-	}{
-		"nothing is there":                {want: "/slipstream"},
-		"the default":                     {keys: []string{"/registry-work/a", "/slipstream/configbutler.ai/x/n"}, want: "/slipstream"},
-		"objects of the default before":   {keys: []string{"/registry/configbutler.ai/x/n"}, want: "/registry"},
-		"rows of the default before":      {keys: []string{"/registry-work/a"}, want: "/registry"},
-		"what belongs to kube-apiserver":  {keys: []string{"/registry/pods/ns/n"}, want: "/slipstream"},
-		"what belongs to another cluster": {keys: []string{"/other/configbutler.ai/x/n", "/other-work/a"}, want: "/slipstream"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := keyspace.OfEtcd(t.Context(), group, store(t, test.keys...))
 			if err != nil || got != test.want {
 				t.Errorf("got %q, %v, want %q", got, err, test.want)
 			}
