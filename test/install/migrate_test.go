@@ -208,8 +208,8 @@ func (s *stage) sealedInEtcd(t *testing.T, etcd *clientv3.Client, name string) {
 		t.Fatalf("etcd has %v, %v", stored, err)
 	}
 	keys := s.Run(t, "get", "secret/slipstream-encryption", "-n", namespace, "-o", `go-template={{index .data "encryption.yaml" | base64decode}}`)
-	_, key, _ := strings.Cut(encryption.SealedBy(stored.Kvs[0].Value), `"`)
+	_, key, _ := strings.Cut(encryption.EncryptedBy(stored.Kvs[0].Value), `"`)
 	if key = strings.TrimSuffix(key, `"`); key == "" || !strings.Contains(keys, "name: "+key+"\n") {
-		t.Errorf("the object is sealed by %q, which is not in the Secret", encryption.SealedBy(stored.Kvs[0].Value))
+		t.Errorf("the object is sealed by %q, which is not in the Secret", encryption.EncryptedBy(stored.Kvs[0].Value))
 	}
 }

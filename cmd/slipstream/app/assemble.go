@@ -62,7 +62,7 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	store := stores.workStore(ctx, opts.Storage, keeper.Sealer)
+	store := stores.workStore(ctx, opts.Storage, keeper.Encrypter)
 	reports, err := newReports(ctx, opts.Attribution, config, store)
 	if err != nil {
 		return nil, err

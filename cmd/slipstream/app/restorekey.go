@@ -33,16 +33,16 @@ func (c keyCheck) run(ctx context.Context, stored backup.Stores, keyFile string)
 	}
 	rows := held.sealed(ctx, prefix)
 	origin, remedy := c.origin(keyFile)
-	sealer, err := encryption.Try(ctx, origin)
+	encrypter, err := encryption.Try(ctx, origin)
 	if _, ours := origin.(encryption.Home); ours && errors.Is(err, encryption.ErrAbsent) {
 		return c.missing(ctx, origin, rows)
 	}
 	if err != nil {
 		return err
 	}
-	check := sealer.CheckAll
+	check := encrypter.CheckAll
 	if c.allowUnreadable {
-		check = sealer.Check
+		check = encrypter.Check
 	}
 	if err := check(ctx, rows...); err != nil {
 		return fmt.Errorf("the backup could not be read once it is restored, and nothing was changed: %w; %s", err, remedy)

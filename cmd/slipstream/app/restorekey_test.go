@@ -67,14 +67,14 @@ func sealAs(t *testing.T, opts *options.Options, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealer, err := openSealer(t.Context(), opts, nil, "")
+	encrypter, err := openSealer(t.Context(), opts, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	repositories := schema.GroupResource{Group: configbutler.GroupName, Resource: "gitrepoconfigs"}
 	for key, transformer := range map[string]value.Transformer{
-		"/registry/configbutler.ai/gitrepoconfigs/team/" + name: sealer.Transformers().TransformerForResource(repositories),
-		"/registry-work/outbox/" + name:                         sealer.Work(),
+		"/registry/configbutler.ai/gitrepoconfigs/team/" + name: encrypter.Transformers().TransformerForResource(repositories),
+		"/registry-work/outbox/" + name:                         encrypter.Work(),
 	} {
 		sealed, err := transformer.TransformToStorage(t.Context(), []byte("hunter2"), value.DefaultContext(key))
 		if err != nil {

@@ -25,22 +25,22 @@ const sealingTimeout = 30 * time.Second
 // outlive the server.
 func openSealing(
 	ctx context.Context, opts *options.Options, stores *stores, config *genericapiserver.Config,
-) (*encryption.Keeper, error) {
+) (*encryption.RotationController, error) {
 	stored := stores.sealed(ctx, opts.Storage.Etcd.StorageConfig.Prefix)
-	sealer, err := openSealer(ctx, opts, stored, config.APIServerID)
+	encrypter, err := openSealer(ctx, opts, stored, config.APIServerID)
 	if err != nil {
 		return nil, err
 	}
-	config.ResourceTransformers = sealer.Transformers()
-	config.HealthzChecks = append(config.HealthzChecks, sealer.HealthChecks()...)
-	config.ReadyzChecks = append(config.ReadyzChecks, sealer.HealthChecks()...)
+	config.ResourceTransformers = encrypter.Transformers()
+	config.HealthzChecks = append(config.HealthzChecks, encrypter.HealthChecks()...)
+	config.ReadyzChecks = append(config.ReadyzChecks, encrypter.HealthChecks()...)
 	times := encryption.DefaultTimes(opts.Storage.Etcd.StorageConfig.CompactionInterval)
-	return &encryption.Keeper{Sealer: sealer, Rows: stored, Times: times}, nil
+	return &encryption.RotationController{Encrypter: encrypter, Rows: stored, Times: times}, nil
 }
 
 // openSealer loads the configuration under which the stores are sealed, which is made at the first start unless the
 // user has one.
-func openSealer(ctx context.Context, opts *options.Options, stored []encryption.Rows, serverID string) (*encryption.Sealer, error) {
+func openSealer(ctx context.Context, opts *options.Options, stored []encryption.Rows, serverID string) (*encryption.Encrypter, error) {
 	origin, err := newOrigin(opts)
 	if err != nil {
 		return nil, err
@@ -54,13 +54,13 @@ func openSealer(ctx context.Context, opts *options.Options, stored []encryption.
 			return nil, err
 		}
 	}
-	sealer, err := encryption.Open(ctx, encryption.Config{
+	encrypter, err := encryption.Open(ctx, encryption.Config{
 		Origin: origin, Reload: ours || opts.Storage.Etcd.EncryptionProviderConfigAutomaticReload, ServerID: serverID,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return sealer, sealer.Check(starting, stored...)
+	return encrypter, encrypter.Check(starting, stored...)
 }
 
 // newOrigin is where opts have the configuration.

@@ -186,7 +186,7 @@ func (c *storeCheck) checkRecords(ctx context.Context, folder string) (err error
 	defer func() { err = errors.Join(err, stored.close()) }()
 	ctx, cancel := context.WithCancel(ctx) // It ends what is opened here.
 	defer cancel()
-	sealer, err := encryption.Try(ctx, filesOrigin(c.storage))
+	encrypter, err := encryption.Try(ctx, filesOrigin(c.storage))
 	if errors.Is(err, encryption.ErrAbsent) {
 		return c.note("the values were not opened, because there is no key: %v", err)
 	}
@@ -198,7 +198,7 @@ func (c *storeCheck) checkRecords(ctx context.Context, folder string) (err error
 		return err
 	}
 	c.progress("api.db and work.db")("records", 0)
-	missing, err := recordsOf(c.storage, sealer, stored.sealed(ctx, prefix)).Check(ctx, func(r unreadable.Record) {
+	missing, err := recordsOf(c.storage, encrypter, stored.sealed(ctx, prefix)).Check(ctx, func(r unreadable.Record) {
 		name := datadir.APIFile
 		if r.Resource == encryption.WorkResource {
 			name = datadir.WorkFile

@@ -154,28 +154,28 @@ func (s *stores) applyFilesTo(ctx context.Context, opts *options.StorageOptions,
 	return nil
 }
 
-// monitorRecords makes a server say which of the records that keeper looks after cannot be read, once what it returns is
+// monitorRecords makes a server say which of the records that controller looks after cannot be read, once what it returns is
 // run. The server is to have its storage already.
-func monitorRecords(opts *options.StorageOptions, keeper *encryption.Keeper, config *genericapiserver.Config) *unreadable.Monitor {
-	monitor := unreadable.NewMonitor(recordsOf(opts, keeper.Sealer, keeper.Rows), clock.RealClock{})
+func monitorRecords(opts *options.StorageOptions, controller *encryption.RotationController, config *genericapiserver.Config) *unreadable.Monitor {
+	monitor := unreadable.NewMonitor(recordsOf(opts, controller.Encrypter, controller.Rows), clock.RealClock{})
 	config.RESTOptionsGetter = unreadable.NewRESTOptionsGetter(config.RESTOptionsGetter, monitor)
 	config.ReadyzChecks = append(config.ReadyzChecks, monitor.HealthCheck())
 	return monitor
 }
 
 // recordsOf are what is stored, as the server reads it.
-func recordsOf(opts *options.StorageOptions, sealer *encryption.Sealer, rows []encryption.Rows) *unreadable.Store {
-	return &unreadable.Store{Sealer: sealer, Rows: rows, Decode: func(plain []byte) error {
+func recordsOf(opts *options.StorageOptions, encrypter *encryption.Encrypter, rows []encryption.Rows) *unreadable.Store {
+	return &unreadable.Store{Encrypter: encrypter, Rows: rows, Decode: func(plain []byte) error {
 		_, _, err := opts.Etcd.StorageConfig.Codec.Decode(plain, nil, nil)
 		return err
 	}}
 }
 
 // workStore is the store of the working state: the second file, or the etcd of the objects. ctx must outlive its use.
-func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions, sealer *encryption.Sealer) *table.Store {
+func (s *stores) workStore(ctx context.Context, opts *options.StorageOptions, encrypter *encryption.Encrypter) *table.Store {
 	client := s.client(ctx, s.work)
 	return table.New(client.KV, keyspace.Work(opts.Etcd.StorageConfig.Prefix),
-		table.WithTransformer(sealer.Work()), table.WithWatcher(client.Watcher))
+		table.WithTransformer(encrypter.Work()), table.WithWatcher(client.Watcher))
 }
 
 // sealed is everything that is stored below a prefix and sealed. ctx must outlive its use.

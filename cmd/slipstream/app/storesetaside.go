@@ -178,14 +178,14 @@ func setAside(
 	if err != nil {
 		return err
 	}
-	sealer, err := encryption.Try(ctx, origin)
+	encrypter, err := encryption.Try(ctx, origin)
 	if err != nil {
 		return err
 	}
 	if file == "" {
 		file = filepath.Join(storage.DataDir, "set-aside-"+time.Now().UTC().Format("20060102T150405.000Z")+".jsonl")
 	}
-	return recordsOf(storage, sealer, stored.sealed(ctx, prefix)).SetAside(ctx, selection, file, out)
+	return recordsOf(storage, encrypter, stored.sealed(ctx, prefix)).SetAside(ctx, selection, file, out)
 }
 
 // answerSetAside sets records of the open stores aside.

@@ -79,7 +79,7 @@ func openRecords(t *testing.T, opts *options.Options) *records {
 		defer close(done)
 		monitor.Run(ctx)
 	}()
-	r := &records{Storage: storage, stores: stores, work: stores.workStore(ctx, opts.Storage, keeper.Sealer), ready: config.ReadyzChecks}
+	r := &records{Storage: storage, stores: stores, work: stores.workStore(ctx, opts.Storage, keeper.Encrypter), ready: config.ReadyzChecks}
 	r.stop = func() {
 		r.stop = func() {}
 		err := closeSocket()

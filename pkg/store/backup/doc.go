@@ -1,16 +1,15 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backup answers what of a data directory is kept in a backup, and how it
-// comes back.
+// Package backup writes backups of a data directory and restores them.
 //
-// # What is in it
+// # Content
 //
 // Both stores as they were at one moment, so that no working state is without the
 // objects that it is about, or ahead of them; and the encryption key if it is asked
-// for. The server goes on writing while it is copied.
+// for. The server continues to write while it is copied.
 //
-// # How it comes back
+// # Restore
 //
 // An archive is checked whole before anything of the data directory changes: its
 // sums, then the pages, records and numbers of its stores, then by whoever restores

@@ -55,7 +55,7 @@ func Write(w io.Writer, stores Stores, options Options) (err error) {
 	return nil
 }
 
-// cut takes views of the stores, and the key under which they are sealed. A key that changes meanwhile may be too new
+// cut takes views of the stores, and the key under which they are encrypted. A key that changes meanwhile may be too new
 // or too old for the views, so both are taken again.
 func cut(stores Stores, keyFile string) (views []*bolt.View, key []byte, err error) {
 	for {

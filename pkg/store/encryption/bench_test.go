@@ -32,8 +32,8 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// withEach runs a benchmark with nothing sealed and with the provider of the server's own configuration and another.
-func withEach(b *testing.B, run func(*testing.B, *encryption.Sealer)) {
+// withEach runs a benchmark with nothing encrypted and with the provider of the server's own configuration and another.
+func withEach(b *testing.B, run func(*testing.B, *encryption.Encrypter)) {
 	for _, each := range []struct{ name, provider string }{
 		{"plain", "{identity: {}}"},
 		{"secretbox", provider("secretbox", "k", 1)},
@@ -45,24 +45,24 @@ func withEach(b *testing.B, run func(*testing.B, *encryption.Sealer)) {
 	}
 }
 
-// BenchmarkTransform is what sealing and opening take by themselves.
+// BenchmarkTransform is what encrypting and opening take by themselves.
 func BenchmarkTransform(b *testing.B) {
 	plain, of := bytes.Repeat([]byte("x"), 1024), value.DefaultContext("/key")
-	withEach(b, func(b *testing.B, sealer *encryption.Sealer) {
-		sealed, err := sealer.Work().TransformToStorage(b.Context(), plain, of)
+	withEach(b, func(b *testing.B, encrypter *encryption.Encrypter) {
+		sealed, err := encrypter.Work().TransformToStorage(b.Context(), plain, of)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Run("seal", func(b *testing.B) {
 			for range b.N {
-				if _, err := sealer.Work().TransformToStorage(b.Context(), plain, of); err != nil {
+				if _, err := encrypter.Work().TransformToStorage(b.Context(), plain, of); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("open", func(b *testing.B) {
 			for range b.N {
-				if _, _, err := sealer.Work().TransformFromStorage(b.Context(), sealed, of); err != nil {
+				if _, _, err := encrypter.Work().TransformFromStorage(b.Context(), sealed, of); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -71,7 +71,7 @@ func BenchmarkTransform(b *testing.B) {
 }
 
 // newObjects is the storage of GitRepoConfigs on bbolt, without the watch cache, which would spare it the reading.
-func newObjects(b *testing.B, sealer *encryption.Sealer) storage.Interface {
+func newObjects(b *testing.B, encrypter *encryption.Encrypter) storage.Interface {
 	b.Helper()
 	engine, err := bolt.Open(b.Context(), filepath.Join(b.TempDir(), "api.db"), bolt.Options{})
 	if err != nil {
@@ -82,7 +82,7 @@ func newObjects(b *testing.B, sealer *encryption.Sealer) storage.Interface {
 	etcd := options.NewEtcdOptions(storagebackend.NewDefaultConfig("/registry", codec))
 	etcd.EnableWatchCache = false
 	config := server.NewConfig(codecs)
-	config.ResourceTransformers = sealer.Transformers()
+	config.ResourceTransformers = encrypter.Transformers()
 	if err := bolt.ApplyTo(b.Context(), engine, etcd, config); err != nil {
 		b.Fatal(err)
 	}
@@ -122,8 +122,8 @@ func create(ctx context.Context, objects storage.Interface, number int) error {
 func BenchmarkCreateObjects(b *testing.B) {
 	for _, callers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			withEach(b, func(b *testing.B, sealer *encryption.Sealer) {
-				objects := newObjects(b, sealer)
+			withEach(b, func(b *testing.B, encrypter *encryption.Encrypter) {
+				objects := newObjects(b, encrypter)
 				var number atomic.Int64
 				b.SetParallelism(callers)
 				b.ResetTimer()
@@ -149,8 +149,8 @@ func BenchmarkCreateObjects(b *testing.B) {
 
 func BenchmarkReadObjects(b *testing.B) {
 	const many = 5000
-	withEach(b, func(b *testing.B, sealer *encryption.Sealer) {
-		objects := newObjects(b, sealer)
+	withEach(b, func(b *testing.B, encrypter *encryption.Encrypter) {
+		objects := newObjects(b, encrypter)
 		group, ctx := errgroup.WithContext(b.Context())
 		group.SetLimit(64)
 		for i := range many {
@@ -181,8 +181,8 @@ func BenchmarkReadObjects(b *testing.B) {
 
 func BenchmarkRows(b *testing.B) {
 	const many = 5120
-	withEach(b, func(b *testing.B, sealer *encryption.Sealer) {
-		table := storetable.New(bolttest.NewKV(b), "/registry-work", storetable.WithTransformer(sealer.Work())).Table("outbox")
+	withEach(b, func(b *testing.B, encrypter *encryption.Encrypter) {
+		table := storetable.New(bolttest.NewKV(b), "/registry-work", storetable.WithTransformer(encrypter.Work())).Table("outbox")
 		rows := make([]storetable.Row, many)
 		for i := range rows {
 			rows[i] = storetable.Row{Key: fmt.Sprintf("%06d", i), Value: bytes.Repeat([]byte("x"), 1000)}

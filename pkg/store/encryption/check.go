@@ -16,10 +16,10 @@ import (
 const checkedRows = pageRows
 
 // Check opens a row of each part, so that a configuration that belongs to other stores is found out before
-// anything else is done with it. Rows that do not open while another one does are damaged, or sealed under a key that
+// anything else is done with it. Rows that do not open while another one does are damaged, or encrypted under a key that
 // is missing, and no reason not to serve the others. It leaves rows alone that take a KMS plugin, which may start later
 // than the server.
-func (s *Sealer) Check(ctx context.Context, parts ...Rows) error {
+func (s *Encrypter) Check(ctx context.Context, parts ...Rows) error {
 	for _, rows := range parts {
 		if err := s.checkPart(ctx, rows); err != nil {
 			return err
@@ -29,7 +29,7 @@ func (s *Sealer) Check(ctx context.Context, parts ...Rows) error {
 }
 
 // checkPart fails with what is wrong with the first row unless one of the first rows opens.
-func (s *Sealer) checkPart(ctx context.Context, rows Rows) error {
+func (s *Encrypter) checkPart(ctx context.Context, rows Rows) error {
 	var first error
 	checked := 0
 	for row, err := range rows.scan(ctx) {
@@ -49,8 +49,8 @@ func (s *Sealer) checkPart(ctx context.Context, rows Rows) error {
 	return first
 }
 
-// CheckAll is [Sealer.Check] of every row.
-func (s *Sealer) CheckAll(ctx context.Context, parts ...Rows) error {
+// CheckAll is [Encrypter.Check] of every row.
+func (s *Encrypter) CheckAll(ctx context.Context, parts ...Rows) error {
 	for _, rows := range parts {
 		for row, err := range rows.scan(ctx) {
 			if err != nil {
@@ -65,8 +65,8 @@ func (s *Sealer) CheckAll(ctx context.Context, parts ...Rows) error {
 }
 
 // check opens a row. The error names the row and the key that it takes.
-func (s *Sealer) check(ctx context.Context, rows Rows, row *mvccpb.KeyValue) error {
-	if sealedByPlugin(row.Value) {
+func (s *Encrypter) check(ctx context.Context, rows Rows, row *mvccpb.KeyValue) error {
+	if encryptedByPlugin(row.Value) {
 		return nil
 	}
 	if _, _, err := s.open(ctx, rows, row); err != nil {
@@ -77,8 +77,8 @@ func (s *Sealer) check(ctx context.Context, rows Rows, row *mvccpb.KeyValue) err
 
 // Try loads a configuration only to see what it opens: its changes are not followed, and no metric takes it for the
 // one in force. What it loads lives as long as ctx.
-func Try(ctx context.Context, origin Origin) (*Sealer, error) {
-	s := &Sealer{config: Config{Origin: origin}}
+func Try(ctx context.Context, origin Origin) (*Encrypter, error) {
+	s := &Encrypter{config: Config{Origin: origin}}
 	content, err := origin.Read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the encryption configuration: %w", err)

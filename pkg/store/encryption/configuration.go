@@ -39,8 +39,8 @@ type configuration struct {
 	apiserverv1.EncryptionConfiguration
 }
 
-// newConfiguration has one fresh key. It opens what is not sealed at all, so that stores from before keep working;
-// to upstream such a value is stale, and the leader seals it.
+// newConfiguration has one fresh key. It opens what is not encrypted at all, so that stores from before keep working;
+// to upstream such a value is stale, and the leader encrypts it.
 func newConfiguration() *configuration {
 	return &configuration{apiserverv1.EncryptionConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "EncryptionConfiguration"},
@@ -100,7 +100,7 @@ func (c *configuration) setKeys(keys []apiserverv1.Key) {
 	c.Resources[0].Providers[0].Secretbox.Keys = keys
 }
 
-// add makes a key and puts it at a place among the others: at the first one it seals from now on.
+// add makes a key and puts it at a place among the others: at the first one it encrypts from now on.
 func (c *configuration) add(place int) string {
 	key := newKey(keyNumber(c.newest()) + 1)
 	c.setKeys(slices.Insert(c.keys(), place, key))
@@ -112,7 +112,7 @@ func (c *configuration) newest() apiserverv1.Key {
 	return slices.MaxFunc(c.keys(), func(a, b apiserverv1.Key) int { return keyNumber(a) - keyNumber(b) })
 }
 
-// pending is the name of a key that is made and does not seal yet, or empty.
+// pending is the name of a key that is made and does not encrypt yet, or empty.
 func (c *configuration) pending() string {
 	if newest := c.newest(); keyNumber(newest) > keyNumber(c.keys()[0]) {
 		return newest.Name
@@ -120,14 +120,14 @@ func (c *configuration) pending() string {
 	return ""
 }
 
-// promote makes the newest key the one that seals.
+// promote makes the newest key the one that encrypts.
 func (c *configuration) promote() {
 	newest := c.newest()
 	others := slices.DeleteFunc(slices.Clone(c.keys()), func(key apiserverv1.Key) bool { return key.Name == newest.Name })
 	c.setKeys(slices.Insert(others, 0, newest))
 }
 
-// old are the names of the keys that only open what is sealed already.
+// old are the names of the keys that only open what is encrypted already.
 func (c *configuration) old() []string {
 	if c.pending() != "" {
 		return nil

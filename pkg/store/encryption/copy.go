@@ -17,7 +17,7 @@ import (
 var ErrOtherKeys = errors.New("it has other keys")
 
 // Copy puts a configuration where that of a server is kept to which everything moves
-// that is sealed under it. What is there already stays if it opens all of that, and is
+// that is encrypted under it. What is there already stays if it opens all of that, and is
 // never overwritten if it does not.
 func Copy(ctx context.Context, content []byte, to Home) error {
 	err := to.Change(ctx, func(present []byte) ([]byte, error) {
@@ -35,7 +35,7 @@ func Copy(ctx context.Context, content []byte, to Home) error {
 	return nil
 }
 
-// Opens tells whether a configuration opens everything that is sealed under another. It
+// Opens tells whether a configuration opens everything that is encrypted under another. It
 // is sure of that if they are the same, or if both are as a server makes them.
 func Opens(content, other []byte) bool {
 	if bytes.Equal(content, other) {

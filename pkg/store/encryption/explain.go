@@ -16,35 +16,35 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// sealedForm is what upstream's transformers write before what they seal: provider, version, and key or plugin.
-var sealedForm = regexp.MustCompile("^k8s:enc:([a-z]+):v[0-9]+:([^:]{1,253}):")
+// encryptedForm is what upstream's transformers write before what they encrypt: provider, version, and key or plugin.
+var encryptedForm = regexp.MustCompile("^k8s:enc:([a-z]+):v[0-9]+:([^:]{1,253}):")
 
-// damagedForm is [sealedForm] with something else in the place of its first 8 bytes, k8s:enc:.
+// damagedForm is [encryptedForm] with something else in the place of its first 8 bytes, k8s:enc:.
 var damagedForm = regexp.MustCompile("^(?s:.{8})(?:aesgcm|aescbc|secretbox|kms):v[0-9]+:[^:]{1,253}:")
 
-// errDamagedForm is about a sealed value of which not even the provider can be read.
+// errDamagedForm is about a encrypted value of which not even the provider can be read.
 var errDamagedForm = errors.New("it is sealed, and its first bytes are damaged (operations.md says what to do)")
 
-// checkForm fails for a sealed value that the provider identity would return as if it were plain, since one of its
+// checkForm fails for a encrypted value that the provider identity would return as if it were plain, since one of its
 // first bytes is damaged.
 func checkForm(stored []byte) error {
-	if SealedBy(stored) == "" && damagedForm.Match(stored) {
+	if EncryptedBy(stored) == "" && damagedForm.Match(stored) {
 		return errDamagedForm
 	}
 	return nil
 }
 
-// SealedBy says under which key a stored value is sealed, such as secretbox "1-5f2c8a01", or nothing if it is plain.
-func SealedBy(stored []byte) string {
-	parts := sealedForm.FindSubmatch(stored)
+// EncryptedBy says under which key a stored value is encrypted, such as secretbox "1-5f2c8a01", or nothing if it is plain.
+func EncryptedBy(stored []byte) string {
+	parts := encryptedForm.FindSubmatch(stored)
 	if parts == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s %q", parts[1], parts[2])
 }
 
-// Keys are the keys and KMS plugins of the configuration in force, for whatever resource, as [SealedBy] names them.
-func (s *Sealer) Keys() (names []string, err error) {
+// Keys are the keys and KMS plugins of the configuration in force, for whatever resource, as [EncryptedBy] names them.
+func (s *Encrypter) Keys() (names []string, err error) {
 	var c apiserverv1.EncryptionConfiguration
 	if err := yaml.Unmarshal(*s.content.Load(), &c); err != nil {
 		return nil, fmt.Errorf("reading the keys of %s: %w", s.config.Origin, err)
@@ -76,8 +76,8 @@ func keysOf(provider apiserverv1.ProviderConfiguration) (names []string) {
 	return names
 }
 
-// sealedByPlugin tells whether a stored value is sealed by a KMS plugin.
-func sealedByPlugin(stored []byte) bool { return strings.HasPrefix(SealedBy(stored), "kms ") }
+// encryptedByPlugin tells whether a stored value is encrypted by a KMS plugin.
+func encryptedByPlugin(stored []byte) bool { return strings.HasPrefix(EncryptedBy(stored), "kms ") }
 
 // explaining names the key that is missing, which upstream's transformers do not.
 type explaining struct {
@@ -97,7 +97,7 @@ func (e explaining) TransformFromStorage(ctx context.Context, stored []byte, of 
 
 // explain says what to do about a value that cannot be opened.
 func explain(stored []byte, err error) error {
-	by := SealedBy(stored)
+	by := EncryptedBy(stored)
 	switch {
 	case by != "":
 		return fmt.Errorf("it is sealed by %s: either the encryption configuration lacks that key, or the value is damaged "+

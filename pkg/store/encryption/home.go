@@ -29,11 +29,11 @@ type Home interface {
 	// Change replaces what is there by what change makes of it, which is called again when others were faster. It gets
 	// nil when there is nothing, and changes nothing by returning what it got.
 	Change(ctx context.Context, change func(content []byte) ([]byte, error)) error
-	// shared tells whether other processes seal under the same keys.
+	// shared tells whether other processes encrypt under the same keys.
 	shared() bool
 }
 
-// Ensure makes a configuration unless there is one. It makes none when the stores hold rows that are sealed already:
+// Ensure makes a configuration unless there is one. It makes none when the stores hold rows that are encrypted already:
 // a new key would not open them. find returns a description of such a row, or nothing.
 func Ensure(ctx context.Context, home Home, find func(ctx context.Context) (string, error)) error {
 	if _, err := home.Read(ctx); !errors.Is(err, ErrAbsent) {
@@ -63,7 +63,7 @@ func Ensure(ctx context.Context, home Home, find func(ctx context.Context) (stri
 	return nil
 }
 
-// Rotate adds a key to a home and returns its name. It seals at once where nobody else seals, and otherwise when the
+// Rotate adds a key to a home and returns its name. It encrypts at once where nobody else encrypts, and otherwise when the
 // leader has given every replica the time to load it. A key that waits already is the new one.
 func Rotate(ctx context.Context, home Home) (string, error) {
 	var name string

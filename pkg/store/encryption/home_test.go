@@ -58,7 +58,7 @@ func rotate(t *testing.T, home encryption.Home) string {
 	return name
 }
 
-// keys returns the names of the keys of an origin, the one that seals first.
+// keys returns the names of the keys of an origin, the one that encrypts first.
 func keys(t *testing.T, origin encryption.Origin) (names []string) {
 	t.Helper()
 	content, err := origin.Read(t.Context())
@@ -113,7 +113,7 @@ func TestConfigurationThatIsMissingIsNotMadeAnew(t *testing.T) {
 	})
 }
 
-// TestReplicaThatLosesTheRaceTakesTheOthersKey finds rows that another replica has sealed since it looked for the key.
+// TestReplicaThatLosesTheRaceTakesTheOthersKey finds rows that another replica has encrypted since it looked for the key.
 func TestReplicaThatLosesTheRaceTakesTheOthersKey(t *testing.T) {
 	home := newSecret()
 	err := encryption.Ensure(t.Context(), home, func(ctx context.Context) (string, error) {

@@ -20,7 +20,7 @@ import (
 // pageRows is how many rows are read at once.
 const pageRows = 200
 
-// Rows are a part of a store that is sealed.
+// Rows are a part of a store that is encrypted.
 type Rows struct {
 	// name tells the parts apart in metrics and logs.
 	name string
@@ -69,14 +69,14 @@ func (r Rows) scan(ctx context.Context) iter.Seq2[*mvccpb.KeyValue, error] {
 	}
 }
 
-// Find describes the first row that is sealed, if there is one, for [Ensure].
+// Find describes the first row that is encrypted, if there is one, for [Ensure].
 func Find(ctx context.Context, parts ...Rows) (string, error) {
 	for _, rows := range parts {
 		for row, err := range rows.scan(ctx) {
 			if err != nil {
 				return "", err
 			}
-			if by := SealedBy(row.Value); by != "" {
+			if by := EncryptedBy(row.Value); by != "" {
 				return fmt.Sprintf("%s is sealed by %s", row.Key, by), nil
 			}
 		}
@@ -85,8 +85,8 @@ func Find(ctx context.Context, parts ...Rows) (string, error) {
 }
 
 // Each visits the rows of a part with what is in them, or with the error that opening them ends with. Rows that are
-// sealed by a KMS plugin are left out while the plugin does not answer: nothing is known about them then.
-func (s *Sealer) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.KeyValue, plain []byte, err error) error) error {
+// encrypted by a KMS plugin are left out while the plugin does not answer: nothing is known about them then.
+func (s *Encrypter) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.KeyValue, plain []byte, err error) error) error {
 	for row, err := range rows.scan(ctx) {
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func (s *Sealer) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.Key
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if sealedByPlugin(row.Value) && !s.pluginsAnswer(ctx) {
+			if encryptedByPlugin(row.Value) && !s.pluginsAnswer(ctx) {
 				continue
 			}
 			err = explain(row.Value, err)
@@ -109,7 +109,7 @@ func (s *Sealer) Each(ctx context.Context, rows Rows, visit func(row *mvccpb.Key
 }
 
 // pluginsAnswer reports whether all KMS plugins are known to answer.
-func (s *Sealer) pluginsAnswer(ctx context.Context) bool {
+func (s *Encrypter) pluginsAnswer(ctx context.Context) bool {
 	for _, checker := range s.checks {
 		if check(ctx, checker) != nil {
 			return false
@@ -118,7 +118,7 @@ func (s *Sealer) pluginsAnswer(ctx context.Context) bool {
 	return len(s.checks) > 0
 }
 
-// Resource is what the row with a key is sealed as.
+// Resource is what the row with a key is encrypted as.
 func (r Rows) Resource(key string) schema.GroupResource { return r.resource(key) }
 
 // Get returns the row with a key, or nil.
@@ -143,8 +143,8 @@ func (r Rows) Remove(ctx context.Context, row *mvccpb.KeyValue) (bool, error) {
 	return answer.Succeeded, nil
 }
 
-// open opens a row, and tells whether it would be sealed otherwise today.
-func (s *Sealer) open(ctx context.Context, rows Rows, row *mvccpb.KeyValue) (plain []byte, stale bool, err error) {
+// open opens a row, and tells whether it would be encrypted otherwise today.
+func (s *Encrypter) open(ctx context.Context, rows Rows, row *mvccpb.KeyValue) (plain []byte, stale bool, err error) {
 	if err := checkForm(row.Value); err != nil {
 		return nil, false, err
 	}

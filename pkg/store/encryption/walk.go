@@ -24,13 +24,13 @@ const progressInterval = 10 * time.Second
 // outcome is what a walk found.
 type outcome struct {
 	seen int
-	// rewritten are the rows that were sealed anew, left those that somebody else changed meanwhile.
+	// rewritten are the rows that were encrypted anew, left those that somebody else changed meanwhile.
 	rewritten, left int
 	// unreadable are rows that no key opens.
 	unreadable int
 }
 
-// clean tells that every row is sealed under the key for writing, and was before the walk.
+// clean tells that every row is encrypted under the key for writing, and was before the walk.
 func (o outcome) clean() bool { return o.rewritten+o.left+o.unreadable == 0 }
 
 func (o *outcome) add(other outcome) {
@@ -40,10 +40,10 @@ func (o *outcome) add(other outcome) {
 	o.unreadable += other.unreadable
 }
 
-// walker rewrites rows that are sealed under another key than the one for writing, at a pace.
+// walker rewrites rows that are encrypted under another key than the one for writing, at a pace.
 type walker struct {
-	sealer *Sealer
-	pace   flowcontrol.RateLimiter
+	encrypter *Encrypter
+	pace      flowcontrol.RateLimiter
 }
 
 // walk goes through all rows of a part once. It may be stopped at any row: those that it has rewritten are found well
@@ -76,7 +76,7 @@ func (w walker) walk(ctx context.Context, rows Rows) (outcome, error) {
 // visit looks at one row.
 func (w walker) visit(ctx context.Context, rows Rows, row *mvccpb.KeyValue, found *outcome) error {
 	found.seen++
-	plain, stale, err := w.sealer.open(ctx, rows, row)
+	plain, stale, err := w.encrypter.open(ctx, rows, row)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -103,10 +103,10 @@ func (w walker) visit(ctx context.Context, rows Rows, row *mvccpb.KeyValue, foun
 	return nil
 }
 
-// rewrite seals a row anew if nobody has changed it since it was read.
+// rewrite encrypts a row anew if nobody has changed it since it was read.
 func (w walker) rewrite(ctx context.Context, rows Rows, row *mvccpb.KeyValue, plain []byte) (bool, error) {
 	key := string(row.Key)
-	sealed, err := w.sealer.transformers.TransformerForResource(rows.resource(key)).
+	sealed, err := w.encrypter.transformers.TransformerForResource(rows.resource(key)).
 		TransformToStorage(ctx, plain, value.DefaultContext(key))
 	if err != nil {
 		return false, err

@@ -48,7 +48,7 @@ func TestOfFiles(t *testing.T) {
 		"another":                        {objects: []string{"/a/b/configbutler.ai/x/configured/n"}, want: "/a/b"},
 		"one with the name of the group": {objects: []string{"/a/configbutler.ai/b/configbutler.ai/x/n"}, want: "/a/configbutler.ai/b"},
 		"rows only":                      {rows: []string{"/a-work/outbox/a-work/b"}, want: "/a"},
-		"keys of another user":          {objects: []string{"/a/b"}, rows: []string{"c"}, want: "/configured"},
+		"keys of another user":           {objects: []string{"/a/b"}, rows: []string{"c"}, want: "/configured"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := keyspace.OfFiles(t.Context(), group, store(t, test.objects...), store(t, test.rows...), "/configured")

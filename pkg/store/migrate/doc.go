@@ -1,13 +1,13 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package migrate answers how everything that the server has stored gets from files
+// Package migrate copies everything that the server has stored from files
 // to etcd, or from etcd to files.
 //
 // # What is copied
 //
 // The keys of the objects and those of the working state, as they were at one moment.
-// Keys and values stay as they are, byte for byte: values are sealed under their
+// Keys and values stay as they are, byte for byte: values are encrypted under their
 // keys, so neither is looked into and the encryption configuration goes along as it
 // is. Leases get the time that they have left.
 //

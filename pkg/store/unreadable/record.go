@@ -20,7 +20,7 @@ const Command = "slipstream store set-aside"
 
 // Record is a stored record that cannot be read.
 type Record struct {
-	// Resource is that of an object, or [sealing.WorkResource] for a row of the working state.
+	// Resource is that of an object, or [encryption.WorkResource] for a row of the working state.
 	Resource schema.GroupResource
 	// Key is the whole key in the store.
 	Key string
@@ -47,8 +47,8 @@ func (r Record) String() string {
 
 // Store is everything that a server has stored.
 type Store struct {
-	// Sealer opens the rows.
-	Sealer *encryption.Sealer
+	// Encrypter opens the rows.
+	Encrypter *encryption.Encrypter
 	// Rows are all that is stored.
 	Rows []encryption.Rows
 	// Decode fails for an object that cannot be decoded.
@@ -58,7 +58,7 @@ type Store struct {
 // each visits every row. err is why it cannot be read, nil if it can; opened says whether it opens.
 func (s *Store) each(ctx context.Context, visit func(rows encryption.Rows, row *mvccpb.KeyValue, opened bool, err error) error) error {
 	for _, rows := range s.Rows {
-		err := s.Sealer.Each(ctx, rows, func(row *mvccpb.KeyValue, plain []byte, err error) error {
+		err := s.Encrypter.Each(ctx, rows, func(row *mvccpb.KeyValue, plain []byte, err error) error {
 			opened := err == nil
 			if err == nil && rows.Resource(string(row.Key)) != encryption.WorkResource {
 				err = s.Decode(plain)

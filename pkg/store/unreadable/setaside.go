@@ -43,7 +43,7 @@ type candidate struct {
 	rows encryption.Rows
 	// revision is the one at which it was found.
 	revision int64
-	// by is the key under which it is sealed, opened whether it opens.
+	// by is the key under which it is encrypted, opened whether it opens.
 	by     string
 	opened bool
 }
@@ -57,7 +57,7 @@ func (t keyTally) missing() bool { return t.opened == 0 && t.unopened > 1 }
 // Check visits the records that cannot be read, but for those whose key the configuration does not have: it returns
 // the names of these keys.
 func (s *Store) Check(ctx context.Context, found func(Record)) (missing []string, err error) {
-	present, err := s.Sealer.Keys()
+	present, err := s.Encrypter.Keys()
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +125,12 @@ func (s *Store) SetAside(ctx context.Context, selection Selection, file string, 
 func (s *Store) candidates(ctx context.Context) (found []candidate, tallies map[string]keyTally, err error) {
 	tallies = map[string]keyTally{}
 	err = s.each(ctx, func(rows encryption.Rows, row *mvccpb.KeyValue, opened bool, err error) error {
-		by := encryption.SealedBy(row.Value)
+		by := encryption.EncryptedBy(row.Value)
 		tally := tallies[by]
 		switch {
 		case opened:
 			tally.opened++
-		case by != "" || s.Decode(row.Value) == nil: // Otherwise it is neither sealed nor plain.
+		case by != "" || s.Decode(row.Value) == nil: // Otherwise it is neither encrypted nor plain.
 			tally.unopened++
 		}
 		tallies[by] = tally

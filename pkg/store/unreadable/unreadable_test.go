@@ -39,13 +39,13 @@ func newStore(t *testing.T) (*Store, *hookedKV) {
 		"resources: [{resources: ['*.configbutler.ai'], providers: [identity: {}]}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sealer, err := encryption.Try(t.Context(), encryption.File{Path: path})
+	encrypter, err := encryption.Try(t.Context(), encryption.File{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kv := &hookedKV{bolttest.NewKV(t), func(string) {}}
 	put(t, kv, badKey, "bad")
-	return &Store{Sealer: sealer, Rows: []encryption.Rows{encryption.Objects(kv, "/registry")}, Decode: func(plain []byte) error {
+	return &Store{Encrypter: encrypter, Rows: []encryption.Rows{encryption.Objects(kv, "/registry")}, Decode: func(plain []byte) error {
 		if string(plain) == "bad" {
 			return errors.New("it is bad")
 		}

@@ -136,7 +136,7 @@ func TestKMS(t *testing.T) {
 	data := s.Env(devcluster.EnvDataDir)
 	for store, parts := range map[string][]string{"api.db": {repositories, records}, "work.db": {outbox}} {
 		stored := boltRows(t, filepath.Join(data, store))
-		allSealedBy(t, stored, `kms "vault"`, parts...)
+		allEncryptedBy(t, stored, `kms "vault"`, parts...)
 		for key, row := range stored {
 			// The plugin's name for its key stands in what is sealed by it.
 			if strings.Contains(string(row), "first") || !strings.Contains(string(row), "second") {

@@ -89,8 +89,8 @@ func rows(t *testing.T, kv clientv3.KV, prefix string) map[string][]byte {
 	return found
 }
 
-// allSealedBy complains about rows that are not sealed by a key, and about a part of the store without any.
-func allSealedBy(t *testing.T, stored map[string][]byte, key string, parts ...string) {
+// allEncryptedBy complains about rows that are not sealed by a key, and about a part of the store without any.
+func allEncryptedBy(t *testing.T, stored map[string][]byte, key string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(stored)), func(name string) bool { return strings.HasPrefix(name, part) }) {
@@ -98,7 +98,7 @@ func allSealedBy(t *testing.T, stored map[string][]byte, key string, parts ...st
 		}
 	}
 	for name, value := range stored {
-		if by := encryption.SealedBy(value); !strings.Contains(by, key) {
+		if by := encryption.EncryptedBy(value); !strings.Contains(by, key) {
 			t.Errorf("%s is sealed by %q, want %s", name, by, key)
 		}
 		if leaks(value) {
@@ -131,8 +131,8 @@ func TestRawBytes(t *testing.T) {
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	allSealedBy(t, boltRows(t, filepath.Join(folder, "api.db")), key, repositories, records)
-	allSealedBy(t, boltRows(t, filepath.Join(folder, "work.db")), key, outbox)
+	allEncryptedBy(t, boltRows(t, filepath.Join(folder, "api.db")), key, repositories, records)
+	allEncryptedBy(t, boltRows(t, filepath.Join(folder, "work.db")), key, outbox)
 	s.refuseToStartWithoutKeys(t, folder)
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
@@ -201,8 +201,8 @@ func TestPlainRowsAreFoundAndSealed(t *testing.T) {
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	allSealedBy(t, boltRows(t, filepath.Join(folder, "api.db")), "aesgcm \"mine\"", repositories, records)
-	allSealedBy(t, boltRows(t, filepath.Join(folder, "work.db")), "aesgcm \"mine\"", outbox)
+	allEncryptedBy(t, boltRows(t, filepath.Join(folder, "api.db")), "aesgcm \"mine\"", repositories, records)
+	allEncryptedBy(t, boltRows(t, filepath.Join(folder, "work.db")), "aesgcm \"mine\"", outbox)
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}

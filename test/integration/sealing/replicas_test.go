@@ -32,9 +32,9 @@ func TestReplicas(t *testing.T) {
 	s.mirrorASecret(t)
 	s.ready(t, true)
 
-	allSealedBy(t, rows(t, client.KV, "/slipstream"), "secretbox", repositories, records, outbox)
+	allEncryptedBy(t, rows(t, client.KV, "/slipstream"), "secretbox", repositories, records, outbox)
 	s.sealedUnder(t, client.KV, s.rotate(t))
-	allSealedBy(t, rows(t, client.KV, "/slipstream"), "secretbox", repositories, records, outbox)
+	allEncryptedBy(t, rows(t, client.KV, "/slipstream"), "secretbox", repositories, records, outbox)
 
 	if err := s.StopServer(t.Context(), syscall.SIGKILL, 0); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func (s *stage) sealedUnder(t *testing.T, kv clientv3.KV, key string) {
 	t.Helper()
 	eventually(t, "everything to be sealed under the new key", func(context.Context) error {
 		for name, value := range rows(t, kv, "/slipstream") {
-			if by := encryption.SealedBy(value); !strings.Contains(by, key) {
+			if by := encryption.EncryptedBy(value); !strings.Contains(by, key) {
 				return fmt.Errorf("%s is sealed by %q", name, by)
 			}
 		}

@@ -324,12 +324,12 @@ func TestNothingOfSecretsIsInTheStore(t *testing.T) {
 	if err := encryption.Ensure(t.Context(), home, nothing); err != nil {
 		t.Fatal(err)
 	}
-	sealer, err := encryption.Open(t.Context(), encryption.Config{Origin: home})
+	encrypter, err := encryption.Open(t.Context(), encryption.Config{Origin: home})
 	if err != nil {
 		t.Fatal(err)
 	}
 	kv := bolttest.NewKV(t)
-	kept := copies.New(storetable.New(kv, prefix, storetable.WithTransformer(sealer.Work())), 2)
+	kept := copies.New(storetable.New(kv, prefix, storetable.WithTransformer(encrypter.Work())), 2)
 	object := secret()
 	if err := kept.Put(t.Context(), alice, change(1, []*unstructured.Unstructured{object})); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive answers how a backup is written to one stream and recognised as
+// Package archive defines how a backup is written to one stream and recognised as
 // whole when it is read.
 //
 // # Format

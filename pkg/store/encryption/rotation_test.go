@@ -33,15 +33,15 @@ const (
 // quick are the times of a rotation that is over soon.
 var quick = encryption.Times{Look: 5 * time.Millisecond, Settle: 50 * time.Millisecond, History: 100 * time.Millisecond, Walk: time.Hour}
 
-// lead runs a keeper until stop is called, or the test ends.
-func lead(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, times encryption.Times) (stop func()) {
+// lead runs a controller until stop is called, or the test ends.
+func lead(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, times encryption.Times) (stop func()) {
 	t.Helper()
-	keeper := &encryption.Keeper{
-		Sealer: sealer, Times: times, Rows: []encryption.Rows{encryption.Objects(kv, "/registry"), encryption.Work(kv, "/registry-work")},
+	controller := &encryption.RotationController{
+		Encrypter: encrypter, Times: times, Rows: []encryption.Rows{encryption.Objects(kv, "/registry"), encryption.Work(kv, "/registry-work")},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- keeper.Run(ctx) }()
+	go func() { done <- controller.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -52,7 +52,7 @@ func lead(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, times encrypt
 	return stop
 }
 
-// stored returns by which key each row is sealed, in the order of their keys.
+// stored returns by which key each row is encrypted, in the order of their keys.
 func stored(t *testing.T, kv clientv3.KV, prefix string) (by []string) {
 	t.Helper()
 	answer, err := kv.Get(t.Context(), prefix, clientv3.WithPrefix())
@@ -60,13 +60,13 @@ func stored(t *testing.T, kv clientv3.KV, prefix string) (by []string) {
 		t.Fatal(err)
 	}
 	for _, row := range answer.Kvs {
-		by = append(by, encryption.SealedBy(row.Value))
+		by = append(by, encryption.EncryptedBy(row.Value))
 	}
 	return by
 }
 
-// allSealedBy waits until every row below the prefixes is sealed by a key.
-func allSealedBy(t *testing.T, kv clientv3.KV, key string, prefixes ...string) {
+// allEncryptedBy waits until every row below the prefixes is encrypted by a key.
+func allEncryptedBy(t *testing.T, kv clientv3.KV, key string, prefixes ...string) {
 	t.Helper()
 	eventually(t, "every row to be sealed by "+key, func(context.Context) error {
 		for _, prefix := range prefixes {
@@ -81,13 +81,13 @@ func allSealedBy(t *testing.T, kv clientv3.KV, key string, prefixes ...string) {
 }
 
 // plain opens a row.
-func plain(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, resource schema.GroupResource, key string) string {
+func plain(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, resource schema.GroupResource, key string) string {
 	t.Helper()
 	answer, err := kv.Get(t.Context(), key)
 	if err != nil || len(answer.Kvs) != 1 {
 		t.Fatalf("row %s: %v (%v)", key, answer.Kvs, err)
 	}
-	opened, _, err := sealer.Transformers().TransformerForResource(resource).
+	opened, _, err := encrypter.Transformers().TransformerForResource(resource).
 		TransformFromStorage(t.Context(), answer.Kvs[0].Value, value.DefaultContext(key))
 	if err != nil {
 		t.Fatalf("opening %s: %v", key, err)
@@ -95,8 +95,8 @@ func plain(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, resource sch
 	return string(opened)
 }
 
-// fill puts n objects and rows, every third of them not sealed at all.
-func fill(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, n int) {
+// fill puts n objects and rows, every third of them not encrypted at all.
+func fill(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, n int) {
 	t.Helper()
 	for i := range n {
 		name := fmt.Sprintf("%04d", i)
@@ -105,8 +105,8 @@ func fill(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, n int) {
 			putRaw(t, kv, work+name, []byte(name))
 			continue
 		}
-		putSealed(t, kv, sealer, repositories, objects+name, name)
-		putSealed(t, kv, sealer, encryption.WorkResource, work+name, name)
+		putSealed(t, kv, encrypter, repositories, objects+name, name)
+		putSealed(t, kv, encrypter, encryption.WorkResource, work+name, name)
 	}
 }
 
@@ -114,17 +114,17 @@ func TestRotation(t *testing.T) {
 	onBoth(t, func(t *testing.T, kv clientv3.KV) {
 		onEveryHome(t, func(t *testing.T, home encryption.Home) {
 			ensure(t, home)
-			sealer := open(t, home)
-			fill(t, kv, sealer, 20)
+			encrypter := open(t, home)
+			fill(t, kv, encrypter, 20)
 			const foreign, beside = "/registry/other.io/things/ns/a", "/registry-workshop/a"
 			putRaw(t, kv, foreign, []byte("theirs"))
 			putRaw(t, kv, beside, []byte("theirs"))
 			first := keys(t, home)[0]
-			lead(t, kv, sealer, quick)
-			allSealedBy(t, kv, first, objects, work)
+			lead(t, kv, encrypter, quick)
+			allEncryptedBy(t, kv, first, objects, work)
 
 			second := rotate(t, home)
-			allSealedBy(t, kv, second, objects, work)
+			allEncryptedBy(t, kv, second, objects, work)
 			eventually(t, "the old key to be taken out", func(context.Context) error {
 				if found := keys(t, home); !slices.Equal(found, []string{second}) {
 					return fmt.Errorf("keys %q, want %q only", found, second)
@@ -133,10 +133,10 @@ func TestRotation(t *testing.T) {
 			})
 			for i := range 20 {
 				name := fmt.Sprintf("%04d", i)
-				if got := plain(t, kv, sealer, repositories, objects+name); got != name {
+				if got := plain(t, kv, encrypter, repositories, objects+name); got != name {
 					t.Errorf("object %s has become %q", name, got)
 				}
-				if got := plain(t, kv, sealer, encryption.WorkResource, work+name); got != name {
+				if got := plain(t, kv, encrypter, encryption.WorkResource, work+name); got != name {
 					t.Errorf("row %s has become %q", name, got)
 				}
 			}
@@ -150,26 +150,26 @@ func TestRotation(t *testing.T) {
 }
 
 // TestReplicaThatIsSlowOpensEverything follows the configuration only now and then, as a replica does that has just
-// missed a change: nothing may be sealed meanwhile under a key that it does not know.
+// missed a change: nothing may be encrypted meanwhile under a key that it does not know.
 func TestReplicaThatIsSlowOpensEverything(t *testing.T) {
 	kv, home := bolttest.NewKV(t), newSecret()
 	ensure(t, home)
 	times := quick
 	times.Settle = 2 * time.Second
-	sealer := open(t, home)
-	fill(t, kv, sealer, 10)
+	encrypter := open(t, home)
+	fill(t, kv, encrypter, 10)
 	slow, err := encryption.Open(t.Context(), encryption.Config{Origin: home, Reload: true, ReloadInterval: times.Settle / 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lead(t, kv, sealer, times)
+	lead(t, kv, encrypter, times)
 	first, second := keys(t, home)[0], rotate(t, home)
 	for keys(t, home)[0] != second {
 		for i := range 10 {
 			plain(t, kv, slow, repositories, fmt.Sprintf("%s%04d", objects, i))
 		}
 	}
-	allSealedBy(t, kv, second, objects, work)
+	allEncryptedBy(t, kv, second, objects, work)
 	if found := keys(t, home); !slices.Contains(found, first) {
 		t.Errorf("keys %q: the old one was taken out before the slow replica can have stopped to use it", found)
 	}
@@ -178,30 +178,30 @@ func TestReplicaThatIsSlowOpensEverything(t *testing.T) {
 	}
 }
 
-// TestNoConcurrentChangeIsLost counts up in rows that are being sealed anew all the time.
+// TestNoConcurrentChangeIsLost counts up in rows that are being encrypted anew all the time.
 func TestNoConcurrentChangeIsLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, kv clientv3.KV) {
 		const counters, each = 8, 40
 		home := newFolder(t)
 		ensure(t, home)
-		sealer := open(t, home)
+		encrypter := open(t, home)
 		for i := range counters {
-			putSealed(t, kv, sealer, encryption.WorkResource, work+strconv.Itoa(i), "0")
+			putSealed(t, kv, encrypter, encryption.WorkResource, work+strconv.Itoa(i), "0")
 		}
-		lead(t, kv, sealer, quick)
+		lead(t, kv, encrypter, quick)
 		group, ctx := errgroup.WithContext(t.Context())
 		for i := range counters {
-			group.Go(func() error { return count(ctx, kv, sealer, work+strconv.Itoa(i), each) })
+			group.Go(func() error { return count(ctx, kv, encrypter, work+strconv.Itoa(i), each) })
 		}
 		for range 5 {
-			sealedBy(t, sealer, rotate(t, home))
+			encryptedBy(t, encrypter, rotate(t, home))
 		}
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		allSealedBy(t, kv, keys(t, home)[0], work)
+		allEncryptedBy(t, kv, keys(t, home)[0], work)
 		for i := range counters {
-			if got := plain(t, kv, sealer, encryption.WorkResource, work+strconv.Itoa(i)); got != strconv.Itoa(each) {
+			if got := plain(t, kv, encrypter, encryption.WorkResource, work+strconv.Itoa(i)); got != strconv.Itoa(each) {
 				t.Errorf("counter %d is at %s, want %d", i, got, each)
 			}
 		}
@@ -209,13 +209,13 @@ func TestNoConcurrentChangeIsLost(t *testing.T) {
 }
 
 // count raises the number in a row, each time by compare-and-swap.
-func count(ctx context.Context, kv clientv3.KV, sealer *encryption.Sealer, key string, to int) error {
+func count(ctx context.Context, kv clientv3.KV, encrypter *encryption.Encrypter, key string, to int) error {
 	for done := 0; done < to; {
 		answer, err := kv.Get(ctx, key)
 		if err != nil {
 			return err
 		}
-		opened, _, err := sealer.Work().TransformFromStorage(ctx, answer.Kvs[0].Value, value.DefaultContext(key))
+		opened, _, err := encrypter.Work().TransformFromStorage(ctx, answer.Kvs[0].Value, value.DefaultContext(key))
 		if err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ func count(ctx context.Context, kv clientv3.KV, sealer *encryption.Sealer, key s
 		if err != nil {
 			return err
 		}
-		sealed, err := sealer.Work().TransformToStorage(ctx, []byte(strconv.Itoa(number+1)), value.DefaultContext(key))
+		sealed, err := encrypter.Work().TransformToStorage(ctx, []byte(strconv.Itoa(number+1)), value.DefaultContext(key))
 		if err != nil {
 			return err
 		}
@@ -242,11 +242,11 @@ func count(ctx context.Context, kv clientv3.KV, sealer *encryption.Sealer, key s
 func TestLeaderThatDiesIsFollowed(t *testing.T) {
 	kv, home := bolttest.NewKV(t), newSecret()
 	ensure(t, home)
-	sealer := open(t, home)
-	fill(t, kv, sealer, 30)
+	encrypter := open(t, home)
+	fill(t, kv, encrypter, 30)
 	second := rotate(t, home)
 	for done := 0; done < 60; {
-		stop := lead(t, kv, sealer, quick)
+		stop := lead(t, kv, encrypter, quick)
 		// A leader lasts until it has got a little further than the one before.
 		eventually(t, "progress", func(context.Context) error {
 			before := done
@@ -258,11 +258,11 @@ func TestLeaderThatDiesIsFollowed(t *testing.T) {
 		stop()
 	}
 	for i := range 30 {
-		plain(t, kv, sealer, repositories, fmt.Sprintf("%s%04d", objects, i))
+		plain(t, kv, encrypter, repositories, fmt.Sprintf("%s%04d", objects, i))
 	}
 }
 
-// countSealedBy counts the rows that are sealed by a key.
+// countSealedBy counts the rows that are encrypted by a key.
 func countSealedBy(by []string, key string) (n int) {
 	for _, each := range by {
 		if strings.Contains(each, key) {
@@ -275,12 +275,12 @@ func countSealedBy(by []string, key string) (n int) {
 func TestRowThatCannotBeOpenedKeepsTheOldKeys(t *testing.T) {
 	kv, home := bolttest.NewKV(t), newFolder(t)
 	ensure(t, home)
-	sealer := open(t, home)
-	fill(t, kv, sealer, 5)
+	encrypter := open(t, home)
+	fill(t, kv, encrypter, 5)
 	putRaw(t, kv, work+"lost", []byte("k8s:enc:secretbox:v1:0-lost:gibberish"))
 	second := rotate(t, home)
-	lead(t, kv, sealer, quick)
-	allSealedBy(t, kv, second, objects)
+	lead(t, kv, encrypter, quick)
+	allEncryptedBy(t, kv, second, objects)
 	eventually(t, "the other rows", func(context.Context) error {
 		if n := countSealedBy(stored(t, kv, work), second); n != 5 {
 			return fmt.Errorf("%d rows are sealed by the new key", n)
@@ -310,7 +310,7 @@ func TestLeasesAreKept(t *testing.T) {
 	home := newFolder(t)
 	ensure(t, home)
 	lead(t, client.KV, open(t, home), quick)
-	allSealedBy(t, client.KV, keys(t, home)[0], objects)
+	allEncryptedBy(t, client.KV, keys(t, home)[0], objects)
 	if _, err := client.Revoke(t.Context(), lease.ID); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hmac answers how to tell later whether content that may be secret has changed, without keeping it: by a
-// hash under a key of the server's own. A plain hash of a password can be found by trying passwords, by everybody who
+// Package hmac detects changes of content that may be secret without storing the content: by a hash under a key of
+// the server. A plain hash of a password can be reversed by trying passwords, by everyone who
 // sees it in an object, a log or a backup.
 package hmac
 
@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// tableName and rowKey are where the key is kept.
+	// tableName and rowKey name the row of the key.
 	tableName = "keyedhash"
 	rowKey    = "key"
-	// keySize is that of the hash: more adds nothing.
+	// keySize is the size of the hash. A longer key adds nothing.
 	keySize = sha256.Size
 )
 
@@ -31,9 +31,9 @@ type Hasher struct {
 	key []byte
 }
 
-// Open returns the hasher of a work store, whose key is made when it is first asked for. It is a row of the store and
-// sealed as such: all replicas have the same, it stays when the keys change under which the store is sealed, and comes
-// along with backups. A store that is made anew has another, and every hash is another then.
+// Open returns the hasher of a work store and creates its key if the store has none. The key is a row of the store and
+// encrypted like every row: all replicas share it, a rotation of encryption keys does not change it, and backups contain
+// it. A new store has a new key, and all hashes change.
 func Open(ctx context.Context, store *table.Store) (*Hasher, error) {
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // Never fails; the process ends if there is no randomness.
@@ -47,12 +47,12 @@ func Open(ctx context.Context, store *table.Store) (*Hasher, error) {
 	return &Hasher{key: key}, nil
 }
 
-// Sum returns 64 hexadecimal digits that depend on every part and on where one ends and the next begins, and tell
+// Sum returns 64 hexadecimal digits that depend on every part and on the boundaries between parts, and reveal
 // nothing about them. Sums of different purposes cannot be compared with each other.
 func (h *Hasher) Sum(purpose string, parts ...[]byte) string {
 	hash := hmac.New(sha256.New, h.key)
 	write := func(part []byte) {
-		// A hash takes everything.
+		// Writing to a hash never fails.
 		_, _ = hash.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		_, _ = hash.Write(part)
 	}

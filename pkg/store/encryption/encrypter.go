@@ -25,13 +25,13 @@ import (
 
 const group = configbutler.GroupName
 
-// WorkResource is the resource that rows of the work store are sealed as. No kind has its name.
+// WorkResource is the resource that rows of the work store are encrypted as. No kind has its name.
 var WorkResource = schema.GroupResource{Group: group, Resource: "work"}
 
 // reloadInterval is how often a configuration is read again.
 const reloadInterval = 10 * time.Second
 
-// Config says which configuration seals.
+// Config says which configuration encrypts.
 type Config struct {
 	// Origin has the configuration.
 	Origin Origin
@@ -43,8 +43,8 @@ type Config struct {
 	ServerID string
 }
 
-// Sealer seals and opens what is stored, under the configuration in force.
-type Sealer struct {
+// Encrypter encrypts and opens what is stored, under the configuration in force.
+type Encrypter struct {
 	config       Config
 	transformers value.ResourceTransformers
 	checks       []healthz.HealthChecker
@@ -58,11 +58,11 @@ type Sealer struct {
 
 // Open loads a configuration, and follows its changes if it is told to. What it loads lives as long as ctx: the
 // connections to KMS plugins have to outlive the last request.
-func Open(ctx context.Context, config Config) (*Sealer, error) {
+func Open(ctx context.Context, config Config) (*Encrypter, error) {
 	if config.ReloadInterval == 0 {
 		config.ReloadInterval = reloadInterval
 	}
-	s := &Sealer{config: config}
+	s := &Encrypter{config: config}
 	content, err := config.Origin.Read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the encryption configuration: %w", err)
@@ -85,19 +85,19 @@ func Open(ctx context.Context, config Config) (*Sealer, error) {
 	return s, nil
 }
 
-// Transformers seal and open objects, and rows as [WorkResource].
-func (s *Sealer) Transformers() value.ResourceTransformers { return s.transformers }
+// Transformers encrypt and open objects, and rows as [WorkResource].
+func (s *Encrypter) Transformers() value.ResourceTransformers { return s.transformers }
 
-// Work seals and opens the rows of the work store.
-func (s *Sealer) Work() value.Transformer {
+// Work encrypts and opens the rows of the work store.
+func (s *Encrypter) Work() value.Transformer {
 	return explaining{s.transformers.TransformerForResource(WorkResource)}
 }
 
 // HealthChecks fail while a KMS plugin does.
-func (s *Sealer) HealthChecks() []healthz.HealthChecker { return s.checks }
+func (s *Encrypter) HealthChecks() []healthz.HealthChecker { return s.checks }
 
 // load makes the transformers of a configuration. stop ends what they run.
-func (s *Sealer) load(ctx context.Context, content []byte) (_ *encryptionconfig.EncryptionConfiguration, stop func(), err error) {
+func (s *Encrypter) load(ctx context.Context, content []byte) (_ *encryptionconfig.EncryptionConfiguration, stop func(), err error) {
 	origin := s.config.Origin
 	path, release, err := origin.path(content)
 	if err != nil {
@@ -129,7 +129,7 @@ func checkWorkIsNamed(loaded *encryptionconfig.EncryptionConfiguration) error {
 }
 
 // follow puts changes of the configuration into force until ctx ends.
-func (s *Sealer) follow(ctx context.Context) {
+func (s *Encrypter) follow(ctx context.Context) {
 	ticker := time.NewTicker(s.config.ReloadInterval)
 	defer ticker.Stop()
 	for {
@@ -146,8 +146,8 @@ func (s *Sealer) follow(ctx context.Context) {
 }
 
 // Reload puts the configuration into force if it has changed and its KMS plugins are well, without waiting for the
-// interval. ctx must outlive the sealer's use. Only a sealer that follows changes may be told to.
-func (s *Sealer) Reload(ctx context.Context) error {
+// interval. ctx must outlive the encrypter's use. Only a encrypter that follows changes may be told to.
+func (s *Encrypter) Reload(ctx context.Context) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	content, err := s.config.Origin.Read(ctx)
@@ -173,7 +173,7 @@ func (s *Sealer) Reload(ctx context.Context) error {
 }
 
 // restore puts back what somebody removed from a home: this process may be the last that knows the keys.
-func (s *Sealer) restore(ctx context.Context) error {
+func (s *Encrypter) restore(ctx context.Context) error {
 	home, ours := s.config.Origin.(Home)
 	if !ours {
 		return nil

@@ -21,11 +21,11 @@ import (
 // open makes a hasher on the configuration that is in the folder now.
 func open(t *testing.T, kv clientv3.KV, home encryption.Folder) *hmac.Hasher {
 	t.Helper()
-	sealer, err := encryption.Open(t.Context(), encryption.Config{Origin: home})
+	encrypter, err := encryption.Open(t.Context(), encryption.Config{Origin: home})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasher, err := hmac.Open(t.Context(), table.New(kv, "/registry-work", table.WithTransformer(sealer.Work())))
+	hasher, err := hmac.Open(t.Context(), table.New(kv, "/registry-work", table.WithTransformer(encrypter.Work())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestKeyIsSealed(t *testing.T) {
 	kv := bolttest.NewKV(t)
 	open(t, kv, newHome(t))
 	answer, err := kv.Get(t.Context(), "/registry-work/", clientv3.WithPrefix())
-	if err != nil || len(answer.Kvs) != 1 || encryption.SealedBy(answer.Kvs[0].Value) == "" {
+	if err != nil || len(answer.Kvs) != 1 || encryption.EncryptedBy(answer.Kvs[0].Value) == "" {
 		t.Errorf("the store holds %v (%v), want one sealed row", answer.Kvs, err)
 	}
 }

@@ -15,13 +15,13 @@ import (
 
 // Times are those of a rotation.
 type Times struct {
-	// Look is how often a [Keeper] looks whether there is anything to do.
+	// Look is how often a [RotationController] looks whether there is anything to do.
 	Look time.Duration
 	// Settle is how long after a change of the configuration every replica has surely loaded it.
 	Settle time.Duration
-	// History is how long old revisions can be read: what is sealed in them needs the keys of then.
+	// History is how long old revisions can be read: what is encrypted in them needs the keys of then.
 	History time.Duration
-	// Walk is the time between walks without cause. A replica with an older configuration than the leader's may seal
+	// Walk is the time between walks without cause. A replica with an older configuration than the leader's may encrypt
 	// under an older key at any time, and nothing tells.
 	Walk time.Duration
 }
@@ -34,20 +34,20 @@ func DefaultTimes(compaction time.Duration) Times {
 // pacePerSecond bounds the rows that are rewritten, so that others can write as well.
 const pacePerSecond = 200
 
-// Keeper has everything sealed under the key for writing. It is run by the leader.
-type Keeper struct {
-	Sealer *Sealer
-	// Rows are all that is sealed.
+// RotationController has everything encrypted under the key for writing. It is run by the leader.
+type RotationController struct {
+	Encrypter *Encrypter
+	// Rows are all that is encrypted.
 	Rows  []Rows
 	Times Times
 }
 
-// Name is "sealing".
-func (k *Keeper) Name() string { return "sealing" }
+// Name returns "sealing", the name in metrics and logs.
+func (k *RotationController) Name() string { return "sealing" }
 
 // Run works until ctx ends. What fails is tried again with the next look.
-func (k *Keeper) Run(ctx context.Context) error {
-	t := &term{keeper: k, walker: walker{k.Sealer, flowcontrol.NewTokenBucketRateLimiter(pacePerSecond, 1)}}
+func (k *RotationController) Run(ctx context.Context) error {
+	t := &term{controller: k, walker: walker{k.Encrypter, flowcontrol.NewTokenBucketRateLimiter(pacePerSecond, 1)}}
 	ticker := time.NewTicker(k.Times.Look)
 	defer ticker.Stop()
 	for {
@@ -64,12 +64,12 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 // term is the time for which one process leads.
 type term struct {
-	keeper *Keeper
-	walker walker
+	controller *RotationController
+	walker     walker
 	// content is the configuration that this term last saw in force, since when it did.
 	content []byte
 	since   time.Time
-	// probe is a value that was sealed before the last walk. It is stale when the key for writing has changed.
+	// probe is a value that was encrypted before the last walk. It is stale when the key for writing has changed.
 	probe []byte
 	// next is when to walk again.
 	next time.Time
@@ -80,7 +80,7 @@ type term struct {
 
 // look does what is due.
 func (t *term) look(ctx context.Context, now time.Time) error {
-	content := *t.keeper.Sealer.content.Load()
+	content := *t.controller.Encrypter.content.Load()
 	if !bytes.Equal(content, t.content) {
 		t.content, t.since, t.cleanSince, t.next = content, now, time.Time{}, now
 	}
@@ -99,7 +99,7 @@ func (t *term) look(ctx context.Context, now time.Time) error {
 // keyChanged tells whether the key for writing is another than before the last walk. A KMS plugin changes its key
 // without a word.
 func (t *term) keyChanged(ctx context.Context) bool {
-	_, stale, err := t.keeper.Sealer.Work().TransformFromStorage(ctx, t.probe, probeContext)
+	_, stale, err := t.controller.Encrypter.Work().TransformFromStorage(ctx, t.probe, probeContext)
 	return err != nil || stale
 }
 
@@ -109,11 +109,11 @@ var probeContext = value.DefaultContext("probe")
 // walk goes through everything.
 func (t *term) walk(ctx context.Context, now time.Time) error {
 	var err error
-	if t.probe, err = t.keeper.Sealer.Work().TransformToStorage(ctx, nil, probeContext); err != nil {
+	if t.probe, err = t.controller.Encrypter.Work().TransformToStorage(ctx, nil, probeContext); err != nil {
 		return err
 	}
 	var found outcome
-	for _, rows := range t.keeper.Rows {
+	for _, rows := range t.controller.Rows {
 		part, err := t.walker.walk(ctx, rows)
 		if err != nil {
 			return err
@@ -124,12 +124,12 @@ func (t *term) walk(ctx context.Context, now time.Time) error {
 	case !found.clean():
 		t.cleanSince = time.Time{}
 		// A replica that loads the configuration later than this one may have gone on with the old key.
-		t.next = now.Add(t.keeper.Times.Settle)
+		t.next = now.Add(t.controller.Times.Settle)
 	case t.cleanSince.IsZero():
 		t.cleanSince = now
-		t.next = now.Add(min(t.keeper.Times.History, t.keeper.Times.Walk))
+		t.next = now.Add(min(t.controller.Times.History, t.controller.Times.Walk))
 	default:
-		t.next = now.Add(t.keeper.Times.Walk)
+		t.next = now.Add(t.controller.Times.Walk)
 	}
 	return nil
 }
@@ -137,17 +137,17 @@ func (t *term) walk(ctx context.Context, now time.Time) error {
 // promote puts a new key first once every replica has had the time to load it.
 func (t *term) promote(ctx context.Context, now time.Time) error {
 	home, c := t.ours()
-	if home == nil || c.pending() == "" || now.Sub(t.since) < t.keeper.Times.Settle {
+	if home == nil || c.pending() == "" || now.Sub(t.since) < t.controller.Times.Settle {
 		return nil
 	}
 	klog.FromContext(ctx).Info("Sealing under a new key from now on", "key", c.pending(), "configuration", home.String())
 	return edit(ctx, home, t.content, (*configuration).promote)
 }
 
-// retire takes old keys out when walks have found nothing sealed under them for as long as history is kept.
+// retire takes old keys out when walks have found nothing encrypted under them for as long as history is kept.
 func (t *term) retire(ctx context.Context, now time.Time) error {
 	home, c := t.ours()
-	if home == nil || len(c.old()) == 0 || t.cleanSince.IsZero() || now.Sub(t.cleanSince) < t.keeper.Times.History {
+	if home == nil || len(c.old()) == 0 || t.cleanSince.IsZero() || now.Sub(t.cleanSince) < t.controller.Times.History {
 		return nil
 	}
 	klog.FromContext(ctx).Info("Nothing is sealed under the old keys any more, taking them out", "keys", c.old(), "configuration", home.String())
@@ -156,7 +156,7 @@ func (t *term) retire(ctx context.Context, now time.Time) error {
 
 // ours is the home of the configuration in force and what it says, or nil if the server does not change it.
 func (t *term) ours() (Home, *configuration) {
-	home, ours := t.keeper.Sealer.config.Origin.(Home)
+	home, ours := t.controller.Encrypter.config.Origin.(Home)
 	if !ours {
 		return nil, nil
 	}

@@ -34,13 +34,13 @@ const reloadInterval = 5 * time.Millisecond
 // repositories are a resource like others.
 var repositories = schema.GroupResource{Group: "configbutler.ai", Resource: "gitrepoconfigs"}
 
-func open(t testing.TB, origin encryption.Origin) *encryption.Sealer {
+func open(t testing.TB, origin encryption.Origin) *encryption.Encrypter {
 	t.Helper()
-	sealer, err := encryption.Open(t.Context(), encryption.Config{Origin: origin, Reload: true, ReloadInterval: reloadInterval})
+	encrypter, err := encryption.Open(t.Context(), encryption.Config{Origin: origin, Reload: true, ReloadInterval: reloadInterval})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sealer
+	return encrypter
 }
 
 // provider is the YAML of one with a key of 32 bytes.
@@ -80,9 +80,9 @@ func TestEveryProviderSealsObjectsAndRows(t *testing.T) {
 	}
 	for name, origin := range origins {
 		t.Run(name, func(t *testing.T) {
-			sealer := open(t, origin)
+			encrypter := open(t, origin)
 			for what, transformer := range map[string]value.Transformer{
-				"object": sealer.Transformers().TransformerForResource(repositories), "row": sealer.Work(),
+				"object": encrypter.Transformers().TransformerForResource(repositories), "row": encrypter.Work(),
 			} {
 				plain, context := []byte("hunter2"), value.DefaultContext("/key")
 				sealed, err := transformer.TransformToStorage(t.Context(), plain, context)
@@ -125,13 +125,13 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 	})
 }
 
-// sealedBy waits until the sealer writes under a key of a name.
-func sealedBy(t *testing.T, sealer *encryption.Sealer, name string) {
+// encryptedBy waits until the encrypter writes under a key of a name.
+func encryptedBy(t *testing.T, encrypter *encryption.Encrypter, name string) {
 	t.Helper()
 	eventually(t, "the key "+name, func(ctx context.Context) error {
-		sealed, err := sealer.Work().TransformToStorage(ctx, []byte("x"), value.DefaultContext("/key"))
-		if err == nil && !strings.Contains(encryption.SealedBy(sealed), name) {
-			err = fmt.Errorf("sealed by %s", encryption.SealedBy(sealed))
+		sealed, err := encrypter.Work().TransformToStorage(ctx, []byte("x"), value.DefaultContext("/key"))
+		if err == nil && !strings.Contains(encryption.EncryptedBy(sealed), name) {
+			err = fmt.Errorf("sealed by %s", encryption.EncryptedBy(sealed))
 		}
 		return err
 	})
@@ -152,23 +152,23 @@ func TestChangesComeIntoForce(t *testing.T) {
 	t.Run("of a folder", func(t *testing.T) {
 		home := newFolder(t)
 		ensure(t, home)
-		sealer := open(t, home)
-		sealedBy(t, sealer, rotate(t, home))
+		encrypter := open(t, home)
+		encryptedBy(t, encrypter, rotate(t, home))
 	})
 	t.Run("of the user's file", func(t *testing.T) {
 		file := newFile(t, configuration(everything, provider("aesgcm", "first", 1)))
-		sealer := open(t, file)
+		encrypter := open(t, file)
 		for name, broken := range map[string]string{
 			"no YAML": "{", "empty": "", "without the work store": configuration("gitrepoconfigs.configbutler.ai", provider("aesgcm", "second", 1)),
 		} {
 			write(t, file.Path, broken)
-			if err := sealer.Reload(t.Context()); err == nil {
+			if err := encrypter.Reload(t.Context()); err == nil {
 				t.Errorf("%s was taken", name)
 			}
-			sealedBy(t, sealer, "first")
+			encryptedBy(t, encrypter, "first")
 		}
 		write(t, file.Path, configuration(everything, provider("aescbc", "third", 1)))
-		sealedBy(t, sealer, "third")
+		encryptedBy(t, encrypter, "third")
 	})
 }
 
@@ -245,9 +245,9 @@ func putRaw(t *testing.T, kv clientv3.KV, key string, stored []byte, opts ...cli
 	}
 }
 
-func putSealed(t *testing.T, kv clientv3.KV, sealer *encryption.Sealer, resource schema.GroupResource, key, plain string) {
+func putSealed(t *testing.T, kv clientv3.KV, encrypter *encryption.Encrypter, resource schema.GroupResource, key, plain string) {
 	t.Helper()
-	sealed, err := sealer.Transformers().TransformerForResource(resource).TransformToStorage(t.Context(), []byte(plain), value.DefaultContext(key))
+	sealed, err := encrypter.Transformers().TransformerForResource(resource).TransformToStorage(t.Context(), []byte(plain), value.DefaultContext(key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func TestSealedBy(t *testing.T) {
 		"":                                    "",
 		"k8s:enc:kms:v2:" + strings.Repeat("x", 300) + ":": "",
 	} {
-		if got := encryption.SealedBy([]byte(stored)); got != want {
+		if got := encryption.EncryptedBy([]byte(stored)); got != want {
 			t.Errorf("%q is sealed by %s, want %s", stored, got, want)
 		}
 	}
@@ -292,20 +292,20 @@ func TestRowThatCannotBeOpenedIsNamed(t *testing.T) {
 	}
 }
 
-// TestDamagedFormIsNotPlain flips each bit of what a sealed value begins with. The provider identity, by which stores from
-// before they were sealed can be read, must not return such a value.
+// TestDamagedFormIsNotPlain flips each bit of what a encrypted value begins with. The provider identity, by which stores from
+// before they were encrypted can be read, must not return such a value.
 func TestDamagedFormIsNotPlain(t *testing.T) {
 	kv, home := bolttest.NewKV(t), newFolder(t)
 	ensure(t, home)
-	sealer := open(t, home)
+	encrypter := open(t, home)
 	const key = "/registry-work/outbox/uid/0001"
-	putSealed(t, kv, sealer, encryption.WorkResource, key, "hunter2")
+	putSealed(t, kv, encrypter, encryption.WorkResource, key, "hunter2")
 	rows := encryption.Work(kv, "/registry-work")
 	sealed, err := rows.Get(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := storetable.New(kv, "/registry-work", storetable.WithTransformer(sealer.Work())).Table("outbox")
+	table := storetable.New(kv, "/registry-work", storetable.WithTransformer(encrypter.Work())).Table("outbox")
 	for bit := range 8 * (len("k8s:enc:secretbox:v1:") + 4) {
 		damaged := bytes.Clone(sealed.Value)
 		damaged[bit/8] ^= 1 << (bit % 8)
@@ -315,7 +315,7 @@ func TestDamagedFormIsNotPlain(t *testing.T) {
 				t.Errorf("bit %d is flipped: the row is read as %q", bit, row.Value)
 			}
 		}
-		if err := sealer.Each(t.Context(), rows, func(_ *mvccpb.KeyValue, plain []byte, err error) error {
+		if err := encrypter.Each(t.Context(), rows, func(_ *mvccpb.KeyValue, plain []byte, err error) error {
 			if err == nil || !strings.Contains(err.Error(), "operations.md") {
 				t.Errorf("bit %d is flipped: %v, opened as %q", bit, err, plain)
 			}
