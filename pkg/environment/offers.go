@@ -160,7 +160,7 @@ func (o *offers) find(ctx context.Context, name types.NamespacedName) (again tim
 	default:
 		found.workloads, found.others = plan.Prompt(result.Plan.Changes(plan.HideSecrets))
 		found.conflicts = result.Plan.Conflicts
-		found.changes, found.news = len(result.Plan.Summaries()) > 0, result.Plan.News
+		found.changes, found.news = len(result.Plan.Summaries()) > 0, result.Plan.OtherChangesHash
 		found.notCopied = result.Plan.NotCopied
 		if len(found.notCopied) > 0 || includesCustom(q.request.Environment) {
 			again = o.clock.Now().Add(unwatchedPeriod)

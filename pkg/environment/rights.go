@@ -42,7 +42,7 @@ func (t *turning) checkRights(ctx context.Context) (again time.Time) {
 		return again
 	}
 	if len(t.notCopied) > 0 {
-		t.lost = verdict{t.notCopied.Reason(), t.notCopied.Sentence(t.catalog.Spec.SourceNamespace)}
+		t.lost = verdict{t.notCopied.Reason(), t.notCopied.Message(t.catalog.Spec.SourceNamespace)}
 		return again
 	}
 	permissions := access.OfEnvironment(t.environment, t.catalog)
@@ -64,7 +64,7 @@ func (t *turning) checkRights(ctx context.Context) (again time.Time) {
 // consent is what is withheld of what the environment has, or may come to have if it has never been synced.
 func (t *turning) consent() condition.Why {
 	has := t.config.Runner.Index.Types(nameOf(t.environment))
-	withheld := plan.Withheld{}
+	withheld := plan.Denied{}
 	for of, why := range t.notCopied {
 		if has.Has(of) || t.environment.Status.AppliedRevision == 0 {
 			withheld[of] = why
@@ -73,5 +73,5 @@ func (t *turning) consent() condition.Why {
 	if len(withheld) == 0 {
 		return condition.Why{}
 	}
-	return condition.Why{Reason: withheld.Reason(), Message: withheld.Sentence(t.catalog.Spec.SourceNamespace)}
+	return condition.Why{Reason: withheld.Reason(), Message: withheld.Message(t.catalog.Spec.SourceNamespace)}
 }

@@ -33,7 +33,7 @@ type situation struct {
 	// lost is why nothing is synced by itself: whoever wanted it may not do it any more.
 	lost verdict
 	// notCopied is what of the source is not copied, because the catalog's editor may not read it.
-	notCopied plan.Withheld
+	notCopied plan.Denied
 	policy    *v1alpha1.SyncPolicySpec
 	now       time.Time
 	// offer is what the catalog would bring, nil while that is not known.

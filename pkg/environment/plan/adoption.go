@@ -16,12 +16,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// clients are the field managers under which kubectl writes whole objects without server-side apply.
-var clients = sets.New("kubectl", "kubectl-client-side-apply", "kubectl-create", "kubectl-replace")
+// kubectlManagers are the field managers of kubectl commands that write whole objects without server-side apply.
+var kubectlManagers = sets.New("kubectl", "kubectl-client-side-apply", "kubectl-create", "kubectl-replace")
 
-// adopt adds to what is removed from an object that is taken over that what kubectl owns of it and is applied is the environment's
-// alone: who has created the object has handed that over, and would keep it there otherwise once the catalog has it no longer.
-// What is not applied stays theirs; if managers were migrated as kubectl does it for itself, the next apply would remove it.
+// adopt transfers the applied fields that kubectl owns to the environment when an object is taken over. Otherwise kubectl's
+// ownership would keep a field that the catalog later removes. Fields that are not applied stay with kubectl; migrating the
+// whole manager, as kubectl itself does, would let the next apply remove them.
 func (d *draft) adopt(ctx context.Context, live, apply *unstructured.Unstructured, removal []byte) ([]byte, error) {
 	typed, err := d.merger.Schemas.Typed(ctx, apply)
 	if err != nil {
@@ -31,7 +31,7 @@ func (d *draft) adopt(ctx context.Context, live, apply *unstructured.Unstructure
 	if err != nil {
 		return nil, errUnpredictable(live)
 	}
-	entries, err := handedOver(live.GetManagedFields(), withParents(applied))
+	entries, err := transferred(live.GetManagedFields(), withParents(applied))
 	if err != nil || entries == nil {
 		return removal, err
 	}
@@ -48,7 +48,7 @@ func (d *draft) adopt(ctx context.Context, live, apply *unstructured.Unstructure
 	return json.Marshal(append(operations, handover))
 }
 
-// withParents adds to fields those that they are in: who owns one of these keeps it there, and empty.
+// withParents adds the parents of all fields. The owner of a parent keeps it in the object, possibly empty.
 func withParents(fields *fieldpath.Set) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	for path := range fields.All() {
@@ -59,9 +59,10 @@ func withParents(fields *fieldpath.Set) *fieldpath.Set {
 	return out
 }
 
-// handedOver are entries of managedFields when clients have handed over what is applied, nil if they own nothing of it. There is
-// always one that owns something: of an object without, API servers note at the next apply that somebody owned it all.
-func handedOver(entries []metav1.ManagedFieldsEntry, applied *fieldpath.Set) ([]metav1.ManagedFieldsEntry, error) {
+// transferred returns the entries of managedFields after the applied fields of kubectl were transferred to the environment,
+// nil if kubectl owns none of them. The environment's entry is never empty: for an object without an entry, API servers
+// assume at the next apply that one unknown manager owned everything.
+func transferred(entries []metav1.ManagedFieldsEntry, applied *fieldpath.Set) ([]metav1.ManagedFieldsEntry, error) {
 	var out []metav1.ManagedFieldsEntry
 	var ours *metav1.ManagedFieldsEntry
 	taken := fieldpath.NewSet()
@@ -73,7 +74,7 @@ func handedOver(entries []metav1.ManagedFieldsEntry, applied *fieldpath.Set) ([]
 		case entry.Manager == v1alpha1.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply:
 			taken = taken.Union(fields)
 			continue
-		case !isClient(entry) || fields.Intersection(applied).Empty():
+		case !isKubectl(entry) || fields.Intersection(applied).Empty():
 			out = append(out, entry)
 			continue
 		}
@@ -93,11 +94,12 @@ func handedOver(entries []metav1.ManagedFieldsEntry, applied *fieldpath.Set) ([]
 	return out, setFields(&out[len(out)-1], taken)
 }
 
-// isClient says whether an entry is of an object that kubectl has written as a whole.
-func isClient(entry metav1.ManagedFieldsEntry) bool {
-	return clients.Has(entry.Manager) && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
+// isKubectl reports whether an entry belongs to a kubectl command that wrote the whole object.
+func isKubectl(entry metav1.ManagedFieldsEntry) bool {
+	return kubectlManagers.Has(entry.Manager) && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
 }
 
+// fieldsOf returns the field manager of an object's type. Schemas of custom resources are deduced.
 func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	fields := fieldpath.NewSet()
 	if entry.FieldsV1 == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 )
 
-// TestAdoption has a Branch take over what a developer has made of production's manifest with kubectl, and the catalog drop a field
-// of it later.
+// TestAdoption lets a Branch take over an object that a developer created with kubectl; later the catalog removes one of
+// its fields.
 func TestAdoption(t *testing.T) {
 	theirs := func() *unstructured.Unstructured {
 		own := object(t, web)
@@ -71,7 +71,7 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// managersOf are the managers of a field.
+// managersOf returns the managers of a field.
 func managersOf(live *unstructured.Unstructured, path ...any) []string {
 	return diff.ManagersOf(live).Of(fieldpath.MakePathOrDie(path...))
 }

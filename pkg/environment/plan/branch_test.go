@@ -28,7 +28,7 @@ func container(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	return containers[0].(map[string]any)
 }
 
-// janes sets the image and the memory of the only container.
+// janes returns an edit that sets the image and the memory of the only container.
 func janes(t *testing.T, image, memory string) func(o *unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) {
 		fields := container(t, o)
@@ -38,7 +38,7 @@ func janes(t *testing.T, image, memory string) func(o *unstructured.Unstructured
 	}
 }
 
-// branch has been synced once, and both sides have changed the image and the memory of web since.
+// branch returns a stage after a first sync, in which both sides have changed the image and the memory of web.
 func branch(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t, object(t, web), object(t, report), object(t, appConfig), object(t, database))
@@ -110,7 +110,7 @@ func TestConflicts(t *testing.T) {
 			s := branch(t)
 			s.Resolution = test.resolve
 			if test.before {
-				s.Before = []*unstructured.Unstructured{object(t, web)}
+				s.Previous = []*unstructured.Unstructured{object(t, web)}
 			}
 			if test.patch != "" {
 				s.Environment.Spec.Patches = []v1alpha1.Patch{{
@@ -147,7 +147,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// checkShown expects a diff to tell of conflicts.
+// checkShown checks the conflicts in a diff.
 func (s *stage) checkShown(p *plan.Plan, conflicts []v1alpha1.FieldConflict) {
 	s.t.Helper()
 	var shown []v1alpha1.FieldConflict
@@ -163,7 +163,7 @@ func (s *stage) checkShown(p *plan.Plan, conflicts []v1alpha1.FieldConflict) {
 	}
 }
 
-// TestBase has a Branch in the target of its base.
+// TestBase plans a Branch in the target of its base.
 func TestBase(t *testing.T) {
 	base := newStage(t, object(t, web), object(t, report), object(t, appConfig), object(t, reportConfig), object(t, database))
 	base.sync()
@@ -174,7 +174,7 @@ func TestBase(t *testing.T) {
 	own.Environment.Spec.BaseEnvironmentRef = &v1alpha1.EnvironmentReference{Name: "alice"}
 	own.Environment.Spec.BranchWorkloads = []v1alpha1.WorkloadReference{{Kind: "Deployment", Name: "web"}}
 	own.Base, own.Index = map[plan.Key]*unstructured.Unstructured{}, nil
-	own.Family, base.Family = []*v1alpha1.Environment{base.Environment}, []*v1alpha1.Environment{own.Environment}
+	own.Related, base.Related = []*v1alpha1.Environment{base.Environment}, []*v1alpha1.Environment{own.Environment}
 	own.put(replaced(t, web, "web:1", "web:2"))
 	p := own.sync()
 	for _, want := range []string{

@@ -37,7 +37,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 
 var types, deduced = applyconfigurations.NewTypeConverter(scheme.Scheme), managedfields.NewDeducedTypeConverter()
 
-// fieldsOf merges objects of a type. The fields of custom resources are deduced.
+// fieldsOf returns the field manager of an object's type. Schemas of custom resources are deduced.
 func fieldsOf(o *unstructured.Unstructured) *managedfields.FieldManager {
 	gvk := o.GroupVersionKind()
 	if !scheme.Scheme.Recognizes(gvk) {
@@ -46,7 +46,7 @@ func fieldsOf(o *unstructured.Unstructured) *managedfields.FieldManager {
 	return managedfieldstest.NewFakeFieldManager(types, gvk)
 }
 
-// namespace keeps the objects of a namespace as an API server does, with the library's own field manager and in the form in
+// namespace stores the objects of a namespace like an API server: with the field manager of the library and in the form in
 // which typed objects are stored.
 type namespace struct {
 	t       testing.TB
@@ -88,7 +88,7 @@ func (n *namespace) update(manager string, o *unstructured.Unstructured) {
 	n.store(after)
 }
 
-// before is what an API server merges with: the live object, or an empty one.
+// before returns the object to merge with: the live one, or an empty one.
 func (n *namespace) before(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if live, ok := n.objects[plan.KeyOf(o)]; ok {
 		return live.DeepCopy()
@@ -106,7 +106,7 @@ func (n *namespace) store(after runtime.Object) {
 	n.objects[plan.KeyOf(o)] = o
 }
 
-// stored is an object as it comes out of a typed one, less the empty fields that it then has.
+// stored returns an object after a round trip through its type.
 func (n *namespace) stored(o *unstructured.Unstructured) *unstructured.Unstructured {
 	n.t.Helper()
 	if !scheme.Scheme.Recognizes(o.GroupVersionKind()) {
@@ -129,7 +129,7 @@ func (n *namespace) stored(o *unstructured.Unstructured) *unstructured.Unstructu
 	return &unstructured.Unstructured{Object: fields}
 }
 
-// defaults sets what an API server does in a list that is one field, and what it generates for a Job.
+// defaults sets the API server's defaults in atomic lists, and the generated fields of a Job.
 func defaults(fields map[string]any) {
 	if spec, ok := fields["spec"].(map[string]any); ok && fields["kind"] == "Job" {
 		spec["selector"] = map[string]any{"matchLabels": map[string]any{controllerUID: "made"}}
@@ -144,7 +144,7 @@ func defaults(fields map[string]any) {
 	}
 }
 
-// controllerUID is the label of a Job's pods that its API server makes.
+// controllerUID is the label that the API server generates for the Pods of a Job.
 const controllerUID = "batch.kubernetes.io/controller-uid"
 
 func withoutEmpty(fields, written map[string]any) {
@@ -179,7 +179,7 @@ func withoutEmptyItems(value, written any) {
 	}
 }
 
-// carryOut does what a step says.
+// carryOut executes a step.
 func (n *namespace) carryOut(s plan.Step) {
 	n.t.Helper()
 	switch s.Verb {
@@ -197,7 +197,7 @@ func (n *namespace) carryOut(s plan.Step) {
 	}
 }
 
-// isRefused says whether an API server would only let an object be replaced.
+// isRefused reports whether an API server rejects an update and requires a replacement.
 func (n *namespace) isRefused(s plan.Step) bool {
 	if s.Kind == "Job" && s.Live != nil {
 		is, _, _ := unstructured.NestedMap(s.Live.Object, "spec", "template", "spec")

@@ -20,34 +20,34 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/patch"
 )
 
-// copier makes of objects of the source what is wanted of them in the target.
+// copier turns objects of the source into desired objects of the target.
 type copier struct {
 	target  objectcopy.Target
 	patches patch.Patches
 	labels  map[string]string
-	// problems are sentences about hosts that cannot be made.
-	problems sets.Set[string]
+	// warnings are sentences about hosts that cannot be rendered.
+	warnings sets.Set[string]
 }
 
-// wanted is what is wanted of an object.
-type wanted struct {
-	desired *unstructured.Unstructured
-	// undeclared is desired without what the environment itself declares: its patches and its labels.
-	undeclared *unstructured.Unstructured
+// desiredObject is an object that the target must have.
+type desiredObject struct {
+	object *unstructured.Unstructured
+	// unpatched is object without the environment's patches and labels.
+	unpatched *unstructured.Unstructured
 }
 
-func (s *Situation) newCopier(marks objectcopy.Marks) (*copier, error) {
+func (s *Input) newCopier(marks objectcopy.Marks) (*copier, error) {
 	spec := &s.Environment.Spec
 	patches, err := readPatches(spec.Patches)
 	if err != nil {
 		return nil, err
 	}
-	c := &copier{patches: patches, labels: s.labels(), problems: sets.New[string]()}
+	c := &copier{patches: patches, labels: s.labels(), warnings: sets.New[string]()}
 	c.target = objectcopy.Target{
 		Namespace:       spec.TargetNamespace,
 		Marks:           marks,
 		Custom:          IsOnlyIncluded,
-		Selected:        objectcopy.SelectorKeys(slices.Concat(s.Workloads, s.Source, s.Applied, s.lastApplied())...),
+		Selected:        objectcopy.SelectorKeys(slices.Concat(s.Workloads, s.Source, s.Snapshot, s.lastAppliedServices())...),
 		OneReplica:      spec.Adapt.Replicas != v1alpha1.ReplicasAsSource,
 		SuspendCronJobs: spec.Adapt.CronJobs != v1alpha1.CronJobsAsSource,
 		NoLoadBalancers: spec.Adapt.LoadBalancers != v1alpha1.LoadBalancersAsSource,
@@ -55,7 +55,7 @@ func (s *Situation) newCopier(marks objectcopy.Marks) (*copier, error) {
 	if c.target.Host, err = c.hosts(s.Environment); err != nil {
 		return nil, err
 	}
-	c.target.OmittedSecrets, err = c.leftBehind(s.Source)
+	c.target.OmittedSecrets, err = c.secretsWithoutCopy(s.Source)
 	return c, err
 }
 
@@ -68,7 +68,7 @@ func readPatches(from []v1alpha1.Patch) (patch.Patches, error) {
 	return patches, errs.ToAggregate()
 }
 
-// hosts returns what makes the hosts of Ingresses, Gateways and routes, nil if they stay as they are.
+// hosts returns the function that maps hosts of Ingresses, Gateways and routes, nil if they are not changed.
 func (c *copier) hosts(e *v1alpha1.Environment) (func(of *unstructured.Unstructured, host string) string, error) {
 	switch e.Spec.Adapt.IngressHosts.Type {
 	case v1alpha1.IngressHostsAsSource:
@@ -88,14 +88,14 @@ func (c *copier) hosts(e *v1alpha1.Environment) (func(of *unstructured.Unstructu
 		}
 		made, err := template.Host(host, place)
 		if err != nil {
-			c.problems.Insert(fmt.Sprintf("%s is copied without the host %s: %v", KeyOf(of), host, err))
+			c.warnings.Insert(fmt.Sprintf("%s is copied without the host %s: %v", KeyOf(of), host, err))
 		}
 		return made
 	}, nil
 }
 
-// leftBehind returns the names of the Secrets that have no copies.
-func (c *copier) leftBehind(source []*unstructured.Unstructured) (sets.Set[string], error) {
+// secretsWithoutCopy returns the names of the Secrets that are never copied.
+func (c *copier) secretsWithoutCopy(source []*unstructured.Unstructured) (sets.Set[string], error) {
 	names := sets.New[string]()
 	for _, object := range source {
 		if object.GetKind() != string(v1alpha1.DependencySecret) {
@@ -110,8 +110,8 @@ func (c *copier) leftBehind(source []*unstructured.Unstructured) (sets.Set[strin
 	return names, nil
 }
 
-// copy returns what is wanted of an object, nil if it has no copy, and why.
-func (c *copier) copy(object *unstructured.Unstructured) (*wanted, string, error) {
+// copy returns the desired object. If the object has no copy, the first result is nil and the second is the reason.
+func (c *copier) copy(object *unstructured.Unstructured) (*desiredObject, string, error) {
 	copied, omitted, err := c.target.Copy(object)
 	if copied == nil || err != nil {
 		return nil, omitted, err
@@ -120,19 +120,20 @@ func (c *copier) copy(object *unstructured.Unstructured) (*wanted, string, error
 	if err != nil {
 		return nil, "", err
 	}
-	w := &wanted{desired: stored(patched), undeclared: stored(copied)}
-	w.dropOldValues()
-	c.labelled(w.desired)
+	w := &desiredObject{object: normalized(patched), unpatched: normalized(copied)}
+	w.dropAnnotationsOfSource()
+	c.setLabels(w.object)
 	return w, "", nil
 }
 
-// dropOldValues removes annotations from a Secret to which patches give other values than the source has. Tools copy a Secret into its
-// annotations, and who may read the target need not be who may read the source. What the patches set themselves stays.
-func (w *wanted) dropOldValues() {
-	if KeyOf(w.desired).GroupKind != secrets || reflect.DeepEqual(w.desired.Object["data"], w.undeclared.Object["data"]) {
+// dropAnnotationsOfSource removes the source's annotations from a Secret whose data patches change. Some tools store a copy
+// of a Secret in its annotations, and readers of the target may lack the permission to read the source. Annotations set by
+// patches stay.
+func (w *desiredObject) dropAnnotationsOfSource() {
+	if KeyOf(w.object).GroupKind != secrets || reflect.DeepEqual(w.object.Object["data"], w.unpatched.Object["data"]) {
 		return
 	}
-	source, kept := w.undeclared.GetAnnotations(), w.desired.GetAnnotations()
+	source, kept := w.unpatched.GetAnnotations(), w.object.GetAnnotations()
 	maps.DeleteFunc(kept, func(key, value string) bool {
 		old, found := source[key]
 		return found && value == old && !annotation.IsHarmless(key)
@@ -140,11 +141,11 @@ func (w *wanted) dropOldValues() {
 	if len(kept) == 0 {
 		kept = nil
 	}
-	w.desired.SetAnnotations(kept)
+	w.object.SetAnnotations(kept)
 }
 
-// labelled sets the environment's labels on an object.
-func (c *copier) labelled(object *unstructured.Unstructured) *unstructured.Unstructured {
+// setLabels sets the environment's labels on an object.
+func (c *copier) setLabels(object *unstructured.Unstructured) *unstructured.Unstructured {
 	labels := object.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}

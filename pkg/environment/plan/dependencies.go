@@ -18,18 +18,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
-// maxListed is how many keys, and how many references, a record has at most.
+// maxListed limits the keys and the references of a record.
 const maxListed = 1000
 
-// hashed is the purpose of the hashes of dependencies.
-const hashed = "dependency"
+// hashPurpose is the Hasher's purpose for hashes of dependencies.
+const hashPurpose = "dependency"
 
-// Hasher makes hashes that nobody can make who does not have its key, as keyedhash.Hasher does.
+// Hasher computes hashes that cannot be computed without its key, as keyedhash.Hasher does.
 type Hasher interface {
 	Sum(purpose string, parts ...[]byte) string
 }
 
-// Hash tells versions of a dependency apart, by an object of the source: it is equal when what would be copied is.
+// Hash returns a hash of the content of a source's object. Two versions have the same hash if their copies would be equal.
 func Hash(hasher Hasher, object *unstructured.Unstructured) (string, error) {
 	content, err := manifest.Canonical(object)
 	if err != nil {
@@ -40,30 +40,30 @@ func Hash(hasher Hasher, object *unstructured.Unstructured) (string, error) {
 		// The error may quote a value, which may be secret.
 		return "", fmt.Errorf("hash %s %q: it is not of the shape of its type", object.GetKind(), object.GetName())
 	}
-	return hasher.Sum(hashed, text), nil
+	return hasher.Sum(hashPurpose, text), nil
 }
 
-// index returns what the environment's records say when the plan has been carried out.
+// index returns the environment's index after the plan has been applied.
 func (d *draft) index() ([]v1alpha1.EnvironmentDependencyRecord, error) {
-	if d.Action == v1alpha1.SyncActionCluster {
-		return d.refreshed()
+	if d.in.Action == v1alpha1.SyncActionCluster {
+		return d.refreshedRecords()
 	}
 	before := map[Key]v1alpha1.EnvironmentDependencyRecord{}
-	for _, record := range d.Index {
+	for _, record := range d.in.Index {
 		before[recordKey(&record)] = record
 	}
-	after := d.others(before)
-	for _, ref := range d.found {
+	after := d.otherRecords(before)
+	for _, ref := range d.refs {
 		key := keyOf(ref.Target)
 		if !key.isDependency() || !d.isCopied(key) {
 			continue
 		}
-		record, err := d.record(ref, before[key])
+		record, err := d.newRecord(ref, before[key])
 		if err != nil {
 			return nil, err
 		}
 		if other, ok := after[key]; ok {
-			record.ReferredBy = mergedReferrers(other.ReferredBy, record.ReferredBy)
+			record.ReferredBy = mergeReferrers(other.ReferredBy, record.ReferredBy)
 			record.Optional = record.Optional && other.Optional
 			record.ByPatches = record.ByPatches && other.ByPatches
 		}
@@ -72,27 +72,27 @@ func (d *draft) index() ([]v1alpha1.EnvironmentDependencyRecord, error) {
 	return slices.SortedFunc(maps.Values(after), compareRecords), nil
 }
 
-// isCopied says whether an object is copied, or will be when the source has it. The account that each namespace has is only if it
-// has something to copy.
+// isCopied reports whether an object is copied, or will be once it exists in the source. The default ServiceAccount counts
+// only if it has something to copy.
 func (d *draft) isCopied(key Key) bool {
-	return d.wanted[key] != nil || d.absent.Has(key) && key != account
+	return d.desired[key] != nil || d.missing.Has(key) && key != defaultAccount
 }
 
 func compareRecords(a, b v1alpha1.EnvironmentDependencyRecord) int {
 	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Target.Name, b.Target.Name))
 }
 
-// others are the records of what is referred to by more than what the plan is about, by that alone.
-func (d *draft) others(before map[Key]v1alpha1.EnvironmentDependencyRecord) map[Key]v1alpha1.EnvironmentDependencyRecord {
+// otherRecords returns the records that have referrers outside of the sync, with these referrers only.
+func (d *draft) otherRecords(before map[Key]v1alpha1.EnvironmentDependencyRecord) map[Key]v1alpha1.EnvironmentDependencyRecord {
 	kept := map[Key]v1alpha1.EnvironmentDependencyRecord{}
-	if len(d.Only) == 0 {
+	if len(d.in.Only) == 0 {
 		return kept
 	}
 	planned := sets.New[string]()
-	for key := range d.wanted {
+	for key := range d.desired {
 		planned.Insert(key.String())
 	}
-	for _, workload := range d.Only {
+	for _, workload := range d.in.Only {
 		planned.Insert(string(workload.Kind) + " " + workload.Name)
 	}
 	for key, record := range before {
@@ -101,7 +101,7 @@ func (d *draft) others(before map[Key]v1alpha1.EnvironmentDependencyRecord) map[
 			return planned.Has(r.Kind + " " + r.Name)
 		})
 		if len(record.ReferredBy) > 0 {
-			// Which of the references come from patches is not kept.
+			// The record does not say which of its references come from patches.
 			record.ByPatches = record.ByPatches || len(record.ReferredBy) < all
 			kept[key] = record
 		}
@@ -109,45 +109,47 @@ func (d *draft) others(before map[Key]v1alpha1.EnvironmentDependencyRecord) map[
 	return kept
 }
 
-// record is what is recorded of a reference.
-func (d *draft) record(
+// newRecord returns the record of a reference.
+func (d *draft) newRecord(
 	ref references.Reference, before v1alpha1.EnvironmentDependencyRecord,
 ) (v1alpha1.EnvironmentDependencyRecord, error) {
 	record := v1alpha1.EnvironmentDependencyRecord{
-		Environment: d.Environment.Name, Type: v1alpha1.DependencyType(ref.Type),
-		Source:   v1alpha1.NamespacedObjectReference{Namespace: d.SourceNamespace, Name: ref.Name},
-		Target:   v1alpha1.NamespacedObjectReference{Namespace: d.Environment.Spec.TargetNamespace, Name: ref.Name},
-		Optional: ref.Optional(), LastDiscoveredAt: d.Now.DeepCopy(),
+		Environment: d.in.Environment.Name, Type: v1alpha1.DependencyType(ref.Type),
+		Source:   v1alpha1.NamespacedObjectReference{Namespace: d.in.SourceNamespace, Name: ref.Name},
+		Target:   v1alpha1.NamespacedObjectReference{Namespace: d.in.Environment.Spec.TargetNamespace, Name: ref.Name},
+		Optional: ref.Optional(), LastDiscoveredAt: d.in.Now.DeepCopy(),
 	}
 	for _, referrer := range ref.Referrers {
 		record.ReferredBy = append(record.ReferredBy, v1alpha1.DependencyReference{
 			Kind: referrer.Kind, Name: referrer.Name, Field: referrer.Path.String(),
 		})
 	}
-	record.ReferredBy = mergedReferrers(nil, record.ReferredBy)
-	record.ByPatches = d.isByPatches(ref.Target, before)
-	return d.described(record, before)
+	record.ReferredBy = mergeReferrers(nil, record.ReferredBy)
+	record.ByPatches = d.isOnlyFromPatches(ref.Target, before)
+	return d.describe(record, before)
 }
 
-// isByPatches says whether only patches refer to a target. What was applied does not tell, and stays as it was recorded.
-func (d *draft) isByPatches(target references.Target, before v1alpha1.EnvironmentDependencyRecord) bool {
-	if d.isAsApplied() {
+// isOnlyFromPatches reports whether only patches reference a target. A snapshot does not show that, so the recorded value
+// stays.
+func (d *draft) isOnlyFromPatches(target references.Target, before v1alpha1.EnvironmentDependencyRecord) bool {
+	if d.in.hasSnapshot() {
 		return before.Environment == "" || before.ByPatches
 	}
-	return !d.required.Has(target)
+	return !d.unpatchedRefs.Has(target)
 }
 
-// described adds what is known of the content. Of what the source does not have it is what was known last. Nothing newer has been
-// told of than what the plan brings, unless that is withheld.
-func (d *draft) described(record, before v1alpha1.EnvironmentDependencyRecord) (v1alpha1.EnvironmentDependencyRecord, error) {
+// describe adds the content's hash and keys to a record. If the source's object is missing or denied, they stay as
+// recorded. SeenHash is cleared because the plan brings the newest version, except for denied types, where nothing newer
+// was read.
+func (d *draft) describe(record, before v1alpha1.EnvironmentDependencyRecord) (v1alpha1.EnvironmentDependencyRecord, error) {
 	object, ok := d.source[recordKey(&record)]
-	withheld := d.Withheld.Has(recordKey(&record).GroupKind)
+	withheld := d.in.Denied.Has(recordKey(&record).GroupKind)
 	record.Missing, record.SeenHash = !ok, ""
 	if withheld {
-		record.Missing = before.Missing // Nothing is known of the source.
+		record.Missing = before.Missing // The state of the source is unknown.
 	}
-	if d.isAsApplied() {
-		return d.describedAsApplied(record, object)
+	if d.in.hasSnapshot() {
+		return d.describeFromSnapshot(record, object)
 	}
 	if withheld {
 		record.Hash, record.SeenHash, record.Keys = before.Hash, before.SeenHash, before.Keys
@@ -159,12 +161,12 @@ func (d *draft) described(record, before v1alpha1.EnvironmentDependencyRecord) (
 	}
 	var err error
 	record.Hash, err = Hash(d.hasher, object)
-	record.Keys = keysOf(object)
+	record.Keys = dataKeys(object)
 	return record, err
 }
 
-// keysOf are the names of what a ConfigMap or a Secret holds.
-func keysOf(object *unstructured.Unstructured) []string {
+// dataKeys returns the sorted keys of a ConfigMap or a Secret.
+func dataKeys(object *unstructured.Unstructured) []string {
 	names := sets.New[string]()
 	for _, field := range [...]string{"data", "binaryData"} {
 		content, _, _ := unstructured.NestedMap(object.Object, field)
@@ -174,12 +176,7 @@ func keysOf(object *unstructured.Unstructured) []string {
 	return list[:min(len(list), maxListed)]
 }
 
-// recordKey is what a record is about.
-func recordKey(record *v1alpha1.EnvironmentDependencyRecord) Key {
-	return keyOf(references.Target{Type: references.Type(record.Type), Name: record.Source.Name})
-}
-
-func mergedReferrers(a, b []v1alpha1.DependencyReference) []v1alpha1.DependencyReference {
+func mergeReferrers(a, b []v1alpha1.DependencyReference) []v1alpha1.DependencyReference {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(a, b v1alpha1.DependencyReference) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Field, b.Field))
@@ -188,7 +185,7 @@ func mergedReferrers(a, b []v1alpha1.DependencyReference) []v1alpha1.DependencyR
 	return all[:min(len(all), maxListed)]
 }
 
-// isIndexed says whether the index names an object.
+// isIndexed reports whether the index has a record of an object.
 func (d *draft) isIndexed(key Key) bool {
-	return slices.ContainsFunc(d.Index, func(r v1alpha1.EnvironmentDependencyRecord) bool { return recordKey(&r) == key })
+	return slices.ContainsFunc(d.in.Index, func(r v1alpha1.EnvironmentDependencyRecord) bool { return recordKey(&r) == key })
 }

@@ -18,51 +18,51 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
-// discover takes in the workloads that the catalog offers, and what comes with them.
+// discover makes the catalog's workloads desired, with everything they reference and everything attached to them.
 func (d *draft) discover() error {
 	var workloads []*unstructured.Unstructured
-	for _, object := range inNameOrder(d.offered()) {
-		if key := KeyOf(object); !d.isOffered(key) || !d.isNamed(key) {
+	for _, object := range sortedByName(d.in.workloads()) {
+		if key := KeyOf(object); !d.isMember(key) || !d.isSelected(key) {
 			continue
 		}
-		w, err := d.want(object, d.whyOffered())
+		w, err := d.add(object, d.in.workloadReason())
 		if err != nil {
 			return err
 		}
 		if w == nil {
 			continue
 		}
-		workloads = append(workloads, w.desired)
-		d.undeclared = append(d.undeclared, w.undeclared)
-		if err := d.require(w.undeclared); err != nil {
+		workloads = append(workloads, w.object)
+		d.unpatched = append(d.unpatched, w.unpatched)
+		if err := d.addUnpatchedRefs(w.unpatched); err != nil {
 			return err
 		}
 	}
-	if err := d.follow(workloads); err != nil {
+	if err := d.addReferencedBy(workloads); err != nil {
 		return err
 	}
-	if err := errors.Join(d.include(), d.companions(workloads)); err != nil {
+	if err := errors.Join(d.addIncluded(), d.addAttached(workloads)); err != nil {
 		return err
 	}
-	if d.isAsApplied() {
-		return d.takeRest()
+	if d.in.hasSnapshot() {
+		return d.addRestOfSnapshot()
 	}
-	d.takeStock()
-	return d.lacking()
+	d.reportMissing()
+	return d.reportMissingPermissions()
 }
 
-// require takes down what an object needs of the source.
-func (d *draft) require(object *unstructured.Unstructured) error {
+// addUnpatchedRefs records the references of an object without the environment's patches.
+func (d *draft) addUnpatchedRefs(object *unstructured.Unstructured) error {
 	refs, err := references.Of(object)
 	for _, ref := range refs {
-		d.required.Insert(ref.Target)
+		d.unpatchedRefs.Insert(ref.Target)
 	}
 	return err
 }
 
-// follow takes in what workloads refer to, and the Services that select their pods.
-func (d *draft) follow(workloads []*unstructured.Unstructured) error {
-	services, err := references.Selecting(d.origin(), workloads)
+// addReferencedBy makes desired what workloads reference, and the Services that select their Pods.
+func (d *draft) addReferencedBy(workloads []*unstructured.Unstructured) error {
+	services, err := references.Selecting(d.in.originals(), workloads)
 	if err != nil {
 		return err
 	}
@@ -70,47 +70,47 @@ func (d *draft) follow(workloads []*unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	return d.take(references.Merge(refs, services))
+	return d.addReferences(references.Merge(refs, services))
 }
 
-// take takes in what references lead to, and what accounts among that refer to.
-func (d *draft) take(refs []references.Reference) error {
-	d.found = references.Merge(d.found, refs)
+// addReferences makes the targets of references desired, and recursively those of ServiceAccounts among them.
+func (d *draft) addReferences(refs []references.Reference) error {
+	d.refs = references.Merge(d.refs, refs)
 	for _, ref := range refs {
 		if ref.Type == references.PersistentVolumeClaim {
 			continue
 		}
-		w, err := d.wantReferred(keyOf(ref.Target), refersTo(ref))
+		w, err := d.addReferenced(keyOf(ref.Target), referredBy(ref))
 		if err != nil {
 			return err
 		}
 		if w == nil || ref.Type != references.ServiceAccount {
 			continue
 		}
-		if err := d.require(w.undeclared); err != nil {
+		if err := d.addUnpatchedRefs(w.unpatched); err != nil {
 			return err
 		}
-		secrets, err := references.Of(w.desired)
+		secrets, err := references.Of(w.object)
 		if err != nil {
 			return err
 		}
-		if err := d.take(secrets); err != nil {
+		if err := d.addReferences(secrets); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wantReferred takes in an object that something needs, if it has a copy.
-func (d *draft) wantReferred(key Key, why string) (*wanted, error) {
-	if object, ok := d.made[key]; ok {
-		return d.want(object, why)
+// addReferenced makes a referenced object desired. It returns nil if the object has no copy.
+func (d *draft) addReferenced(key Key, why string) (*desiredObject, error) {
+	if object, ok := d.originals[key]; ok {
+		return d.add(object, why)
 	}
-	return d.rebuild(key), nil
+	return d.addFromBase(key), nil
 }
 
-// refersTo says, in a few words, what refers to something.
-func refersTo(ref references.Reference) string {
+// referredBy describes the referrers of an object.
+func referredBy(ref references.Reference) string {
 	first := ref.Referrers[0]
 	others := sets.New[string]()
 	for _, referrer := range ref.Referrers {
@@ -122,40 +122,35 @@ func refersTo(ref references.Reference) string {
 	return fmt.Sprintf("%s %s refers to it", first.Kind, first.Name)
 }
 
-// keyOf is what a reference leads to.
-func keyOf(target references.Target) Key {
-	return Key{schema.GroupKind{Kind: string(target.Type)}, target.Name}
-}
-
-// takeStock says what is missing and what is not copied.
-func (d *draft) takeStock() {
-	for _, ref := range d.found {
+// reportMissing records which referenced objects are missing or never copied.
+func (d *draft) reportMissing() {
+	for _, ref := range d.refs {
 		key := keyOf(ref.Target)
 		if ref.Type == references.PersistentVolumeClaim {
-			d.reportClaim(ref)
+			d.reportMissingClaim(ref)
 			continue
 		}
 		if _, ok := d.source[key]; ok {
 			continue
 		}
-		// What only patches of the environment refer to may be its people's own.
-		if live := d.live[key]; !d.required.Has(ref.Target) && !d.includes(key) && live != nil && d.ownerOf(live) == others {
+		// A target of patches alone may belong to the environment's users.
+		if live := d.live[key]; !d.unpatchedRefs.Has(ref.Target) && !d.includes(key) && live != nil && d.in.ownerOf(live) == ownerForeign {
 			continue
 		}
-		d.absent.Insert(key)
-		d.missing(key, ref.Optional())
-		if ref.Type == references.Service && !d.Withheld.Has(key.GroupKind) && d.live[key] == nil {
-			d.report(fmt.Sprintf("%s is not in %s: %s", key, d.SourceNamespace, refersTo(ref)))
+		d.missing.Insert(key)
+		d.failMissing(key, ref.Optional())
+		if ref.Type == references.Service && !d.in.Denied.Has(key.GroupKind) && d.live[key] == nil {
+			d.warn(fmt.Sprintf("%s is not in %s: %s", key, d.in.SourceNamespace, referredBy(ref)))
 		}
 	}
-	d.withholdServices()
+	d.failDeniedServices()
 }
 
-// missing takes down what the source should have, unless workloads can do without.
-func (d *draft) missing(key Key, optional bool) {
+// failMissing records that the source lacks an object, unless it is optional.
+func (d *draft) failMissing(key Key, optional bool) {
 	switch {
-	case d.Withheld.Has(key.GroupKind):
-		d.withhold(key, optional)
+	case d.in.Denied.Has(key.GroupKind):
+		d.failDenied(key, optional)
 		return
 	case optional:
 		return
@@ -163,35 +158,36 @@ func (d *draft) missing(key Key, optional bool) {
 	d.failSource(key, v1alpha1.ReasonSourceMissing, "does not exist")
 }
 
-// failSource takes down why an object of the source is not copied.
+// failSource records why an object of the source is not copied.
 func (d *draft) failSource(key Key, reason, why string) {
 	d.plan.Missing = append(d.plan.Missing, v1alpha1.ObjectFailure{
-		Type: key.Kind, Namespace: d.SourceNamespace, Name: key.Name, Reason: reason,
-		Message: fmt.Sprintf("Failed to sync %s '%s' from %s - %s", key.Kind, key.Name, d.SourceNamespace, why),
+		Type: key.Kind, Namespace: d.in.SourceNamespace, Name: key.Name, Reason: reason,
+		Message: fmt.Sprintf("Failed to sync %s '%s' from %s - %s", key.Kind, key.Name, d.in.SourceNamespace, why),
 	})
 }
 
-func (d *draft) reportClaim(ref references.Reference) {
+// reportMissingClaim records that the target lacks a PersistentVolumeClaim, which is never copied.
+func (d *draft) reportMissingClaim(ref references.Reference) {
 	if d.live[keyOf(ref.Target)] == nil {
-		d.notCopied(string(ref.Type), ref.Name, v1alpha1.NotCopiedHoldsData)
-		d.report(fmt.Sprintf("PersistentVolumeClaim %s is not copied, and %s does not have it: %s",
-			ref.Name, d.Environment.Spec.TargetNamespace, refersTo(ref)))
+		d.addNotCopied(string(ref.Type), ref.Name, v1alpha1.NotCopiedHoldsData)
+		d.warn(fmt.Sprintf("PersistentVolumeClaim %s is not copied, and %s does not have it: %s",
+			ref.Name, d.in.Environment.Spec.TargetNamespace, referredBy(ref)))
 	}
 }
 
-// originals returns the objects of a kind that copies can be made of.
-func (d *draft) originals(kind schema.GroupKind) []*unstructured.Unstructured {
+// originalsOf returns the originals of a kind, sorted.
+func (d *draft) originalsOf(kind schema.GroupKind) []*unstructured.Unstructured {
 	var found []*unstructured.Unstructured
-	for key, object := range d.made {
+	for key, object := range d.originals {
 		if key.GroupKind == kind {
 			found = append(found, object)
 		}
 	}
-	return inNameOrder(found)
+	return sortedByName(found)
 }
 
-// inNameOrder returns objects in the order of their names and kinds, so that reasons do not depend on who listed them how.
-func inNameOrder(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+// sortedByName sorts objects by name and kind, so that plans do not depend on the order of lists.
+func sortedByName(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.SortedFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(strings.Compare(a.GetName(), b.GetName()), strings.Compare(a.GetKind(), b.GetKind()))
 	})

@@ -20,31 +20,31 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
-// Planner makes plans.
+// Planner computes plans.
 type Planner struct {
 	Schemas *diff.Schemas
-	// Hasher makes the hashes of what the index names.
+	// Hasher computes the content hashes in the index.
 	Hasher Hasher
 	// Marks are the labels and annotations of other tools that copies never have.
 	Marks objectcopy.Marks
 }
 
-// Plan returns what a sync does in a situation. It fails when patches of the environment do not fit what they are for, or an
-// object is not of the shape of its type: then nothing is to be done at all.
-func (p Planner) Plan(ctx context.Context, s Situation) (*Plan, error) {
-	d, err := p.draft(&s)
+// Plan computes what a sync does. It fails if a patch of the environment cannot be applied or an object does not match the
+// schema of its type. Then the sync must not write anything.
+func (p Planner) Plan(ctx context.Context, in Input) (*Plan, error) {
+	d, err := p.draft(&in)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.steps(ctx); err != nil {
+	if err := d.addSteps(ctx); err != nil {
 		return nil, err
 	}
-	if s.Action != v1alpha1.SyncActionCluster {
-		d.removals()
+	if in.Action != v1alpha1.SyncActionCluster {
+		d.addRemovals()
 	}
-	slices.SortFunc(d.plan.Steps, inOrder)
-	d.plan.Reported = append(d.plan.Reported, sets.List(d.copies.problems)...)
-	if d.plan.News, err = d.news(); err != nil {
+	slices.SortFunc(d.plan.Steps, compareSteps)
+	d.plan.Warnings = append(d.plan.Warnings, sets.List(d.copies.warnings)...)
+	if d.plan.OtherChangesHash, err = d.otherChangesHash(); err != nil {
 		return nil, err
 	}
 	d.plan.Index, err = d.index()
@@ -52,12 +52,12 @@ func (p Planner) Plan(ctx context.Context, s Situation) (*Plan, error) {
 	return d.plan, err
 }
 
-// news is Plan.News.
-func (d *draft) news() (string, error) {
+// otherChangesHash computes Plan.OtherChangesHash.
+func (d *draft) otherChangesHash() (string, error) {
 	var lines []string
 	for i := range d.plan.Steps {
 		s := &d.plan.Steps[i]
-		if s.Action != v1alpha1.SyncActionCatalog || s.ChangeType() == "" || s.isWorkload() || !d.isNews(s) {
+		if s.Action != v1alpha1.SyncActionCatalog || s.ChangeType() == "" || s.isWorkload() || !d.isChanged(s) {
 			continue
 		}
 		hash := ""
@@ -75,9 +75,9 @@ func (d *draft) news() (string, error) {
 	return d.hasher.Sum("news", []byte(strings.Join(lines, "\n"))), nil
 }
 
-// isNews says whether an object is wanted otherwise than it was last.
-func (d *draft) isNews(s *Step) bool {
-	base := d.Base[s.Key]
+// isChanged reports whether the desired object differs from its base.
+func (d *draft) isChanged(s *Step) bool {
+	base := d.in.Base[s.Key]
 	if s.Desired == nil || base == nil {
 		return s.Desired != base
 	}
@@ -88,77 +88,79 @@ func (d *draft) isNews(s *Step) bool {
 	return !reflect.DeepEqual(before.Object, after.Object)
 }
 
-// draft begins a plan with what is wanted.
-func (p Planner) draft(s *Situation) (*draft, error) {
-	copies, err := s.newCopier(p.Marks.And(s.Marks))
+// draft collects the desired objects.
+func (p Planner) draft(in *Input) (*draft, error) {
+	copies, err := in.newCopier(p.Marks.And(in.Marks))
 	if err != nil {
 		return nil, err
 	}
 	d := &draft{
-		Situation: s, copies: copies, merger: merge.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, hasher: p.Hasher,
-		source: byKey(s.Source), made: byKey(s.origin()), live: byKey(s.Live), before: byKey(s.Before), wanted: map[Key]*wanted{}, why: map[Key]string{},
-		required: sets.New[references.Target](), absent: sets.New[Key](), plan: &Plan{},
+		in: in, copies: copies, merger: merge.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, hasher: p.Hasher,
+		source: byKey(in.Source), live: byKey(in.Live), previous: byKey(in.Previous), originals: byKey(in.originals()),
+		desired: map[Key]*desiredObject{}, reasons: map[Key]string{},
+		unpatchedRefs: sets.New[references.Target](), missing: sets.New[Key](), plan: &Plan{},
 	}
-	if s.Action == v1alpha1.SyncActionCluster {
+	if in.Action == v1alpha1.SyncActionCluster {
 		return d, d.refresh()
 	}
 	return d, d.discover()
 }
 
-// draft is a plan in the making.
+// draft is a plan under construction.
 type draft struct {
-	*Situation
+	in     *Input
 	copies *copier
 	merger merge.Merger
 	hasher Hasher
 
-	source, live, before map[Key]*unstructured.Unstructured
-	// made are what wanted objects are made of, but for workloads of the catalog.
-	made map[Key]*unstructured.Unstructured
-	// wanted are the objects that are to be in the target, and why they are.
-	wanted map[Key]*wanted
-	why    map[Key]string
-	// undeclared are the workloads without what the environment declares, and required are what more refers to than its patches.
-	undeclared []*unstructured.Unstructured
-	required   sets.Set[references.Target]
-	// absent are referred to, and the source does not have them.
-	absent sets.Set[Key]
-	// found are all references, by what they lead to.
-	found []references.Reference
-	plan  *Plan
+	source, live, previous map[Key]*unstructured.Unstructured
+	// originals are the objects that copies are made of, except the catalog's workloads.
+	originals map[Key]*unstructured.Unstructured
+	// desired holds the objects that the target must have, and reasons why it must.
+	desired map[Key]*desiredObject
+	reasons map[Key]string
+	// unpatched holds the workloads without the environment's patches.
+	unpatched []*unstructured.Unstructured
+	// unpatchedRefs holds the references that exist without the environment's patches.
+	unpatchedRefs sets.Set[references.Target]
+	// missing holds the objects that are referenced and not in the source.
+	missing sets.Set[Key]
+	// refs holds all references, by target.
+	refs []references.Reference
+	plan *Plan
 }
 
-// want takes an object in, if it has a copy.
-func (d *draft) want(object *unstructured.Unstructured, why string) (*wanted, error) {
+// add makes the copy of an object desired. It returns nil if the object has no copy.
+func (d *draft) add(object *unstructured.Unstructured, reason string) (*desiredObject, error) {
 	key := KeyOf(object)
-	if w, ok := d.wanted[key]; ok {
+	if w, ok := d.desired[key]; ok {
 		return w, nil
 	}
-	w, omitted, err := d.copyOf(object)
+	w, omitted, err := d.desiredOf(object)
 	if err != nil {
 		return nil, err
 	}
 	if w != nil {
-		d.wanted[key], d.why[key] = w, why
-	} else if key != account {
-		d.report(fmt.Sprintf("%s is not copied: %s", key, omitted))
+		d.desired[key], d.reasons[key] = w, reason
+	} else if key != defaultAccount {
+		d.warn(fmt.Sprintf("%s is not copied: %s", key, omitted))
 	}
 	return w, nil
 }
 
-// report takes down what is not done, once.
-func (d *draft) report(sentence string) {
-	if !slices.Contains(d.plan.Reported, sentence) {
-		d.plan.Reported = append(d.plan.Reported, sentence)
+// warn adds a warning, once.
+func (d *draft) warn(warning string) {
+	if !slices.Contains(d.plan.Warnings, warning) {
+		d.plan.Warnings = append(d.plan.Warnings, warning)
 	}
 }
 
-// isNamed says whether a workload is to be synced.
-func (d *draft) isNamed(key Key) bool {
-	return len(d.Only) == 0 || slices.Contains(d.Only, key.workload())
+// isSelected reports whether the sync includes a workload.
+func (d *draft) isSelected(key Key) bool {
+	return len(d.in.Only) == 0 || slices.Contains(d.in.Only, key.workload())
 }
 
-// isOffered says whether a workload of the catalog is one of the environment's, or of a Branch that has taken it out of it.
-func (d *draft) isOffered(key Key) bool {
-	return !d.isBranch() || slices.Contains(d.Environment.Spec.BranchWorkloads, key.workload())
+// isMember reports whether a workload of the catalog belongs to the environment. A Branch has only its branchWorkloads.
+func (d *draft) isMember(key Key) bool {
+	return !d.in.isBranch() || slices.Contains(d.in.Environment.Spec.BranchWorkloads, key.workload())
 }

@@ -24,34 +24,35 @@ var (
 	referenceGrants = schema.GroupKind{Group: gatewayv1.GroupName, Kind: "ReferenceGrant"}
 )
 
-// GatewayAPIKinds are the kinds of the Gateway API that are copied. They are custom resources, which a cluster may not have, and on which
-// the ClusterRoles admin and edit give no rights.
+// GatewayAPIKinds returns the kinds of the Gateway API that are copied. They are custom resources: a cluster may not have
+// them, and the ClusterRoles admin and edit grant no permissions on them.
 func GatewayAPIKinds() []schema.GroupKind {
 	return []schema.GroupKind{gateways, grpcRoutes, httpRoutes, referenceGrants}
 }
 
-// IsGatewayAPI says whether a kind is one of GatewayAPIKinds.
+// IsGatewayAPI reports whether a kind is one of GatewayAPIKinds.
 func IsGatewayAPI(kind schema.GroupKind) bool {
 	return kind.Group == gatewayv1.GroupName && isWritten(kind)
 }
 
-// IsCustomResource says whether a kind that is copied is defined by a CustomResourceDefinition, so that a cluster may not have it.
+// IsCustomResource reports whether a copied kind is defined by a CustomResourceDefinition, so that a cluster may not have
+// it.
 func IsCustomResource(kind schema.GroupKind) bool { return IsOnlyIncluded(kind) || IsGatewayAPI(kind) }
 
-// gatewayAPI takes in the HTTPRoutes and GRPCRoutes that lead to Services, the listeners of Gateways of the same namespace that they
-// attach to, with what these refer to, and what ReferenceGrants let others refer to of all that is copied.
-func (d *draft) gatewayAPI(services sets.Set[string]) error {
-	if !d.isAsApplied() && !d.Environment.Spec.Adapt.IngressHosts.Copied() {
+// addGatewayAPI makes desired the HTTPRoutes and GRPCRoutes to Services, the Gateway listeners of the same namespace that
+// they attach to, what these reference, and the ReferenceGrants for all of it.
+func (d *draft) addGatewayAPI(services sets.Set[string]) error {
+	if !d.in.hasSnapshot() && !d.in.Environment.Spec.Adapt.IngressHosts.Copied() {
 		return nil
 	}
 	attached := map[string][]references.Parent{}
 	for _, kind := range []schema.GroupKind{httpRoutes, grpcRoutes} {
-		routes, err := d.leadingTo(kind, services)
+		routes, err := d.addRoutesTo(kind, services)
 		if err != nil {
 			return err
 		}
 		for _, route := range routes {
-			parents, err := references.Gateways(route.undeclared)
+			parents, err := references.Gateways(route.unpatched)
 			if err != nil {
 				return err
 			}
@@ -60,24 +61,25 @@ func (d *draft) gatewayAPI(services sets.Set[string]) error {
 			}
 		}
 	}
-	for _, gateway := range d.originals(gateways) {
-		if err := d.wantGateway(gateway, attached[gateway.GetName()]); err != nil {
+	for _, gateway := range d.originalsOf(gateways) {
+		if err := d.addGateway(gateway, attached[gateway.GetName()]); err != nil {
 			return err
 		}
 	}
-	return d.permitting()
+	return d.addReferenceGrants()
 }
 
-// wantGateway takes in a Gateway with the listeners that routes attach to. The others may have certificates of other applications.
-func (d *draft) wantGateway(gateway *unstructured.Unstructured, parents []references.Parent) error {
+// addGateway makes a Gateway desired with the listeners that routes attach to. Other listeners may have certificates of
+// other applications.
+func (d *draft) addGateway(gateway *unstructured.Unstructured, parents []references.Parent) error {
 	if len(parents) == 0 || d.isShared(gateway) {
 		return nil
 	}
 	attached := gateway
-	if !d.isAsApplied() {
+	if !d.in.hasSnapshot() {
 		var err error
-		attached, err = filtered(gateway, "listeners", func(listener map[string]any) []any {
-			if slices.ContainsFunc(parents, func(parent references.Parent) bool { return selects(parent, listener) }) {
+		attached, err = withEntries(gateway, "listeners", func(listener map[string]any) []any {
+			if slices.ContainsFunc(parents, func(parent references.Parent) bool { return attachesTo(parent, listener) }) {
 				return []any{listener}
 			}
 			return nil
@@ -86,51 +88,52 @@ func (d *draft) wantGateway(gateway *unstructured.Unstructured, parents []refere
 			return err
 		}
 	}
-	w, err := d.want(attached, "routes that are copied attach to it")
+	w, err := d.add(attached, "routes that are copied attach to it")
 	if w == nil || err != nil {
 		return err
 	}
-	return d.takeFor(w)
+	return d.addReferencesOf(w)
 }
 
-// isShared says whether an object that is there may be about other workloads than those that are to be synced: then it stays as it is.
+// isShared reports whether an applied object may also concern workloads outside of the sync. Such an object is left as it
+// is.
 func (d *draft) isShared(object *unstructured.Unstructured) bool {
-	return len(d.Only) > 0 && d.Base[KeyOf(object)] != nil
+	return len(d.in.Only) > 0 && d.in.Base[KeyOf(object)] != nil
 }
 
-// selects says whether a route attaches to a listener.
-func selects(parent references.Parent, listener map[string]any) bool {
+// attachesTo reports whether a route attaches to a listener.
+func attachesTo(parent references.Parent, listener map[string]any) bool {
 	return (parent.Listener == "" || parent.Listener == listener["name"]) && (parent.Port == 0 || parent.Port == listener["port"])
 }
 
-// takeFor takes in what an object refers to.
-func (d *draft) takeFor(w *wanted) error {
-	refs, err := references.Of(w.desired)
-	return errors.Join(err, d.require(w.undeclared), d.take(refs))
+// addReferencesOf makes desired what an object references.
+func (d *draft) addReferencesOf(w *desiredObject) error {
+	refs, err := references.Of(w.object)
+	return errors.Join(err, d.addUnpatchedRefs(w.unpatched), d.addReferences(refs))
 }
 
-// maxPermitted is how many objects a ReferenceGrant can name, as the definition of the kind has it.
-const maxPermitted = 16
+// maxGrantEntries is the largest number of entries that the CustomResourceDefinition allows in a ReferenceGrant.
+const maxGrantEntries = 16
 
-// permitting takes in the ReferenceGrants about what is copied, as far as they are. One about all objects of a kind names those that are
-// copied: the target may have others.
-func (d *draft) permitting() error {
-	for _, grant := range d.originals(referenceGrants) {
+// addReferenceGrants makes ReferenceGrants desired, limited to copied objects. A grant for all objects of a kind is
+// replaced by entries for the copied ones, because the target may have others.
+func (d *draft) addReferenceGrants() error {
+	for _, grant := range d.originalsOf(referenceGrants) {
 		if d.isShared(grant) {
 			continue
 		}
-		narrowed, err := filtered(grant, "to", d.permitted)
+		narrowed, err := withEntries(grant, "to", d.grantEntries)
 		if err != nil {
 			return err
 		}
-		if d.isAsApplied() {
+		if d.in.hasSnapshot() {
 			narrowed = grant
 		}
 		switch to, _, _ := unstructured.NestedSlice(narrowed.Object, "spec", "to"); {
-		case len(to) > maxPermitted:
-			d.report(fmt.Sprintf("%s is not copied: it would name %d objects, and can name %d", KeyOf(grant), len(to), maxPermitted))
+		case len(to) > maxGrantEntries:
+			d.warn(fmt.Sprintf("%s is not copied: it would name %d objects, and can name %d", KeyOf(grant), len(to), maxGrantEntries))
 		case len(to) > 0:
-			if _, err := d.want(narrowed, "it lets others refer to what is copied"); err != nil {
+			if _, err := d.add(narrowed, "it lets others refer to what is copied"); err != nil {
 				return err
 			}
 		}
@@ -138,18 +141,18 @@ func (d *draft) permitting() error {
 	return nil
 }
 
-// permitted are the entries of a ReferenceGrant for what is copied of what one of the source is about.
-func (d *draft) permitted(entry map[string]any) []any {
+// grantEntries returns the entries for copied objects that replace an entry of a ReferenceGrant of the source.
+func (d *draft) grantEntries(entry map[string]any) []any {
 	group, _ := entry["group"].(string)
 	kind, _ := entry["kind"].(string)
 	if name, isNamed := entry["name"].(string); isNamed {
-		if d.wanted[Key{schema.GroupKind{Group: group, Kind: kind}, name}] != nil {
+		if d.desired[Key{schema.GroupKind{Group: group, Kind: kind}, name}] != nil {
 			return []any{entry}
 		}
 		return nil
 	}
 	names := sets.New[string]()
-	for key := range d.wanted {
+	for key := range d.desired {
 		if key.Group == group && key.Kind == kind {
 			names.Insert(key.Name)
 		}
@@ -161,9 +164,9 @@ func (d *draft) permitted(entry map[string]any) []any {
 	return entries
 }
 
-// filtered returns a copy of an object with others in the place of the entries of a list of its spec. It fails on an object that is not of
-// the shape of its type.
-func filtered(object *unstructured.Unstructured, list string, others func(entry map[string]any) []any) (*unstructured.Unstructured, error) {
+// withEntries returns a copy of an object in which each entry of a list in spec is replaced by the result of replace. It
+// fails if the object does not match the schema of its type.
+func withEntries(object *unstructured.Unstructured, list string, replace func(entry map[string]any) []any) (*unstructured.Unstructured, error) {
 	entries, _, err := unstructured.NestedSlice(object.Object, "spec", list)
 	if err != nil {
 		return nil, fmt.Errorf("read the %s of %s: it is not of the shape of its type", list, KeyOf(object))
@@ -171,12 +174,12 @@ func filtered(object *unstructured.Unstructured, list string, others func(entry 
 	kept := []any{}
 	for _, entry := range entries {
 		if fields, ok := entry.(map[string]any); ok {
-			kept = append(kept, others(fields)...)
+			kept = append(kept, replace(fields)...)
 		}
 	}
-	of := object.DeepCopy()
-	if err := unstructured.SetNestedSlice(of.Object, kept, "spec", list); err != nil {
+	out := object.DeepCopy()
+	if err := unstructured.SetNestedSlice(out.Object, kept, "spec", list); err != nil {
 		return nil, fmt.Errorf("read the %s of %s: it is not of the shape of its type", list, KeyOf(object))
 	}
-	return of, nil
+	return out, nil
 }

@@ -102,8 +102,8 @@ func newAPIStage(t *testing.T) *stage {
 	return newStage(t, objects...)
 }
 
-// TestGatewayAPI has what leads to a workload copied, and nothing else: neither another Gateway with its certificate nor what lets others
-// refer to that.
+// TestGatewayAPI checks that only what routes to a workload is copied: no other Gateway with its certificate, and no
+// ReferenceGrant for it.
 func TestGatewayAPI(t *testing.T) {
 	withoutHosts := []string{
 		"create Service api: Deployment api refers to it",
@@ -138,8 +138,8 @@ func TestGatewayAPI(t *testing.T) {
 			if diff := cmp.Diff(tt.want, lines(p)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			if len(p.Missing)+len(p.Reported) > 0 {
-				t.Errorf("missing: %v, reported: %q", p.Missing, p.Reported)
+			if len(p.Missing)+len(p.Warnings) > 0 {
+				t.Errorf("missing: %v, reported: %q", p.Missing, p.Warnings)
 			}
 			for _, step := range p.Steps {
 				if step.Kind == "ReferenceGrant" {
@@ -203,7 +203,7 @@ func TestRouteWithoutHosts(t *testing.T) {
 	}
 	want := []string{"GRPCRoute calls is not copied: no host of its own", "HTTPRoute web is not copied: no host of its own"}
 	p := s.plan()
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(p.Reported))); diff != "" || slices.ContainsFunc(p.Steps, func(step plan.Step) bool { return step.Kind == "Gateway" }) {
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(p.Warnings))); diff != "" || slices.ContainsFunc(p.Steps, func(step plan.Step) bool { return step.Kind == "Gateway" }) {
 		t.Errorf("steps %q, reported (-want +got):\n%s", lines(p), diff)
 	}
 }
@@ -215,14 +215,14 @@ func TestReferenceGrantOfMany(t *testing.T) {
 		s.add(object(t, fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: more-%d}, spec: {selector: {app: api}, ports: [{port: 80, targetPort: 80}]}}", i)))
 	}
 	want := "ReferenceGrant services is not copied: it would name 17 objects, and can name 16"
-	if p := s.plan(); !slices.Contains(p.Reported, want) {
-		t.Errorf("reported: %q", p.Reported)
+	if p := s.plan(); !slices.Contains(p.Warnings, want) {
+		t.Errorf("reported: %q", p.Warnings)
 	}
 }
 
-// TestWhatIsMadeForGateways has a controller make a Service for a Gateway, with the labels of the Gateway and no controller as an owner,
-// as Istio does: it is not the environment's to delete.
-func TestWhatIsMadeForGateways(t *testing.T) {
+// TestObjectsGeneratedForGateways checks that a Service generated for a Gateway is not deleted. Like Istio, the controller
+// copies the Gateway's labels and sets no controller reference.
+func TestObjectsGeneratedForGateways(t *testing.T) {
 	s := newAPIStage(t)
 	s.sync()
 	made := object(t, "{apiVersion: v1, kind: Service, metadata: {name: edge-istio, ownerReferences: [{apiVersion: gateway.networking.k8s.io/v1, "+
@@ -247,9 +247,9 @@ func TestGatewayAPIIsHidden(t *testing.T) {
 	}
 }
 
-// TestPartsOfAGateway has one workload synced of two that share a Gateway and a ReferenceGrant: what the other needs of these stays, and
-// so it does when the environment goes back.
-func TestPartsOfAGateway(t *testing.T) {
+// TestPartOfGateway syncs and restores one of two workloads that share a Gateway and a ReferenceGrant. The entries of the
+// other one stay.
+func TestPartOfGateway(t *testing.T) {
 	s := newAPIStage(t)
 	deployment, _, _ := strings.Cut(api, "\n---\n")
 	s.add(object(t, strings.NewReplacer("name: api", "name: other", "app: api", "app: other").Replace(deployment)))
@@ -265,7 +265,7 @@ func TestPartsOfAGateway(t *testing.T) {
 		t.Errorf("a sync of one workload would %q", got)
 	}
 	for _, o := range s.Base {
-		s.Applied = append(s.Applied, o)
+		s.Snapshot = append(s.Snapshot, o)
 	}
 	if got := lines(s.plan()); len(got) > 0 {
 		t.Errorf("going back with one workload would %q", got)

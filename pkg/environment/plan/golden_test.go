@@ -76,12 +76,12 @@ func written(p *plan.Plan) string {
 		index = append(index, line)
 	}
 	section("failures", missing)
-	section("reported", p.Reported)
+	section("reported", p.Warnings)
 	section("index", index)
 	return out.String()
 }
 
-// TestGolden plans the first sync of a namespace in which everything is met that production has.
+// TestGolden plans the first sync of a namespace with all kinds of objects.
 func TestGolden(t *testing.T) {
 	s := newStage(t, production(t)...)
 	got := written(s.sync())
@@ -101,8 +101,8 @@ func TestGolden(t *testing.T) {
 	checkCopies(t, s)
 }
 
-// TestSameSituation expects plans to depend on nothing but what a situation says, and to change nothing of it.
-func TestSameSituation(t *testing.T) {
+// TestPlanIsDeterministic checks that equal inputs have equal plans, and that planning does not modify its input.
+func TestPlanIsDeterministic(t *testing.T) {
 	s := newStage(t, production(t)...)
 	s.sync()
 	s.Revision++
@@ -117,7 +117,7 @@ func TestSameSituation(t *testing.T) {
 	for _, o := range all() {
 		before = append(before, o.DeepCopy())
 	}
-	want, err := planner().Plan(t.Context(), s.Situation)
+	want, err := planner().Plan(t.Context(), s.Input)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,13 +128,13 @@ func TestSameSituation(t *testing.T) {
 	slices.SortFunc(before, byName)
 	slices.SortFunc(after, byName)
 	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("the situation was changed:\n%s", diff)
+		t.Errorf("the input was modified:\n%s", diff)
 	}
 	for range 5 {
 		for _, list := range [][]*unstructured.Unstructured{s.Workloads, s.Source, s.Live} {
 			rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		}
-		got, err := planner().Plan(t.Context(), s.Situation)
+		got, err := planner().Plan(t.Context(), s.Input)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,8 @@ func TestSameSituation(t *testing.T) {
 	}
 }
 
-// checkCopies expects the target to hold what pkg/kube/objectcopy makes of the source, and the labels of the environment.
+// checkCopies checks that the target has the copies that pkg/kube/objectcopy makes of the source, with the environment's
+// labels.
 func checkCopies(t *testing.T, s *stage) {
 	t.Helper()
 	for key, live := range s.target.objects {

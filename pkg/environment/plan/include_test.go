@@ -16,7 +16,7 @@ import (
 
 const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: extra, labels: {argocd.argoproj.io/instance: shop}}, spec: {size: 1}}"
 
-// including has a source with a workload, and an environment that includes what the workload does not refer to.
+// including returns a stage whose environment includes objects that its workload does not reference.
 func including(t *testing.T) *stage {
 	s := newStage(t, object(t, operator), object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"),
 		object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: extra}, data: {level: info}}"),
@@ -28,7 +28,7 @@ func including(t *testing.T) *stage {
 	return s
 }
 
-// TestIncluded copies what the environment includes, updates it, and deletes it when it is included no longer.
+// TestIncluded copies included objects, updates them, and deletes them when they are no longer included.
 func TestIncluded(t *testing.T) {
 	s := including(t)
 	want := []string{
@@ -71,8 +71,9 @@ func TestIncluded(t *testing.T) {
 	}
 }
 
-// TestIncludedThatCannotBeCopied fails by name, and leaves what the target has.
-func TestIncludedThatCannotBeCopied(t *testing.T) {
+// TestIncludedObjectsNotCopied checks that each object that cannot be copied is a failure, and that the target's object
+// stays.
+func TestIncludedObjectsNotCopied(t *testing.T) {
 	s := including(t)
 	s.sync()
 	for _, kind := range []string{"ConfigMap", "Widget"} {
@@ -98,7 +99,7 @@ func TestIncludedThatCannotBeCopied(t *testing.T) {
 	check("the source does not have it, and something refers to it",
 		"SourceMissing: Failed to sync Widget 'extra' from production - does not exist",
 		"SourceMissing: Failed to sync ConfigMap 'extra' from production - does not exist")
-	s.WithheldObjects = map[plan.Key]plan.Withholding{key: {Reason: v1alpha1.ReasonPermissionLost, Message: "jane may not"}}
+	s.DeniedObjects = map[plan.Key]plan.Denial{key: {Reason: v1alpha1.ReasonPermissionLost, Message: "jane may not"}}
 	check("it is not read in the source, and spec.include names it",
 		"PermissionLost: Failed to sync Widget 'extra' from production - jane may not",
 		"SourceMissing: Failed to sync ConfigMap 'extra' from production - does not exist")
@@ -112,7 +113,7 @@ func TestIncludedThatCannotBeCopied(t *testing.T) {
 
 	had := maps.Clone(s.Base)
 	delete(had, key)
-	s.goBack(1, had)
+	s.rollBack(1, had)
 	if diff := cmp.Diff([]string{"delete Widget extra: nothing needs it any more"}, lines(s.plan())); diff != "" {
 		t.Errorf("back to when there was none: want -, got +:\n%s", diff)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// rows are the records of an index: what they are about, who refers to it, and what else there is to say.
+// rows returns a line for each record of an index.
 func rows(index []v1alpha1.EnvironmentDependencyRecord, now metav1.Time) []string {
 	var out []string
 	for _, row := range index {
@@ -86,7 +86,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestSeenVersions has newer versions told of than were copied: what a plan brings is not newer than what it copies.
+// TestSeenVersions checks that a plan clears the hashes of newer versions when it copies these.
 func TestSeenVersions(t *testing.T) {
 	for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionAll, v1alpha1.SyncActionCatalog, v1alpha1.SyncActionCluster} {
 		for _, only := range [][]v1alpha1.WorkloadReference{nil, {{Kind: "CronJob", Name: "report"}}} {
@@ -104,7 +104,7 @@ func TestSeenVersions(t *testing.T) {
 	}
 }
 
-// TestOptional has a ConfigMap that nobody needs to be there, and that comes.
+// TestOptional creates an optional ConfigMap after the first sync.
 func TestOptional(t *testing.T) {
 	s := shop(t)
 	row := s.Index[1]

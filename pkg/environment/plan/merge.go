@@ -15,14 +15,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/merge"
 )
 
-// versions are an object as it was wanted, is, and is wanted now. The number of replicas is an autoscaler's once that has set it.
-func (d *draft) versions(key Key, w *wanted, live *unstructured.Unstructured, owner owner) merge.Versions {
-	v := merge.Versions{Live: live, Desired: w.desired, Unpatched: w.undeclared}
-	// What was wanted of another object, or of another version of it, tells nothing.
-	if base := d.Base[key]; base != nil && owner == ours && base.GroupVersionKind() == w.desired.GroupVersionKind() {
+// versions returns the versions of an object to merge. Replicas are ignored once an autoscaler has set them.
+func (d *draft) versions(key Key, w *desiredObject, live *unstructured.Unstructured, owner owner) merge.Versions {
+	v := merge.Versions{Live: live, Desired: w.object, Unpatched: w.unpatched}
+	// The base of another writer's object, or of another API version, is no merge base.
+	if base := d.in.Base[key]; base != nil && owner == ownerSelf && base.GroupVersionKind() == w.object.GroupVersionKind() {
 		v.Base = base
 	}
-	if key.isWorkload() && d.isScaled(key, live) {
+	if key.isWorkload() && d.isScaledByAutoscaler(key, live) {
 		for _, version := range []**unstructured.Unstructured{&v.Base, &v.Desired, &v.Unpatched} {
 			*version = withoutReplicas(*version)
 		}
@@ -39,28 +39,28 @@ func withoutReplicas(object *unstructured.Unstructured) *unstructured.Unstructur
 	return out
 }
 
-// merge says what is to be applied to a live object. In a Branch, what was changed by hand survives; where the source has changed
-// the same in something that is no workload, the source wins. What is taken over becomes what is wanted.
-func (d *draft) merge(ctx context.Context, key Key, v merge.Versions, owner owner) (merge.Result, error) {
-	if !d.isBranch() || owner == others {
+// mergeObject merges the desired object into the live one. A Branch keeps changes made in the target; for objects that are
+// not workloads, changes of the source take precedence over them. An object that is taken over becomes as desired.
+func (d *draft) mergeObject(ctx context.Context, key Key, v merge.Versions, owner owner) (merge.Result, error) {
+	if !d.in.isBranch() || owner == ownerForeign {
 		return d.merger.Shared(ctx, v)
 	}
 	if !key.isWorkload() {
 		return d.merger.Branch(ctx, v, merge.Resolution{Take: []fieldpath.Path{nil}})
 	}
-	keep, err := chosen(d.Resolution.Keep, key)
+	keep, err := chosenPaths(d.in.Resolution.Keep, key)
 	if err != nil {
 		return merge.Result{}, err
 	}
-	take, err := chosen(d.Resolution.Take, key)
+	take, err := chosenPaths(d.in.Resolution.Take, key)
 	if err != nil {
 		return merge.Result{}, err
 	}
 	return d.merger.Branch(ctx, v, merge.Resolution{Keep: keep, Take: take})
 }
 
-// chosen returns the fields that choices name of a workload. No fields means all of them.
-func chosen(choices []v1alpha1.ConflictChoice, key Key) ([]fieldpath.Path, error) {
+// chosenPaths returns the fields that choices name for a workload. A choice without fields means the whole workload.
+func chosenPaths(choices []v1alpha1.ConflictChoice, key Key) ([]fieldpath.Path, error) {
 	var paths []fieldpath.Path
 	for _, choice := range choices {
 		if (v1alpha1.WorkloadReference{Kind: choice.Kind, Name: choice.Name}) != key.workload() {
@@ -80,9 +80,9 @@ func chosen(choices []v1alpha1.ConflictChoice, key Key) ([]fieldpath.Path, error
 	return paths, nil
 }
 
-// conflict takes down a workload about which somebody has to decide.
-func (d *draft) conflict(ctx context.Context, key Key, w *wanted, fields []merge.Field) error {
-	declared, err := d.declared(ctx, key, w)
+// addConflict records a workload whose conflicts a user must resolve.
+func (d *draft) addConflict(ctx context.Context, key Key, w *desiredObject, fields []merge.Field) error {
+	declared, err := d.patchConflicts(ctx, key, w)
 	if err != nil {
 		return err
 	}

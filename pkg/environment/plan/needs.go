@@ -11,20 +11,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
-// Needs returns the objects that a plan looks at by name: in the source those that are referred to, and in the target all of
-// them. What the source does not have among the situation may be there all the same: whoever reads it adds it to the situation
-// and asks again, because it may refer to more.
-func (p Planner) Needs(s Situation) (sets.Set[Key], error) {
-	d, err := p.draft(&s)
+// Needs returns the objects that a plan reads by name: the referenced objects of the source, and all objects of the target.
+// The caller adds those that exist to the input and calls Needs again, because they may have further references.
+func (p Planner) Needs(in Input) (sets.Set[Key], error) {
+	d, err := p.draft(&in)
 	if err != nil {
 		return nil, err
 	}
-	needs := d.absent.Union(sets.KeySet(d.wanted))
-	refs := slices.Clone(d.found)
-	for key, w := range d.wanted {
-		// Which Secrets of an account have no copies depends on what they are, also when they are not to be copied now.
-		if key.GroupKind == account.GroupKind {
-			of, err := references.Of(w.desired)
+	needs := d.missing.Union(sets.KeySet(d.desired))
+	refs := slices.Clone(d.refs)
+	for key, w := range d.desired {
+		// Whether a ServiceAccount's Secrets have copies depends on the Secrets, even if they are denied.
+		if key.GroupKind == defaultAccount.GroupKind {
+			of, err := references.Of(w.object)
 			if err != nil {
 				return nil, err
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// TestNeeds reads of the source only what plans need, until they need nothing more: the plan is the one of the whole source.
+// TestNeeds builds the source from Needs alone and expects the same plan as with the whole source.
 func TestNeeds(t *testing.T) {
 	for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionAll, v1alpha1.SyncActionCluster} {
 		t.Run(string(action), func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestNeeds(t *testing.T) {
 			s.Source = slices.DeleteFunc(slices.Clone(kept), func(o *unstructured.Unstructured) bool { return slices.Contains(byName, o.GetKind()) })
 			for before := -1; before != len(s.Source); {
 				before = len(s.Source)
-				s.Source = append(s.Source, needed(t, s.Situation, kept)...)
+				s.Source = append(s.Source, needed(t, s.Input, kept)...)
 			}
 			if len(s.Source) == len(kept) {
 				t.Error("everything is needed")
@@ -42,8 +42,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// needed are the objects that a situation needs and does not have.
-func needed(t *testing.T, s plan.Situation, of []*unstructured.Unstructured) []*unstructured.Unstructured {
+// needed returns the objects that an input needs and does not have.
+func needed(t *testing.T, s plan.Input, of []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	needs, err := planner().Needs(s)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The kinds that are written, by when: what others need comes before them.
+// ranks orders the written kinds: dependencies come before the objects that need them.
 var ranks = map[schema.GroupKind]int{
 	{Kind: "ServiceAccount"}: 1,
 	{Kind: "ConfigMap"}:      2,
@@ -33,20 +33,20 @@ var ranks = map[schema.GroupKind]int{
 	httpRoutes:      12,
 }
 
-// Kinds are those of which an environment writes objects, in the order in which it does.
+// Kinds returns the kinds that an environment writes, in the order of writing.
 func Kinds() []schema.GroupKind {
 	return slices.SortedFunc(maps.Keys(ranks), func(a, b schema.GroupKind) int {
 		return cmp.Or(cmp.Compare(ranks[a], ranks[b]), cmp.Compare(a.Kind, b.Kind))
 	})
 }
 
-// isWritten says whether environments write objects of a kind.
+// isWritten reports whether environments write objects of a kind.
 func isWritten(kind schema.GroupKind) bool {
 	_, known := ranks[kind]
 	return known || IsOnlyIncluded(kind)
 }
 
-// rank is when objects of a kind are written. Custom resources come before the workloads that read them.
+// rank returns the position of a kind in the order of writing. Custom resources come before the workloads that read them.
 func rank(kind schema.GroupKind) int {
 	if IsOnlyIncluded(kind) {
 		return ranks[services]
@@ -54,17 +54,17 @@ func rank(kind schema.GroupKind) int {
 	return ranks[kind]
 }
 
-// inOrder compares steps by when they are done: deletions come last, and in the reverse order.
-func inOrder(a, b Step) int {
+// compareSteps orders steps by execution: deletions are last, in reverse order.
+func compareSteps(a, b Step) int {
 	if a.Verb == Delete && b.Verb == Delete {
 		a, b = b, a
 	}
 	return cmp.Or(
-		cmp.Compare(last(a), last(b)), cmp.Compare(rank(a.GroupKind), rank(b.GroupKind)),
+		cmp.Compare(deletesLast(a), deletesLast(b)), cmp.Compare(rank(a.GroupKind), rank(b.GroupKind)),
 		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-func last(s Step) int {
+func deletesLast(s Step) int {
 	if s.Verb == Delete {
 		return 1
 	}

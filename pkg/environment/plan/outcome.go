@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/merge"
 )
 
-// outcome is what becomes of a live object when it is brought to what is wanted of it, or what is in conflict.
+// outcome is the result of merging a live object: either conflicts, or what to send and the predicted object.
 type outcome struct {
 	conflicts    []merge.Field
 	removal      []byte
@@ -24,8 +24,8 @@ type outcome struct {
 	changes      []diff.Difference
 }
 
-func (d *draft) outcome(ctx context.Context, key Key, v merge.Versions, owner owner) (outcome, error) {
-	result, err := d.merge(ctx, key, v, owner)
+func (d *draft) outcomeOf(ctx context.Context, key Key, v merge.Versions, owner owner) (outcome, error) {
+	result, err := d.mergeObject(ctx, key, v, owner)
 	if err != nil || len(result.Conflicts) > 0 {
 		return outcome{conflicts: result.Conflicts}, err
 	}
@@ -33,7 +33,7 @@ func (d *draft) outcome(ctx context.Context, key Key, v merge.Versions, owner ow
 	if out.removal, err = result.RemovalPatch(v.Live); err != nil {
 		return outcome{}, err
 	}
-	if owner == others {
+	if owner == ownerForeign {
 		if out.removal, err = d.adopt(ctx, v.Live, out.apply, out.removal); err != nil {
 			return outcome{}, err
 		}
@@ -41,18 +41,18 @@ func (d *draft) outcome(ctx context.Context, key Key, v merge.Versions, owner ow
 	if out.after, err = predict(ctx, d.merger.Schemas, v.Live, out.apply, out.removal); err != nil {
 		return outcome{}, err
 	}
-	if out.changes, err = d.merger.Schemas.Compare(ctx, v.Live, out.after); err != nil || !isReplaced(v.Live, out.changes) {
+	if out.changes, err = d.merger.Schemas.Compare(ctx, v.Live, out.after); err != nil || !needsReplacement(v.Live, out.changes) {
 		return out, err
 	}
-	return d.replaced(ctx, v, out)
+	return d.replacement(ctx, v, out)
 }
 
-// settle lets what the server has made of what was written stay so. Defaults within lists that are one field, and admission,
-// make such differences, and would make them again. It says whether there are any.
-func settle(v *merge.Versions, changes []diff.Difference) bool {
+// keepServerValues keeps values that the server has made of what was written. Defaults in atomic lists and admission cause
+// such differences, and would cause them again after each write. It reports whether there are any.
+func keepServerValues(v *merge.Versions, changes []diff.Difference) bool {
 	var settled []fieldpath.Path
 	for _, change := range changes {
-		if change.Change == diff.Changed && !change.Path.Equal(revisionAt) && isSettled(v, change) {
+		if change.Change == diff.Changed && !change.Path.Equal(revisionLabelPath) && isServerValue(v, change) {
 			settled = append(settled, change.Path)
 		}
 	}
@@ -62,56 +62,56 @@ func settle(v *merge.Versions, changes []diff.Difference) bool {
 	desired, unpatched := v.Desired.DeepCopy(), v.Unpatched.DeepCopy()
 	for _, path := range settled {
 		value, _ := path.Lookup(v.Live.Object)
-		if isAlike(path, v.Unpatched, v.Desired) {
-			put(unpatched.Object, path, value)
+		if isEqualAt(path, v.Unpatched, v.Desired) {
+			setAt(unpatched.Object, path, value)
 		}
-		put(desired.Object, path, value)
+		setAt(desired.Object, path, value)
 	}
 	v.Desired, v.Unpatched = desired, unpatched
 	return true
 }
 
-// isSettled says whether a field that differs is what it is because of the server: nobody else has changed it since it was
-// written, and it is wanted as it was then. One that others have written, or of which nothing is known, is taken for it if it
-// has everything that is wanted, and more in it: that stays with whoever it is from.
-func isSettled(v *merge.Versions, change diff.Difference) bool {
+// isServerValue reports whether a field differs only because of the server: no other manager has changed it since it was
+// applied, and its desired value has not changed. For a field of another manager, or one without a base, it is enough that
+// the live value contains the desired one.
+func isServerValue(v *merge.Versions, change diff.Difference) bool {
 	if v.Base != nil && slices.Contains(change.Before, v1alpha1.FieldManager) {
-		return isAlike(change.Path, v.Base, v.Desired)
+		return isEqualAt(change.Path, v.Base, v.Desired)
 	}
 	live, _ := change.Path.Lookup(v.Live.Object)
 	desired, ok := change.Path.Lookup(v.Desired.Object)
-	return ok && holds(live, desired)
+	return ok && contains(live, desired)
 }
 
-// holds says whether a value has everything that another one has.
-func holds(value, other any) bool {
+// contains reports whether a value includes everything in another one.
+func contains(value, other any) bool {
 	switch other := other.(type) {
 	case map[string]any:
 		fields, ok := value.(map[string]any)
 		for name, inner := range other {
-			ok = ok && holds(fields[name], inner)
+			ok = ok && contains(fields[name], inner)
 		}
 		return ok
 	case []any:
 		items, ok := value.([]any)
 		ok = ok && len(items) == len(other)
 		for i := 0; ok && i < len(other); i++ {
-			ok = holds(items[i], other[i])
+			ok = contains(items[i], other[i])
 		}
 		return ok
 	}
 	return reflect.DeepEqual(value, other)
 }
 
-// isAlike says whether two objects have the same at a path.
-func isAlike(path fieldpath.Path, a, b *unstructured.Unstructured) bool {
+// isEqualAt reports whether two objects have equal values at a path.
+func isEqualAt(path fieldpath.Path, a, b *unstructured.Unstructured) bool {
 	is, ok := path.Lookup(a.Object)
 	other, has := path.Lookup(b.Object)
 	return ok && has && reflect.DeepEqual(is, other)
 }
 
-// put replaces a value within another one, in place.
-func put(node any, path fieldpath.Path, value any) {
+// setAt replaces a value in place.
+func setAt(node any, path fieldpath.Path, value any) {
 	last := len(path) - 1
 	holder, ok := path[:last].Lookup(node)
 	if !ok {

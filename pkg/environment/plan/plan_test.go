@@ -68,7 +68,7 @@ spec: {maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, n
 `
 )
 
-// shop has been synced once.
+// shop returns a stage after a first sync.
 func shop(t *testing.T) *stage {
 	t.Helper()
 	var objects []*unstructured.Unstructured
@@ -81,7 +81,7 @@ func shop(t *testing.T) *stage {
 	return s
 }
 
-// replaced is an object with some of its text replaced.
+// replaced returns an object with parts of its text replaced.
 func replaced(t *testing.T, text string, oldNew ...string) *unstructured.Unstructured {
 	t.Helper()
 	return object(t, strings.NewReplacer(oldNew...).Replace(text))
@@ -319,8 +319,8 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotOurs has objects of the same names that the environment has not written.
-func TestWhatIsNotOurs(t *testing.T) {
+// TestForeignObjects plans objects whose names exist in the target, not written by the environment.
+func TestForeignObjects(t *testing.T) {
 	makers := map[string]func(s *stage, o *unstructured.Unstructured){
 		"a developer": func(s *stage, o *unstructured.Unstructured) { s.target.update("jane", o) },
 		"an environment of the same name that is gone": func(s *stage, o *unstructured.Unstructured) {
@@ -371,23 +371,23 @@ func TestWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-func TestPatchesThatDoNotFit(t *testing.T) {
+func TestInvalidPatches(t *testing.T) {
 	s := newStage(t, object(t, web), object(t, database))
 	s.Environment.Spec.Patches = []v1alpha1.Patch{{
 		Target: v1alpha1.PatchTarget{Kind: "Secret"}, Type: v1alpha1.PatchJSON6902,
 		Patch: `[{op: replace, path: /data/nothing, value: aHVudGVyMg==}]`,
 	}}
-	_, err := planner().Plan(t.Context(), s.Situation)
+	_, err := planner().Plan(t.Context(), s.Input)
 	if err == nil || !strings.Contains(err.Error(), `patches[0] (JSON6902) to Secret "database"`) || strings.Contains(err.Error(), "aHVu") {
 		t.Errorf("%v", err)
 	}
 	s.Environment.Spec.Patches[0].Patch = "["
-	if _, err = planner().Plan(t.Context(), s.Situation); err == nil || !strings.Contains(err.Error(), "spec.patches[0].patch") {
+	if _, err = planner().Plan(t.Context(), s.Input); err == nil || !strings.Contains(err.Error(), "spec.patches[0].patch") {
 		t.Errorf("%v", err)
 	}
 	s.Environment.Spec.Patches = nil
 	s.Environment.Spec.Adapt.IngressHosts.Template = "{nobody}"
-	_, err = planner().Plan(t.Context(), s.Situation)
+	_, err = planner().Plan(t.Context(), s.Input)
 	if err == nil || !strings.Contains(err.Error(), "spec.adapt.ingressHosts.template must") {
 		t.Errorf("%v", err)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 )
 
-// predict returns what becomes of a live object by server-side apply, after the patch that takes something out, if there is
-// one. The errors do not say what the field manager says: it quotes values, which may be secret.
+// predict returns the result of server-side apply on a live object, after the removal patch if there is one. Its errors do
+// not wrap those of the field manager, which quote values that may be secret.
 func predict(
 	ctx context.Context, schemas *diff.Schemas, live, apply *unstructured.Unstructured, removal []byte,
 ) (*unstructured.Unstructured, error) {
@@ -29,14 +29,14 @@ func predict(
 		return nil, err
 	}
 	gvk := live.GroupVersionKind()
-	as := shape{typed.ParseableType{TypeRef: both[0].TypeRef(), Schema: both[0].Schema()}}
-	fields, err := managedfields.NewDefaultFieldManager(as, oneVersion{}, oneVersion{}, oneVersion{}, gvk, gvk.GroupVersion(), "", nil)
+	as := typeConverter{typed.ParseableType{TypeRef: both[0].TypeRef(), Schema: both[0].Schema()}}
+	fields, err := managedfields.NewDefaultFieldManager(as, singleVersion{}, singleVersion{}, singleVersion{}, gvk, gvk.GroupVersion(), "", nil)
 	if err != nil {
 		return nil, fmt.Errorf("predict what becomes of %s %q: %w", live.GetKind(), live.GetName(), err)
 	}
 	var before runtime.Object = live.DeepCopy()
 	if removal != nil {
-		without, err := patched(live, removal)
+		without, err := applyJSONPatch(live, removal)
 		if err != nil {
 			return nil, err
 		}
@@ -61,8 +61,8 @@ func errUnpredictable(live *unstructured.Unstructured) error {
 		live.GetKind(), live.GetName())
 }
 
-// patched returns an object with a JSON patch laid over it.
-func patched(object *unstructured.Unstructured, text []byte) (*unstructured.Unstructured, error) {
+// applyJSONPatch returns a copy of an object with a JSON patch applied.
+func applyJSONPatch(object *unstructured.Unstructured, text []byte) (*unstructured.Unstructured, error) {
 	operations, err := jsonpatch.DecodePatch(text)
 	if err != nil {
 		return nil, errUnpredictable(object)
@@ -82,12 +82,12 @@ func patched(object *unstructured.Unstructured, text []byte) (*unstructured.Unst
 	return out, nil
 }
 
-// shape makes objects of one type ones that know their fields.
-type shape struct{ typed.ParseableType }
+// typeConverter converts objects of one type.
+type typeConverter struct{ typed.ParseableType }
 
-var _ managedfields.TypeConverter = shape{}
+var _ managedfields.TypeConverter = typeConverter{}
 
-func (s shape) ObjectToTyped(object runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+func (s typeConverter) ObjectToTyped(object runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
 	content, ok := object.(*unstructured.Unstructured)
 	if !ok {
 		return nil, errors.New("no object of any type")
@@ -95,7 +95,7 @@ func (s shape) ObjectToTyped(object runtime.Object, options ...typed.ValidationO
 	return s.FromUnstructured(content.Object, options...)
 }
 
-func (s shape) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+func (s typeConverter) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
 	content, ok := value.AsValue().Unstructured().(map[string]any)
 	if !ok {
 		return nil, errors.New("no object")
@@ -103,28 +103,28 @@ func (s shape) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// oneVersion takes all versions of a type for one: what managers own is found by its paths, which versions mostly share.
-type oneVersion struct{}
+// singleVersion treats all versions of a type as equal. Field ownership is tracked by paths, which versions mostly share.
+type singleVersion struct{}
 
 var (
-	_ runtime.ObjectConvertor = oneVersion{}
-	_ runtime.ObjectDefaulter = oneVersion{}
-	_ runtime.ObjectCreater   = oneVersion{}
+	_ runtime.ObjectConvertor = singleVersion{}
+	_ runtime.ObjectDefaulter = singleVersion{}
+	_ runtime.ObjectCreater   = singleVersion{}
 )
 
-func (oneVersion) Convert(_, _, _ any) error { return errors.New("there is one version") }
+func (singleVersion) Convert(_, _, _ any) error { return errors.New("there is one version") }
 
-func (oneVersion) ConvertToVersion(object runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+func (singleVersion) ConvertToVersion(object runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
 	return object, nil
 }
 
-func (oneVersion) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+func (singleVersion) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
 	return label, value, nil
 }
 
-func (oneVersion) Default(runtime.Object) {}
+func (singleVersion) Default(runtime.Object) {}
 
-func (oneVersion) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
+func (singleVersion) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(gvk)
 	return object, nil

@@ -14,55 +14,56 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
-// leading are the kinds that lead to Services.
-var leading = sets.New(ingresses.Kind, grpcRoutes.Kind, httpRoutes.Kind)
+// routeKinds are the kinds that route to Services.
+var routeKinds = sets.New(ingresses.Kind, grpcRoutes.Kind, httpRoutes.Kind)
 
-// refresh takes in what the index names, and nothing else.
+// refresh makes the objects of the index desired, and no others.
 func (d *draft) refresh() error {
-	named := d.named()
-	for _, record := range d.Index {
+	named := d.selectedNames()
+	for _, record := range d.in.Index {
 		key := recordKey(&record)
 		if !named.Has(key.String()) {
 			continue
 		}
 		object, ok := d.source[key]
 		if !ok {
-			d.absent.Insert(key)
-			d.rebuild(key)
-			d.missing(key, record.Optional)
+			d.missing.Insert(key)
+			d.addFromBase(key)
+			d.failMissing(key, record.Optional)
 			continue
 		}
-		if _, err := d.want(object, "the environment's workloads need it"); err != nil {
+		if _, err := d.add(object, "the environment's workloads need it"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// named returns what the index names because of the workloads that are to be synced: what they refer to, what that refers to, and
-// what the Ingresses, routes and Gateways do that lead to them.
-func (d *draft) named() sets.Set[string] {
+// selectedNames returns the objects that the selected workloads reach through the index: what they reference, what that
+// references, and what the Ingresses, routes and Gateways to them reference.
+func (d *draft) selectedNames() sets.Set[string] {
 	named := sets.New[string]()
-	for _, workload := range d.Only {
+	for _, workload := range d.in.Only {
 		named.Insert(string(workload.Kind) + " " + workload.Name)
 	}
-	if len(d.Only) == 0 {
-		for _, record := range d.Index {
+	if len(d.in.Only) == 0 {
+		for _, record := range d.in.Index {
 			named.Insert(recordKey(&record).String())
 		}
 		return named
 	}
 	for before := -1; before != named.Len(); {
 		before = named.Len()
-		for _, record := range d.Index {
-			d.reach(named, &record)
+		for _, record := range d.in.Index {
+			d.addReachable(named, &record)
 		}
 	}
 	return named
 }
 
-// reach adds what a record is about, if one of the named refers to it, and what leads to a Service that is named.
-func (d *draft) reach(named sets.Set[string], record *v1alpha1.EnvironmentDependencyRecord) {
+// addReachable adds the dependency of a record if a name in names references it, and the routes to it if it is a Service in
+// names.
+func (d *draft) addReachable(named sets.Set[string], record *v1alpha1.EnvironmentDependencyRecord) {
 	of := recordKey(record).String()
 	for _, referrer := range record.ReferredBy {
 		if named.Has(referrer.Kind + " " + referrer.Name) {
@@ -73,14 +74,14 @@ func (d *draft) reach(named sets.Set[string], record *v1alpha1.EnvironmentDepend
 		return
 	}
 	for _, referrer := range record.ReferredBy {
-		if leading.Has(referrer.Kind) {
+		if routeKinds.Has(referrer.Kind) {
 			named.Insert(referrer.Kind + " " + referrer.Name)
 			named.Insert(d.gatewaysOf(referrer)...)
 		}
 	}
 }
 
-// gatewaysOf names the Gateways that a route attaches to in the source.
+// gatewaysOf returns the Gateways that a route of the source attaches to.
 func (d *draft) gatewaysOf(referrer v1alpha1.DependencyReference) []string {
 	route := d.source[Key{schema.GroupKind{Group: gatewayv1.GroupName, Kind: referrer.Kind}, referrer.Name}]
 	if route == nil {
@@ -88,7 +89,7 @@ func (d *draft) gatewaysOf(referrer v1alpha1.DependencyReference) []string {
 	}
 	parents, err := references.Gateways(route)
 	if err != nil {
-		return nil // The next sync of everything says so.
+		return nil // The next full sync reports the error.
 	}
 	var names []string
 	for _, parent := range parents {
@@ -97,20 +98,37 @@ func (d *draft) gatewaysOf(referrer v1alpha1.DependencyReference) []string {
 	return names
 }
 
-// refreshed are the records of a plan that only refreshes: who refers to what stays as it is.
-func (d *draft) refreshed() ([]v1alpha1.EnvironmentDependencyRecord, error) {
-	named := d.named()
-	out := slices.Clone(d.Index)
+// refreshedRecords returns the index after the action Cluster, which does not change referrers.
+func (d *draft) refreshedRecords() ([]v1alpha1.EnvironmentDependencyRecord, error) {
+	named := d.selectedNames()
+	out := slices.Clone(d.in.Index)
 	for i, record := range out {
 		if !named.Has(recordKey(&record).String()) {
 			continue
 		}
-		described, err := d.described(record, record)
+		described, err := d.describe(record, record)
 		if err != nil {
 			return nil, err
 		}
-		described.LastDiscoveredAt = d.Now.DeepCopy()
+		described.LastDiscoveredAt = d.in.Now.DeepCopy()
 		out[i] = described
 	}
 	return out, nil
+}
+
+// addFromBase restores a needed object from its base if neither the source nor the target has it. Otherwise it returns nil,
+// and the target's object stays as it is.
+func (d *draft) addFromBase(key Key) *desiredObject {
+	base := d.in.Base[key]
+	if base == nil || d.in.hasSnapshot() || d.live[key] != nil && d.desired[key] == nil {
+		return nil
+	}
+	if d.desired[key] == nil {
+		as, why := d.copies.setLabels(base.DeepCopy()), "the source does not have it"
+		if d.in.Denied.Has(key.GroupKind) {
+			why = "it is not read in the source"
+		}
+		d.desired[key], d.reasons[key] = &desiredObject{object: as, unpatched: as}, why+", and it is made again as it was"
+	}
+	return d.desired[key]
 }

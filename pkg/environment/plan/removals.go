@@ -5,24 +5,24 @@ package plan
 
 import "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 
-// removals delete what the environment has written and what is not wanted any more.
-func (d *draft) removals() {
+// addRemovals adds deletions of objects that the environment has written and that are no longer desired.
+func (d *draft) addRemovals() {
 	for key, live := range d.live {
-		if !isWritten(key.GroupKind) || d.wanted[key] != nil || !Owns(d.Environment, live) || !d.mayGo(key) {
+		if !isWritten(key.GroupKind) || d.desired[key] != nil || !Owns(d.in.Environment, live) || !d.isRemovable(key) {
 			continue
 		}
 		s := Step{
-			Key: key, Namespace: d.Environment.Spec.TargetNamespace, Action: v1alpha1.SyncActionCatalog, Verb: Delete,
+			Key: key, Namespace: d.in.Environment.Spec.TargetNamespace, Action: v1alpha1.SyncActionCatalog, Verb: Delete,
 			Live: live, Reason: "nothing needs it any more",
 		}
 		switch {
-		case d.isWithheld(key):
+		case d.isDenied(key):
 			s.Verb, s.Reason = Leave, "it is not read in the source, and spec.include names it"
-		case d.Withheld.Has(services) && !key.isWorkload():
+		case d.in.Denied.Has(services) && !key.isWorkload():
 			s.Verb, s.Reason = Leave, "what needs it is not known while Services of the source are not read"
-		case d.absent.Has(key) && d.Withheld.Has(key.GroupKind):
+		case d.missing.Has(key) && d.in.Denied.Has(key.GroupKind):
 			s.Verb, s.Reason = Leave, "it is not read in the source, and something refers to it"
-		case d.absent.Has(key):
+		case d.missing.Has(key):
 			s.Verb, s.Action, s.Reason = Leave, d.actionOf(key), "the source does not have it, and something refers to it"
 		case live.GetDeletionTimestamp() != nil:
 			s.Verb, s.Reason = Leave, "it is being deleted"
@@ -33,11 +33,11 @@ func (d *draft) removals() {
 	}
 }
 
-// mayGo says whether an object that is not wanted is one to decide about. Of what workloads share, it is known only when all of them
-// are looked at.
-func (d *draft) mayGo(key Key) bool {
-	if len(d.Only) == 0 {
-		return !d.isBranchedOff(key)
+// isRemovable reports whether the sync decides about an object that is not desired. A sync of some workloads cannot decide
+// about objects that workloads share.
+func (d *draft) isRemovable(key Key) bool {
+	if len(d.in.Only) == 0 {
+		return !d.in.isBranchedOff(key)
 	}
-	return key.isWorkload() && d.isNamed(key) && !d.isBranchedOff(key)
+	return key.isWorkload() && d.isSelected(key) && !d.in.isBranchedOff(key)
 }

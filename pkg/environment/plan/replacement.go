@@ -18,26 +18,26 @@ import (
 var (
 	jobs = schema.GroupKind{Group: "batch", Kind: "Job"}
 
-	// fixedInJobs are the fields of a Job's spec that API servers do not let anybody change.
-	fixedInJobs = sets.New(
+	// immutableJobFields are the fields of a Job's spec that API servers do not allow to change.
+	immutableJobFields = sets.New(
 		"backoffLimitPerIndex", "completionMode", "completions", "managedBy", "podFailurePolicy", "selector", "successPolicy", "template",
 	)
 )
 
-// isReplaced says whether changes are such that the object has to be deleted and created again: it has said that what it holds
-// stays as it is, or is a Job, which is begun again.
-func isReplaced(live *unstructured.Unstructured, changes []diff.Difference) bool {
+// needsReplacement reports whether changes require deleting and creating the object again: it is marked immutable, or is a
+// Job whose immutable fields change.
+func needsReplacement(live *unstructured.Unstructured, changes []diff.Difference) bool {
 	immutable, _, _ := unstructured.NestedBool(live.Object, "immutable")
 	isJob := KeyOf(live).GroupKind == jobs
 	return slices.ContainsFunc(changes, func(change diff.Difference) bool {
 		return immutable && change.Path[0].Field != "metadata" ||
-			isJob && change.Path[0].Field == "spec" && len(change.Path) > 1 && fixedInJobs.Has(change.Path[1].Field)
+			isJob && change.Path[0].Field == "spec" && len(change.Path) > 1 && immutableJobFields.Has(change.Path[1].Field)
 	})
 }
 
-// replaced is the outcome when the object is deleted and created again. What others have put into it goes. A Job's other changes
-// are not told: they are what its controller has added, and adds again.
-func (d *draft) replaced(ctx context.Context, v merge.Versions, out outcome) (outcome, error) {
+// replacement is the outcome of deleting and creating an object. Fields of other managers are lost. Only the original
+// changes of a Job are listed: the others are fields that the Job controller adds again.
+func (d *draft) replacement(ctx context.Context, v merge.Versions, out outcome) (outcome, error) {
 	out.removal, out.apply, out.after = nil, v.Desired, v.Desired
 	if KeyOf(v.Live).GroupKind == jobs {
 		return out, nil

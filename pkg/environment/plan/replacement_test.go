@@ -20,7 +20,7 @@ spec:
   template: {spec: {restartPolicy: Never, containers: [{name: migration, image: "migration:1"}]}}
 `
 
-// TestJobsAreReplaced has production change a Job that runs in the target, to which its API server has added.
+// TestJobsAreReplaced changes a Job of the source whose copy has fields added by the API server.
 func TestJobsAreReplaced(t *testing.T) {
 	const revision = " /metadata/labels/configbutler.ai~1revision"
 	for name, tt := range map[string]struct {

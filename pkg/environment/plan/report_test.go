@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-func TestReported(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	claiming := replaced(t, web, "volumes: [", "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}, "+
 		"{name: token, secret: {secretName: token}}, ")
 	token := replaced(t, database, "database}", "token}, type: kubernetes.io/service-account-token")
@@ -28,19 +28,19 @@ func TestReported(t *testing.T) {
 		"Ingress web is not copied: no host of its own",
 		"PersistentVolumeClaim data is not copied, and shop-alice does not have it: Deployment web refers to it",
 	}
-	got := s.plan().Reported
+	got := s.plan().Warnings
 	if len(got) != 4 || !slices.Equal(got[:3], want) || !strings.Contains(got[3], "is copied without the host aaa") {
 		t.Errorf("%q", got)
 	}
 	s.target.update("jane", object(t, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {volumeName: v}}"))
-	if got := s.plan().Reported; len(got) != 3 {
+	if got := s.plan().Warnings; len(got) != 3 {
 		t.Errorf("with the claim: %q", got)
 	}
 }
 
-// TestServiceThatIsMissing has a StatefulSet name a Service that the source does not have. Its pods run without, and so the
-// environment is synced; the Service is copied once it exists.
-func TestServiceThatIsMissing(t *testing.T) {
+// TestMissingService references a Service that the source lacks. Pods run without it, so the sync succeeds; the Service is
+// copied once it exists.
+func TestMissingService(t *testing.T) {
 	s := newStage(t, object(t, `
 apiVersion: apps/v1
 kind: StatefulSet
@@ -52,17 +52,18 @@ spec:
 `))
 	p := s.sync()
 	want := []string{"Service peers is not in production: StatefulSet db refers to it"}
-	if diff := cmp.Diff(want, p.Reported); diff != "" || len(p.Missing) > 0 {
+	if diff := cmp.Diff(want, p.Warnings); diff != "" || len(p.Missing) > 0 {
 		t.Errorf("missing %v, reported (-want +got):\n%s", p.Missing, diff)
 	}
 	s.add(replaced(t, service, "name: web}", "name: peers}"))
 	p = s.sync()
-	if diff := cmp.Diff([]string{"create Service peers: StatefulSet db refers to it"}, lines(p)); diff != "" || len(p.Reported) > 0 {
-		t.Errorf("reported %q, planned (-want +got):\n%s", p.Reported, diff)
+	if diff := cmp.Diff([]string{"create Service peers: StatefulSet db refers to it"}, lines(p)); diff != "" || len(p.Warnings) > 0 {
+		t.Errorf("reported %q, planned (-want +got):\n%s", p.Warnings, diff)
 	}
 }
 
-// TestNetworkPolicies has those copied that select Pods of the environment's workloads, as one without a selector does.
+// TestNetworkPolicies checks that policies are copied that select Pods of the environment's workloads, with or without a
+// selector.
 func TestNetworkPolicies(t *testing.T) {
 	policy := func(name, spec string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: "+name+"}, spec: {"+spec+"}}")
@@ -143,7 +144,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// workloads are those that a plan prompts for.
+// workloads returns the workloads of a plan's prompt.
 func workloads(p *plan.Plan) []v1alpha1.WorkloadChange {
 	changed, _ := plan.Prompt(p.Changes(plan.HideSecrets))
 	return changed
@@ -151,32 +152,32 @@ func workloads(p *plan.Plan) []v1alpha1.WorkloadChange {
 
 // What is about workloads alone is counted while these do not change, and is news until it has been written: not when somebody has
 // changed it in the target.
-func TestPromptOfCompanions(t *testing.T) {
+func TestPromptCountsAttachedObjects(t *testing.T) {
 	s := shop(t)
 	s.add(object(t, autoscaler))
 	added := s.plan()
 	changed, others := plan.Prompt(added.Changes(plan.HideSecrets))
-	if want := []v1alpha1.DependencyCount{{Type: "HorizontalPodAutoscaler", Count: 1}}; len(changed) > 0 || !slices.Equal(others, want) || added.News == "" {
-		t.Errorf("a new one: %v and %v, news %q", changed, others, added.News)
+	if want := []v1alpha1.DependencyCount{{Type: "HorizontalPodAutoscaler", Count: 1}}; len(changed) > 0 || !slices.Equal(others, want) || added.OtherChangesHash == "" {
+		t.Errorf("a new one: %v and %v, news %q", changed, others, added.OtherChangesHash)
 	}
 	s.sync()
 	live := s.target.objects[plan.KeyOf(object(t, autoscaler))].DeepCopy()
 	live.Object["spec"].(map[string]any)["maxReplicas"] = int64(99)
 	s.target.update("jane", live)
 	drifted := s.plan()
-	if _, others := plan.Prompt(drifted.Changes(plan.HideSecrets)); len(others) != 1 || drifted.News != "" {
-		t.Errorf("one that jane has changed: %v, news %q", others, drifted.News)
+	if _, others := plan.Prompt(drifted.Changes(plan.HideSecrets)); len(others) != 1 || drifted.OtherChangesHash != "" {
+		t.Errorf("one that jane has changed: %v, news %q", others, drifted.OtherChangesHash)
 	}
 	s.sync()
 	s.drop("HorizontalPodAutoscaler", "web")
 	removed := s.plan()
-	if _, others := plan.Prompt(removed.Changes(plan.HideSecrets)); len(others) != 1 || removed.News == "" {
-		t.Errorf("one that is gone: %v, news %q", others, removed.News)
+	if _, others := plan.Prompt(removed.Changes(plan.HideSecrets)); len(others) != 1 || removed.OtherChangesHash == "" {
+		t.Errorf("one that is gone: %v, news %q", others, removed.OtherChangesHash)
 	}
 }
 
 // What the source does not have any more counts, although its copy stays.
-func TestPromptOfWhatIsMissing(t *testing.T) {
+func TestPromptCountsMissingObjects(t *testing.T) {
 	s := shop(t)
 	s.drop("ConfigMap", "app-config")
 	p := s.plan()

@@ -16,21 +16,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
-// Values says whose values are shown, of steps that are not hidden.
+// Values selects whether the values of Secrets are shown. Values of hidden steps are never shown.
 type Values int
 
 const (
-	// HideSecrets shows the names of what a Secret holds and no values.
+	// HideSecrets shows the keys of Secrets without values.
 	HideSecrets Values = iota
-	// ShowSecrets shows the values of Secrets as well.
+	// ShowSecrets shows the values of Secrets, too.
 	ShowSecrets
 )
 
-// configMaps are shown as far as the catalog's workloads need them.
+// configMaps are shown only if the catalog's workloads need them.
 var configMaps = schema.GroupKind{Kind: "ConfigMap"}
 
-// hide has steps hidden that are about what the catalog's editor does not consent to have shown: custom resources, which the role view
-// does not let people read, and ConfigMaps that only patches or spec.include of the environment name.
+// hide hides the steps of objects that the catalog's editor does not consent to share: custom resources, which the role
+// view does not include, and ConfigMaps that only patches or spec.include of the environment reference.
 func (d *draft) hide() {
 	consented := sets.New[Key]()
 	for _, record := range d.plan.Index {
@@ -44,12 +44,12 @@ func (d *draft) hide() {
 	}
 }
 
-// Changes are what a sync would change, in the order in which it does, what it would if somebody decided so, and what it cannot bring
-// because the source does not have it any more.
+// Changes returns what a sync would change, in order of execution, including objects in conflict, objects that it must
+// leave alone, and objects that no longer exist in the source.
 func (p *Plan) Changes(values Values) []v1alpha1.ObjectChange {
 	var list []v1alpha1.ObjectChange
 	for _, s := range p.Steps {
-		change := s.show(values)
+		change := s.objectChange(values)
 		switch {
 		case p.refusal(s) != "":
 			change.ChangeType, change.Refusal = v1alpha1.ChangeChanged, p.refusal(s)
@@ -65,7 +65,7 @@ func (p *Plan) Changes(values Values) []v1alpha1.ObjectChange {
 	return list
 }
 
-func (s Step) show(values Values) v1alpha1.ObjectChange {
+func (s Step) objectChange(values Values) v1alpha1.ObjectChange {
 	object := s.Live
 	if s.Apply != nil {
 		object = s.Apply
@@ -76,13 +76,13 @@ func (s Step) show(values Values) v1alpha1.ObjectChange {
 	}
 	for _, difference := range s.Changes {
 		if isContent(difference) {
-			change.Fields = append(change.Fields, s.field(difference, values))
+			change.Fields = append(change.Fields, s.fieldChange(difference, values))
 		}
 	}
 	return change
 }
 
-func (s Step) field(difference diff.Difference, values Values) v1alpha1.FieldChange {
+func (s Step) fieldChange(difference diff.Difference, values Values) v1alpha1.FieldChange {
 	field := v1alpha1.FieldChange{
 		Field: difference.Path.String(), ChangeType: v1alpha1.ChangeType(difference.Change), Owners: difference.Before,
 	}
@@ -94,7 +94,7 @@ func (s Step) field(difference diff.Difference, values Values) v1alpha1.FieldCha
 	return field
 }
 
-// valueAt is a value as JSON, nil if there is none.
+// valueAt returns the value at a path as JSON, nil if there is none.
 func valueAt(object *unstructured.Unstructured, path fieldpath.Path) *string {
 	if object == nil {
 		return nil
@@ -110,9 +110,9 @@ func valueAt(object *unstructured.Unstructured, path fieldpath.Path) *string {
 	return new(string(text))
 }
 
-// refusal says why an object is left alone that should be another.
+// refusal returns why an object that should change is left alone, or an empty string.
 func (p *Plan) refusal(s Step) string {
-	for _, failure := range slices.Concat(p.NotOurs, p.Leaving) {
+	for _, failure := range slices.Concat(p.NotOurs, p.Terminating) {
 		if failure.Type == s.Kind && failure.Name == s.Name {
 			return failure.Message
 		}
@@ -120,7 +120,7 @@ func (p *Plan) refusal(s Step) string {
 	return ""
 }
 
-// missing says that the source does not have an object any more that something needs, and of which the copy stays.
+// missing returns the message for a copy that stays although the source no longer has the object, or an empty string.
 func (p *Plan) missing(s Step) string {
 	for _, failure := range p.Missing {
 		if s.Verb == Leave && failure.Reason == v1alpha1.ReasonSourceMissing && failure.Type == s.Kind && failure.Name == s.Name {
@@ -130,7 +130,7 @@ func (p *Plan) missing(s Step) string {
 	return ""
 }
 
-// conflict are the fields of a workload about which somebody has to decide.
+// conflict returns the fields of a workload that are in conflict.
 func (p *Plan) conflict(s Step) []v1alpha1.FieldChange {
 	for _, conflict := range p.Conflicts {
 		if (v1alpha1.WorkloadReference{Kind: conflict.Kind, Name: conflict.Name}) != s.workload() {

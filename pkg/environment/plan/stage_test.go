@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
 )
 
-// hasher stands for one with a key.
+// hasher is a Hasher without a key.
 type hasher struct{}
 
 func (hasher) Sum(purpose string, parts ...[]byte) string {
@@ -34,7 +34,7 @@ func planner() plan.Planner {
 	return plan.Planner{Schemas: schemas, Hasher: hasher{}, Marks: objectcopy.DefaultMarks()}
 }
 
-// environment is the one whose plans are made.
+// environment returns the environment under test.
 func environment() *v1alpha1.Environment {
 	return &v1alpha1.Environment{
 		ObjectMeta: metav1.ObjectMeta{Name: "alice", Namespace: "teams", UID: "11111111-1111-1111-1111-111111111111"},
@@ -47,16 +47,16 @@ func environment() *v1alpha1.Environment {
 	}
 }
 
-// stage is a source, a target and what is kept between syncs.
+// stage is a source, a target and the state kept between syncs.
 type stage struct {
 	t      testing.TB
 	target *namespace
-	plan.Situation
+	plan.Input
 }
 
-// newStage has an environment of a catalog that offers the workloads among the objects.
+// newStage returns a stage whose catalog offers the workloads among the objects.
 func newStage(t testing.TB, source ...*unstructured.Unstructured) *stage {
-	s := &stage{t: t, target: newNamespace(t), Situation: plan.Situation{
+	s := &stage{t: t, target: newNamespace(t), Input: plan.Input{
 		Environment: environment(), Revision: 1, SourceNamespace: "production", Action: v1alpha1.SyncActionAll,
 		Base: map[plan.Key]*unstructured.Unstructured{},
 	}}
@@ -75,7 +75,7 @@ func (s *stage) add(o *unstructured.Unstructured) {
 	}
 }
 
-// drop takes an object out of the source and the catalog.
+// drop removes an object from the source and the catalog.
 func (s *stage) drop(kind, name string) {
 	is := func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name }
 	s.Workloads, s.Source = slices.DeleteFunc(s.Workloads, is), slices.DeleteFunc(s.Source, is)
@@ -90,14 +90,14 @@ func (s *stage) put(o *unstructured.Unstructured) {
 func (s *stage) plan() *plan.Plan {
 	s.t.Helper()
 	s.Live = s.target.list()
-	p, err := planner().Plan(s.t.Context(), s.Situation)
+	p, err := planner().Plan(s.t.Context(), s.Input)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return p
 }
 
-// sync carries a plan out, expects what it predicts, and expects that there is nothing left to do.
+// sync executes a plan, checks its predictions, and checks that a second plan is empty.
 func (s *stage) sync() *plan.Plan {
 	s.t.Helper()
 	p := s.plan()
@@ -122,7 +122,7 @@ func (s *stage) sync() *plan.Plan {
 	return p
 }
 
-// checkPrediction expects that a step made of its object what the plan said.
+// checkPrediction checks that a step's object matches its prediction.
 func (s *stage) checkPrediction(step plan.Step, was *unstructured.Unstructured) {
 	s.t.Helper()
 	live := s.target.objects[step.Key]
@@ -166,7 +166,7 @@ func differences(t testing.TB, before, after *unstructured.Unstructured) []strin
 	return texts
 }
 
-// lines are the steps of a plan that have something to say.
+// lines returns the steps of a plan that change or report something.
 func lines(p *plan.Plan) []string {
 	var out []string
 	for _, step := range p.Steps {
@@ -177,7 +177,7 @@ func lines(p *plan.Plan) []string {
 	return out
 }
 
-// edit lets somebody change a live object.
+// edit changes a live object as another manager.
 func (s *stage) edit(manager, kind, name string, do func(o *unstructured.Unstructured)) {
 	s.t.Helper()
 	for key, live := range s.target.objects {

@@ -11,13 +11,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Prompt is what changes come to, as a diff shows them: the workloads, by kind and name, and the numbers of other objects, by type: those
-// that the action Cluster brings, and, while there are no workloads, those of the action Catalog. What is left alone although it should
-// be another, or the source does not have it any more, counts as well.
+// Prompt summarizes changes: the workloads by kind and name, and the number of other objects by type. The other objects are
+// those of the action Cluster, and those of the action Catalog if no workload changes. Objects that are left alone although
+// they should change, and objects that the source no longer has, count as well.
 func Prompt(changes []v1alpha1.ObjectChange) ([]v1alpha1.WorkloadChange, []v1alpha1.DependencyCount) {
 	var workloads []v1alpha1.WorkloadChange
 	for _, c := range changes {
-		if isWorkload(c) {
+		if isWorkloadChange(c) {
 			workloads = append(workloads, v1alpha1.WorkloadChange{Kind: v1alpha1.WorkloadKind(c.Kind), Name: c.Name, ChangeType: c.ChangeType})
 		}
 	}
@@ -26,7 +26,7 @@ func Prompt(changes []v1alpha1.ObjectChange) ([]v1alpha1.WorkloadChange, []v1alp
 	})
 	counts := map[v1alpha1.CountedType]int32{}
 	for _, c := range changes {
-		of := typeOf(c)
+		of := countedType(c)
 		if of.Valid() && (c.Action == v1alpha1.SyncActionCluster || len(workloads) == 0) {
 			counts[of]++
 		}
@@ -39,21 +39,21 @@ func Prompt(changes []v1alpha1.ObjectChange) ([]v1alpha1.WorkloadChange, []v1alp
 	return workloads, others
 }
 
-// typeOf is what a change counts as that is no workload.
-func typeOf(c v1alpha1.ObjectChange) v1alpha1.CountedType {
+// countedType returns the type under which a change of another object than a workload is counted.
+func countedType(c v1alpha1.ObjectChange) v1alpha1.CountedType {
 	if group, _, ok := strings.Cut(c.APIVersion, "/"); ok && v1alpha1.IsCustomGroup(group) {
 		return v1alpha1.CountedCustomResource
 	}
 	return v1alpha1.CountedType(c.Kind)
 }
 
-// isWorkload says whether a change is one of a workload.
-func isWorkload(c v1alpha1.ObjectChange) bool {
+// isWorkloadChange reports whether a change concerns a workload.
+func isWorkloadChange(c v1alpha1.ObjectChange) bool {
 	resource, ok := v1alpha1.WorkloadResources()[v1alpha1.WorkloadKind(c.Kind)]
 	return ok && strings.HasPrefix(c.APIVersion, resource.Group+"/")
 }
 
-// Summaries are the objects that the plan changes, in the order in which it does.
+// Summaries lists the objects that the plan changes, in order of execution.
 func (p *Plan) Summaries() []v1alpha1.ResourceSummary {
 	var list []v1alpha1.ResourceSummary
 	for _, s := range p.Steps {
@@ -64,7 +64,7 @@ func (p *Plan) Summaries() []v1alpha1.ResourceSummary {
 	return list
 }
 
-// Unchanged is the number of objects that are what they should be.
+// Unchanged returns the number of objects that already match the desired state.
 func (p *Plan) Unchanged() int32 {
 	var count int32
 	for _, s := range p.Steps {
@@ -75,12 +75,12 @@ func (p *Plan) Unchanged() int32 {
 	return count
 }
 
-// Failures are the objects because of which a sync does not end well although the rest is done.
+// Failures lists the objects that make a sync fail although the remaining steps are executed.
 func (p *Plan) Failures() []v1alpha1.ObjectFailure {
-	return slices.Concat(p.Missing, p.NotOurs, p.Leaving)
+	return slices.Concat(p.Missing, p.NotOurs, p.Terminating)
 }
 
-// ChangeType is what a step makes of its object, empty if it leaves it alone.
+// ChangeType returns the type of change, empty if the step leaves the object alone.
 func (s Step) ChangeType() v1alpha1.ChangeType {
 	switch s.Verb {
 	case Create:

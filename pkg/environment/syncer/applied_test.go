@@ -39,7 +39,7 @@ func TestApplied(t *testing.T) {
 			request := s.request()
 			request.Revision, request.Action = tt.revision, tt.action
 			situation := s.situation(request)
-			if got := images(situation.Revision, situation.Applied); got != tt.applied {
+			if got := images(situation.Revision, situation.Snapshot); got != tt.applied {
 				t.Errorf("applied: %s, want %s", got, tt.applied)
 			}
 			if got := images(situation.Revision, situation.Workloads); got != tt.offered {

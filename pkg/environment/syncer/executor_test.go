@@ -42,7 +42,7 @@ func TestACompleteRun(t *testing.T) {
 		}
 		s.clock.SetTime(began.Add(time.Minute))
 		out := result(planned("ConfigMap", "Deployment"))
-		out.Plan.Reported = []string{"not copied"}
+		out.Plan.Warnings = []string{"not copied"}
 		return out, nil
 	}
 	got := s.mustDo(syncer.ModeSync, record)

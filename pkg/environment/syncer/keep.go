@@ -16,7 +16,7 @@ import (
 )
 
 // keep has the copies hold what was written; once all is done, also what was as it should be, and no more than that.
-func (r *running) keep(ctx context.Context, s plan.Situation, of steps, written []apply.Written, done bool) error {
+func (r *running) keep(ctx context.Context, s plan.Input, of steps, written []apply.Written, done bool) error {
 	var change copies.Change
 	for _, w := range written {
 		addTo(&change, of.planned[w.Step])
@@ -55,7 +55,7 @@ func (r *running) isWhole() bool { return r.Action != v1alpha1.SyncActionCluster
 
 // heldRevision is the one that the environment has as a whole, 0 if it has none: what an attempt has written that did not come to
 // its end or left something out, or what was brought of some workloads, is no state to go back to.
-func (r *running) heldRevision(ctx context.Context, s plan.Situation, done bool) (int64, error) {
+func (r *running) heldRevision(ctx context.Context, s plan.Input, done bool) (int64, error) {
 	switch {
 	case done && r.isWhole():
 		if len(r.result.Plan.Failures()) > 0 {
@@ -69,7 +69,7 @@ func (r *running) heldRevision(ctx context.Context, s plan.Situation, done bool)
 }
 
 // stale are copies of what is neither wanted nor there any more. What only the source lacks for now is still wanted.
-func (r *running) stale(s plan.Situation, of steps) []copies.Key {
+func (r *running) stale(s plan.Input, of steps) []copies.Key {
 	if !r.isWhole() {
 		return nil
 	}

@@ -78,7 +78,7 @@ func (r *reading) objects(ctx context.Context) error {
 	}
 	for {
 		r.Source, r.Live = source.list(), target.list()
-		needs, err := r.Planner.Needs(*r.Situation)
+		needs, err := r.Planner.Needs(*r.Input)
 		if err != nil {
 			return err
 		}
@@ -100,12 +100,12 @@ func (r *reading) objects(ctx context.Context) error {
 // isNamed says whether an object of the source is read because something refers to it, if it is not withheld.
 func (r *reading) isNamed(key plan.Key) bool {
 	if plan.IsOnlyIncluded(key.GroupKind) {
-		_, withheld := r.WithheldObjects[key]
+		_, withheld := r.DeniedObjects[key]
 		return !withheld && slices.ContainsFunc(r.Environment.Spec.Include, func(o v1alpha1.IncludedObject) bool {
 			return plan.KeyOfIncluded(o) == key
 		})
 	}
-	return slices.Contains(named, key.GroupKind) && !r.Situation.Withheld.Has(key.GroupKind)
+	return slices.Contains(named, key.GroupKind) && !r.Input.Denied.Has(key.GroupKind)
 }
 
 // byName reads objects of the source and of the target.
@@ -136,7 +136,7 @@ func (r *reading) byName(
 	}
 	err := group.Wait()
 	for key := range forbidden.objects {
-		r.WithheldObjects[key] = plan.Withholding{Reason: v1alpha1.ReasonPermissionLost, Message: fmt.Sprintf(
+		r.DeniedObjects[key] = plan.Denial{Reason: v1alpha1.ReasonPermissionLost, Message: fmt.Sprintf(
 			"the server may not get it in %s and %s: grant its account get, create, update, patch, delete and list on the resource there",
 			r.SourceNamespace, r.Environment.Spec.TargetNamespace)}
 		source.add(key, nil)
@@ -149,14 +149,14 @@ func (r *reading) byName(
 func (r *reading) lists(ctx context.Context, source, target *found) (sets.Set[plan.Key], error) {
 	group, ctx := r.group(ctx)
 	for _, kind := range listed {
-		if r.Situation.Withheld.Has(kind) || plan.IsGatewayAPI(kind) && !r.Environment.Spec.Adapt.IngressHosts.Copied() {
+		if r.Input.Denied.Has(kind) || plan.IsGatewayAPI(kind) && !r.Environment.Spec.Adapt.IngressHosts.Copied() {
 			continue
 		}
 		group.Go(func() error {
 			return r.list(ctx, r.SourceNamespace, kind, "", func(object *unstructured.Unstructured) { source.add(plan.KeyOf(object), object) })
 		})
 	}
-	ours, namespace, later := plan.Written(r.Environment).String(), r.Environment.Spec.TargetNamespace, newFound()
+	ours, namespace, later := plan.Selector(r.Environment).String(), r.Environment.Spec.TargetNamespace, newFound()
 	group.Go(func() error {
 		return r.listNames(ctx, namespace, secrets, ours, func(name string) { later.add(plan.Key{GroupKind: secrets, Name: name}, nil) })
 	})

@@ -84,7 +84,7 @@ func (r *reading) before(ctx context.Context, of *v1alpha1.AppCatalog) error {
 		if err != nil {
 			return fmt.Errorf("read %s %s of AppCatalog %s/%s: %w", record.Kind, record.Name, of.Namespace, of.Name, err)
 		}
-		r.Before = append(r.Before, manifest.Object)
+		r.Previous = append(r.Previous, manifest.Object)
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func TestBefore(t *testing.T) {
 			s.remember(2, s.offers(2, "web:2"))
 			branch(s.environment)
 			tt.do(s.environment)
-			if got := images(1, s.situation(s.request()).Before); got != cmp.Or(tt.want, "1:") {
+			if got := images(1, s.situation(s.request()).Previous); got != cmp.Or(tt.want, "1:") {
 				t.Errorf("before it had %s, want %s", got, cmp.Or(tt.want, "nothing"))
 			}
 		})

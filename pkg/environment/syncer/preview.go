@@ -57,7 +57,7 @@ func (p *Previewer) show(
 	}
 	shown := &v1alpha1.SyncPlan{
 		DependencySync: e.Status.LatestDependencySync, FromRevision: e.Status.AppliedRevision, Revision: result.Revision,
-		Changes: result.Plan.Changes(values), Unchanged: result.Plan.Unchanged(), Warnings: result.Plan.Reported,
+		Changes: result.Plan.Changes(values), Unchanged: result.Plan.Unchanged(), Warnings: result.Plan.Warnings,
 	}
 	if request.Action == v1alpha1.SyncActionCluster {
 		shown.Revision = 0

@@ -47,7 +47,7 @@ func (r *reading) records(ctx context.Context) error {
 	for i := range environments.Items {
 		other := &environments.Items[i]
 		if other.UID != r.Environment.UID && other.Spec.TargetNamespace == r.Environment.Spec.TargetNamespace {
-			r.Family = append(r.Family, other)
+			r.Related = append(r.Related, other)
 		}
 	}
 	return nil

@@ -57,22 +57,22 @@ type Revisions interface {
 }
 
 // Read reads the situation that a request meets.
-func (g *StateReader) Read(ctx context.Context, request Request) (plan.Situation, error) {
-	r := &reading{StateReader: g, requester: request.Requester, Situation: &plan.Situation{
+func (g *StateReader) Read(ctx context.Context, request Request) (plan.Input, error) {
+	r := &reading{StateReader: g, requester: request.Requester, Input: &plan.Input{
 		Environment: request.Environment, Action: request.Action, Only: request.Only, Force: request.Force, Resolution: request.Resolution,
-		Now: metav1.NewTime(g.Clock.Now()), WithheldObjects: map[plan.Key]plan.Withholding{},
+		Now: metav1.NewTime(g.Clock.Now()), DeniedObjects: map[plan.Key]plan.Denial{},
 	}}
 	if err := r.read(ctx, request.Revision); err != nil {
-		return plan.Situation{}, fmt.Errorf("read what environment %s/%s is made of: %w",
+		return plan.Input{}, fmt.Errorf("read what environment %s/%s is made of: %w",
 			request.Environment.Namespace, request.Environment.Name, err)
 	}
-	return *r.Situation, nil
+	return *r.Input, nil
 }
 
 // reading is a situation that is being read.
 type reading struct {
 	*StateReader
-	*plan.Situation
+	*plan.Input
 	requester *access.Holder
 	// versions are those of what is read in the target as it is wanted: workloads, and what was applied.
 	versions map[plan.Key]string
@@ -84,7 +84,7 @@ func (r *reading) read(ctx context.Context, revision int64) error {
 		return err
 	}
 	r.SourceNamespace, r.Revision = catalog.Spec.SourceNamespace, cmp.Or(revision, catalog.Status.Revision)
-	if r.Situation.Withheld, err = r.StateReader.Withheld(ctx, catalog); err != nil {
+	if r.Input.Denied, err = r.StateReader.Withheld(ctx, catalog); err != nil {
 		return err
 	}
 	if r.Marks, err = r.marks(ctx); err != nil {
@@ -127,13 +127,13 @@ func (r *reading) marks(ctx context.Context) (objectcopy.Marks, error) {
 func (r *reading) wanted(ctx context.Context, catalog *v1alpha1.AppCatalog, revision int64) (err error) {
 	known := false
 	if revision != 0 && r.Action != v1alpha1.SyncActionCluster {
-		r.Applied, known, err = r.Copies.At(ctx, r.Environment.UID, revision)
+		r.Snapshot, known, err = r.Copies.At(ctx, r.Environment.UID, revision)
 	}
 	if err == nil && !known {
 		r.Workloads, err = r.offered(ctx, catalog)
 	}
 	r.versions = map[plan.Key]string{}
-	for _, object := range slices.Concat(r.Workloads, r.Applied) {
+	for _, object := range slices.Concat(r.Workloads, r.Snapshot) {
 		r.versions[plan.KeyOf(object)] = object.GroupVersionKind().Version
 	}
 	return err

@@ -88,7 +88,7 @@ func (s *readerFixture) request() syncer.Request {
 	return syncer.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll}
 }
 
-func (s *readerFixture) gather(request syncer.Request) (plan.Situation, error) {
+func (s *readerFixture) gather(request syncer.Request) (plan.Input, error) {
 	s.T.Helper()
 	s.keep(s.catalog)
 	g := &syncer.StateReader{
@@ -101,7 +101,7 @@ func (s *readerFixture) gather(request syncer.Request) (plan.Situation, error) {
 }
 
 // situation is the one that a request meets.
-func (s *readerFixture) situation(request syncer.Request) plan.Situation {
+func (s *readerFixture) situation(request syncer.Request) plan.Input {
 	s.T.Helper()
 	situation, err := s.gather(request)
 	if err != nil {
@@ -128,7 +128,7 @@ func production(t *testing.T) []*unstructured.Unstructured {
 	return objects
 }
 
-func planOf(t *testing.T, situation plan.Situation) *plan.Plan {
+func planOf(t *testing.T, situation plan.Input) *plan.Plan {
 	t.Helper()
 	p, err := environmenttest.Planner().Plan(t.Context(), situation)
 	if err != nil {

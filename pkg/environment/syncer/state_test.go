@@ -137,7 +137,7 @@ func stepLines(p *plan.Plan) []string {
 	for _, failure := range p.Failures() {
 		out = append(out, failure.Message)
 	}
-	return append(out, p.Reported...)
+	return append(out, p.Warnings...)
 }
 
 const (
@@ -200,8 +200,8 @@ func TestLiveObjects(t *testing.T) {
 		t.Errorf("source (-want +got):\n%s", diff)
 	}
 	p := planOf(t, situation)
-	if len(p.Reported) > 0 || len(p.NotOurs) != 1 {
-		t.Errorf("reported %q, not ours %v", p.Reported, p.NotOurs)
+	if len(p.Warnings) > 0 || len(p.NotOurs) != 1 {
+		t.Errorf("reported %q, not ours %v", p.Warnings, p.NotOurs)
 	}
 }
 
@@ -276,8 +276,8 @@ func TestFamilyAndBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	situation := s.situation(s.request())
-	if len(situation.Family) != 1 || situation.Family[0].Name != "branch" {
-		t.Errorf("family %v", situation.Family)
+	if len(situation.Related) != 1 || situation.Related[0].Name != "branch" {
+		t.Errorf("family %v", situation.Related)
 	}
 	if diff := cmp.Diff(map[plan.Key]*unstructured.Unstructured{plan.KeyOf(applied): applied}, situation.Base); diff != "" {
 		t.Errorf("base (-want +got):\n%s", diff)

@@ -104,7 +104,7 @@ func (w *work) warnings(result Result) []string {
 	if result.Plan == nil {
 		return nil
 	}
-	warnings := slices.Clone(result.Plan.Reported)
+	warnings := slices.Clone(result.Plan.Warnings)
 	if result.Unchecked {
 		warnings = append(warnings, fmt.Sprintf("the namespace %s does not exist yet: what it would refuse is not known",
 			w.Environment.Spec.TargetNamespace))

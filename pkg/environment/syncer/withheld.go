@@ -25,13 +25,13 @@ var _ AccessReviewer = &access.Reviews{}
 // Withheld returns the types of which nothing is copied from the source of a catalog, with why: the editor of the catalog, who
 // consents to it, may not read them any more, or it cannot be found out whether the editor may. Shared Secrets take an editor who is
 // known. The other types do not, as catalogs of earlier versions have none.
-func (g *StateReader) Withheld(ctx context.Context, catalog *v1alpha1.AppCatalog) (plan.Withheld, error) {
-	withheld := plan.Withheld{}
+func (g *StateReader) Withheld(ctx context.Context, catalog *v1alpha1.AppCatalog) (plan.Denied, error) {
+	withheld := plan.Denied{}
 	editor, known := access.Sharing(catalog)
 	for of, permission := range access.OfCopies(catalog) {
 		if !known {
 			if of == v1alpha1.DependencySecret {
-				withheld[of] = plan.Withholding{Reason: v1alpha1.ReasonPermissionLost, Message: fmt.Sprintf(
+				withheld[of] = plan.Denial{Reason: v1alpha1.ReasonPermissionLost, Message: fmt.Sprintf(
 					"it is not known who shares them: let a user who may %s set spec.previewOnly of AppCatalog %s/%s to true and back",
 					permission, catalog.Namespace, catalog.Name)}
 			}
@@ -60,7 +60,7 @@ func (r *reading) askRequester(ctx context.Context, catalog *v1alpha1.AppCatalog
 		}
 	}
 	for of, permission := range permissions {
-		if err := r.ask(ctx, r.Situation.Withheld, of, *r.requester, permission); err != nil {
+		if err := r.ask(ctx, r.Input.Denied, of, *r.requester, permission); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func (r *reading) included(ctx context.Context, catalog *v1alpha1.AppCatalog) er
 		key := plan.KeyOfIncluded(object)
 		r.versions[key] = object.Resource().Version
 		if why := r.unservable(key, object); why != "" {
-			r.WithheldObjects[key] = plan.Withholding{Reason: v1alpha1.ReasonRefused, Message: why}
+			r.DeniedObjects[key] = plan.Denial{Reason: v1alpha1.ReasonRefused, Message: why}
 			continue
 		}
 		if r.requester == nil {
@@ -90,7 +90,7 @@ func (r *reading) included(ctx context.Context, catalog *v1alpha1.AppCatalog) er
 			return err
 		}
 		if withheld {
-			r.WithheldObjects[key] = why
+			r.DeniedObjects[key] = why
 		}
 	}
 	return nil
@@ -116,7 +116,7 @@ func (r *reading) unservable(key plan.Key, object v1alpha1.IncludedObject) strin
 
 // ask withholds objects of a type unless who has a permission.
 func (g *StateReader) ask(
-	ctx context.Context, withheld plan.Withheld, of v1alpha1.DependencyType, who access.Holder, permission access.Permission,
+	ctx context.Context, withheld plan.Denied, of v1alpha1.DependencyType, who access.Holder, permission access.Permission,
 ) error {
 	why, is, err := g.review(ctx, who, permission)
 	if is {
@@ -126,16 +126,16 @@ func (g *StateReader) ask(
 }
 
 // review says why something is withheld that takes a permission, if it is.
-func (g *StateReader) review(ctx context.Context, who access.Holder, permission access.Permission) (why plan.Withholding, is bool, err error) {
+func (g *StateReader) review(ctx context.Context, who access.Holder, permission access.Permission) (why plan.Denial, is bool, err error) {
 	lost, err := g.Rights.Check(ctx, who, []access.Permission{permission})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return why, false, err
 	case err != nil:
-		return plan.Withholding{Reason: v1alpha1.ReasonUnreachable, Message: fmt.Sprintf(
+		return plan.Denial{Reason: v1alpha1.ReasonUnreachable, Message: fmt.Sprintf(
 			"it is not known whether %s may still %s: %v", who, permission, err)}, true, nil
 	case lost != "":
-		return plan.Withholding{Reason: v1alpha1.ReasonPermissionLost, Message: lost}, true, nil
+		return plan.Denial{Reason: v1alpha1.ReasonPermissionLost, Message: lost}, true, nil
 	}
 	return why, false, nil
 }

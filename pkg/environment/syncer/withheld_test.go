@@ -32,30 +32,30 @@ func TestWhatTheEditorMayNotReadIsNotRead(t *testing.T) {
 	)
 	requester := func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Secrets = v1alpha1.CatalogSecretsRequester }
 	noEditor := func(catalog *v1alpha1.AppCatalog) { catalog.Status.EditedBy = nil }
-	because := func(reason, format, right string) plan.Withholding {
-		return plan.Withholding{Reason: reason, Message: strings.Replace(format, "%s", right, 1)}
+	because := func(reason, format, right string) plan.Denial {
+		return plan.Denial{Reason: reason, Message: strings.Replace(format, "%s", right, 1)}
 	}
 	const permissionLost, unreachable = v1alpha1.ReasonPermissionLost, v1alpha1.ReasonUnreachable
 	for name, tt := range map[string]struct {
 		edit []func(*v1alpha1.AppCatalog)
 		lost []string
 		fail error
-		want plan.Withheld
+		want plan.Denied
 	}{
-		"nothing is lost": {want: plan.Withheld{}},
-		"Secrets": {lost: []string{"get secrets production"}, want: plan.Withheld{
+		"nothing is lost": {want: plan.Denied{}},
+		"Secrets": {lost: []string{"get secrets production"}, want: plan.Denied{
 			v1alpha1.DependencySecret: because(permissionLost, lost, "get secrets"),
 		}},
-		"ConfigMaps and Services": {lost: []string{"list configmaps production", "list services production"}, want: plan.Withheld{
+		"ConfigMaps and Services": {lost: []string{"list configmaps production", "list services production"}, want: plan.Denied{
 			v1alpha1.DependencyConfigMap: because(permissionLost, lost, "list configmaps"),
 			v1alpha1.DependencyService:   because(permissionLost, lost, "list services"),
 		}},
-		"Secrets that are not shared": {edit: []func(*v1alpha1.AppCatalog){requester}, lost: []string{"get secrets production"}, want: plan.Withheld{}},
-		"an unknown editor": {edit: []func(*v1alpha1.AppCatalog){noEditor}, want: plan.Withheld{
+		"Secrets that are not shared": {edit: []func(*v1alpha1.AppCatalog){requester}, lost: []string{"get secrets production"}, want: plan.Denied{}},
+		"an unknown editor": {edit: []func(*v1alpha1.AppCatalog){noEditor}, want: plan.Denied{
 			v1alpha1.DependencySecret: because(permissionLost, unknown, ""),
 		}},
-		"an unknown editor of what is not shared": {edit: []func(*v1alpha1.AppCatalog){noEditor, requester}, want: plan.Withheld{}},
-		"no answer": {fail: errors.New("no answer"), want: plan.Withheld{
+		"an unknown editor of what is not shared": {edit: []func(*v1alpha1.AppCatalog){noEditor, requester}, want: plan.Denied{}},
+		"no answer": {fail: errors.New("no answer"), want: plan.Denied{
 			v1alpha1.DependencyConfigMap: because(unreachable, unsure, "list configmaps"),
 			v1alpha1.DependencySecret:    because(unreachable, unsure, "get secrets"),
 			v1alpha1.DependencyService:   because(unreachable, unsure, "list services"),
@@ -70,7 +70,7 @@ func TestWhatTheEditorMayNotReadIsNotRead(t *testing.T) {
 			s.rights.Lose(tt.lost...)
 			s.rights.Fail(tt.fail)
 			situation := s.situation(s.request())
-			if diff := cmp.Diff(tt.want, situation.Withheld); diff != "" {
+			if diff := cmp.Diff(tt.want, situation.Denied); diff != "" {
 				t.Errorf("withheld (-want +got):\n%s", diff)
 			}
 			told := s.Told()
@@ -121,10 +121,10 @@ func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 			request := s.request()
 			request.Requester = tt.requester
 			situation := s.situation(request)
-			if got := slices.Sorted(maps.Keys(situation.Withheld)); !slices.Equal(got, tt.want) {
+			if got := slices.Sorted(maps.Keys(situation.Denied)); !slices.Equal(got, tt.want) {
 				t.Errorf("withheld are %q, want %q", got, tt.want)
 			}
-			for _, why := range situation.Withheld {
+			for _, why := range situation.Denied {
 				if why.Reason != v1alpha1.ReasonPermissionLost || !strings.HasPrefix(why.Message, `user "jane" may not get `) {
 					t.Errorf("%+v", why)
 				}
@@ -178,7 +178,7 @@ func TestCustomResourcesThatAreIncluded(t *testing.T) {
 			situation := s.situation(request)
 			key := plan.KeyOfIncluded(s.environment.Spec.Include[0])
 			is := slices.Contains(names(situation.Source), key.String())
-			if why := situation.WithheldObjects[key]; is != (tt.why == "") || !strings.HasPrefix(why.Message, tt.why) || is && why.Message != "" {
+			if why := situation.DeniedObjects[key]; is != (tt.why == "") || !strings.HasPrefix(why.Message, tt.why) || is && why.Message != "" {
 				t.Errorf("read: %v, withheld: %+v", is, why)
 			}
 		})
@@ -204,9 +204,9 @@ func TestKindsInNoNamespace(t *testing.T) {
 		return nil
 	})
 	situation := s.situation(s.request())
-	why := situation.WithheldObjects[plan.KeyOfIncluded(s.environment.Spec.Include[0])]
-	if want := "objects of the kind Planet are in no namespace"; len(situation.WithheldObjects) != 1 || why.Message != want {
-		t.Errorf("withheld: %v", situation.WithheldObjects)
+	why := situation.DeniedObjects[plan.KeyOfIncluded(s.environment.Spec.Include[0])]
+	if want := "objects of the kind Planet are in no namespace"; len(situation.DeniedObjects) != 1 || why.Message != want {
+		t.Errorf("withheld: %v", situation.DeniedObjects)
 	}
 }
 

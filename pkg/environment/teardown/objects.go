@@ -155,7 +155,7 @@ func (r *Remover) written(ctx context.Context, e *v1alpha1.Environment, kind sch
 			return nil, err
 		}
 		return client.List(ctx, options)
-	}).EachListItem(ctx, metav1.ListOptions{LabelSelector: plan.Written(e).String()}, func(item runtime.Object) error {
+	}).EachListItem(ctx, metav1.ListOptions{LabelSelector: plan.Selector(e).String()}, func(item runtime.Object) error {
 		if object, ok := item.(*metav1.PartialObjectMetadata); ok && plan.Owns(e, object) {
 			objects = append(objects, object)
 		}

@@ -33,12 +33,12 @@ func (hasher) Sum(purpose string, parts ...[]byte) string {
 // offering is a stage in whose namespace an environment is built, of a catalog that offers workloads.
 type offering struct {
 	*stage
-	plan.Situation
+	plan.Input
 }
 
 func newOffering(t *testing.T, namespace string) *offering {
 	t.Helper()
-	o := &offering{stage: newTarget(t, namespace), Situation: plan.Situation{
+	o := &offering{stage: newTarget(t, namespace), Input: plan.Input{
 		Environment: environmentIn(namespace, "alice"), Revision: 1, SourceNamespace: "production", Action: v1alpha1.SyncActionAll,
 		Base: map[plan.Key]*unstructured.Unstructured{},
 	}}
@@ -59,7 +59,7 @@ func (o *offering) sync(workloads ...string) []string {
 		o.Workloads = append(o.Workloads, offered)
 	}
 	planner := plan.Planner{Schemas: diff.NewSchemas(nil, clock.RealClock{}), Hasher: hasher{}, Marks: objectcopy.DefaultMarks()}
-	planned, err := planner.Plan(o.Context(), o.Situation)
+	planned, err := planner.Plan(o.Context(), o.Input)
 	if err != nil || len(planned.Failures())+len(planned.Conflicts) > 0 {
 		o.Fatalf("%v: %v, %v", err, planned.Failures(), planned.Conflicts)
 	}

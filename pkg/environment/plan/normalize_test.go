@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPortsOfServicesAreNoRepeats(t *testing.T) {
+func TestServicePortsAreNotDuplicates(t *testing.T) {
 	const ports = `[{name: http, port: 80, protocol: TCP, targetPort: http}, {name: metrics, port: 9090, protocol: TCP, targetPort: metrics}]`
 	two := object(t, `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: `+ports+`}}`)
 	s := newStage(t, object(t, web), object(t, appConfig), object(t, database), two)

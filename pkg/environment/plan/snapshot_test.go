@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// content is what there is in the target, without what the server notes about it.
+// content returns the objects of the target without server-side metadata.
 func (s *stage) content() map[string]any {
 	content := map[string]any{}
 	for key, live := range s.target.objects {
@@ -28,13 +28,13 @@ func (s *stage) content() map[string]any {
 	return content
 }
 
-// goBack has the environment want what it had with a revision.
-func (s *stage) goBack(to int64, applied map[plan.Key]*unstructured.Unstructured) {
-	s.Revision, s.Applied = to, slices.Collect(maps.Values(applied))
+// rollBack plans with the snapshot of a revision.
+func (s *stage) rollBack(to int64, applied map[plan.Key]*unstructured.Unstructured) {
+	s.Revision, s.Snapshot = to, slices.Collect(maps.Values(applied))
 }
 
-// TestAsApplied has the source change everything, and delete what was referred to, before the environment goes back.
-func TestAsApplied(t *testing.T) {
+// TestSnapshot restores a snapshot after the source has changed everything and deleted a referenced object.
+func TestSnapshot(t *testing.T) {
 	s := shop(t)
 	s.Revision = 1
 	applied, had := maps.Clone(s.Base), s.content()
@@ -53,7 +53,7 @@ func TestAsApplied(t *testing.T) {
 	if cmp.Equal(had, s.content()) {
 		t.Fatal("nothing has changed")
 	}
-	s.goBack(1, applied)
+	s.rollBack(1, applied)
 	p := s.sync()
 	if diff := cmp.Diff(had, s.content()); diff != "" {
 		t.Errorf("it is not what it was (-want +got):\n%s", diff)
@@ -77,10 +77,10 @@ func TestAsApplied(t *testing.T) {
 }
 
 // What has not changed in the source is recorded as it, so that nobody is told that it has.
-func TestAsAppliedAndStillSo(t *testing.T) {
+func TestUnchangedSnapshot(t *testing.T) {
 	s := shop(t)
 	s.Revision = 1
-	s.goBack(1, s.Base)
+	s.rollBack(1, s.Base)
 	for _, record := range s.sync().Index {
 		if record.Source.Name == "app-config" && record.Hash != hashOf(t, object(t, appConfig)) {
 			t.Errorf("it is recorded as %+v", record)
@@ -89,7 +89,7 @@ func TestAsAppliedAndStillSo(t *testing.T) {
 }
 
 // Of some workloads, what they refer to comes with them, and nothing else.
-func TestSomeAsApplied(t *testing.T) {
+func TestPartOfSnapshot(t *testing.T) {
 	s := shop(t)
 	s.Revision = 1
 	applied := maps.Clone(s.Base)
@@ -101,7 +101,7 @@ func TestSomeAsApplied(t *testing.T) {
 		s.put(o)
 	}
 	s.sync()
-	s.goBack(1, applied)
+	s.rollBack(1, applied)
 	s.Only = []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "web"}}
 	var got []string
 	for _, step := range s.sync().Steps {
@@ -124,8 +124,8 @@ func hashOf(t *testing.T, o *unstructured.Unstructured) string {
 	return hash
 }
 
-// TestRebuild has somebody delete the target while the source lacks something that workloads refer to.
-func TestRebuild(t *testing.T) {
+// TestRestoresFromBase deletes the target while the source lacks a referenced object.
+func TestRestoresFromBase(t *testing.T) {
 	for name, action := range map[string]v1alpha1.SyncAction{
 		"all": v1alpha1.SyncActionAll, "the catalog": v1alpha1.SyncActionCatalog, "the cluster": v1alpha1.SyncActionCluster,
 	} {

@@ -26,7 +26,7 @@ spec:
   template: {metadata: {labels: {app: operator}}, spec: {serviceAccountName: operator, containers: [{name: main, image: "operator:1"}]}}
 `
 
-// bound is a binding of a kind, named by its role.
+// bound returns a binding that has the name of its role.
 func bound(t *testing.T, kind, roleKind, role string, subjects ...string) *unstructured.Unstructured {
 	t.Helper()
 	return object(t, fmt.Sprintf("{apiVersion: rbac.authorization.k8s.io/v1, kind: %s, metadata: {name: %s}, "+
@@ -38,7 +38,7 @@ func account(namespace, name string) string {
 	return fmt.Sprintf("{kind: ServiceAccount, namespace: %s, name: %s}", namespace, name)
 }
 
-// notCopied are the objects that the target lacks, with the accounts that they are about.
+// notCopied returns the objects that the target lacks, with their ServiceAccounts.
 func notCopied(p *plan.Plan) []string {
 	lines := []string{}
 	for _, o := range p.NotCopied {
@@ -47,8 +47,9 @@ func notCopied(p *plan.Plan) []string {
 	return lines
 }
 
-// TestRightsThatAreNotCopied names what grants rights to the accounts of workloads, and nothing else, until the target has it.
-func TestRightsThatAreNotCopied(t *testing.T) {
+// TestPermissionsNotCopied checks that exactly the objects that grant permissions to the workloads' ServiceAccounts are
+// reported until the target has them.
+func TestPermissionsNotCopied(t *testing.T) {
 	const ours = "{kind: User, apiGroup: rbac.authorization.k8s.io, name: ann}"
 	s := newStage(t, object(t, operator), object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"),
 		bound(t, "RoleBinding", "Role", "operator", account("production", "operator"), account("production", "other"), ours),
@@ -65,8 +66,8 @@ func TestRightsThatAreNotCopied(t *testing.T) {
 	if diff := cmp.Diff(want, notCopied(p)); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
-	if len(p.Reported) != len(want) {
-		t.Errorf("reported: %q", p.Reported)
+	if len(p.Warnings) != len(want) {
+		t.Errorf("reported: %q", p.Warnings)
 	}
 	for _, step := range p.Steps {
 		if step.Group == plan.Roles.Group {
@@ -85,13 +86,13 @@ func TestRightsThatAreNotCopied(t *testing.T) {
 		t.Errorf("with the bindings: want -, got +:\n%s", diff)
 	}
 	grant(object(t, "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: operator}}"))
-	if p := s.plan(); len(p.NotCopied)+len(p.Reported) > 0 {
-		t.Errorf("with everything: %q, reported: %q", notCopied(p), p.Reported)
+	if p := s.plan(); len(p.NotCopied)+len(p.Warnings) > 0 {
+		t.Errorf("with everything: %q, reported: %q", notCopied(p), p.Warnings)
 	}
 }
 
-// TestRightsThatCannotBeRead says that it is not known what the target lacks, not that it lacks something.
-func TestRightsThatCannotBeRead(t *testing.T) {
+// TestUnreadablePermissions checks that nothing is reported as lacking if it could not be read.
+func TestUnreadablePermissions(t *testing.T) {
 	s := newStage(t, object(t, operator), object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"),
 		bound(t, "RoleBinding", "Role", "operator", account("production", "operator")))
 	s.Unreadable = sets.New(plan.Roles, plan.ClusterRoleBindings)
@@ -101,8 +102,8 @@ func TestRightsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestClaimsThatAreNotCopied names the claim of a workload until the target has it.
-func TestClaimsThatAreNotCopied(t *testing.T) {
+// TestClaimsNotCopied checks that a workload's claim is reported until the target has it.
+func TestClaimsNotCopied(t *testing.T) {
 	s := newStage(t, object(t, strings.Replace(operator, "containers:",
 		"volumes: [{name: data, persistentVolumeClaim: {claimName: data}}], containers:", 1)),
 		object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: operator}}"))

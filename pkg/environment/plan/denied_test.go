@@ -15,17 +15,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// withhold takes the objects of types out of what is read of the source.
-func (s *stage) withhold(types ...v1alpha1.DependencyType) {
-	s.Withheld = plan.Withheld{}
+// deny removes the objects of the types from the source and denies the types.
+func (s *stage) deny(types ...v1alpha1.DependencyType) {
+	s.Denied = plan.Denied{}
 	for _, of := range types {
-		s.Withheld[of] = plan.Withholding{Reason: v1alpha1.ReasonPermissionLost, Message: "eve may not"}
+		s.Denied[of] = plan.Denial{Reason: v1alpha1.ReasonPermissionLost, Message: "eve may not"}
 		s.Source = slices.DeleteFunc(s.Source, func(o *unstructured.Unstructured) bool { return o.GetKind() == string(of) })
 	}
 }
 
-// TestWithheld withholds what the environment had copied before, while production changes.
-func TestWithheld(t *testing.T) {
+// TestDenied denies types that were copied before, while the source changes.
+func TestDenied(t *testing.T) {
 	const (
 		revision     = " /metadata/labels/configbutler.ai~1revision"
 		noConfigMap  = "Failed to sync ConfigMap 'app-config' from production - eve may not"
@@ -36,13 +36,13 @@ func TestWithheld(t *testing.T) {
 	)
 	types := []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap, v1alpha1.DependencySecret, v1alpha1.DependencyService}
 	for name, tt := range map[string]struct {
-		withheld []v1alpha1.DependencyType
-		do       func(*stage)
-		want     []string
-		fails    []string
+		denied []v1alpha1.DependencyType
+		do     func(*stage)
+		want   []string
+		fails  []string
 	}{
 		"Secrets stay, and the rest changes": {
-			withheld: types[1:2],
+			denied: types[1:2],
 			do: func(s *stage) {
 				s.put(replaced(t, web, "web:1", "web:2"))
 				s.put(replaced(t, appConfig, "info", "debug"))
@@ -54,7 +54,7 @@ func TestWithheld(t *testing.T) {
 			fails: []string{noSecret},
 		},
 		"everything stays": {
-			withheld: types, do: func(s *stage) { s.put(replaced(t, web, "web:1", "web:2")) },
+			denied: types, do: func(s *stage) { s.put(replaced(t, web, "web:1", "web:2")) },
 			want: []string{
 				"leave ConfigMap app-config: what needs it is not known while Services of the source are not read",
 				"leave ConfigMap report-config: what needs it is not known while Services of the source are not read",
@@ -63,11 +63,11 @@ func TestWithheld(t *testing.T) {
 			fails: []string{noConfigMap, noOther, noSecret, noService},
 		},
 		"by the index": {
-			withheld: types, do: func(s *stage) { s.Action = v1alpha1.SyncActionCluster },
+			denied: types, do: func(s *stage) { s.Action = v1alpha1.SyncActionCluster },
 			fails: []string{noConfigMap, noOther, noSecret, noService},
 		},
 		"a Secret that is new": {
-			withheld: types[1:2], do: func(s *stage) { s.put(replaced(t, web, "name: database", "name: vault")) },
+			denied: types[1:2], do: func(s *stage) { s.put(replaced(t, web, "name: database", "name: vault")) },
 			want: []string{
 				"update Deployment web: the catalog offers it" + revision + " /spec/template/spec/initContainers[name=wait]/envFrom",
 				"delete Secret database: nothing needs it any more",
@@ -75,7 +75,7 @@ func TestWithheld(t *testing.T) {
 			fails: []string{"Failed to sync Secret 'vault' from production - eve may not"},
 		},
 		"a Service that nothing needs any more": {
-			withheld: types[2:], do: func(s *stage) { s.drop("Deployment", "web") },
+			denied: types[2:], do: func(s *stage) { s.drop("Deployment", "web") },
 			want: []string{
 				"leave ConfigMap app-config: what needs it is not known while Services of the source are not read",
 				"leave Secret database: what needs it is not known while Services of the source are not read",
@@ -86,7 +86,7 @@ func TestWithheld(t *testing.T) {
 			fails: []string{"Failed to sync the Services of production - eve may not"},
 		},
 		"the target is gone": {
-			withheld: types[1:2], do: func(s *stage) { clear(s.target.objects) },
+			denied: types[1:2], do: func(s *stage) { clear(s.target.objects) },
 			want: []string{
 				"create ConfigMap app-config: Deployment web refers to it", "create ConfigMap report-config: CronJob report refers to it",
 				"create Secret database: it is not read in the source, and it is made again as it was",
@@ -101,7 +101,7 @@ func TestWithheld(t *testing.T) {
 			s := shop(t)
 			before := s.Index
 			tt.do(s)
-			s.withhold(tt.withheld...)
+			s.deny(tt.denied...)
 			p := s.sync()
 			if diff := cmp.Diff(tt.want, lines(p)); diff != "" {
 				t.Errorf("want -, got +:\n%s", diff)
@@ -122,7 +122,7 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
-// expectCopiesOf expects the records of what is withheld to say what they did before, and of what is new that nothing was copied.
+// expectCopiesOf checks that the records of denied objects are unchanged, and that new ones have no copy.
 func (s *stage) expectCopiesOf(before []v1alpha1.EnvironmentDependencyRecord) {
 	s.t.Helper()
 	had := map[string]v1alpha1.EnvironmentDependencyRecord{}
@@ -131,7 +131,7 @@ func (s *stage) expectCopiesOf(before []v1alpha1.EnvironmentDependencyRecord) {
 	}
 	for _, record := range s.Index {
 		was := had[string(record.Type)+record.Source.Name]
-		if s.Withheld[record.Type].Reason == "" {
+		if s.Denied[record.Type].Reason == "" {
 			continue
 		}
 		if record.Hash != was.Hash || record.Missing != was.Missing || !slices.Equal(record.Keys, was.Keys) || record.SeenHash != was.SeenHash {
@@ -140,10 +140,10 @@ func (s *stage) expectCopiesOf(before []v1alpha1.EnvironmentDependencyRecord) {
 	}
 }
 
-// TestNewEnvironmentGetsNothingThatIsWithheld syncs for the first time, and once more when nothing is withheld any more.
-func TestNewEnvironmentGetsNothingThatIsWithheld(t *testing.T) {
+// TestNewEnvironmentGetsNothingDenied runs a first sync, and a second one when nothing is denied anymore.
+func TestNewEnvironmentGetsNothingDenied(t *testing.T) {
 	s := newStage(t, object(t, web), object(t, appConfig))
-	s.withhold(v1alpha1.DependencySecret)
+	s.deny(v1alpha1.DependencySecret)
 	p := s.sync()
 	if len(p.Missing) != 1 || p.Missing[0].Name != "database" || len(s.target.objects) != 2 {
 		t.Errorf("missing %v, there are %q", p.Missing, slices.Collect(maps.Keys(s.target.objects)))
@@ -153,7 +153,7 @@ func TestNewEnvironmentGetsNothingThatIsWithheld(t *testing.T) {
 			t.Errorf("recorded as %+v", record)
 		}
 	}
-	s.Withheld = nil
+	s.Denied = nil
 	s.add(object(t, database))
 	want := []string{"create Secret database: Deployment web refers to it"}
 	if diff := cmp.Diff(want, lines(s.sync())); diff != "" {
@@ -161,15 +161,15 @@ func TestNewEnvironmentGetsNothingThatIsWithheld(t *testing.T) {
 	}
 }
 
-// TestWithheldVersionsThatWereSeen keeps what is known of newer versions, so that they are offered when they may be copied.
-func TestWithheldVersionsThatWereSeen(t *testing.T) {
+// TestDeniedVersionsThatWereSeen checks that hashes of newer versions are kept, so that these are offered once they may be copied.
+func TestDeniedVersionsThatWereSeen(t *testing.T) {
 	for _, action := range []v1alpha1.SyncAction{v1alpha1.SyncActionAll, v1alpha1.SyncActionCluster} {
 		s := shop(t)
 		for i := range s.Index {
 			s.Index[i].SeenHash = "newer"
 		}
 		s.Action = action
-		s.withhold(v1alpha1.DependencySecret)
+		s.deny(v1alpha1.DependencySecret)
 		for _, record := range s.sync().Index {
 			if kept := record.SeenHash == "newer"; kept != (record.Type == v1alpha1.DependencySecret) {
 				t.Errorf("%s: %s %s has the version %q as seen", action, record.Type, record.Source.Name, record.SeenHash)
@@ -178,35 +178,35 @@ func TestWithheldVersionsThatWereSeen(t *testing.T) {
 	}
 }
 
-// TestWhatWasAppliedIsNotWithheld goes back to what the environment had.
-func TestWhatWasAppliedIsNotWithheld(t *testing.T) {
+// TestSnapshotIgnoresDenied restores a snapshot.
+func TestSnapshotIgnoresDenied(t *testing.T) {
 	s := shop(t)
-	s.Applied = slices.Collect(maps.Values(s.Base))
+	s.Snapshot = slices.Collect(maps.Values(s.Base))
 	s.put(replaced(t, database, "aHVudGVyMg==", "aHVudGVyMw=="))
 	s.sync()
 	clear(s.target.objects)
-	s.withhold(v1alpha1.DependencyConfigMap, v1alpha1.DependencySecret, v1alpha1.DependencyService)
+	s.deny(v1alpha1.DependencyConfigMap, v1alpha1.DependencySecret, v1alpha1.DependencyService)
 	p := s.sync()
-	if len(p.Failures()) > 0 || len(s.target.objects) != len(s.Applied) {
-		t.Errorf("failures %v, there are %d of %d", p.Failures(), len(s.target.objects), len(s.Applied))
+	if len(p.Failures()) > 0 || len(s.target.objects) != len(s.Snapshot) {
+		t.Errorf("failures %v, there are %d of %d", p.Failures(), len(s.target.objects), len(s.Snapshot))
 	}
 	if password, _, _ := unstructured.NestedString(s.target.objects[plan.KeyOf(object(t, database))].Object, "data", "password"); password != "aHVudGVyMg==" {
 		t.Errorf("the password is %s", password)
 	}
 }
 
-func TestOptionalAndWithheld(t *testing.T) {
+func TestOptionalAndDenied(t *testing.T) {
 	s := newStage(t, replaced(t, web, "name: database", "name: database, optional: true"), object(t, appConfig))
-	s.withhold(v1alpha1.DependencySecret)
+	s.deny(v1alpha1.DependencySecret)
 	p := s.sync()
 	want := []string{"Secret database is not copied from production, if it is there: eve may not"}
-	if diff := cmp.Diff(want, p.Reported); diff != "" || len(p.Failures()) > 0 {
+	if diff := cmp.Diff(want, p.Warnings); diff != "" || len(p.Failures()) > 0 {
 		t.Errorf("failures %v, reported (-want +got):\n%s", p.Failures(), diff)
 	}
 }
 
-// TestServicesThatWereApplied stay as they were made, and still say which labels they select by.
-func TestServicesThatWereApplied(t *testing.T) {
+// TestLastAppliedServices checks that restored Services keep their selectors.
+func TestLastAppliedServices(t *testing.T) {
 	const mark = "argocd.argoproj.io/instance"
 	s := newStage(t, replaced(t, web, "labels: {app: web}", "labels: {app: web, "+mark+": shop}"),
 		object(t, appConfig), object(t, database), replaced(t, service, "selector: {app: web}", "selector: {"+mark+": shop}"))
@@ -216,7 +216,7 @@ func TestServicesThatWereApplied(t *testing.T) {
 			{"op": "add", "path": "/spec/ports/0/name", "value": "web"}]`,
 	}}
 	s.sync()
-	s.withhold(v1alpha1.DependencyService)
+	s.deny(v1alpha1.DependencyService)
 	if p := s.sync(); len(lines(p)) > 0 || len(p.Failures()) != 1 {
 		t.Errorf("steps %q, failures %v", lines(p), p.Failures())
 	}

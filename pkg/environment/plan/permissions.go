@@ -20,14 +20,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// The kinds by which ServiceAccounts have rights. They are read and never written: who may write them may grant rights.
+// The kinds that grant permissions to ServiceAccounts. They are read and never written: writing them would grant
+// permissions.
 var (
 	Roles               = schema.GroupKind{Group: rbacv1.GroupName, Kind: "Role"}
 	RoleBindings        = schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"}
 	ClusterRoleBindings = schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}
 )
 
-// binding is what RoleBindings and ClusterRoleBindings have in common.
+// binding has the common fields of RoleBindings and ClusterRoleBindings.
 type binding struct {
 	Subjects []rbacv1.Subject `json:"subjects"`
 	RoleRef  rbacv1.RoleRef   `json:"roleRef"`
@@ -41,7 +42,7 @@ func bindingOf(object *unstructured.Unstructured) (binding, error) {
 	return b, nil
 }
 
-// includes says whether a ServiceAccount of a namespace is among the subjects, by itself or as one of all accounts there.
+// includes reports whether a ServiceAccount is a subject, directly or through the group of its namespace.
 func (b binding) includes(namespace, account string) bool {
 	return slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool {
 		switch s.Kind {
@@ -56,7 +57,7 @@ func (b binding) includes(namespace, account string) bool {
 	})
 }
 
-// Binds says whether a RoleBinding or ClusterRoleBinding is about ServiceAccounts of one of the namespaces.
+// Binds reports whether a RoleBinding or ClusterRoleBinding has ServiceAccounts of one of the namespaces as subjects.
 func Binds(object *unstructured.Unstructured, namespaces ...string) bool {
 	b, err := bindingOf(object)
 	return err != nil || slices.ContainsFunc(namespaces, func(namespace string) bool {
@@ -69,33 +70,34 @@ func Binds(object *unstructured.Unstructured, namespaces ...string) bool {
 	})
 }
 
-// lacking takes down what grants rights to the ServiceAccounts of workloads in the source, and not in the target.
-func (d *draft) lacking() error {
-	accounts := d.accounts()
+// reportMissingPermissions records what grants permissions to the workloads' ServiceAccounts in the source and not in the
+// target.
+func (d *draft) reportMissingPermissions() error {
+	accounts := d.serviceAccounts()
 	for _, kind := range []schema.GroupKind{ClusterRoleBindings, RoleBindings} {
-		granted, err := d.granted(kind)
+		granted, err := d.targetBindings(kind)
 		if err != nil {
 			return err
 		}
-		for _, object := range inNameOrder(ofKind(d.Source, kind)) {
-			if err := d.lackingBinding(object, accounts, granted); err != nil {
+		for _, object := range sortedByName(ofKind(d.in.Source, kind)) {
+			if err := d.checkBinding(object, accounts, granted); err != nil {
 				return err
 			}
 		}
 	}
 	for _, kind := range []schema.GroupKind{ClusterRoleBindings, RoleBindings, Roles} {
-		if d.Unreadable.Has(kind) {
-			d.notCopied(kind.Kind, "*", v1alpha1.NotCopiedUnreadable)
-			d.report(fmt.Sprintf("Which %ss grant rights to ServiceAccounts is not known: the server may not list them", kind.Kind))
+		if d.in.Unreadable.Has(kind) {
+			d.addNotCopied(kind.Kind, "*", v1alpha1.NotCopiedUnreadable)
+			d.warn(fmt.Sprintf("Which %ss grant rights to ServiceAccounts is not known: the server may not list them", kind.Kind))
 		}
 	}
 	return nil
 }
 
-// accounts are the ServiceAccounts of the workloads.
-func (d *draft) accounts() []string {
+// serviceAccounts returns the names of the workloads' ServiceAccounts.
+func (d *draft) serviceAccounts() []string {
 	var names []string
-	for _, ref := range d.found {
+	for _, ref := range d.refs {
 		if ref.Type == references.ServiceAccount {
 			names = append(names, ref.Name)
 		}
@@ -103,11 +105,11 @@ func (d *draft) accounts() []string {
 	return names
 }
 
-// granted are the bindings of a kind that count in the target.
-func (d *draft) granted(kind schema.GroupKind) ([]binding, error) {
-	objects := d.Live
+// targetBindings returns the bindings of a kind that are effective in the target.
+func (d *draft) targetBindings(kind schema.GroupKind) ([]binding, error) {
+	objects := d.in.Live
 	if kind == ClusterRoleBindings {
-		objects = d.Source
+		objects = d.in.Source
 	}
 	var granted []binding
 	for _, object := range ofKind(objects, kind) {
@@ -120,40 +122,40 @@ func (d *draft) granted(kind schema.GroupKind) ([]binding, error) {
 	return granted, nil
 }
 
-// lackingBinding takes a binding of the source down if it grants rights to accounts that do not have them in the target, and its Role,
-// if the target does not have that.
-func (d *draft) lackingBinding(object *unstructured.Unstructured, accounts []string, granted []binding) error {
+// checkBinding records a binding of the source if one of the accounts has no equivalent binding in the target, and its Role
+// if the target lacks that.
+func (d *draft) checkBinding(object *unstructured.Unstructured, accounts []string, granted []binding) error {
 	b, err := bindingOf(object)
 	if err != nil {
 		return err
 	}
-	bound := slices.DeleteFunc(slices.Clone(accounts), func(account string) bool { return !b.includes(d.SourceNamespace, account) })
+	bound := slices.DeleteFunc(slices.Clone(accounts), func(account string) bool { return !b.includes(d.in.SourceNamespace, account) })
 	isLacking := slices.ContainsFunc(bound, func(account string) bool {
 		return !slices.ContainsFunc(granted, func(other binding) bool {
-			return other.RoleRef == b.RoleRef && other.includes(d.Environment.Spec.TargetNamespace, account)
+			return other.RoleRef == b.RoleRef && other.includes(d.in.Environment.Spec.TargetNamespace, account)
 		})
 	})
-	if key := KeyOf(object); isLacking && !d.Unreadable.Has(key.GroupKind) {
-		d.notGranted(key, bound)
+	if key := KeyOf(object); isLacking && !d.in.Unreadable.Has(key.GroupKind) {
+		d.reportNotGranted(key, bound)
 	}
 	role := Key{Roles, b.RoleRef.Name}
-	if len(bound) > 0 && b.RoleRef.Kind == Roles.Kind && d.live[role] == nil && !d.Unreadable.Has(Roles) {
-		d.notGranted(role, bound)
+	if len(bound) > 0 && b.RoleRef.Kind == Roles.Kind && d.live[role] == nil && !d.in.Unreadable.Has(Roles) {
+		d.reportNotGranted(role, bound)
 	}
 	return nil
 }
 
-// notGranted takes down that ServiceAccounts do not have the rights that an object grants them.
-func (d *draft) notGranted(key Key, accounts []string) {
-	of := d.notCopied(key.Kind, key.Name, v1alpha1.NotCopiedGrantsRights)
+// reportNotGranted records that ServiceAccounts lack the permissions that an object grants in the source.
+func (d *draft) reportNotGranted(key Key, accounts []string) {
+	of := d.addNotCopied(key.Kind, key.Name, v1alpha1.NotCopiedGrantsRights)
 	of.ServiceAccounts = sets.List(sets.New(of.ServiceAccounts...).Insert(accounts...))
 	of.ServiceAccounts = of.ServiceAccounts[:min(len(of.ServiceAccounts), v1alpha1.MaxNotCopied)]
-	d.report(fmt.Sprintf("%s is not copied, and %s does not have what it grants: it is about the rights of ServiceAccount %s",
-		key, d.Environment.Spec.TargetNamespace, summary.List(accounts)))
+	d.warn(fmt.Sprintf("%s is not copied, and %s does not have what it grants: it is about the rights of ServiceAccount %s",
+		key, d.in.Environment.Spec.TargetNamespace, summary.List(accounts)))
 }
 
-// notCopied takes an object down that the target lacks, once, and returns the entry.
-func (d *draft) notCopied(kind, name string, reason v1alpha1.NotCopiedReason) *v1alpha1.NotCopiedObject {
+// addNotCopied records an object that the target lacks, once, and returns its entry.
+func (d *draft) addNotCopied(kind, name string, reason v1alpha1.NotCopiedReason) *v1alpha1.NotCopiedObject {
 	list := &d.plan.NotCopied
 	at, found := slices.BinarySearchFunc(*list, v1alpha1.NotCopiedObject{Kind: kind, Name: name}, func(a, b v1alpha1.NotCopiedObject) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))

@@ -13,11 +13,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/merge"
 )
 
-// declared are the fields of a workload that patches of the environment set, and that the catalog offers otherwise than when the
-// environment was brought to it. They stay as they are declared in any case: nobody has to decide about them alone. But whoever
-// decides about other fields of the workload is to know that these were changed on both sides, too.
-func (d *draft) declared(ctx context.Context, key Key, w *wanted) ([]merge.Field, error) {
-	before := d.before[key]
+// patchConflicts returns the fields that the environment's patches set and that the catalog has changed since the
+// environment's revision. Patches always take precedence, so these fields alone are no conflict. They are listed for users
+// who resolve other conflicts of the workload.
+func (d *draft) patchConflicts(ctx context.Context, key Key, w *desiredObject) ([]merge.Field, error) {
+	before := d.previous[key]
 	if before == nil {
 		return nil, nil
 	}
@@ -25,15 +25,15 @@ func (d *draft) declared(ctx context.Context, key Key, w *wanted) ([]merge.Field
 	if err != nil || was == nil {
 		return nil, err
 	}
-	changed, err := d.merger.Schemas.Compare(ctx, stored(was), w.undeclared)
+	changed, err := d.merger.Schemas.Compare(ctx, normalized(was), w.unpatched)
 	if err != nil {
 		return nil, err
 	}
-	patched, err := d.merger.Schemas.Compare(ctx, w.undeclared, w.desired)
+	patched, err := d.merger.Schemas.Compare(ctx, w.unpatched, w.object)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := chosen(d.Resolution.Keep, key)
+	kept, err := chosenPaths(d.in.Resolution.Keep, key)
 	if err != nil {
 		return nil, err
 	}
@@ -48,5 +48,5 @@ func (d *draft) declared(ctx context.Context, key Key, w *wanted) ([]merge.Field
 	return fields, nil
 }
 
-// overlap says whether one of two fields is the other, or in it.
+// overlap reports whether one path contains the other.
 func overlap(a, b fieldpath.Path) bool { return a.BeginsWith(b) || b.BeginsWith(a) }

@@ -1,0 +1,102 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// hasSnapshot reports whether the environment is to have an earlier state.
+func (s *Input) hasSnapshot() bool { return s.Snapshot != nil }
+
+// originals returns the objects that copies are made of: the snapshot, or the source and the last applied objects of denied
+// types.
+func (s *Input) originals() []*unstructured.Unstructured {
+	if s.hasSnapshot() {
+		return s.Snapshot
+	}
+	return slices.Concat(s.Source, s.lastAppliedServices())
+}
+
+// workloads returns the workloads of the snapshot or of the catalog.
+func (s *Input) workloads() []*unstructured.Unstructured {
+	if !s.hasSnapshot() {
+		return s.Workloads
+	}
+	var workloads []*unstructured.Unstructured
+	for _, object := range s.Snapshot {
+		if KeyOf(object).isWorkload() {
+			workloads = append(workloads, object)
+		}
+	}
+	return workloads
+}
+
+func (s *Input) workloadReason() string {
+	if s.hasSnapshot() {
+		return s.snapshotReason()
+	}
+	return "the catalog offers it"
+}
+
+func (s *Input) snapshotReason() string {
+	return fmt.Sprintf("it was applied with revision %d", s.Revision)
+}
+
+// desiredOf returns the desired object for an object of the source or the snapshot. If it has no copy, the first result is
+// nil and the second is the reason.
+func (d *draft) desiredOf(object *unstructured.Unstructured) (*desiredObject, string, error) {
+	if !d.in.hasSnapshot() && !d.in.Denied.Has(KeyOf(object).GroupKind) {
+		return d.copies.copy(object)
+	}
+	as := d.copies.setLabels(object.DeepCopy())
+	return &desiredObject{object: as, unpatched: as}, "", nil
+}
+
+// addRestOfSnapshot makes all other objects of the snapshot desired.
+func (d *draft) addRestOfSnapshot() error {
+	if len(d.in.Only) > 0 {
+		return nil
+	}
+	for _, object := range sortedByName(d.in.Snapshot) {
+		if key := KeyOf(object); key.isWorkload() && !d.isMember(key) {
+			continue
+		}
+		if _, err := d.add(object, d.in.snapshotReason()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describeFromSnapshot adds to a record what is known from the snapshot. The hash is the one of the source's object if its
+// copy would be equal, so that the dependency does not count as changed.
+func (d *draft) describeFromSnapshot(
+	record v1alpha1.EnvironmentDependencyRecord, inSource *unstructured.Unstructured,
+) (v1alpha1.EnvironmentDependencyRecord, error) {
+	w, ok := d.desired[recordKey(&record)]
+	if !ok {
+		return record, nil
+	}
+	record.Keys = dataKeys(w.object)
+	of := w.object
+	if inSource != nil {
+		now, _, err := d.copies.copy(inSource)
+		if err != nil {
+			return record, err
+		}
+		if now != nil && reflect.DeepEqual(now.object.Object, w.object.Object) {
+			of = inSource
+		}
+	}
+	var err error
+	record.Hash, err = Hash(d.hasher, of)
+	return record, err
+}
