@@ -57,7 +57,7 @@ func (c *catalogs) builder(namespace string) *v1alpha1.Environment {
 		return nil
 	}
 	following, _ := api.AppCatalogs().Informer().GetIndexer().ByIndex(bySource, namespace)
-	around := placement.Neighbourhood{Environments: objectsOf[*v1alpha1.Environment](environments), Catalogs: objectsOf[*v1alpha1.AppCatalog](following)}
+	around := placement.Cluster{Environments: objectsOf[*v1alpha1.Environment](environments), Catalogs: objectsOf[*v1alpha1.AppCatalog](following)}
 	return around.Builder(namespace)
 }
 

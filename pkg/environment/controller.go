@@ -71,9 +71,9 @@ type parts struct {
 func (c *Config) parts(shared *controller.Shared) parts {
 	return parts{
 		remover: &teardown.Remover{
-			Client: shared.Cluster.Metadata, Mapper: c.Runner.Applier.Mapper, Types: shared.Cluster.Discovery,
+			Client: shared.Cluster.Metadata, Mapper: c.Runner.Applier.Mapper, Discovery: shared.Cluster.Discovery,
 			Limiter: c.Runner.Applier.Limiter, Concurrency: concurrency,
-			Stays: func(e *v1alpha1.Environment, why string) {
+			Kept: func(e *v1alpha1.Environment, why string) {
 				shared.Events.Event(e, corev1.EventTypeNormal, reasonNamespaceKept, why)
 			},
 		},

@@ -18,7 +18,7 @@ const comparePeriod = time.Hour
 // readIndex makes the index what the EnvironmentDependencies say, and returns in how many places it differed.
 func (c *environments) readIndex(ctx context.Context) (differences int, err error) {
 	index := c.config.Runner.Index
-	mark := index.Mark()
+	mark := index.Revision()
 	records, err := c.api.EnvironmentDependencies(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("list the EnvironmentDependencies: %w", err)

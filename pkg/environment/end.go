@@ -141,7 +141,7 @@ func (t *turning) reportDeletion(ctx context.Context) error {
 // reportLeft says what is still there.
 func (t *turning) reportLeft(ctx context.Context, left []string) error {
 	before := t.environment.DeepCopy()
-	condition.Set(t.environment, condition.Facts{Left: left}, t.now)
+	condition.Set(t.environment, condition.Facts{Remaining: left}, t.now)
 	return t.writeStatus(ctx, before)
 }
 

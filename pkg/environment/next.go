@@ -139,7 +139,7 @@ func (s *situation) window() (verdict, time.Time) {
 	if at.Allowed {
 		return verdict{}, time.Time{}
 	}
-	return verdict{v1alpha1.ReasonWindowClosed, at.Sentence(s.now)}, at.Next
+	return verdict{v1alpha1.ReasonWindowClosed, at.Message(s.now)}, at.Next
 }
 
 func windowsOf(spec *v1alpha1.EnvironmentSpec) []syncwindow.Window {

@@ -21,7 +21,7 @@ func (c *environments) inTheWay(s *situation) verdict {
 	if s.catalog == nil {
 		return verdict{v1alpha1.ReasonCatalogNotFound, fmt.Sprintf("There is no AppCatalog %s/%s", namespace, ref.Name)}
 	}
-	if found := c.neighbourhood(s).Judge(e); len(found) > 0 {
+	if found := c.neighbourhood(s).Check(e); len(found) > 0 {
 		return verdict{found[0].Reason, found[0].String()}
 	}
 	switch {
@@ -36,11 +36,11 @@ func (c *environments) inTheWay(s *situation) verdict {
 }
 
 // neighbourhood are the catalogs and environments that can be in the way of an environment.
-func (c *environments) neighbourhood(s *situation) *placement.Neighbourhood {
+func (c *environments) neighbourhood(s *situation) *placement.Cluster {
 	target := s.environment.Spec.TargetNamespace
 	// The index is there since before the informer was started.
 	sources, _ := c.informers.Configbutler().V1alpha1().AppCatalogs().Informer().GetIndexer().ByIndex(bySource, target)
-	n := &placement.Neighbourhood{
+	n := &placement.Cluster{
 		Own: c.config.Namespace, Environments: c.indexed(byTarget, target), Labels: c.labelsOf,
 		Catalogs: append(as[*v1alpha1.AppCatalog](sources), s.catalog),
 	}

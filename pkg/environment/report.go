@@ -14,7 +14,7 @@ import (
 func (t *turning) report(held verdict, begun *v1alpha1.SyncStatus) {
 	facts := condition.Facts{
 		Obstacle: t.obstacle.why(), Held: held.why(), Running: begun, GivenUp: t.hasGivenUp(),
-		Unplanned: t.offer == nil || t.offer.failure != nil, Withheld: t.consent(),
+		Unplanned: t.offer == nil || t.offer.failure != nil, Denied: t.consent(),
 	}
 	e := t.environment
 	if begun == nil && t.busy {

@@ -14,32 +14,32 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// Applier carries out steps in one cluster. It may be used concurrently.
+// Applier executes steps in one cluster. It is safe for concurrent use.
 type Applier struct {
 	Client dynamic.Interface
 	Mapper watch.KindMapper
-	// Manager is the field manager.
+	// Manager is the field manager of all writes.
 	Manager string
-	// Limiter is waited for before each request.
+	// Limiter limits all requests.
 	Limiter flowcontrol.RateLimiter
-	// Concurrency is how many steps are worked on at once, at least 1.
+	// Concurrency is the number of steps to execute concurrently, at least 1.
 	Concurrency int
 }
 
-// Target is where steps are carried out.
+// Target is the namespace in which steps are executed.
 type Target struct {
-	// Namespace is that of all objects.
+	// Namespace is the name of the namespace. All objects must be in it.
 	Namespace string
-	// Creation is applied if there is no such namespace; nil: then it is not created.
+	// Creation is applied if the namespace does not exist. If it is nil, the namespace is not created.
 	Creation *unstructured.Unstructured
-	// NotCreated says in a clause why it is not created although that was wanted; it may be empty.
+	// NotCreated is an optional clause that explains why Creation is nil.
 	NotCreated string
 }
 
-// Progress hears of steps that have been written, one after the other.
+// Progress is called after each written step, never concurrently.
 type Progress func(done, total int)
 
-// Check makes the dry run. It returns an error if that could not be finished; the report is of what was found until then.
+// Check makes the dry run. If it returns an error, the report contains the findings so far.
 func (a *Applier) Check(ctx context.Context, target Target, steps []Step) (Report, error) {
 	r, err := a.newRun(target, steps)
 	if err != nil {
@@ -49,9 +49,9 @@ func (a *Applier) Check(ctx context.Context, target Target, steps []Step) (Repor
 	switch {
 	case err != nil:
 	case there:
-		err = r.tryAll(ctx)
+		err = r.dryRunAll(ctx)
 	case target.Creation == nil:
-		r.refuse(r.missingNamespace())
+		r.refuse(r.namespaceRefusal())
 	default:
 		r.report.Unchecked = true
 		_, err = r.createNamespace(ctx, true)
@@ -60,8 +60,8 @@ func (a *Applier) Check(ctx context.Context, target Target, steps []Step) (Repor
 	return r.report, err
 }
 
-// Apply makes the dry run and, if nothing stands in the way, carries out the steps. It returns an error if it could not say or
-// do everything, for other reasons than those in the report; the report is of what was done until then.
+// Apply makes the dry run and, if it has no findings, executes the steps. It returns an error for any failure that is
+// neither a refusal nor a conflict; the report then contains what was done so far.
 func (a *Applier) Apply(ctx context.Context, target Target, steps []Step, progress Progress) (Report, error) {
 	r, err := a.newRun(target, steps)
 	if err != nil {
@@ -77,10 +77,10 @@ func (r *run) apply(ctx context.Context) error {
 	if err := r.ensureNamespace(ctx); err != nil || !r.report.IsClean() {
 		return err
 	}
-	if err := r.tryAll(ctx); err != nil || !r.report.IsClean() {
+	if err := r.dryRunAll(ctx); err != nil || !r.report.IsClean() {
 		return err
 	}
-	for wave := range waves(r.tasks) {
+	for wave := range batches(r.tasks) {
 		if err := r.each(ctx, wave, r.write); err != nil || !r.report.IsClean() {
 			return err
 		}
@@ -88,7 +88,7 @@ func (r *run) apply(ctx context.Context) error {
 	return nil
 }
 
-// newRun looks for what can be wrong without asking anybody.
+// newRun validates the steps and finds their resources.
 func (a *Applier) newRun(target Target, steps []Step) (*run, error) {
 	r := &run{Applier: a, target: target}
 	for i, step := range steps {

@@ -42,7 +42,7 @@ func deletion(live *unstructured.Unstructured) apply.Step {
 	return apply.Step{Verb: apply.Delete, Live: live}
 }
 
-func TestStepsAreTriedAndThenDoneInOrder(t *testing.T) {
+func TestDryRunsThenAppliesInOrder(t *testing.T) {
 	c := newCluster(t, configMap(t, "old", "1"), configMap(t, "settings", "1"))
 	steps := append(creation(configMap(t, "new", "1")), update(c.live("configmaps/settings"), configMap(t, "settings", "2")))
 	steps = append(steps, creation(deployment(t))...)
@@ -57,7 +57,7 @@ func TestStepsAreTriedAndThenDoneInOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"1/4", "2/4", "3/4", "4/4"}, progress); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
-	told := c.told()
+	told := c.takeRequests()
 	slices.Sort(told[1:6])
 	slices.Sort(told[7:9])
 	want := []string{
@@ -75,7 +75,7 @@ func TestStepsAreTriedAndThenDoneInOrder(t *testing.T) {
 	}
 }
 
-func TestConditionsOfWrites(t *testing.T) {
+func TestWritePreconditions(t *testing.T) {
 	settings := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 		o := configMap(t, "settings", "1")
 		o.SetUID("first")
@@ -144,7 +144,7 @@ func configMapOf(t testing.TB, uid, value string) *unstructured.Unstructured {
 	return o
 }
 
-func TestDeletedIsDone(t *testing.T) {
+func TestDeletesAreIdempotent(t *testing.T) {
 	c := newCluster(t)
 	gone := configMapOf(t, "first", "1")
 	going := configMapOf(t, "second", "1")
@@ -155,7 +155,7 @@ func TestDeletedIsDone(t *testing.T) {
 	}
 }
 
-func TestWhatChangesAllTheTimeIsLeftAlone(t *testing.T) {
+func TestRetriesAreLimited(t *testing.T) {
 	c := newCluster(t)
 	live := c.put(configMapOf(t, "first", "1"))
 	c.answer = func(request string) *metav1.Status {
@@ -170,7 +170,7 @@ func TestWhatChangesAllTheTimeIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestTroubleEndsTheRun(t *testing.T) {
+func TestStopsAfterError(t *testing.T) {
 	trouble := status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "down")
 	for when, want := range map[string]int{"dry PATCH configmaps/b": 0, "PATCH configmaps/b": 1, "PATCH deployments/web": 2} {
 		t.Run(when, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestTroubleEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestCancelledRunsSayWhatWasDone(t *testing.T) {
+func TestCancelledRunsReportWrites(t *testing.T) {
 	c := newCluster(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	report, err := c.applier(t).Apply(ctx, twin, creation(configMap(t, "a", "1"), deployment(t)), func(int, int) { cancel() })
@@ -219,7 +219,7 @@ func TestImmutableObjectsAreReplaced(t *testing.T) {
 		"GET namespaces/twin", "dry PATCH configmaps/settings", "dry DELETE configmaps/settings", "dry POST configmaps",
 		"DELETE configmaps/settings", "PATCH configmaps/settings",
 	}
-	if diff := cmp.Diff(want, c.told()); diff != "" {
+	if diff := cmp.Diff(want, c.takeRequests()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
@@ -232,7 +232,7 @@ func TestStepsArePrintedWithoutContent(t *testing.T) {
 	}
 }
 
-func TestStepsThatAreNone(t *testing.T) {
+func TestInvalidSteps(t *testing.T) {
 	settings, elsewhere := configMap(t, "a", "1"), configMap(t, "settings", "1")
 	elsewhere.SetNamespace("production")
 	unknown := object(t, "{apiVersion: example.com/v1, kind: Unknown, metadata: {namespace: twin}}")
@@ -255,7 +255,7 @@ func TestStepsThatAreNone(t *testing.T) {
 		if _, err := c.applier(t).Apply(t.Context(), twin, []apply.Step{tt.step}, nil); err == nil || err.Error() != tt.want {
 			t.Errorf("got %v, want %s", err, tt.want)
 		}
-		if told := c.told(); len(told) > 0 {
+		if told := c.takeRequests(); len(told) > 0 {
 			t.Errorf("requests: %q", told)
 		}
 	}

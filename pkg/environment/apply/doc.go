@@ -1,32 +1,32 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apply answers whether a cluster takes the steps of a plan, and carries them out.
+// Package apply executes the steps of a plan in a cluster, after a dry run of all of them.
 //
-// # The dry run
+// # Dry run
 //
-// Before anything is written, the API server is asked about every step: by server-side apply with strict validation, as it
-// is done later. Deletions are tried as well, and so are pods of what starts pods: pod security and limit ranges refuse those
-// and not what starts them. What the objects add up to is compared with the quotas that count objects, because a dry run uses
-// nothing up. If anything is refused, nothing is written, and everything that is refused is named.
+// Before the first write, each step is sent as a dry run: server-side apply with strict validation, exactly as it is sent
+// later. Deletions are dry-run as well, and so is a Pod of each workload: pod security and LimitRanges reject Pods, not the
+// workloads that create them. A dry run consumes no quota, so the sum of all steps is checked against the ResourceQuotas
+// that count objects. If anything is refused, nothing is written, and the report lists every refusal.
 //
-// In a namespace that is not there, nothing can be tried. Whoever may create it has it created first, and the dry run is made
-// in it: only there its policies and quotas are known. A refusal leaves it empty. A mere check creates nothing, and
-// says that it could not look.
+// Nothing can be dry-run in a namespace that does not exist. Apply creates it first, if the target allows that, because
+// only then its policies and quotas are known; after a refusal it stays empty. Check does not create it, and reports that
+// the steps are unchecked.
 //
 // # Writing
 //
-// Each write is on condition that the object is the one that was planned with, except for its status: one that somebody has
-// made, changed, replaced or deleted meanwhile is left alone and named, and the plan is to be made anew. Steps of one kind that
-// follow each other are done at once, and those after them once they are done: what comes later may need what comes earlier.
-// Where anything goes wrong, what has begun is finished and nothing else is begun. Whoever dies in between plans anew:
-// what has been written is as planned then, and needs no step.
+// Each write is conditional on the object that the plan was computed from; only its status may differ. An object that was
+// created, changed, replaced or deleted since is left alone and reported as a conflict, and the caller plans again.
+// Consecutive steps of the same resource run concurrently; the next ones start when all of them are done, because later
+// objects may need earlier ones. After an error, running steps finish and no other step starts. A process that restarts
+// plans again: steps that were executed need no repetition.
 //
-// ConfigMaps and Secrets that are immutable, and Jobs whose template is to be another, are deleted and created again. What others
-// have put into them goes, and a Job is begun again.
+// Immutable ConfigMaps and Secrets, and Jobs whose template changes, are deleted and created again. Fields of other
+// managers are lost, and the Job runs again.
 //
 // # Secrets
 //
-// What an API server, or a webhook, says of a Secret may quote it. Of that, errors and reports hold nothing but the fields,
-// and the names of quotas, policies and webhooks.
+// Messages of API servers and webhooks may quote a Secret. Errors and reports about Secrets contain only field paths and
+// the names of quotas, policies and webhooks.
 package apply

@@ -20,7 +20,7 @@ var (
 	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 )
 
-// namespaceTask creates the target.
+// namespaceTask returns the task that creates the namespace.
 func (r *run) namespaceTask() *task {
 	return &task{
 		Step: Step{Verb: Create, Apply: r.target.Creation}, index: -1, resource: namespaces, client: r.Client.Resource(namespaces),
@@ -32,12 +32,12 @@ func (r *run) namespaceObject() Object {
 	return Object{GroupKind: schema.GroupKind{Kind: "Namespace"}, Name: r.target.Namespace}
 }
 
-func (r *run) missingNamespace() Refusal {
+func (r *run) namespaceRefusal() Refusal {
 	sentence := "does not exist"
 	if r.target.NotCreated != "" {
 		sentence += ", and " + r.target.NotCreated
 	}
-	return Refusal{Object: r.namespaceObject(), Sentence: sentence, step: -1}
+	return Refusal{Object: r.namespaceObject(), Message: sentence, step: -1}
 }
 
 func (r *run) hasNamespace(ctx context.Context) (bool, error) {
@@ -54,32 +54,33 @@ func (r *run) hasNamespace(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// ensureNamespace creates the target if it is missing and may be created.
+// ensureNamespace creates the namespace if it is missing and the target allows it.
 func (r *run) ensureNamespace(ctx context.Context) error {
 	there, err := r.hasNamespace(ctx)
 	if err != nil || there {
 		return err
 	}
 	if r.target.Creation == nil {
-		r.refuse(r.missingNamespace())
+		r.refuse(r.namespaceRefusal())
 		return nil
 	}
 	if r.report.NamespaceCreated, err = r.createNamespace(ctx, false); err != nil || !r.report.IsClean() {
 		return err
 	}
-	return r.awaitAccount(ctx)
+	return r.waitForServiceAccount(ctx)
 }
 
-// accountPatience is how long a new namespace may take to get the account without which no pods can be tried. Controllers make it.
-const accountPatience = 10 * time.Second
+// serviceAccountTimeout limits the wait for the default ServiceAccount of a new namespace, which a controller creates. Pods
+// cannot be dry-run without it.
+const serviceAccountTimeout = 10 * time.Second
 
-// awaitAccount waits for the account of pods, if there are to be any. If it does not come, pods are not tried.
-func (r *run) awaitAccount(ctx context.Context) error {
-	if !slices.ContainsFunc(r.tasks, func(t *task) bool { return templates[t.object.GroupKind] != nil }) {
+// waitForServiceAccount waits for the default ServiceAccount if Pods are to be dry-run. After the timeout, they are not.
+func (r *run) waitForServiceAccount(ctx context.Context) error {
+	if !slices.ContainsFunc(r.tasks, func(t *task) bool { return podTemplatePaths[t.object.GroupKind] != nil }) {
 		return nil
 	}
 	accounts := r.Client.Resource(serviceAccounts).Namespace(r.target.Namespace)
-	err := wait.PollUntilContextTimeout(ctx, accountPatience/100, accountPatience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, serviceAccountTimeout/100, serviceAccountTimeout, true, func(ctx context.Context) (bool, error) {
 		if err := r.Limiter.Wait(ctx); err != nil {
 			return false, err
 		}
@@ -92,14 +93,14 @@ func (r *run) awaitAccount(ctx context.Context) error {
 	return nil
 }
 
-// createNamespace creates the target. Somebody else may have done so meanwhile.
+// createNamespace creates the namespace, unless another client has created it concurrently.
 func (r *run) createNamespace(ctx context.Context, dry bool) (bool, error) {
 	t := r.namespaceTask()
 	_, err := r.applyTo(ctx, t, dry)
-	if saysConflict(err) {
+	if isConflict(err) {
 		return false, nil
 	}
-	if err := r.settle(t, err); err != nil {
+	if err := r.record(t, err); err != nil {
 		return false, fmt.Errorf("create namespace %s: %w", r.target.Namespace, err)
 	}
 	return err == nil && !dry, nil

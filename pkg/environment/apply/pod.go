@@ -17,8 +17,8 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// templates are where what starts pods has their template.
-var templates = map[schema.GroupKind][]string{
+// podTemplatePaths are the paths of Pod templates in workloads.
+var podTemplatePaths = map[schema.GroupKind][]string{
 	{Group: "apps", Kind: "DaemonSet"}:   {"spec", "template"},
 	{Group: "apps", Kind: "Deployment"}:  {"spec", "template"},
 	{Group: "apps", Kind: "ReplicaSet"}:  {"spec", "template"},
@@ -27,9 +27,9 @@ var templates = map[schema.GroupKind][]string{
 	{Group: "batch", Kind: "Job"}:        {"spec", "template"},
 }
 
-// tryPod tries to create a pod of what the dry run has made of an object, unless such pods run already.
-func (r *run) tryPod(ctx context.Context, t *task, tried *unstructured.Unstructured) error {
-	path, starts := templates[t.object.GroupKind]
+// dryRunPod dry-runs the creation of a Pod from the dry-run result of a workload, unless the template is unchanged.
+func (r *run) dryRunPod(ctx context.Context, t *task, tried *unstructured.Unstructured) error {
+	path, starts := podTemplatePaths[t.object.GroupKind]
 	if !starts {
 		return nil
 	}
@@ -41,14 +41,14 @@ func (r *run) tryPod(ctx context.Context, t *task, tried *unstructured.Unstructu
 		}
 	}
 	err := r.createPod(ctx, podOf(tried, template))
-	if err == nil || mayNotTry(err) || exceedsQuota(err) && !t.startsPods(tried) {
+	if err == nil || isNotTestable(err) || exceedsQuota(err) && !t.startsPods(tried) {
 		return nil
 	}
-	return r.settlePod(t, strings.Join(path, "."), err)
+	return r.recordPod(t, strings.Join(path, "."), err)
 }
 
-// settlePod takes a refusal of a pod for one of what starts it.
-func (r *run) settlePod(t *task, path string, err error) error {
+// recordPod records the refusal of a Pod as a refusal of its workload.
+func (r *run) recordPod(t *task, path string, err error) error {
 	refusals := refusalsOf(t.object, err)
 	for i := range refusals {
 		refusals[i].step = t.index
@@ -61,8 +61,9 @@ func (r *run) settlePod(t *task, path string, err error) error {
 	return nil
 }
 
-// mayNotTry says whether this process has no right to create pods, or lacks what pods need and what is there later.
-func mayNotTry(err error) bool {
+// isNotTestable reports whether the dry run of a Pod failed because this process lacks the permission to create Pods, or
+// because the Pod's ServiceAccount does not exist yet.
+func isNotTestable(err error) bool {
 	return apierrors.IsForbidden(err) && (strings.Contains(err.Error(), `cannot create resource "pods"`) || lacksAccount(err))
 }
 
@@ -70,21 +71,21 @@ func lacksAccount(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account")
 }
 
-// startsPods says whether pods are started at once, beside none that would make room.
+// startsPods reports whether the workload creates Pods immediately, in addition to those that exist.
 func (t *task) startsPods(tried *unstructured.Unstructured) bool {
 	replicas, found, _ := unstructured.NestedInt64(tried.Object, "spec", "replicas")
 	suspended, _, _ := unstructured.NestedBool(tried.Object, "spec", "suspend")
 	return t.live == nil && t.object.Kind != "CronJob" && !suspended && (!found || replicas > 0)
 }
 
-// createPod tries a pod. Its account may be among what is still to be created: then it is tried with the one that is there.
+// createPod dry-runs a Pod. If its ServiceAccount does not exist yet, it uses the default one.
 func (r *run) createPod(ctx context.Context, pod *unstructured.Unstructured) error {
 	for {
 		if err := r.Limiter.Wait(ctx); err != nil {
 			return err
 		}
 		_, err := r.Client.Resource(pods).Namespace(r.target.Namespace).Create(ctx, pod, metav1.CreateOptions{
-			FieldManager: r.Manager, DryRun: dryRun(true),
+			FieldManager: r.Manager, DryRun: dryRunOption(true),
 		})
 		if account, _, _ := unstructured.NestedString(pod.Object, "spec", "serviceAccountName"); account == "" || !lacksAccount(err) {
 			return err
@@ -94,7 +95,7 @@ func (r *run) createPod(ctx context.Context, pod *unstructured.Unstructured) err
 	}
 }
 
-// podOf is a pod of a template, with the volumes that a StatefulSet claims for it.
+// podOf returns a Pod of a template, with the volumes of a StatefulSet's claims.
 func podOf(owner *unstructured.Unstructured, template map[string]any) *unstructured.Unstructured {
 	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": template["spec"]}}
 	if metadata, ok := template["metadata"].(map[string]any); ok {

@@ -19,22 +19,22 @@ import (
 
 var resourceQuotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 
-// countAgainstQuotas refuses what does not fit any more once that before it has been created. What each object needs by itself, the
-// dry run has asked for. Without the right to list quotas, only that is known.
-func (r *run) countAgainstQuotas(ctx context.Context) error {
+// checkQuotas refuses the steps that exceed a quota once the steps before them have been executed. The dry run has checked
+// each object alone. Without the permission to list quotas, only that check is made.
+func (r *run) checkQuotas(ctx context.Context) error {
 	quotas, err := r.quotas(ctx)
 	if err != nil {
 		return err
 	}
 	for _, quota := range quotas {
 		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
-			r.count(&quota, name)
+			r.checkQuota(&quota, name)
 		}
 	}
 	return nil
 }
 
-// quotas are those that count all objects. Others are about pods.
+// quotas returns the ResourceQuotas without scopes. Scoped ones concern Pods only.
 func (r *run) quotas(ctx context.Context) ([]corev1.ResourceQuota, error) {
 	if !slices.ContainsFunc(r.tasks, func(t *task) bool { return t.Verb == Create }) {
 		return nil, nil
@@ -58,11 +58,11 @@ func (r *run) quotas(ctx context.Context) ([]corev1.ResourceQuota, error) {
 	}), nil
 }
 
-// count refuses what exceeds what a quota allows of something.
-func (r *run) count(quota *corev1.ResourceQuota, name corev1.ResourceName) {
+// checkQuota refuses the steps that exceed a quota for one resource.
+func (r *run) checkQuota(quota *corev1.ResourceQuota, name corev1.ResourceName) {
 	limit, used := quota.Status.Hard[name], quota.Status.Used[name]
 	for _, t := range r.tasks {
-		needed := t.counts()[name]
+		needed := t.quotaUsage()[name]
 		if t.Verb != Create || needed == 0 {
 			continue
 		}
@@ -72,14 +72,14 @@ func (r *run) count(quota *corev1.ResourceQuota, name corev1.ResourceName) {
 			used = sum
 			continue
 		}
-		r.refuse(Refusal{Object: t.object, step: t.index, Sentence: fmt.Sprintf(
+		r.refuse(Refusal{Object: t.object, step: t.index, Message: fmt.Sprintf(
 			"exceeded quota: %s, requested: %s=%d, used: %s=%s with what is created before it, limited: %s=%s",
 			quota.Name, name, needed, name, used.String(), name, limit.String())})
 	}
 }
 
-// counts is what quotas count of an object.
-func (t *task) counts() map[corev1.ResourceName]int64 {
+// quotaUsage returns what the object of a task counts as in quotas.
+func (t *task) quotaUsage() map[corev1.ResourceName]int64 {
 	counted := map[corev1.ResourceName]int64{corev1.ResourceName("count/" + t.resource.GroupResource().String()): 1}
 	if t.resource.Group == "" {
 		counted[corev1.ResourceName(t.resource.Resource)] = 1
@@ -89,7 +89,7 @@ func (t *task) counts() map[corev1.ResourceName]int64 {
 	}
 	var service corev1.Service
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(t.Apply.Object, &service); err != nil {
-		return counted // The dry run has taken it, so that this is a Service of another time than ours.
+		return counted // The API server accepted it in the dry run, so its version of the type is newer.
 	}
 	balanced := service.Spec.Type == corev1.ServiceTypeLoadBalancer
 	if balanced {

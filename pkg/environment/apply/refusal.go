@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// refusalsOf says why the API server does not take an object; nothing if that is not what the error says.
+// refusalsOf returns why the API server refuses an object, none if the error is not a refusal.
 func refusalsOf(o Object, err error) []Refusal {
 	status := statusOf(err)
 	if status == nil || !isRefusal(status) {
@@ -24,21 +24,21 @@ func refusalsOf(o Object, err error) []Refusal {
 	if details := status.Details; details != nil && len(details.Causes) > 0 {
 		refusals := make([]Refusal, len(details.Causes))
 		for i, cause := range details.Causes {
-			refusals[i] = Refusal{Object: o, Field: cause.Field, Sentence: o.sentence(cause.Type, cause.Message)}
+			refusals[i] = Refusal{Object: o, Field: cause.Field, Message: o.message(cause.Type, cause.Message)}
 		}
 		return refusals
 	}
-	if match := unfit.FindStringSubmatch(status.Message); match != nil {
-		return o.misfits(match[1])
+	if match := schemaError.FindStringSubmatch(status.Message); match != nil {
+		return o.schemaRefusals(match[1])
 	}
-	refusal := Refusal{Object: o, Sentence: o.sentence("", status.Message)}
+	refusal := Refusal{Object: o, Message: o.message("", status.Message)}
 	if match := unknownField.FindStringSubmatch(status.Message); match != nil {
 		refusal.Field = match[1]
 	}
 	return []Refusal{refusal}
 }
 
-// statusOf is what an API server has answered, nil if an error is something else.
+// statusOf returns the API server's response, nil if an error is something else.
 func statusOf(err error) *metav1.Status {
 	var answered apierrors.APIStatus
 	if !errors.As(err, &answered) {
@@ -48,48 +48,49 @@ func statusOf(err error) *metav1.Status {
 	return &status
 }
 
-// isRefusal says whether the same request will be answered in the same way as long as nobody changes anything.
+// isRefusal reports whether a retry of the request fails in the same way until a user changes something.
 func isRefusal(status *metav1.Status) bool {
 	switch status.Code {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 		return true
 	}
-	return unfit.MatchString(status.Message)
+	return schemaError.MatchString(status.Message)
 }
 
 var (
-	// aboutObject is the beginning of sentences, which says what they are about.
-	aboutObject = regexp.MustCompile(`^\S+ "[^"]*" is (?:forbidden|invalid): `)
-	// unfit is how API servers say that what is applied does not fit its type. It is an internal error to them.
-	unfit = regexp.MustCompile(
+	// objectPrefix matches the beginning of messages that repeat the object.
+	objectPrefix = regexp.MustCompile(`^\S+ "[^"]*" is (?:forbidden|invalid): `)
+	// schemaError matches a message about an applied object that does not match its schema, which API servers return as an
+	// internal error.
+	schemaError = regexp.MustCompile(
 		`(?s)^failed to (?:create typed patch|convert new|convert new typed) object \([^)]*\)(?: to object| to proper version)?: (.*)$`)
-	// unknownField is how strict validation names a field.
+	// unknownField matches the field in a message of strict validation.
 	unknownField = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]+)"`)
-	// misfit is what is wrong with a field by the schema.
-	misfit = regexp.MustCompile(`^\.?([^\s:]+): (.*)$`)
+	// schemaErrorLine matches a line of a schemaError: a field and what is wrong.
+	schemaErrorLine = regexp.MustCompile(`^\.?([^\s:]+): (.*)$`)
 )
 
-// misfits are the fields that do not fit the schema.
-func (o Object) misfits(text string) []Refusal {
+// schemaRefusals returns a refusal for each line of a schemaError.
+func (o Object) schemaRefusals(text string) []Refusal {
 	var refusals []Refusal
 	for line := range strings.Lines(strings.TrimPrefix(text, "errors:")) {
 		line = strings.TrimSpace(line)
-		if match := misfit.FindStringSubmatch(line); match != nil {
-			refusals = append(refusals, Refusal{Object: o, Field: match[1], Sentence: o.sentence(metav1.CauseTypeTypeInvalid, match[2])})
+		if match := schemaErrorLine.FindStringSubmatch(line); match != nil {
+			refusals = append(refusals, Refusal{Object: o, Field: match[1], Message: o.message(metav1.CauseTypeTypeInvalid, match[2])})
 		} else if line != "" {
-			refusals = append(refusals, Refusal{Object: o, Sentence: o.sentence("", line)})
+			refusals = append(refusals, Refusal{Object: o, Message: o.message("", line)})
 		}
 	}
 	return refusals
 }
 
-// sentence is what people are told of what the API server says.
-func (o Object) sentence(cause metav1.CauseType, message string) string {
+// message returns a message of the API server for users.
+func (o Object) message(cause metav1.CauseType, message string) string {
 	if o.isSecret() {
-		return discreet(cause, message)
+		return redactedMessage(cause, message)
 	}
-	return summary.Line(aboutObject.ReplaceAllString(message, ""))
+	return summary.Line(objectPrefix.ReplaceAllString(message, ""))
 }
 
 func exceedsQuota(err error) bool {

@@ -25,7 +25,7 @@ func secret(t testing.TB) *unstructured.Unstructured {
 	return object(t, "{apiVersion: v1, kind: Secret, metadata: {name: settings, namespace: twin}, stringData: {password: "+hidden+"}}")
 }
 
-// answers are those of API servers, each with what is told of it if it is about a ConfigMap, and if it is about a Secret.
+// answers are responses of API servers, with the expected message for a ConfigMap and for a Secret.
 var answers = map[string]struct {
 	status         *metav1.Status
 	object, secret []string
@@ -116,21 +116,21 @@ func refusing(when string, with *metav1.Status) func(string) *metav1.Status {
 	}
 }
 
-func TestRefusalOfOneWritesNone(t *testing.T) {
+func TestRefusalPreventsAllWrites(t *testing.T) {
 	c := newCluster(t)
 	c.answer = refusing("dry PATCH deployments/web", status(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
 	report := c.run(t, creation(configMap(t, "settings", "1"), secret(t), deployment(t))...)
 	if diff := cmp.Diff([]string{"Deployment web : no"}, lines(report)); diff != "" {
 		t.Error(diff)
 	}
-	for _, request := range c.told() {
+	for _, request := range c.takeRequests() {
 		if !strings.HasPrefix(request, "dry ") && !strings.HasPrefix(request, "GET ") {
 			t.Errorf("request %s", request)
 		}
 	}
 }
 
-// TestErrorsAboutSecrets expects nothing of a Secret in errors that are no refusals, which stay the same otherwise.
+// TestErrorsAboutSecrets checks that errors other than refusals contain nothing of a Secret and are otherwise unchanged.
 func TestErrorsAboutSecrets(t *testing.T) {
 	c := newCluster(t)
 	c.answer = refusing("dry PATCH secrets/settings",
@@ -141,7 +141,7 @@ func TestErrorsAboutSecrets(t *testing.T) {
 	}
 }
 
-func TestPodsAreTried(t *testing.T) {
+func TestPodsAreDryRun(t *testing.T) {
 	const quota = "exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3"
 	forbidden := func(message string) *metav1.Status {
 		return status(http.StatusForbidden, metav1.StatusReasonForbidden, message)
@@ -173,7 +173,7 @@ func TestPodsAreTried(t *testing.T) {
 	}
 }
 
-func TestQuotasCountWhatIsCreatedTogether(t *testing.T) {
+func TestQuotasCountAllSteps(t *testing.T) {
 	quota := func(hard, used string) *unstructured.Unstructured {
 		return object(t, "{apiVersion: v1, kind: ResourceQuota, metadata: {name: small}, status: {hard: {"+hard+"}, used: {"+used+"}}}")
 	}
@@ -240,7 +240,7 @@ func TestNamespace(t *testing.T) {
 		if report := does["check"](); !report.Unchecked || report.NamespaceCreated || !report.IsClean() {
 			t.Errorf("%+v", report)
 		}
-		if got := c.told(); !cmp.Equal(got, []string{"GET namespaces/fresh", "dry PATCH namespaces/fresh"}) {
+		if got := c.takeRequests(); !cmp.Equal(got, []string{"GET namespaces/fresh", "dry PATCH namespaces/fresh"}) {
 			t.Errorf("requests %q", got)
 		}
 		if report := does["apply"](); report.Unchecked || !report.NamespaceCreated || len(report.Written) != 1 {
@@ -258,7 +258,7 @@ func TestNamespace(t *testing.T) {
 		web := deployment(t)
 		web.SetNamespace("fresh")
 		report, err := c.applier(t).Apply(t.Context(), creatable, creation(web), nil)
-		if told := c.told(); err != nil || len(report.Written) != 1 || !slices.Contains(told, "dry POST pods") || told[4] != "GET serviceaccounts/default" {
+		if told := c.takeRequests(); err != nil || len(report.Written) != 1 || !slices.Contains(told, "dry POST pods") || told[4] != "GET serviceaccounts/default" {
 			t.Errorf("%v, %+v, requests %q", err, report, told)
 		}
 	})
@@ -279,7 +279,7 @@ func TestNamespace(t *testing.T) {
 	})
 }
 
-// both are the two things to do with steps.
+// both returns the two operations on steps: Check and Apply.
 func both(t *testing.T, c *cluster, target apply.Target, steps []apply.Step) map[string]func() apply.Report {
 	t.Helper()
 	applier := c.applier(t)

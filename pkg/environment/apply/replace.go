@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// isFixed says whether the object is one that can only be replaced when it is to be another: an immutable ConfigMap or Secret,
-// or a Job.
-func (t *task) isFixed() bool {
+// isImmutable reports whether some updates of the object require a replacement: it is an immutable ConfigMap or Secret, or
+// a Job.
+func (t *task) isImmutable() bool {
 	if t.Verb != Update {
 		return false
 	}
@@ -28,20 +28,21 @@ func (t *task) isFixed() bool {
 	return false
 }
 
-// replace deletes the object and creates it again. Whoever dies in between finds none, and creates it.
+// replace deletes the object and creates it again. After a crash in between, the next plan creates it.
 func (r *run) replace(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
 	if err := r.delete(ctx, t, dry); err != nil {
 		return nil, err
 	}
 	if dry {
-		return r.tryUnderAnotherName(ctx, t)
+		return r.dryRunCreate(ctx, t)
 	}
 	t.live, t.replaces, t.Removal = nil, false, nil
 	return r.applyTo(ctx, t, false)
 }
 
-// tryUnderAnotherName tries to create the object beside the one that is there. That both have room is not asked for.
-func (r *run) tryUnderAnotherName(ctx context.Context, t *task) (*unstructured.Unstructured, error) {
+// dryRunCreate dry-runs the creation with a generated name, because the old object still exists. Quotas are not checked for
+// both objects.
+func (r *run) dryRunCreate(ctx context.Context, t *task) (*unstructured.Unstructured, error) {
 	if err := r.Limiter.Wait(ctx); err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (r *run) tryUnderAnotherName(ctx context.Context, t *task) (*unstructured.U
 	object.SetName("")
 	object.SetGenerateName(t.object.Name + "-")
 	tried, err := t.client.Create(ctx, object, metav1.CreateOptions{
-		FieldManager: r.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(true),
+		FieldManager: r.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRunOption(true),
 	})
 	if exceedsQuota(err) {
 		return object, nil
@@ -57,23 +58,23 @@ func (r *run) tryUnderAnotherName(ctx context.Context, t *task) (*unstructured.U
 	return tried, err
 }
 
-// try makes the dry run of a step.
-func (r *run) try(ctx context.Context, t *task) error {
-	object, err := r.attempt(ctx, t, true)
-	if apierrors.IsInvalid(err) && t.isFixed() {
+// dryRun makes the dry run of a step.
+func (r *run) dryRun(ctx context.Context, t *task) error {
+	object, err := r.sendWithRetry(ctx, t, true)
+	if apierrors.IsInvalid(err) && t.isImmutable() {
 		t.replaces = true
-		object, err = r.attempt(ctx, t, true)
+		object, err = r.sendWithRetry(ctx, t, true)
 	}
 	if err != nil || t.Verb == Delete {
-		return r.settle(t, err)
+		return r.record(t, err)
 	}
-	return r.tryPod(ctx, t, object)
+	return r.dryRunPod(ctx, t, object)
 }
 
-// tryAll makes the dry run of all steps.
-func (r *run) tryAll(ctx context.Context) error {
-	if err := r.each(ctx, r.tasks, r.try); err != nil || !r.report.IsClean() {
+// dryRunAll makes the dry run of all steps.
+func (r *run) dryRunAll(ctx context.Context) error {
+	if err := r.each(ctx, r.tasks, r.dryRun); err != nil || !r.report.IsClean() {
 		return err
 	}
-	return r.countAgainstQuotas(ctx)
+	return r.checkQuotas(ctx)
 }

@@ -10,47 +10,47 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Report is what came of steps.
+// Report is the result of executing steps.
 type Report struct {
-	// Refusals say what the cluster does not take, in the order of the steps. If the dry run found them, nothing was written.
+	// Refusals are what the cluster refuses, in the order of the steps. If the dry run found them, nothing was written.
 	Refusals []Refusal
-	// Conflicts are objects that are not what they were when the steps were planned. They were left alone.
+	// Conflicts are objects that have changed since the steps were planned. They were left alone.
 	Conflicts []Conflict
-	// Written are the steps that were carried out, in their order.
+	// Written are the executed steps, in their order.
 	Written []Written
-	// NamespaceCreated says that the namespace was not there and has been created.
+	// NamespaceCreated is true if the run has created the namespace.
 	NamespaceCreated bool
-	// Unchecked says that the dry run was not made because the namespace is not there.
+	// Unchecked is true if the dry run was not made because the namespace does not exist.
 	Unchecked bool
 }
 
-// Refusal says why the cluster does not take an object.
+// Refusal is the reason why the cluster refuses an object.
 type Refusal struct {
 	Object
-	// Field is the path of what is wrong, as the API server writes it; empty if it is not about a field.
+	// Field is the path of the invalid field as the API server writes it, empty if the refusal concerns no field.
 	Field string
-	// Sentence is for people, and on one line. It never holds the content of a Secret.
-	Sentence string
-	step     int
+	// Message is a single line for users. It never contains the content of a Secret.
+	Message string
+	step    int
 }
 
-// Conflict says in how far an object is not what it was.
+// Conflict describes how an object differs from the planned one.
 type Conflict struct {
 	Object
-	// Sentence is for people.
-	Sentence string
-	step     int
+	// Message is a clause for users.
+	Message string
+	step    int
 }
 
-// Written is a step that was carried out.
+// Written is an executed step.
 type Written struct {
-	// Step is its index.
+	// Step is the index of the step.
 	Step int
-	// Object is what has become of the object, nil if it was deleted.
+	// Object is the object after the step, nil if it was deleted.
 	Object *unstructured.Unstructured
 }
 
-// IsClean says whether nothing stands in the way.
+// IsClean reports whether there are no refusals and no conflicts.
 func (r *Report) IsClean() bool { return len(r.Refusals) == 0 && len(r.Conflicts) == 0 }
 
 func (r *Report) sort() {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// run is one time that steps are tried or carried out.
+// run is one check or execution of steps.
 type run struct {
 	*Applier
 	target   Target
@@ -28,25 +28,25 @@ type run struct {
 	report Report
 }
 
-// task is how far a step has come.
+// task is the progress of a step.
 type task struct {
 	Step
 	index    int
 	object   Object
 	resource schema.GroupVersionResource
 	client   dynamic.ResourceInterface
-	// live is the object as it was last seen, which differs from Live in nothing that the plan depends on.
+	// live is the last version that was read. It differs from Live in nothing that the plan depends on.
 	live *unstructured.Unstructured
-	// replaces says that the object has to be deleted and created again.
+	// replaces is true if the object must be deleted and created again.
 	replaces bool
 }
 
-// waves are the steps that are done at once: those of one kind that follow each other, deletions apart.
-func waves(tasks []*task) iter.Seq[[]*task] {
+// batches splits the tasks into those to execute concurrently: consecutive ones of the same resource, deletions apart.
+func batches(tasks []*task) iter.Seq[[]*task] {
 	return func(yield func([]*task) bool) {
 		for start := 0; start < len(tasks); {
 			end := start + 1
-			for end < len(tasks) && tasks[end].goesWith(tasks[start]) {
+			for end < len(tasks) && tasks[end].isConcurrentWith(tasks[start]) {
 				end++
 			}
 			if !yield(tasks[start:end]) {
@@ -57,11 +57,11 @@ func waves(tasks []*task) iter.Seq[[]*task] {
 	}
 }
 
-func (t *task) goesWith(other *task) bool {
+func (t *task) isConcurrentWith(other *task) bool {
 	return t.resource == other.resource && (t.Verb == Delete) == (other.Verb == Delete)
 }
 
-// each does something for some tasks, several at once. After an error, nothing is begun; what has begun is finished.
+// each calls do for the tasks concurrently. After an error, it starts no other call and waits for the running ones.
 func (r *run) each(ctx context.Context, tasks []*task, do func(context.Context, *task) error) error {
 	group, begin := errgroup.WithContext(ctx)
 	group.SetLimit(max(r.Concurrency, 1))
@@ -79,16 +79,16 @@ func (r *run) each(ctx context.Context, tasks []*task, do func(context.Context, 
 	return group.Wait()
 }
 
-// settle takes what came of a task into the report. It returns errors that are neither refusals nor conflicts.
-func (r *run) settle(t *task, err error) error {
-	var changed *overtakenError
+// record adds the outcome of a task to the report. It returns errors that are neither refusals nor conflicts.
+func (r *run) record(t *task, err error) error {
+	var changed *changedError
 	switch refusals := refusalsOf(t.object, err); {
 	case err == nil:
 		return nil
 	case errors.As(err, &changed):
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.report.Conflicts = append(r.report.Conflicts, Conflict{t.object, changed.sentence, t.index})
+		r.report.Conflicts = append(r.report.Conflicts, Conflict{t.object, changed.message, t.index})
 		return nil
 	case len(refusals) > 0:
 		for i := range refusals {
@@ -97,7 +97,7 @@ func (r *run) settle(t *task, err error) error {
 		r.refuse(refusals...)
 		return nil
 	}
-	return redacted(t.object, err)
+	return redactedError(t.object, err)
 }
 
 func (r *run) refuse(refusals ...Refusal) {
@@ -106,11 +106,11 @@ func (r *run) refuse(refusals ...Refusal) {
 	r.report.Refusals = append(r.report.Refusals, refusals...)
 }
 
-// write carries out a step.
+// write executes a step.
 func (r *run) write(ctx context.Context, t *task) error {
-	object, err := r.attempt(ctx, t, false)
+	object, err := r.sendWithRetry(ctx, t, false)
 	if err != nil {
-		return r.settle(t, err)
+		return r.record(t, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// harmless are the parts of messages that cannot quote a Secret. What policies and webhooks say after them can.
-var harmless = []*regexp.Regexp{
+// safeMessages match the parts of messages that cannot quote a Secret. What policies and webhooks add after them can.
+var safeMessages = []*regexp.Regexp{
 	regexp.MustCompile(`exceeded quota: [a-z0-9.-]+, requested: [\w./=,-]+, used: [\w./=,-]+, limited: [\w./=,-]+`),
 	regexp.MustCompile(`ValidatingAdmissionPolicy '[a-z0-9.-]+' with binding '[a-z0-9.-]+' denied request`),
 	regexp.MustCompile(`admission webhook "[a-z0-9.-]+" denied the request`),
@@ -20,8 +20,8 @@ var harmless = []*regexp.Regexp{
 	regexp.MustCompile(`^namespaces "[a-z0-9-]+" not found$`),
 }
 
-// words say what is wrong with a field, without its value.
-var words = map[metav1.CauseType]string{
+// causeMessages describe an invalid field without its value.
+var causeMessages = map[metav1.CauseType]string{
 	metav1.CauseTypeFieldValueDuplicate:    "is there twice",
 	metav1.CauseTypeFieldValueInvalid:      "is not valid, or cannot be changed",
 	metav1.CauseTypeFieldValueNotFound:     "does not exist",
@@ -33,27 +33,27 @@ var words = map[metav1.CauseType]string{
 	metav1.CauseTypeTypeInvalid:            "does not fit the schema",
 }
 
-// discreet is what people are told of what the API server says of a Secret.
-func discreet(cause metav1.CauseType, message string) string {
-	for _, part := range harmless {
+// redactedMessage returns what users may read of a message about a Secret.
+func redactedMessage(cause metav1.CauseType, message string) string {
+	for _, part := range safeMessages {
 		if found := part.FindString(message); found != "" {
 			return found
 		}
 	}
-	if said, known := words[cause]; known {
+	if said, known := causeMessages[cause]; known {
 		return said
 	}
 	return "the API server refuses it; what it says may quote the Secret and is left out"
 }
 
-// redacted is an error without what it may quote of a Secret.
-func redacted(o Object, err error) error {
+// redactedError returns an error without what may quote a Secret.
+func redactedError(o Object, err error) error {
 	status := statusOf(err)
 	if status == nil || !o.isSecret() {
 		return err
 	}
 	clean := &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: status.Status, Code: status.Code, Reason: status.Reason, Message: discreet("", status.Message),
+		Status: status.Status, Code: status.Code, Reason: status.Reason, Message: redactedMessage("", status.Message),
 	}}
 	if status.Details != nil {
 		clean.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: status.Details.RetryAfterSeconds}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// neverSeen is a resourceVersion that no object has: whoever applies with it creates an object, or is refused if there is one.
-const neverSeen = "1"
+// unusedResourceVersion is a resourceVersion that no object has. Apply with it creates an object and fails if one exists.
+const unusedResourceVersion = "1"
 
 // send sends a step once.
 func (r *run) send(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
@@ -31,11 +31,11 @@ func (r *run) send(ctx context.Context, t *task, dry bool) (*unstructured.Unstru
 	return r.applyTo(ctx, t, dry)
 }
 
-// applyTo applies on condition that the object is the one that is known.
+// applyTo applies on condition that the object is still the last version that was read.
 func (r *run) applyTo(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
 	body := t.Apply.DeepCopy()
 	body.SetManagedFields(nil)
-	body.SetResourceVersion(neverSeen)
+	body.SetResourceVersion(unusedResourceVersion)
 	if t.live != nil {
 		body.SetUID(t.live.GetUID())
 		body.SetResourceVersion(t.live.GetResourceVersion())
@@ -59,17 +59,18 @@ func (r *run) patch(
 }
 
 func (r *run) patchOptions(dry bool) metav1.PatchOptions {
-	return metav1.PatchOptions{FieldManager: r.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(dry)}
+	return metav1.PatchOptions{FieldManager: r.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRunOption(dry)}
 }
 
-func dryRun(dry bool) []string {
+func dryRunOption(dry bool) []string {
 	if dry {
 		return []string{metav1.DryRunAll}
 	}
 	return nil
 }
 
-// delete deletes on condition that the object is the one that is known. One that is gone, or going, is done with.
+// delete deletes on condition that the object is still the last version that was read. It succeeds if the object is already
+// being deleted.
 func (r *run) delete(ctx context.Context, t *task, dry bool) error {
 	if t.live.GetDeletionTimestamp() != nil {
 		return nil
@@ -78,7 +79,7 @@ func (r *run) delete(ctx context.Context, t *task, dry bool) error {
 		return err
 	}
 	err := t.client.Delete(ctx, t.object.Name, metav1.DeleteOptions{
-		DryRun:            dryRun(dry),
+		DryRun:            dryRunOption(dry),
 		Preconditions:     &metav1.Preconditions{UID: ptr.To(t.live.GetUID()), ResourceVersion: ptr.To(t.live.GetResourceVersion())},
 		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 	})

@@ -29,13 +29,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/apply"
 )
 
-// cluster answers as much of an API server's protocol as appliers use. What API servers make of objects is tested with a real one.
+// cluster implements the part of the API server's protocol that appliers use.
 type cluster struct {
 	*httptest.Server
 	mu      sync.Mutex
 	objects map[string]map[string]any
 	version int
-	// requests are those that were answered, as "dry PATCH configmaps/settings".
+	// takeRequests returns the requests since the last call.
 	requests []string
 	// answer can answer in the place of the cluster. It may change objects.
 	answer func(request string) *metav1.Status
@@ -53,7 +53,7 @@ func newCluster(t *testing.T, objects ...*unstructured.Unstructured) *cluster {
 	return c
 }
 
-// put has an object there, as a new one.
+// put stores an object as a new one.
 func (c *cluster) put(o *unstructured.Unstructured) *unstructured.Unstructured {
 	c.version++
 	stored := o.DeepCopy()
@@ -67,7 +67,7 @@ func (c *cluster) put(o *unstructured.Unstructured) *unstructured.Unstructured {
 
 func resourceOf(o *unstructured.Unstructured) string { return strings.ToLower(o.GetKind()) + "s" }
 
-// live returns an object as it is there.
+// live returns a stored object.
 func (c *cluster) live(name string) *unstructured.Unstructured {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +133,7 @@ func (c *cluster) list(resource string) any {
 	return map[string]any{"apiVersion": "v1", "kind": "ResourceQuotaList", "items": items}
 }
 
-// apply puts what is applied in the place of what is there, on the conditions that are in it.
+// apply replaces a stored object if the preconditions in the applied one hold.
 func (c *cluster) apply(name string, o *unstructured.Unstructured, dry bool) (int, any) {
 	there := &unstructured.Unstructured{Object: c.objects[name]}
 	if there.Object == nil && o.GetUID() != "" || there.Object != nil && o.GetResourceVersion() != "" &&
@@ -153,8 +153,8 @@ func status(code int, reason metav1.StatusReason, message string, causes ...meta
 	}
 }
 
-// told returns the requests that were made since it was called last.
-func (c *cluster) told() []string {
+// takeRequests returns the requests since the last call.
+func (c *cluster) takeRequests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	told := c.requests
@@ -198,7 +198,7 @@ func (c *cluster) applier(t testing.TB) *apply.Applier {
 
 var twin = apply.Target{Namespace: "twin"}
 
-// run carries out steps, without trouble.
+// run executes steps and expects a clean report.
 func (c *cluster) run(t *testing.T, steps ...apply.Step) apply.Report {
 	t.Helper()
 	report, err := c.applier(t).Apply(t.Context(), twin, steps, nil)
@@ -208,14 +208,14 @@ func (c *cluster) run(t *testing.T, steps ...apply.Step) apply.Report {
 	return report
 }
 
-// lines are what stands in the way.
+// lines returns the refusals and conflicts of a report.
 func lines(report apply.Report) []string {
 	out := []string{}
 	for _, refusal := range report.Refusals {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s: %s", refusal.Object, refusal.Field, refusal.Sentence)))
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s: %s", refusal.Object, refusal.Field, refusal.Message)))
 	}
 	for _, conflict := range report.Conflicts {
-		out = append(out, conflict.Sentence)
+		out = append(out, conflict.Message)
 	}
 	return out
 }

@@ -10,31 +10,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Verb is what is done to an object.
+// Verb is the operation on an object.
 type Verb string
 
-// What is done to objects.
+// The operations.
 const (
 	Create Verb = "create"
 	Update Verb = "update"
 	Delete Verb = "delete"
 )
 
-// Step is what is done to one object. Nothing of it is changed.
+// Step is the operation on one object. It is not modified.
 type Step struct {
 	Verb Verb
-	// Live is the object that the step was planned with, nil to create one. If it is another one by now, the step is not done.
+	// Live is the object that the step was planned with, nil to create one. If the object has changed since, the step is
+	// not executed.
 	Live *unstructured.Unstructured
-	// Removal is a JSON patch that is sent before Apply, nil if there is none. It may test the resourceVersion of Live.
+	// Removal is a JSON patch that is sent before Apply, or nil. It may test the resourceVersion of Live.
 	Removal []byte
-	// Apply is what is applied, with force; nil to delete.
+	// Apply is applied with force. It is nil to delete.
 	Apply *unstructured.Unstructured
-	// After is what becomes of the object. Where there is a Removal, it is what the dry run is about: what is applied on top
-	// of it cannot be tried.
+	// After is the predicted object. With a Removal, the dry run uses it, because an apply on top of a dry-run patch is not
+	// possible.
 	After *unstructured.Unstructured
 }
 
-// String says what is done to what, and nothing of the content.
+// String describes the step without any content of the object.
 func (s Step) String() string {
 	if subject := s.subject(); subject != nil {
 		return string(s.Verb) + " " + objectOf(subject).String()
@@ -42,16 +43,16 @@ func (s Step) String() string {
 	return string(s.Verb)
 }
 
-// GoString is String, so that no way of printing shows content.
+// GoString equals String, so that no format verb prints content.
 func (s Step) GoString() string { return s.String() }
 
-// Object tells objects of a cluster apart.
+// Object identifies an object of a cluster.
 type Object struct {
 	schema.GroupKind
 	Namespace, Name string
 }
 
-// String is how people call the object.
+// String returns the kind and the name.
 func (o Object) String() string { return o.Kind + " " + o.Name }
 
 func (o Object) isSecret() bool { return o.Group == "" && o.Kind == "Secret" }
@@ -60,7 +61,7 @@ func objectOf(u *unstructured.Unstructured) Object {
 	return Object{u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()}
 }
 
-// subject is what the step is about: what is applied, or what is deleted.
+// subject returns the object that is applied or deleted.
 func (s Step) subject() *unstructured.Unstructured {
 	if s.Verb == Delete {
 		return s.Live
@@ -68,7 +69,7 @@ func (s Step) subject() *unstructured.Unstructured {
 	return s.Apply
 }
 
-// check refuses what is no step in the namespace.
+// check validates a step.
 func (s Step) check(namespace string) error {
 	subject := s.subject()
 	switch {

@@ -1,11 +1,11 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package condition answers how things are with an environment, as its conditions say it: for people, for kubectl wait and in the
-// way of kstatus. They follow from its spec and status, and from what the status does not tell.
+// Package condition sets the conditions of an environment, for users, kubectl wait and kstatus. They are computed from its
+// spec and status, and from Facts that the status does not contain.
 //
-// Ready is about what the spec asks for: an environment that takes a new revision when somebody asks for it is ready also while
-// there is one, and one that is pinned while it holds the revision it is pinned to.
+// Ready is relative to the spec: an environment with manual sync is ready although a newer revision exists, and a pinned
+// one is ready if it holds the pinned revision.
 package condition
 
 import (
@@ -19,25 +19,26 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
-// Facts are what the status does not tell.
+// Facts are inputs that the status does not contain.
 type Facts struct {
 	// Obstacle is why nothing can be synced.
 	Obstacle Why
-	// Held is why automatic syncs wait that would otherwise begin.
+	// Held is why an automatic sync is held back that would start otherwise.
 	Held Why
-	// Running is the record of the run that is being done, nil if there is none.
+	// Running is the record of the run in progress, nil if there is none.
 	Running *v1alpha1.SyncStatus
-	// GivenUp says that what status.lastError tells of is not tried again by itself.
+	// GivenUp is true if the server does not retry after status.lastError.
 	GivenUp bool
-	// Unplanned says that status.changedWorkloads is not about status.latestRevision, or not about what the environment holds.
+	// Unplanned is true if status.changedWorkloads does not refer to status.latestRevision, or to what the environment
+	// holds.
 	Unplanned bool
-	// Missing is what workloads refer to and the source lacks, such as ConfigMap app-config.
+	// Missing lists what workloads reference and the source lacks, such as ConfigMap app-config.
 	Missing []string
-	// Withheld is what of the source is not copied although it may be there.
-	Withheld Why
-	// Left are sentences about what an environment that is being deleted has written and that is still there.
-	Left []string
-	// NotReady are sentences about workloads that do not run as they should.
+	// Denied is why objects that may exist in the source are not copied.
+	Denied Why
+	// Remaining are sentences about objects that still exist while the environment is being deleted.
+	Remaining []string
+	// NotReady are sentences about workloads that are not ready.
 	NotReady []string
 }
 
@@ -46,54 +47,54 @@ type Why struct{ Reason, Message string }
 
 func (w Why) ok() bool { return w.Reason == "" }
 
-// Set makes the conditions of an environment those of its spec and its status, which is about status.observedGeneration.
+// Set sets the conditions of an environment for status.observedGeneration.
 func Set(e *v1alpha1.Environment, facts Facts, now time.Time) {
 	f := &findings{Environment: e, Facts: facts, now: now}
-	s := set{&e.Status, now}
-	s.good(v1alpha1.ConditionCatalogUpToDate, f.catalog(), Why{v1alpha1.ReasonUpToDate, f.holding()})
-	s.good(v1alpha1.ConditionDependenciesUpToDate, f.dependencies(),
+	s := setter{&e.Status, now}
+	s.negative(v1alpha1.ConditionCatalogUpToDate, f.catalog(), Why{v1alpha1.ReasonUpToDate, f.upToDateMessage()})
+	s.negative(v1alpha1.ConditionDependenciesUpToDate, f.dependencies(),
 		Why{v1alpha1.ReasonUpToDate, "What workloads refer to is as in the source"})
 	s.flag(v1alpha1.ConditionSyncing, f.syncing(), Why{v1alpha1.ReasonNotSyncing, "No sync is being done"})
 	s.flag(v1alpha1.ConditionConflicted, f.conflicted(),
 		Why{v1alpha1.ReasonNoConflicts, "No field was changed in the environment and in the catalog"})
 	s.flag(v1alpha1.ConditionHeld, facts.Held, Why{v1alpha1.ReasonNotHeld, "No automatic sync is held back"})
 	if !facts.Unplanned {
-		s.lacking(f.lacking())
+		s.missingObjects(f.missingObjects())
 	}
 	ready := f.ready()
-	s.good(v1alpha1.ConditionReady, ready,
+	s.negative(v1alpha1.ConditionReady, ready,
 		Why{v1alpha1.ReasonSucceeded, "The environment is what its spec asks for, and its workloads run"})
-	s.only(v1alpha1.ConditionReconciling, ready, f.goesOn(ready))
-	s.only(v1alpha1.ConditionStalled, ready, f.stalls(ready))
+	s.present(v1alpha1.ConditionReconciling, ready, f.isReconciling(ready))
+	s.present(v1alpha1.ConditionStalled, ready, f.isStalled(ready))
 }
 
-// findings are all that conditions follow from.
+// findings computes the reasons of conditions.
 type findings struct {
 	*v1alpha1.Environment
 	Facts
 	now time.Time
 }
 
-// holding is what an environment holds that is up to date.
-func (f *findings) holding() string {
+// upToDateMessage describes an environment that is up to date.
+func (f *findings) upToDateMessage() string {
 	return fmt.Sprintf("The environment holds what the catalog offers with revision %d", f.Status.LatestRevision)
 }
 
-// set writes conditions that are about the observed generation.
-type set struct {
+// setter sets conditions for the observed generation.
+type setter struct {
 	status *v1alpha1.EnvironmentStatus
 	now    time.Time
 }
 
-func (s set) put(kind string, state metav1.ConditionStatus, why Why) {
+func (s setter) put(kind string, state metav1.ConditionStatus, why Why) {
 	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
 		Type: kind, Status: state, Reason: why.Reason, Message: printable.Message(why.Message),
 		ObservedGeneration: s.status.ObservedGeneration, LastTransitionTime: metav1.NewTime(s.now).Rfc3339Copy(),
 	})
 }
 
-// flag sets a condition that is true while something is the matter, and false with otherwise.
-func (s set) flag(kind string, why, otherwise Why) {
+// flag sets a condition that is True if there is a reason, and False with otherwise.
+func (s setter) flag(kind string, why, otherwise Why) {
 	if why.ok() {
 		s.put(kind, metav1.ConditionFalse, otherwise)
 		return
@@ -101,8 +102,8 @@ func (s set) flag(kind string, why, otherwise Why) {
 	s.put(kind, metav1.ConditionTrue, why)
 }
 
-// lacking sets the condition that the target lacks something, which is unknown where the server may not look.
-func (s set) lacking(why Why) {
+// missingObjects sets the condition ObjectsMissing, which is Unknown if the server lacks the permission to check.
+func (s setter) missingObjects(why Why) {
 	if why.Reason == v1alpha1.ReasonUnreadable {
 		s.put(v1alpha1.ConditionObjectsMissing, metav1.ConditionUnknown, why)
 		return
@@ -111,8 +112,9 @@ func (s set) lacking(why Why) {
 		Why{v1alpha1.ReasonNothingMissing, "The target has what workloads use, as far as the server does not copy it"})
 }
 
-// good sets a condition that is true with fine while nothing is the matter, and unknown while that is being found out.
-func (s set) good(kind string, why, fine Why) {
+// negative sets a condition that is True with fine if there is no reason, and Unknown while the reason is one that leaves
+// it open.
+func (s setter) negative(kind string, why, fine Why) {
 	switch {
 	case why.ok():
 		s.put(kind, metav1.ConditionTrue, fine)
@@ -123,7 +125,7 @@ func (s set) good(kind string, why, fine Why) {
 	}
 }
 
-// isUnknown says whether a reason is why it is not known if an environment holds what its catalog offers.
+// isUnknown reports whether a reason means that it is unknown if an environment holds what its catalog offers.
 func isUnknown(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonProgressing, v1alpha1.ReasonCatalogNotFound, v1alpha1.ReasonCatalogNotReady:
@@ -132,8 +134,8 @@ func isUnknown(reason string) bool {
 	return false
 }
 
-// only has a condition there while it is true.
-func (s set) only(kind string, why Why, there bool) {
+// present sets a condition to True, or removes it.
+func (s setter) present(kind string, why Why, there bool) {
 	if there {
 		s.put(kind, metav1.ConditionTrue, why)
 		return

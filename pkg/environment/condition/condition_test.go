@@ -168,11 +168,11 @@ func TestSet(t *testing.T) {
 			facts: condition.Facts{Missing: []string{"ConfigMap app-config"}}, want: conditions{dependencies: "False DependenciesMissing"}, state: "Synced",
 		},
 		"withheld": {
-			facts: condition.Facts{Withheld: why("PermissionLost"), Missing: []string{"ConfigMap app-config"}},
+			facts: condition.Facts{Denied: why("PermissionLost"), Missing: []string{"ConfigMap app-config"}},
 			want:  conditions{dependencies: "False PermissionLost"}, state: "a sentence",
 		},
 		"withheld, and new": {
-			do: never, facts: condition.Facts{Withheld: why("PermissionLost")},
+			do: never, facts: condition.Facts{Denied: why("PermissionLost")},
 			want:  conditions{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False PermissionLost"},
 			state: "a sentence",
 		},

@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// catalog is why an environment does not hold what its catalog offers, or why that is not known.
+// catalog returns why an environment does not hold what its catalog offers, or why that is unknown.
 func (f *findings) catalog() Why {
 	status := &f.Status
 	switch {
@@ -29,16 +29,16 @@ func (f *findings) catalog() Why {
 	case status.ChangedWorkloadCount == 0:
 		return Why{}
 	case summary.IsCatalogDismissed(status):
-		return Why{v1alpha1.ReasonDismissed, f.changed() + ", which was put aside"}
+		return Why{v1alpha1.ReasonDismissed, f.changedMessage() + ", which was put aside"}
 	}
-	return Why{v1alpha1.ReasonWorkloadsChanged, f.changed()}
+	return Why{v1alpha1.ReasonWorkloadsChanged, f.changedMessage()}
 }
 
-// neverSynced is true also after a sync that has applied a part.
+// neverSynced also applies after a sync of some workloads.
 var neverSynced = Why{v1alpha1.ReasonNeverSynced, "No sync of everything has completed yet"}
 
-// changed says which workloads the catalog would change.
-func (f *findings) changed() string {
+// changedMessage lists the workloads that the catalog would change.
+func (f *findings) changedMessage() string {
 	var names []string
 	for _, change := range f.Status.ChangedWorkloads {
 		names = append(names, fmt.Sprintf("%s %s", change.Kind, change.Name))
@@ -49,11 +49,11 @@ func (f *findings) changed() string {
 
 func (f *findings) isPinned() bool { return f.Spec.PinnedRevision != nil }
 
-// dependencies is why what workloads refer to is not as in the source.
+// dependencies returns why dependencies differ from the source.
 func (f *findings) dependencies() Why {
 	switch {
-	case !f.Withheld.ok():
-		return f.Withheld
+	case !f.Denied.ok():
+		return f.Denied
 	case f.Status.AppliedRevision == 0:
 		return neverSynced
 	case len(f.Missing) > 0:
@@ -61,9 +61,9 @@ func (f *findings) dependencies() Why {
 	case f.Unplanned && f.Status.LatestDependencySync != "":
 		return Why{v1alpha1.ReasonDependenciesChanged, fmt.Sprintf("SyncStatus %s names what has changed in the source", f.Status.LatestDependencySync)}
 	case len(f.Status.ChangedDependencies) > 0 && summary.AreDependenciesDismissed(&f.Status):
-		return Why{v1alpha1.ReasonDismissed, f.others() + ", which was put aside"}
+		return Why{v1alpha1.ReasonDismissed, f.dependenciesMessage() + ", which was put aside"}
 	case len(f.Status.ChangedDependencies) > 0:
-		return Why{v1alpha1.ReasonDependenciesChanged, f.others()}
+		return Why{v1alpha1.ReasonDependenciesChanged, f.dependenciesMessage()}
 	case f.isPinned() && f.Status.LatestDependencySync != "":
 		return Why{v1alpha1.ReasonPinned, fmt.Sprintf("What SyncStatus %s names has changed in the source, and is not brought while spec.pinnedRevision is %d",
 			f.Status.LatestDependencySync, *f.Spec.PinnedRevision)}
@@ -71,12 +71,12 @@ func (f *findings) dependencies() Why {
 	return Why{}
 }
 
-// others says how many objects beside workloads a sync would change.
-func (f *findings) others() string {
+// dependenciesMessage counts the objects other than workloads that a sync would change.
+func (f *findings) dependenciesMessage() string {
 	return "A sync changes " + summary.Dependencies(f.Status.ChangedDependencies)
 }
 
-// syncing says that a run is being done.
+// syncing returns the reason while a run is in progress.
 func (f *findings) syncing() Why {
 	if f.Running == nil {
 		return Why{}
@@ -84,8 +84,8 @@ func (f *findings) syncing() Why {
 	return Why{v1alpha1.ReasonProgressing, fmt.Sprintf("SyncStatus %s says how far the sync has come", f.Running.Name)}
 }
 
-// lacking says which objects the target lacks that the server does not copy.
-func (f *findings) lacking() Why {
+// missingObjects lists the objects that the target lacks and the server does not copy.
+func (f *findings) missingObjects() Why {
 	var lacking, unreadable []string
 	for _, object := range f.Status.NotCopied {
 		if object.Reason == v1alpha1.NotCopiedUnreadable {
@@ -105,7 +105,7 @@ func (f *findings) lacking() Why {
 	return Why{}
 }
 
-// conflicted says which workloads somebody has to decide about.
+// conflicted lists the workloads whose conflicts a user must resolve.
 func (f *findings) conflicted() Why {
 	if len(f.Status.Conflicts) == 0 {
 		return Why{}
@@ -118,14 +118,14 @@ func (f *findings) conflicted() Why {
 		summary.Count(fields, "field"), summary.List(names))}
 }
 
-// ready is why an environment is not what its spec asks for, the worst first.
+// ready returns why an environment is not as its spec requires, the most severe reason first.
 func (f *findings) ready() Why {
 	status := &f.Status
 	switch {
 	case f.DeletionTimestamp != nil && f.isExpired():
-		return Why{v1alpha1.ReasonExpired, f.leaving("The environment is being deleted, as its spec.ttl is over")}
+		return Why{v1alpha1.ReasonExpired, f.deletionMessage("The environment is being deleted, as its spec.ttl is over")}
 	case f.DeletionTimestamp != nil:
-		return Why{v1alpha1.ReasonProgressing, f.leaving("The environment is being deleted")}
+		return Why{v1alpha1.ReasonProgressing, f.deletionMessage("The environment is being deleted")}
 	case !f.Obstacle.ok():
 		return f.Obstacle
 	case f.Running != nil:
@@ -147,20 +147,20 @@ func (f *findings) ready() Why {
 	return f.workloads()
 }
 
-// leaving says that an environment goes, and what is still there of it.
-func (f *findings) leaving(sentenceAbout string) string {
-	return summary.With(sentenceAbout, summary.List(f.Left))
+// deletionMessage adds the remaining objects to a message about the deletion.
+func (f *findings) deletionMessage(sentenceAbout string) string {
+	return summary.With(sentenceAbout, summary.List(f.Remaining))
 }
 
-// isExpired says whether the environment's time is over.
+// isExpired reports whether the environment's ttl is over.
 func (f *findings) isExpired() bool {
 	return f.Status.ExpiresAt != nil && !f.Status.ExpiresAt.After(f.now)
 }
 
-// isWaiting says whether a run waits for nothing but its turn.
+// isWaiting reports whether a run is queued and not held back.
 func (f *findings) isWaiting() bool { return len(f.Status.ActiveSyncs) > 0 && f.Held.ok() }
 
-// workloads is why what was applied does not run.
+// workloads returns why applied workloads are not ready.
 func (f *findings) workloads() Why {
 	ready := f.Status.WorkloadsReady
 	switch {
@@ -173,8 +173,8 @@ func (f *findings) workloads() Why {
 		fmt.Sprintf("%d of %s not ready", ready.Total-ready.Ready, summary.Count(int(ready.Total), "workload")), summary.List(f.NotReady))}
 }
 
-// goesOn says whether the server does, or will do, something about what keeps an environment from being ready.
-func (f *findings) goesOn(ready Why) bool {
+// isReconciling reports whether the server continues to work on what keeps an environment from being ready.
+func (f *findings) isReconciling(ready Why) bool {
 	switch ready.Reason {
 	case v1alpha1.ReasonProgressing, v1alpha1.ReasonExpired, v1alpha1.ReasonCatalogNotReady:
 		return true
@@ -184,11 +184,11 @@ func (f *findings) goesOn(ready Why) bool {
 	return false
 }
 
-// stalls says whether somebody has to do something before an environment can be ready.
-func (f *findings) stalls(ready Why) bool {
+// isStalled reports whether a user must act before an environment can be ready.
+func (f *findings) isStalled(ready Why) bool {
 	switch ready.Reason {
 	case "", v1alpha1.ReasonNeverSynced, v1alpha1.ReasonWorkloadsNotReady:
 		return false
 	}
-	return !f.goesOn(ready)
+	return !f.isReconciling(ready)
 }

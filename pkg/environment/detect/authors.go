@@ -10,16 +10,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// changedBy are those who have made what differs: those whom events name, and of what only a comparison has found those whom the
-// audit knows.
-func (k *keeper) changedBy(batch pending.Batch, items []item) []v1alpha1.SourceAuthor {
+// changedBy returns the authors of the changes: those of the events, and for changes found by comparison only, those of the
+// facts.
+func (k *recorder) changedBy(batch pending.Batch, items []item) []v1alpha1.SourceAuthor {
 	changes := slices.Clone(batch.Changes)
 	for _, i := range items {
 		isTold := func(c pending.Change) bool { return len(c.Authors) > 0 && indexObject(c.Object) == i.of }
 		if !i.differs() || slices.ContainsFunc(batch.Changes, isTold) {
 			continue
 		}
-		author := k.authors.FindSince(i.comparison(), i.since)
+		author := k.authors.FindSince(i.event(), i.since)
 		if author.Known() {
 			changes = append(changes, pending.Change{
 				Object: intakeObject(i.of), Authors: []pending.Contribution{{Author: author}},

@@ -54,7 +54,7 @@ func TestAuthors(t *testing.T) {
 }
 
 // TestAuthorsOfWhatNobodyWatched has changes while no process runs.
-func TestAuthorsOfWhatNobodyWatched(t *testing.T) {
+func TestAuthorsOfUnwatchedChanges(t *testing.T) {
 	s := begunStage(t)
 	s.stop()
 	s.authors.found = map[string]string{"queue": "ann", "secret-database": "ben", "service-web": "cleo"}
@@ -69,7 +69,7 @@ func TestAuthorsOfWhatNobodyWatched(t *testing.T) {
 }
 
 // TestAuthorsAreWaitedFor has an author who is not known when the window ends, and then one who never is.
-func TestAuthorsAreWaitedFor(t *testing.T) {
+func TestWaitsForAuthors(t *testing.T) {
 	s := begunStage(t)
 	s.windowPasses()
 	s.authors.thinks.Store(true)

@@ -30,41 +30,41 @@ import (
 )
 
 const (
-	// TableName is that of the table of the work store that has what waits to be recorded.
+	// TableName is the work store's table of changes that are not recorded yet.
 	TableName = "dependency-intake"
-	// controllerName is what metrics call the changes that are detected here.
+	// controllerName is the name of this controller in metrics.
 	controllerName = "dependency"
-	// workers is how many namespaces are recorded at once.
+	// workers is the number of namespaces that are reconciled concurrently.
 	workers = 4
-	// What fails is tried again after retryMin, doubling up to retryMax.
+	// Retries back off from retryMin to retryMax.
 	retryMin = 500 * time.Millisecond
 	retryMax = time.Minute
 )
 
-// Records writes the records that the API lets nobody write.
+// Records writes records that API clients cannot write.
 type Records interface {
 	Write(ctx context.Context, record runtime.Object) error
 }
 
-// Authors finds out who made the changes that watches tell of.
+// Authors finds the authors of changes that watches report.
 type Authors interface {
-	// Start has group do what there is to do until ctx ends, and returns when it knows what is known already.
+	// Start starts background work in group and returns when the facts that are already stored have been read.
 	Start(ctx context.Context, group *wait.Group)
-	// Listed says that a watch starts, or starts again.
+	// Listed notes that a watch starts or restarts.
 	Listed(resource schema.GroupVersionResource, namespace string)
-	// Observe takes note of an event that nobody asks about.
+	// Observe notes an event whose author is not needed.
 	Observe(event attribution.Event)
 	// Submit calls deliver with the author of an event.
 	Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error
-	// FindSince returns the author of what a comparison has found that was another at a time.
+	// FindSince returns the author of a change that a comparison has found, and that happened after a time.
 	FindSince(event attribution.Event, since time.Time) attribution.Author
-	// WaitingIn says whether an event of an object of the namespace has not been delivered yet.
+	// WaitingIn reports whether an event in the namespace has not been delivered yet.
 	WaitingIn(namespace string) bool
 }
 
 var _ Authors = &attribution.Joiner{}
 
-// Runner plans syncs, and records what environments have copies of.
+// Runner plans syncs and records which copies environments have.
 type Runner interface {
 	Run(ctx context.Context, request syncer.Request) (syncer.Result, error)
 	Record(ctx context.Context, environment *v1alpha1.Environment, records []v1alpha1.EnvironmentDependencyRecord) error
@@ -72,70 +72,70 @@ type Runner interface {
 
 var _ Runner = &syncer.Syncer{}
 
-// Config is what a Detector needs. All fields are required unless their comment says otherwise.
+// Config configures a Detector. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Slipstream reaches the objects of this server.
+	// Slipstream is the client of this server's API.
 	Slipstream typed.ConfigbutlerV1alpha1Interface
-	// Source reads and watches the sources, with the server's own rights.
+	// Source reads and watches the sources with the server's own permissions.
 	Source dynamic.Interface
-	// Mapper finds the types of the sources.
+	// Mapper finds the resources of kinds.
 	Mapper watch.KindMapper
-	// Store keeps what must outlive the process.
+	// Store keeps state across restarts.
 	Store *table.Store
 	// Records writes SyncStatuses and EnvironmentDependencies.
 	Records Records
-	// Index, Hasher and Runner are those that carry out syncs.
+	// Index, Hasher and Runner are the ones that syncs use.
 	Index  *index.Index
 	Hasher plan.Hasher
 	Runner Runner
-	// Sources returns the environments that hold a revision of their catalog, by the namespaces of their sources.
+	// Sources returns the environments that hold a revision of their catalog, by source namespace.
 	Sources func() map[string][]types.NamespacedName
-	// Changed hears of environments of whose sources something has changed that they have copies of, or that is about workloads. It
-	// must not block.
+	// Changed is called with environments whose dependencies or attached objects have changed in the source. It must not
+	// block.
 	Changed func(environments ...types.NamespacedName)
-	// Policy returns the settings that all environments share, with their defaults.
+	// Policy returns the SyncPolicy with its defaults.
 	Policy func() v1alpha1.SyncPolicySpec
-	// Clock says when windows end; nil: the real one.
+	// Clock determines when windows end. The default is the real clock.
 	Clock clock.WithTicker
-	// Authors find out who makes changes; nil: those that Facts tell of.
+	// Authors finds the authors of changes. The default uses Facts.
 	Authors Authors
-	// Facts are the reports of who made changes; nil: only what managedFields say is known.
+	// Facts are the reports of authors. Without them, only managedFields are used.
 	Facts attribution.Facts
-	// Hash is the keyed hash of canonical content that facts have; nil: they have none.
+	// Hash is the keyed hash of canonical content that facts contain. It is optional.
 	Hash func([]byte) string
-	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest that a change waits for facts.
+	// AttributionMaxWait (--attribution-max-wait, 2 s) is the longest time that a change waits for facts.
 	AttributionMaxWait time.Duration
-	// Capacity is how many changed objects can wait to be recorded; 0: intake.DefaultCapacity.
+	// Capacity is the number of changed objects that can wait to be recorded. The default is pending.DefaultCapacity.
 	Capacity int
 }
 
-// Detector detects changes for one term of leadership. When it begins to, the index says what all EnvironmentDependencies do.
+// Detector detects changes during one leader term. When Run is called, the index must reflect all EnvironmentDependencies.
 type Detector struct {
-	config  Config
-	authors Authors
-	watched watched.Objects
-	streams *watch.Streams
-	intake  *pending.Intake
-	sights  *sights
-	reader  *reader
-	keeper  *keeper
-	touched *touched
-	// companions are what is about workloads, whether there is a copy of it or not.
-	companions *companions
-	// queue has the namespaces of sources that are to be looked at.
+	config              Config
+	authors             Authors
+	watched             watched.Objects
+	streams             *watch.Streams
+	intake              *pending.Intake
+	pendingVersions     *pendingVersions
+	reader              *reader
+	recorder            *recorder
+	changedEnvironments *changedEnvironments
+	// attached tracks the objects that may be attached to workloads, whether they have copies or not.
+	attached *attachedObjects
+	// queue holds the source namespaces to reconcile.
 	queue workqueue.TypedRateLimitingInterface[string]
-	// replan asks for another look at what is to be watched, lookAgain for one at what is due.
-	replan, lookAgain chan struct{}
+	// watchesChanged triggers a new computation of the watches, and policyChanged a reconciliation of all namespaces.
+	watchesChanged, policyChanged chan struct{}
 }
 
-// New returns a detector that does nothing before Run.
+// New returns a Detector. It does nothing before Run.
 func New(config Config) *Detector {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
 	d := &Detector{
-		config: config, authors: config.Authors, sights: newSights(config.Index), touched: newTouched(),
-		companions: newCompanions(config.Hasher), replan: make(chan struct{}, 1), lookAgain: make(chan struct{}, 1),
+		config: config, authors: config.Authors, pendingVersions: newPendingVersions(config.Index), changedEnvironments: newChangedEnvironments(),
+		attached: newAttachedObjects(config.Hasher), watchesChanged: make(chan struct{}, 1), policyChanged: make(chan struct{}, 1),
 	}
 	if d.authors == nil {
 		d.authors = attribution.NewJoiner(attribution.Config{
@@ -144,56 +144,56 @@ func New(config Config) *Detector {
 	}
 	objects := watch.Objects(config.Source)
 	d.reader = &reader{client: config.Source, lister: watch.NewLister(objects), hasher: config.Hasher, index: config.Index}
-	d.keeper = newKeeper(config, d.authors)
+	d.recorder = newRecorder(config, d.authors)
 	d.streams = watch.NewStreams(controllerName, objects, (*watchHandler)(d))
 	return d
 }
 
-// Run detects until ctx ends. It is called once, and returns an error only when it cannot start.
+// Run detects changes until ctx ends. It must be called once, and returns an error only if it cannot start.
 func (d *Detector) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group wait.Group
 	defer group.Wait()
 	defer cancel()
-	if err := d.open(ctx); err != nil {
+	if err := d.openIntake(ctx); err != nil {
 		return err
 	}
 	defer d.queue.ShutDown()
 	defer d.config.Index.Subscribe(d.indexChanged)()
-	if err := d.recall(ctx); err != nil {
+	if err := d.loadOpenRecords(ctx); err != nil {
 		return err
 	}
 	d.watched.Set(d.watches())
 	d.authors.Start(ctx, &group)
-	group.StartWithContext(ctx, func(ctx context.Context) { d.intake.Run(ctx, d.notices(ctx)) })
+	group.StartWithContext(ctx, func(ctx context.Context) { d.intake.Run(ctx, d.intakeCallbacks(ctx)) })
 	group.StartWithContext(ctx, d.streams.Run)
 	for range workers {
-		group.StartWithContext(ctx, d.work)
+		group.StartWithContext(ctx, d.runWorker)
 	}
-	d.watchUntil(ctx)
+	d.runWatches(ctx)
 	return nil
 }
 
-// open makes what there is while Run goes on.
-func (d *Detector) open(ctx context.Context) (err error) {
+// openIntake opens the intake and the queue.
+func (d *Detector) openIntake(ctx context.Context) (err error) {
 	d.intake, err = pending.Open(ctx, d.config.Store.Table(TableName), pending.Config{
 		Clock: d.config.Clock, Capacity: d.config.Capacity, Metrics: intakeMetrics,
 	})
 	if err != nil {
-		return fmt.Errorf("detect changes of what environments depend on: %w", err)
+		return fmt.Errorf("open the intake of dependency changes: %w", err)
 	}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryMin, retryMax)
 	d.queue = workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{Clock: d.config.Clock})
 	return nil
 }
 
-// PolicyChanged has all namespaces looked at again: a shorter window may be over already.
-func (d *Detector) PolicyChanged() { signal(d.lookAgain) }
+// PolicyChanged reconciles all namespaces: a shorter window may be over already.
+func (d *Detector) PolicyChanged() { signal(d.policyChanged) }
 
-// SourcesChanged has it found out again what is to be watched, since Sources returns something else.
-func (d *Detector) SourcesChanged() { signal(d.replan) }
+// SourcesChanged must be called when Sources returns something else. It updates the watches.
+func (d *Detector) SourcesChanged() { signal(d.watchesChanged) }
 
-// signal says something that is heard once, however often it is said before.
+// signal sends without blocking. Signals that are not received yet are merged.
 func signal(to chan<- struct{}) {
 	select {
 	case to <- struct{}{}:

@@ -1,42 +1,43 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package detect answers which environments have copies of what has changed in a source, and has it recorded.
+// Package detect detects changes of source objects that environments have copies of, and records them in SyncStatuses.
 //
-// What environments have copies of is in an index (pkg/environment/detect/index), which says what is watched: each type in each
-// namespace that has an object of which there is a copy. An event costs one look at it. What nobody has a copy of, and what is
-// as it was known to be, is dropped in silence. The rest gathers in a batch of pkg/syncstatus/pending. At the end of the window the
-// objects are read as they are then, and each environment concerned is told in one SyncStatus of the type Dependency.
+// An index of all copies (pkg/environment/detect/index) determines what is watched: each type in each namespace with at
+// least one copied object. An event costs one lookup. Events of objects without copies, and events that do not change the
+// content, are dropped. The others are batched by pkg/syncstatus/pending. When the batch window ends, the objects are read
+// again, and each affected environment gets one SyncStatus of the type Dependency.
 //
-// HorizontalPodAutoscalers, PodDisruptionBudgets, Ingresses, NetworkPolicies and Services are watched in all sources besides, since a new one may
-// be about workloads of any environment. Environments hear that one of them has changed, once for each window, and plan anew. Those without an
-// EnvironmentDependency are in no record.
+// HorizontalPodAutoscalers, PodDisruptionBudgets, Ingresses, NetworkPolicies, Services and routes are watched in all
+// sources as well, because a new one may be attached to workloads of any environment. A change of them makes the
+// environments of the source plan again, once per window. Objects without an EnvironmentDependency are in no record.
 //
-// # What is known of an object
+// # Versions
 //
-// A version of an object is the keyed hash of its canonical form, as plans copy it, or that there is none. An
-// EnvironmentDependency has two: the one that was copied, and the newest that has been told of, seenHash. Only what differs from
-// the newest is news. So nothing is news because a watch begins again or a process does, and what somebody has dismissed is not
-// told again before it changes again.
+// The version of an object is the keyed hash of its canonical form, as plans copy it, or the fact that it does not exist.
+// An EnvironmentDependency has two: the copied one, and the newest recorded one, seenHash. Only a difference from the
+// newest is a change, so a restarted watch or process reports nothing twice, and a dismissed change is not recorded again
+// until the object changes again.
 //
-// # What a record says
+// # Records
 //
-// The open record of an environment names what differs from the copies: what is changed back is taken out of it, as is what a
-// run has copied meanwhile, and a record of which nothing is left is Superseded. One of a run that has failed keeps what it names,
-// of which the run may have written a part. Beside a record whose run goes on a new one is begun.
+// The open record of an environment lists the objects that differ from their copies. Objects that are changed back, and
+// objects that a run has copied meanwhile, are removed from it; a record that becomes empty is Superseded. The record of a
+// failed run keeps its list, because the run may have written a part of it. While a run is in progress, changes go to a new
+// record.
 //
-// # What is true when the process dies
+// # Order of writes
 //
-// For each environment, in this order, each write can be repeated:
+// For each environment, in this order; each write can be repeated after a crash:
 //
-//  1. The SyncStatus, whose name follows from the batch if it is a new one.
-//  2. The environment's status names it.
-//  3. The EnvironmentDependencies have been seen in the versions that it tells of.
+//  1. The SyncStatus. The name of a new one is derived from the batch.
+//  2. The environment's status, which refers to it.
+//  3. The seenHash of the EnvironmentDependencies.
 //
-// When all environments are told, the batch is done. Before, it is handed out again.
+// A batch is done when all environments have been processed. Until then, it is handed out again after a restart.
 //
 // # Secrets
 //
-// Objects are held no longer than it takes to hash them. What is kept of them, in memory too, is the hash and their metadata
-// without annotations, which may repeat the content.
+// Objects are held only until they are hashed. Only the hash and the metadata without annotations, which may repeat the
+// content, are kept, in memory as well.
 package detect

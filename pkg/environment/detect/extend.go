@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// isOpen says whether there is a record that can be extended: no run goes on for it, and one is to come.
+// isOpen reports whether a record can be extended: it waits for a run or a retry.
 func isOpen(record *v1alpha1.SyncStatus) bool {
 	if record == nil {
 		return false
@@ -23,10 +23,10 @@ func isOpen(record *v1alpha1.SyncStatus) bool {
 	return false
 }
 
-// differs says whether the version is another than the one that was copied.
+// differs reports whether the version differs from the copied one.
 func (i *item) differs() bool { return i.version != i.copied.Copied() }
 
-// summary is what a record says of an item that differs.
+// summary returns the entry of a record for the item.
 func (i *item) summary() v1alpha1.ResourceSummary {
 	how := v1alpha1.ChangeChanged
 	switch v1alpha1.SeenRemoved {
@@ -38,12 +38,12 @@ func (i *item) summary() v1alpha1.ResourceSummary {
 	return v1alpha1.ResourceSummary{Type: string(i.of.Type), Namespace: i.of.Namespace, Name: i.of.Name, ChangeType: how}
 }
 
-// isAbout says whether a summary is about the object of an item.
+// isAbout reports whether an entry refers to the item's object.
 func (i *item) isAbout(s v1alpha1.ResourceSummary) bool {
 	return s.Type == string(i.of.Type) && s.Namespace == i.of.Namespace && s.Name == i.of.Name
 }
 
-// differing are the summaries of the items that differ.
+// differing returns the entries of the items that differ from their copies.
 func differing(items []item) []v1alpha1.ResourceSummary {
 	var out []v1alpha1.ResourceSummary
 	for _, i := range items {
@@ -54,10 +54,10 @@ func differing(items []item) []v1alpha1.ResourceSummary {
 	return out
 }
 
-// extended is a record that names the items that differ, and not those that do not: these it goes on to name when a run may have
-// written some of them. Nothing is left to do about one that the server began and that names nothing any more; it keeps what it
-// has told of.
-func extended(record *v1alpha1.SyncStatus, items []item, by []v1alpha1.SourceAuthor, now time.Time) (*v1alpha1.SyncStatus, error) {
+// extend returns the record with the items that differ added and the others removed. A record of a failed run keeps them,
+// because the run may have written some. A record that the server has created and that becomes empty is Superseded and
+// keeps its last list.
+func extend(record *v1alpha1.SyncStatus, items []item, by []v1alpha1.SourceAuthor, now time.Time) (*v1alpha1.SyncStatus, error) {
 	changes := slices.DeleteFunc(slices.Clone(record.Status.ResourceSummaries), func(s v1alpha1.ResourceSummary) bool {
 		return record.Status.State == v1alpha1.SyncStatePending &&
 			slices.ContainsFunc(items, func(i item) bool { return i.isAbout(s) && !i.differs() })

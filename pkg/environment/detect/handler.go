@@ -15,63 +15,63 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// watchHandler receives what the streams bring.
+// watchHandler handles the events of the watches.
 type watchHandler Detector
 
 var _ kubewatch.Handler = (*watchHandler)(nil)
 
-// Listed has the namespace compared: what happened before is not known.
+// Listed schedules a comparison of the whole namespace, because earlier events may have been missed.
 func (h *watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string) {
 	h.authors.Listed(watch.Resource, watch.Namespace)
-	h.sights.missed(watch)
-	if h.companions.isAbout(watch) {
-		h.companions.listed(watch)
+	h.pendingVersions.forgetWatch(watch)
+	if h.attached.includes(watch) {
+		h.attached.relisted(watch)
 	}
 	h.intake.Resync(watch.Namespace, pending.Relisted)
 }
 
-// Changed takes an event up when it is news to an environment, and its author is known.
+// Changed adds an event to the intake if it changes the content, as soon as its author is known.
 func (h *watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, change kubewatch.Change) {
 	eventsReceived.WithLabelValues(watch.Resource.Resource).Inc()
-	if h.companions.isAbout(watch) && h.companions.note(watch, change) {
+	if h.attached.includes(watch) && h.attached.observe(watch, change) {
 		h.queue.AddAfter(watch.Namespace, (*Detector)(h).window())
 	}
 	removed := change.Operation == kubewatch.Delete
-	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: bare(change.Object)}
-	if means := h.meaning(change); means != news {
-		eventsIgnored.WithLabelValues(string(means)).Inc()
+	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: withoutContent(change.Object)}
+	if class := h.classify(change); class != changedContent {
+		eventsIgnored.WithLabelValues(string(class)).Inc()
 		h.authors.Observe(event)
 		return
 	}
 	eventsMapped.Inc()
 	event.Content = h.content(change)
-	told := pending.EventOf(event.Object, removed, attribution.Author{})
-	// An error says that the watch is stopping; what takes its place has the namespace compared.
+	entry := pending.EventOf(event.Object, removed, attribution.Author{})
+	// An error means that the watch is stopping. The next one starts with a comparison of the namespace.
 	_ = h.authors.Submit(ctx, event, func(_ context.Context, author attribution.Author) {
-		told.Author = author
-		h.intake.Add(told)
+		entry.Author = author
+		h.intake.Add(entry)
 	})
 }
 
-// meaning is what an event means to environments, as metrics call it.
-type meaning string
+// class classifies an event. The values are labels of a metric.
+type class string
 
 const (
-	// news is a version of an object that is not known of some copy.
-	news meaning = "news"
-	// unchanged is one that is known of all, or waits to be recorded.
-	unchanged meaning = "unchanged"
-	// notCopied is an object of which nobody has a copy.
-	notCopied meaning = "not_copied"
-	// companion is an object that is about workloads: environments plan anew when it has changed.
-	companion meaning = "companion"
+	// changedContent is a version that differs from the known version of some copy.
+	changedContent class = "news"
+	// unchanged is a version that is known for all copies, or not recorded yet.
+	unchanged class = "unchanged"
+	// notCopied is an object without copies.
+	notCopied class = "not_copied"
+	// attached is an object that may be attached to workloads. Environments plan again when it changes.
+	attached class = "companion"
 )
 
-// meaning says what an event means. Only what somebody has a copy of is hashed.
-func (h *watchHandler) meaning(change kubewatch.Change) meaning {
+// classify returns the class of an event. Only objects with copies are hashed.
+func (h *watchHandler) classify(change kubewatch.Change) class {
 	of := objectOf(change.Object)
 	if !of.Type.Valid() {
-		return companion
+		return attached
 	}
 	if copied, _ := h.config.Index.Differs(of, ""); !copied {
 		return notCopied
@@ -80,16 +80,17 @@ func (h *watchHandler) meaning(change kubewatch.Change) meaning {
 	if change.Operation != kubewatch.Delete {
 		var err error
 		if version, err = h.reader.version(change.Object); err != nil {
-			return news // Who reads the object again will say why.
+			return changedContent // Reading the object again reports the error.
 		}
 	}
-	if h.sights.isNews(of, version) {
-		return news
+	if h.pendingVersions.observe(of, version) {
+		return changedContent
 	}
 	return unchanged
 }
 
-// content returns the hash of an object's canonical form as facts have it, which is made at once: the object is not kept.
+// content returns a function for the hash of the canonical form that facts contain. The hash is computed immediately, so
+// that the object is not kept.
 func (h *watchHandler) content(change kubewatch.Change) func() string {
 	if h.config.Hash == nil || change.Operation == kubewatch.Delete {
 		return nil
@@ -101,9 +102,9 @@ func (h *watchHandler) content(change kubewatch.Change) func() string {
 	return func() string { return hash }
 }
 
-// State notes how a watch is. While it is not open, nothing is concluded about what it would bring.
+// State logs failures of a watch.
 func (h *watchHandler) State(watch kubewatch.Watch, failure error) {
 	if failure != nil {
-		klog.Background().Error(failure, "What environments depend on cannot be watched, trying again", "watch", watch.String())
+		klog.Background().Error(failure, "Failed to watch dependencies, retrying", "watch", watch.String())
 	}
 }

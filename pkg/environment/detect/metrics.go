@@ -10,14 +10,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// What is done to a record, as metrics call it.
+// Values of the label for what was done to a record.
 const (
 	begun      = "begun"
 	changed    = "changed"
 	superseded = "superseded"
 )
 
-// The labels of the metrics have few values: there is no bound on how many environments and namespaces there are.
+// All labels have few values, because the number of environments and namespaces is unbounded.
 var (
 	eventsReceived = metrics.NewCounterVec("dependency_events_received_total",
 		"Events of watches of what environments have copies of, or may get, by the type of the objects, such as configmaps.", "resource")
@@ -33,14 +33,14 @@ var (
 		// Most around the default window of 30 seconds.
 		[]float64{1, 2, 5, 10, 20, 30, 30.5, 31, 32, 35, 40, 60, 120, 300, 900, 3600})
 
-	// intakeMetrics are those of what waits to be recorded.
+	// intakeMetrics are the metrics of changes that wait to be recorded.
 	intakeMetrics = pending.NewMetrics("dependency", "environments")
 )
 
 func init() {
 	legacyregistry.MustRegister(eventsReceived, eventsMapped, eventsIgnored, recordsWritten, failures, recordSeconds)
 	// What counts from 0 has its first time counted as an increase.
-	for _, reason := range []meaning{notCopied, unchanged} {
+	for _, reason := range []class{notCopied, unchanged} {
 		eventsIgnored.WithLabelValues(string(reason))
 	}
 	for _, what := range []string{begun, changed, superseded} {

@@ -15,7 +15,7 @@ import (
 
 // TestRandomLives has objects change, environments be synced, runs begin and end, and processes stop and start, at random. In the
 // end the open record of each environment names exactly what differs from its copies.
-func TestRandomLives(t *testing.T) {
+func TestRandomChanges(t *testing.T) {
 	for range 4 {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

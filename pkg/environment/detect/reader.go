@@ -20,19 +20,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// fewChanges is up to how many objects of a batch are read one by one. Beyond it, the namespace is listed, which is one request
-// for 500 objects.
-const fewChanges = 100
+// maxSingleReads is the number of objects of a batch that are read one by one. For more, the namespace is listed, 500
+// objects per request.
+const maxSingleReads = 100
 
-// finding is a version of an object that is not known of some copy.
+// finding is a version of an object that differs from the known version of some copy.
 type finding struct {
 	of      index.Object
 	version string
-	// object is bare; nil: there is none.
+	// object is the object without its content, nil if it does not exist.
 	object *unstructured.Unstructured
 }
 
-// reader finds out which version of objects a source has now.
+// reader reads the current versions of source objects.
 type reader struct {
 	client dynamic.Interface
 	lister *watch.Lister
@@ -40,15 +40,15 @@ type reader struct {
 	index  *index.Index
 }
 
-// version is that of an object as plans have it.
+// version returns the version of an object.
 func (r *reader) version(object *unstructured.Unstructured) (string, error) {
 	return plan.Hash(r.hasher, object)
 }
 
-// read looks at the objects of a batch, or at everything of which there are copies where that says more or is less work.
+// read reads the objects of a batch, or all copied objects of the namespace if the batch requires that or is large.
 func (r *reader) read(ctx context.Context, batch pending.Batch) ([]finding, error) {
-	if batch.Resync || len(batch.Changes) > fewChanges {
-		return r.everything(ctx, batch.Namespace)
+	if batch.Resync || len(batch.Changes) > maxSingleReads {
+		return r.readAll(ctx, batch.Namespace)
 	}
 	var found []finding
 	for _, change := range batch.Changes {
@@ -71,22 +71,22 @@ func (r *reader) read(ctx context.Context, batch pending.Batch) ([]finding, erro
 	return found, nil
 }
 
-// everything looks at all objects of a namespace of which there are copies.
-func (r *reader) everything(ctx context.Context, namespace string) (found []finding, err error) {
+// readAll reads all copied objects of a namespace.
+func (r *reader) readAll(ctx context.Context, namespace string) (found []finding, err error) {
 	for _, in := range r.index.Collections() {
 		if in.Namespace != namespace {
 			continue
 		}
-		if found, err = r.collection(ctx, in, found); err != nil {
+		if found, err = r.readCollection(ctx, in, found); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// collection adds what differs of a collection. Only what was there to be asked for before it is listed can be concluded to be
-// gone.
-func (r *reader) collection(ctx context.Context, in index.Collection, found []finding) ([]finding, error) {
+// readCollection adds the findings of a collection. Only objects that were in the index before the list can be concluded to
+// be deleted.
+func (r *reader) readCollection(ctx context.Context, in index.Collection, found []finding) ([]finding, error) {
 	gone := sets.New(r.index.Objects(in)...)
 	_, err := r.lister.List(ctx, watchOf(in), func(object *unstructured.Unstructured) (err error) {
 		of := index.Object{Type: in.Type, Namespace: in.Namespace, Name: object.GetName()}
@@ -110,10 +110,10 @@ func (r *reader) compareObject(found []finding, of index.Object, object *unstruc
 	if err != nil {
 		return nil, fmt.Errorf("read the source: %w", err)
 	}
-	return r.compare(found, of, version, bare(object)), nil
+	return r.compare(found, of, version, withoutContent(object)), nil
 }
 
-// compare adds a version that is not known of some copy.
+// compare adds a finding if the version differs from the known version of some copy.
 func (r *reader) compare(found []finding, of index.Object, version string, object *unstructured.Unstructured) []finding {
 	if _, differs := r.index.Differs(of, version); differs {
 		found = append(found, finding{of, version, object})

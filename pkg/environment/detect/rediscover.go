@@ -16,11 +16,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Rediscover finds anew what the workloads of an environment refer to, and has its records and the index say that. Nothing is
-// copied: what was not known to be referred to is told of as added. While an environment holds no revision, it has no workloads.
-// No run may go on in the environment.
+// Rediscover computes again what the workloads of an environment reference, and updates its EnvironmentDependencies and the
+// index. Nothing is copied: new dependencies are recorded as added. It does nothing while the environment holds no
+// revision. No run may be in progress in the environment.
 func (d *Detector) Rediscover(ctx context.Context, name types.NamespacedName) error {
-	defer d.keeper.lock(name)()
+	defer d.recorder.lock(name)()
 	environment, err := d.config.Slipstream.Environments(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("rediscover what environment %s depends on: %w", name, err)
@@ -34,15 +34,15 @@ func (d *Detector) Rediscover(ctx context.Context, name types.NamespacedName) er
 	if err != nil {
 		return fmt.Errorf("rediscover what environment %s depends on: %w", name, err)
 	}
-	before, err := d.recorded(ctx, environment)
+	before, err := d.recordsOf(ctx, environment)
 	if err != nil {
 		return fmt.Errorf("rediscover what environment %s depends on: %w", name, err)
 	}
-	return d.config.Runner.Record(ctx, environment, rediscovered(result.Plan.Index, before))
+	return d.config.Runner.Record(ctx, environment, mergeRecords(result.Plan.Index, before))
 }
 
-// recorded are the records of an environment, by their names.
-func (d *Detector) recorded(ctx context.Context, environment *v1alpha1.Environment) (map[string]v1alpha1.EnvironmentDependencyRecord, error) {
+// recordsOf returns the EnvironmentDependencies of an environment by name.
+func (d *Detector) recordsOf(ctx context.Context, environment *v1alpha1.Environment) (map[string]v1alpha1.EnvironmentDependencyRecord, error) {
 	list, err := d.config.Slipstream.EnvironmentDependencies(environment.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelEnvironment: environment.Name}).String(),
 	})
@@ -58,8 +58,8 @@ func (d *Detector) recorded(ctx context.Context, environment *v1alpha1.Environme
 	return records, nil
 }
 
-// rediscovered are the records of what a plan has found: who refers to what is as found, and what was copied as it was.
-func rediscovered(
+// mergeRecords returns records with the referrers that a plan has found and the versions recorded before.
+func mergeRecords(
 	found []v1alpha1.EnvironmentDependencyRecord, before map[string]v1alpha1.EnvironmentDependencyRecord,
 ) []v1alpha1.EnvironmentDependencyRecord {
 	records := make([]v1alpha1.EnvironmentDependencyRecord, len(found))

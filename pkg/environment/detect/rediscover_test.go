@@ -103,7 +103,7 @@ func TestRediscover(t *testing.T) {
 	}
 }
 
-func TestRediscoverWhatHoldsNothing(t *testing.T) {
+func TestRediscoverWithoutRevision(t *testing.T) {
 	s := rediscoveryStage(t)
 	s.change("alice", func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 0 })
 	detector := detect.New(s.config())
@@ -116,7 +116,7 @@ func TestRediscoverWhatHoldsNothing(t *testing.T) {
 }
 
 // TestRediscoveredIsToldOf has what a rediscovery finds told of as added.
-func TestRediscoveredIsToldOf(t *testing.T) {
+func TestRediscoveredIsRecorded(t *testing.T) {
 	s := begunStage(t)
 	s.windowPasses()
 	known := s.copied("bob", "settings")

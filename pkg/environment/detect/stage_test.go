@@ -153,7 +153,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	s.life.begin(last, cancel)
 	s.source.ClearActions()
 	s.index = index.New()
-	s.index.Rebuild(s.dependencies(""), s.index.Mark())
+	s.index.Rebuild(s.dependencies(""), s.index.Revision())
 	detector := detect.New(s.config())
 	s.detector = detector
 	done := make(chan struct{})

@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 )
 
-// resourceOf is how a type is asked for.
+// resourceOf returns the resource of a type.
 func resourceOf(of v1alpha1.DependencyType) schema.GroupVersionResource {
 	resource := map[v1alpha1.DependencyType]string{
 		v1alpha1.DependencyConfigMap: "configmaps", v1alpha1.DependencySecret: "secrets",
@@ -22,13 +22,13 @@ func resourceOf(of v1alpha1.DependencyType) schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource(resource)
 }
 
-// objectOf is what the index calls an object.
+// objectOf returns the index key of an object.
 func objectOf(object *unstructured.Unstructured) index.Object {
 	return index.Object{Type: v1alpha1.DependencyType(object.GetKind()), Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// bare is what may be kept of an object: who it is, and who wrote what of it when.
-func bare(object *unstructured.Unstructured) *unstructured.Unstructured {
+// withoutContent returns an object with only its identity and managedFields.
+func withoutContent(object *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	kept := map[string]any{}
 	for _, field := range []string{"namespace", "name", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
@@ -42,8 +42,8 @@ func bare(object *unstructured.Unstructured) *unstructured.Unstructured {
 	}}
 }
 
-// comparison is what a comparison has found, as if an event had told of it.
-func (f *finding) comparison() attribution.Event {
+// event returns the event for a change that a comparison has found.
+func (f *finding) event() attribution.Event {
 	event := attribution.Event{Operation: v1alpha1.OperationUpdate, Resource: resourceOf(f.of.Type), Object: f.object}
 	if f.object == nil {
 		event.Operation, event.Object = v1alpha1.OperationDelete, &unstructured.Unstructured{Object: map[string]any{}}

@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ingresshost answers which host an Ingress has in an environment, by the host that it has in the source and a
-// template.
+// Package ingresshost renders the hosts of Ingresses, Gateways and routes in an environment from their hosts in the source
+// and a template.
 package ingresshost
 
 import (
@@ -24,11 +24,11 @@ const (
 
 var variable = regexp.MustCompile(`\{[^{}]*\}`)
 
-// Template makes hosts.
+// Template renders hosts.
 type Template struct{ text string }
 
-// Parse reads a template: a host name in which {host} stands for the host in the source, {label} for what is before that
-// host's first dot, {environment} and {namespace} for the name and the target namespace of an environment.
+// Parse parses a template: a host name with the variables {host} for the host in the source, {label} for its first label,
+// and {environment} and {namespace} for the name and the target namespace of the environment.
 func Parse(text string) (Template, error) {
 	known := []string{host, label, environment, namespace}
 	for _, name := range variable.FindAllString(text, -1) {
@@ -43,16 +43,16 @@ func Parse(text string) (Template, error) {
 	return template, nil
 }
 
-// Place is where a host is made for.
+// Place identifies the environment that a host is rendered for.
 type Place struct {
 	// Environment is the name of the environment.
 	Environment string
-	// Namespace is the one that is built.
+	// Namespace is the target namespace.
 	Namespace string
 }
 
-// Host makes the host of a rule from the one that it has in the source, which may begin with a wildcard. The error says why
-// that is no host name: a part of it may be too long, or a wildcard not at its beginning.
+// Host renders a host of the source, which may start with a wildcard. It returns an error if the result is not a valid host
+// name: a label may be too long, or a wildcard not at the start.
 func (t Template) Host(source string, place Place) (string, error) {
 	first, _, _ := strings.Cut(source, ".")
 	made := strings.NewReplacer(host, source, label, first, environment, place.Environment, namespace, place.Namespace).Replace(t.text)

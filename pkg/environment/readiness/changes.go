@@ -13,22 +13,22 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pause is how long changes gather before they are told of. So nobody hears of an environment more often.
-const pause = time.Second
+// batchInterval is how long changes are batched. An environment is notified at most once in it.
+const batchInterval = time.Second
 
-// changes are the environments of which something has changed and is not told of yet.
+// changes batches the environments whose workloads have changed.
 type changes struct {
 	clock   clock.Clock
 	changed func(environment types.NamespacedName)
 
 	mu           sync.Mutex
 	environments sets.Set[types.NamespacedName]
-	// some has a value when there are environments.
-	some chan struct{}
+	// pending has a value if there are environments.
+	pending chan struct{}
 }
 
 func newChanges(clock clock.Clock, changed func(types.NamespacedName)) *changes {
-	return &changes{clock: clock, changed: changed, environments: sets.New[types.NamespacedName](), some: make(chan struct{}, 1)}
+	return &changes{clock: clock, changed: changed, environments: sets.New[types.NamespacedName](), pending: make(chan struct{}, 1)}
 }
 
 func (c *changes) add(environment types.NamespacedName) {
@@ -36,23 +36,23 @@ func (c *changes) add(environment types.NamespacedName) {
 	defer c.mu.Unlock()
 	c.environments.Insert(environment)
 	select {
-	case c.some <- struct{}{}:
+	case c.pending <- struct{}{}:
 	default:
 	}
 }
 
-// tell tells of changes until ctx ends.
-func (c *changes) tell(ctx context.Context) {
+// run notifies of changes until ctx ends.
+func (c *changes) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.some:
+		case <-c.pending:
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.clock.After(pause):
+		case <-c.clock.After(batchInterval):
 		}
 		for environment := range c.take() {
 			c.changed(environment)
@@ -66,7 +66,7 @@ func (c *changes) take() sets.Set[types.NamespacedName] {
 	taken := c.environments
 	c.environments = sets.New[types.NamespacedName]()
 	select {
-	case <-c.some:
+	case <-c.pending:
 	default:
 	}
 	return taken

@@ -1,10 +1,10 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readiness answers whether what environments have written came up.
+// Package readiness watches the workloads that environments have written and computes whether they are ready.
 //
-// The workloads of all environments are watched at once, by the label that they have: one watch for each of their types, whatever the
-// number of environments. Of each, only what is said of it is kept. Whether it is ready is what kstatus makes of its status, as
-// for kubectl and other tools: a Job that runs is, and a CronJob always is. Pods are not watched, so why one does not start is
-// said only where the workload says so: when its progressDeadlineSeconds are over, or when Pods cannot be created.
+// One watch for each workload type serves all environments; a label selects the workloads. Only the identity and the state
+// of each are kept. Readiness is the kstatus of the workload: a running Job is ready, and a CronJob always is. Pods are not
+// watched, so the reason why a Pod does not start is known only if the workload reports it: after progressDeadlineSeconds,
+// or if Pods cannot be created.
 package readiness

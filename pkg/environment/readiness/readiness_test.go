@@ -144,7 +144,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTheEnvironmentsIsNotCounted(t *testing.T) {
+func TestForeignWorkloadsAreNotCounted(t *testing.T) {
 	for name, text := range map[string]string{
 		"of another environment of the name": withMetadata("labels: {configbutler.ai/environment-uid: another}"),
 		"of a Branch in the target":          withMetadata("labels: {configbutler.ai/environment: alice-fix}"),
@@ -208,7 +208,7 @@ func TestChanges(t *testing.T) {
 }
 
 // Who was told that it is not known hears when it is, also of an environment that has no workloads.
-func TestWhatIsKnownLater(t *testing.T) {
+func TestNotifiesAfterSync(t *testing.T) {
 	s := newStage(t)
 	var may atomic.Bool
 	s.cluster.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -228,7 +228,7 @@ func TestWhatIsKnownLater(t *testing.T) {
 	s.isSilent()
 }
 
-func TestWhatIsNotKnown(t *testing.T) {
+func TestListFailures(t *testing.T) {
 	s := newStage(t)
 	if count, troubles := s.watcher.Of(s.environment); count != nil || len(troubles) > 0 {
 		t.Errorf("before it begins: %v, %q", count, troubles)
@@ -245,7 +245,7 @@ func TestWhatIsNotKnown(t *testing.T) {
 }
 
 // A server that has no environments may be without the right to list workloads.
-func TestNothingIsWatchedForNobody(t *testing.T) {
+func TestStartsWatchesOnDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.run()

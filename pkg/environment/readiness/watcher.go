@@ -21,38 +21,38 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Watcher follows the workloads of all environments. It may be used concurrently.
+// Watcher watches the workloads of all environments. It is safe for concurrent use.
 type Watcher struct {
 	types   []*watchedType
 	changes *changes
-	// needed is closed when an environment is asked for. A server without environments may be without the right to watch.
-	needed chan struct{}
+	// started is closed at the first call of Of. A server without environments may lack the permission to watch.
+	started chan struct{}
 
 	mu sync.Mutex
-	// known says that all workloads are known; asked are the environments that were asked for before.
-	known bool
-	asked sets.Set[types.NamespacedName]
+	// synced is true if all workloads are known. waiting holds the environments that called Of before.
+	synced  bool
+	waiting sets.Set[types.NamespacedName]
 }
 
-// Config is what a Watcher needs. All fields are required unless their comment says otherwise.
+// Config configures a Watcher. All fields are required unless their comment says otherwise.
 type Config struct {
 	// Client lists and watches workloads in the whole cluster.
 	Client dynamic.Interface
-	// Changed hears of environments whose workloads have become ready, are not any more, have come or gone; at most once a second of
-	// each. As soon as all are known, it hears once of all that have workloads, and of those that were asked for before. It must
-	// return quickly.
+	// Changed is called with environments whose workloads become ready or not ready, or are created or deleted, at most
+	// once a second for each. When the caches have synced, it is called for all environments with workloads and for those
+	// that called Of before. It must return quickly.
 	Changed func(environment types.NamespacedName)
-	// Clock is for the time between; nil: the real one.
+	// Clock is used to batch changes. The default is the real clock.
 	Clock clock.Clock
 }
 
-// New returns a Watcher that knows nothing until Run, and until an environment is asked for.
+// New returns a Watcher. It watches nothing before Run, and before the first call of Of.
 func New(config Config) (*Watcher, error) {
 	if config.Clock == nil {
 		config.Clock = clock.RealClock{}
 	}
 	w := &Watcher{
-		changes: newChanges(config.Clock, config.Changed), needed: make(chan struct{}), asked: sets.New[types.NamespacedName](),
+		changes: newChanges(config.Clock, config.Changed), started: make(chan struct{}), waiting: sets.New[types.NamespacedName](),
 	}
 	for _, resource := range v1alpha1.WorkloadResources() {
 		watched, err := w.watch(config.Client, resource.WithVersion("v1"))
@@ -64,10 +64,10 @@ func New(config Config) (*Watcher, error) {
 	return w, nil
 }
 
-// Run follows workloads as soon as an environment is asked for, and tells of changes, until ctx ends.
+// Run watches workloads until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
 	select {
-	case <-w.needed:
+	case <-w.started:
 	case <-ctx.Done():
 		return
 	}
@@ -78,42 +78,42 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 	checkers := make([]cache.DoneChecker, len(w.types))
 	for i, of := range w.types {
-		checkers[i] = of.told.HasSyncedChecker()
+		checkers[i] = of.registration.HasSyncedChecker()
 	}
 	if cache.WaitFor(ctx, "", checkers...) {
-		w.learn()
-		w.changes.tell(ctx)
+		w.markSynced()
+		w.changes.run(ctx)
 	}
 }
 
-// learn has those hear that all is known who have asked too early.
-func (w *Watcher) learn() {
+// markSynced notifies the environments that called Of before the caches had synced.
+func (w *Watcher) markSynced() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.known = true
-	for environment := range w.asked {
+	w.synced = true
+	for environment := range w.waiting {
 		w.changes.add(environment)
 	}
-	w.asked = nil
+	w.waiting = nil
 }
 
-// knows says whether all is known; if not, an environment hears of it when it is.
-func (w *Watcher) knows(e *v1alpha1.Environment) bool {
+// isSynced reports whether all workloads are known. If not, the environment is notified when they are.
+func (w *Watcher) isSynced(e *v1alpha1.Environment) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.known {
-		if w.asked.Len() == 0 {
-			close(w.needed)
+	if !w.synced {
+		if w.waiting.Len() == 0 {
+			close(w.started)
 		}
-		w.asked.Insert(types.NamespacedName{Namespace: e.Namespace, Name: e.Name})
+		w.waiting.Insert(types.NamespacedName{Namespace: e.Namespace, Name: e.Name})
 	}
-	return w.known
+	return w.synced
 }
 
-// Of counts the workloads in an environment that it has written, and says in a sentence each, in order, why those that are not ready
-// are not. As long as not all are known, there is no count, and the sentences say what keeps them from being known.
+// Of counts the workloads that an environment has written, and returns the sorted reasons of those that are not ready.
+// Until the caches have synced, the count is nil and the reasons are errors of listing.
 func (w *Watcher) Of(e *v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []string) {
-	if !w.knows(e) {
+	if !w.isSynced(e) {
 		return nil, w.failures()
 	}
 	count := &v1alpha1.WorkloadsReady{}
@@ -121,18 +121,18 @@ func (w *Watcher) Of(e *v1alpha1.Environment) (*v1alpha1.WorkloadsReady, []strin
 	for _, of := range w.types {
 		for _, workload := range of.writtenBy(e) {
 			count.Total++
-			if workload.trouble == "" {
+			if workload.reason == "" {
 				count.Ready++
 				continue
 			}
-			troubles = append(troubles, workload.trouble)
+			troubles = append(troubles, workload.reason)
 		}
 	}
 	slices.Sort(troubles)
 	return count, troubles
 }
 
-// failures are why there are types whose workloads are not known yet, if anything has gone wrong.
+// failures returns the errors of types that are not synced yet.
 func (w *Watcher) failures() []string {
 	var reasons []string
 	for _, of := range w.types {
@@ -144,15 +144,15 @@ func (w *Watcher) failures() []string {
 	return reasons
 }
 
-// watchedType is a type of workloads.
+// watchedType is the informer of a workload type.
 type watchedType struct {
 	resource schema.GroupVersionResource
 	informer cache.SharedIndexInformer
-	// told is that the Watcher hears of changes.
-	told cache.ResourceEventHandlerRegistration
+	// registration tracks whether the handler has received the initial list.
+	registration cache.ResourceEventHandlerRegistration
 
 	mu sync.Mutex
-	// err is why objects could not be listed or watched the last time.
+	// err is the last error of list or watch.
 	err error
 }
 
@@ -167,17 +167,17 @@ func (w *Watcher) watch(client dynamic.Interface, resource schema.GroupVersionRe
 		return nil, err
 	}
 	var err error
-	of.told, err = of.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { w.changed(nil, workloadOf(object)) },
-		UpdateFunc: func(before, after any) { w.changed(workloadOf(before), workloadOf(after)) },
-		DeleteFunc: func(object any) { w.changed(workloadOf(object), nil) },
+	of.registration, err = of.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { w.enqueue(nil, workloadOf(object)) },
+		UpdateFunc: func(before, after any) { w.enqueue(workloadOf(before), workloadOf(after)) },
+		DeleteFunc: func(object any) { w.enqueue(workloadOf(object), nil) },
 	})
 	return of, err
 }
 
-// changed leaves out what makes no difference to what is said of environments.
-func (w *Watcher) changed(before, after *workload) {
-	if before != nil && after != nil && before.writer == after.writer && before.trouble == after.trouble {
+// enqueue skips updates that do not change the reason.
+func (w *Watcher) enqueue(before, after *workload) {
+	if before != nil && after != nil && before.writer == after.writer && before.reason == after.reason {
 		return
 	}
 	for _, of := range []*workload{before, after} {
@@ -190,7 +190,7 @@ func (w *Watcher) changed(before, after *workload) {
 func (t *watchedType) writtenBy(e *v1alpha1.Environment) []*workload {
 	found, err := t.informer.GetIndexer().ByIndex(byWriter, string(e.UID))
 	if err != nil {
-		return nil // There is such an index.
+		return nil // The index exists.
 	}
 	var workloads []*workload
 	for _, object := range found {
@@ -209,7 +209,7 @@ func (t *watchedType) failed(ctx context.Context, reflector *cache.Reflector, er
 	cache.DefaultWatchErrorHandler(ctx, reflector, err)
 }
 
-// failure says what keeps the objects from being known.
+// failure describes the last error.
 func (t *watchedType) failure() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

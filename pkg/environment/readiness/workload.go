@@ -11,23 +11,23 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// workload is what is kept of one.
+// workload is the cached part of a workload.
 type workload struct {
 	namespace, name, resourceVersion string
-	// writer is the environment that has written it. What none has written stays unknown.
+	// writer is the environment that has written it, if any.
 	writer plan.Writer
-	// trouble is why it is not ready, empty if it is.
-	trouble string
+	// reason is why it is not ready, empty if it is.
+	reason string
 }
 
 var _ metav1.ObjectMetaAccessor = &workload{}
 
-// GetObjectMeta is what caches know objects by.
+// GetObjectMeta implements metav1.ObjectMetaAccessor for the informer's cache.
 func (w *workload) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: w.namespace, Name: w.name, ResourceVersion: w.resourceVersion}
 }
 
-// trim is a cache.TransformFunc that keeps what a workload holds.
+// trim is a cache.TransformFunc that reduces an object to a workload.
 func trim(object any) (any, error) {
 	full, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -35,12 +35,12 @@ func trim(object any) (any, error) {
 	}
 	kept := &workload{namespace: full.GetNamespace(), name: full.GetName(), resourceVersion: full.GetResourceVersion()}
 	if writer, ok := plan.WriterOf(full); ok {
-		kept.writer, kept.trouble = writer, trouble(full)
+		kept.writer, kept.reason = writer, notReadyReason(full)
 	}
 	return kept, nil
 }
 
-// byWriter is the name of an index.
+// byWriter is the index by the environment's UID.
 const byWriter = "writer"
 
 func indexers() cache.Indexers {
@@ -52,7 +52,7 @@ func indexers() cache.Indexers {
 	}}
 }
 
-// workloadOf returns nil for what is none.
+// workloadOf returns the cached workload, nil for other objects.
 func workloadOf(object any) *workload {
 	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = last.Obj

@@ -41,7 +41,7 @@ func failureOf(refusal apply.Refusal) v1alpha1.ObjectFailure {
 	if refusal.Namespace != "" {
 		place = " of " + refusal.Namespace
 	}
-	said := refusal.Sentence
+	said := refusal.Message
 	if refusal.Field != "" && !strings.Contains(said, refusal.Field) {
 		said = refusal.Field + ": " + said
 	}

@@ -131,7 +131,7 @@ func (r *running) run(ctx context.Context) error {
 	}
 	sentences := make([]string, len(changed))
 	for i, conflict := range changed {
-		sentences[i] = conflict.Sentence
+		sentences[i] = conflict.Message
 	}
 	return fmt.Errorf("%w: %s", ErrContended, strings.Join(sentences, ", "))
 }

@@ -18,7 +18,7 @@ const (
 	maxDuration = 31 * 24 * time.Hour
 )
 
-// compile reads a window.
+// compile compiles a window.
 func compile(window Window, path *field.Path) (opening, field.ErrorList) {
 	var errs field.ErrorList
 	schedule, err := parseSchedule(window.Schedule)
@@ -36,7 +36,7 @@ func compile(window Window, path *field.Path) (opening, field.ErrorList) {
 	return opening{name: window.Name, schedule: schedule, duration: window.Duration, zone: zone}, errs
 }
 
-// parseSchedule reads a schedule as CronJobs have it, without what would make it depend on anything but the clock.
+// parseSchedule parses a schedule as CronJobs do, without the forms that depend on anything but the wall clock.
 func parseSchedule(text string) (cron.Schedule, error) {
 	const hint = "such as 0 22 * * 1-5, or be @hourly, @daily, @weekly, @monthly or @yearly"
 	switch {
@@ -55,7 +55,7 @@ func parseSchedule(text string) (cron.Schedule, error) {
 	return schedule, nil
 }
 
-// loadZone finds a time zone. That of the machine is none: servers would not agree.
+// loadZone loads a time zone. The machine's local zone is rejected, because servers would differ.
 func loadZone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || strings.EqualFold(name, "Local") {

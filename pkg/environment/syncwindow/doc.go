@@ -1,11 +1,11 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package syncwindow answers whether work that begins by itself may begin at a time, and else when it may.
+// Package syncwindow decides whether automatic syncs are allowed to start at a time, and otherwise when.
 //
-// Windows open by a schedule in the syntax of CronJobs and stay open for a time. Work may begin while a window that allows
-// it is open, or at any time if there is none such, but never while one that denies it is open.
+// Windows open by a cron schedule and stay open for a duration. Syncs are allowed while an Allow window is open, or at any
+// time if there is none, but never while a Deny window is open.
 //
-// A schedule is about what clocks in its time zone show. Where they skip a time, what it would have opened opens when they
-// have skipped it, so that a window that denies leaves no hole. Where they show a time twice, a window opens twice.
+// Schedules refer to the wall clock of their time zone. A scheduled time that the clock skips takes effect when the skip
+// ends, so that a Deny window leaves no gap. If the clock shows a time twice, the window opens twice.
 package syncwindow

@@ -18,13 +18,13 @@ type opening struct {
 	zone     *time.Location
 }
 
-// open says whether the window is open: whether it has opened within its duration.
+// open reports whether the window is open: whether it has opened within its duration.
 func (o opening) open(at time.Time) bool {
 	opened := o.next(at.Add(-o.duration))
 	return !opened.IsZero() && !opened.After(at)
 }
 
-// closes returns when the window closes that is open at a time, unless it opens once more until then.
+// closes returns when the window that is open at a time closes, unless it opens again before.
 func (o opening) closes(at time.Time) time.Time {
 	at = at.Truncate(time.Second) // windows open on the minute
 	seconds := sort.Search(int(o.duration/time.Second)+1, func(n int) bool {
@@ -33,33 +33,33 @@ func (o opening) closes(at time.Time) time.Time {
 	return o.next(at.Add(-time.Duration(seconds) * time.Second)).Add(o.duration)
 }
 
-// next returns the first time after another at which the window opens, in the time zone of its schedule; the zero time if
-// there is none within five years.
+// next returns the first opening after a time, in the schedule's time zone; the zero time if there is none within five
+// years.
 //
-// The schedule is asked about the face of a clock, which runs evenly from one change of the zone's offset to the next. What
-// it says past the end of such a stretch does not come to be: the next stretch is asked. Where the clock is put forward,
-// that one begins with the times that are skipped, all of which come at once.
+// The schedule is evaluated on the wall clock, which runs evenly until the zone's offset changes. A result after the change
+// is discarded, and the evaluation continues after it. If the clock moves forward, the skipped times are evaluated first,
+// and all of them take effect at the change.
 func (o opening) next(after time.Time) time.Time {
 	at := after.In(o.zone)
-	shown := face(at)
+	shown := wallClock(at)
 	for {
 		shown = o.schedule.Next(shown)
 		if shown.IsZero() {
 			return shown
 		}
-		end := stretchEnd(at)
+		end := offsetEnd(at)
 		if opens := later(at, instant(shown, at)); end.IsZero() || opens.Before(end) {
 			return opens
 		}
-		lastShown := face(end.Add(-time.Second).In(o.zone))
+		lastShown := wallClock(end.Add(-time.Second).In(o.zone))
 		at = end.In(o.zone)
-		shown = earlier(lastShown, face(at).Add(-time.Second))
+		shown = earlier(lastShown, wallClock(at).Add(-time.Second))
 	}
 }
 
-// stretchEnd is when the offset changes that the zone has at a time, or before; the zero time if it never does. On the last
-// day of a leap year, ZoneBounds says that it changed when that day began.
-func stretchEnd(at time.Time) time.Time {
+// offsetEnd returns when the zone's current offset ends; the zero time if it never does. On the last day of a leap year,
+// ZoneBounds returns the start of that day.
+func offsetEnd(at time.Time) time.Time {
 	_, end := at.ZoneBounds()
 	if !end.IsZero() && !end.After(at) {
 		return at.Truncate(time.Hour).Add(time.Hour)
@@ -67,13 +67,13 @@ func stretchEnd(at time.Time) time.Time {
 	return end
 }
 
-// face is what a clock shows at a time, as a time in UTC.
-func face(at time.Time) time.Time {
+// wallClock returns what a clock shows at a time, as a time in UTC.
+func wallClock(at time.Time) time.Time {
 	_, offset := at.Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// instant is when a clock shows what is wanted if it goes on as it goes at a time.
+// instant returns when a clock shows a wall-clock time with the offset at another time.
 func instant(shown, at time.Time) time.Time {
 	_, offset := at.Zone()
 	return shown.Add(-time.Duration(offset) * time.Second).In(at.Location())

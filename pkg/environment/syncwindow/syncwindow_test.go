@@ -18,6 +18,7 @@ func window(name string, kind syncwindow.Kind, schedule string, duration time.Du
 	return syncwindow.Window{Name: name, Kind: kind, Schedule: schedule, Duration: duration, TimeZone: zone}
 }
 
+// compile compiles a window.
 func compile(t *testing.T, windows ...syncwindow.Window) syncwindow.Windows {
 	t.Helper()
 	compiled, errs := syncwindow.Compile(windows, field.NewPath("spec", "syncWindows"))
@@ -81,7 +82,7 @@ func TestAt(t *testing.T) {
 			case !verdict.Allowed && test.next != "never" && !verdict.Next.Equal(at(t, test.next)):
 				t.Errorf("want %s, got %+v", test.next, verdict)
 			}
-			if got := verdict.Sentence(now); got != test.says {
+			if got := verdict.Message(now); got != test.says {
 				t.Errorf("want %q, got %q", test.says, got)
 			}
 		})
@@ -90,7 +91,7 @@ func TestAt(t *testing.T) {
 
 // The hours in which clocks are changed, in zones that do it at two, at midnight, by half an hour, and by a whole day. Every
 // minute is asked about, and a plain look at every minute before it says what is right.
-func TestClocksThatAreChanged(t *testing.T) {
+func TestDaylightSaving(t *testing.T) {
 	changes := []struct{ zone, from string }{
 		{"Europe/Berlin", "2026-03-29T00:00:00+01:00"},
 		{"Europe/Berlin", "2026-10-25T00:00:00+02:00"},
@@ -164,7 +165,7 @@ func expect(opened []time.Time, duration time.Duration, now time.Time) (open boo
 	return false, time.Time{}
 }
 
-func TestCompileSaysWhatIsAllowed(t *testing.T) {
+func TestCompileErrors(t *testing.T) {
 	tests := []struct {
 		name       string
 		change     func(*syncwindow.Window)

@@ -9,32 +9,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Kind is what a window does.
+// Kind is the effect of a window.
 type Kind string
 
 const (
-	// Allow lets work begin while the window is open.
+	// Allow lets syncs start while the window is open.
 	Allow Kind = "Allow"
-	// Deny keeps work from beginning while the window is open.
+	// Deny prevents syncs from starting while the window is open.
 	Deny Kind = "Deny"
 )
 
-// Window opens again and again.
+// Window is a recurring window.
 type Window struct {
 	Name string
 	Kind Kind
-	// Schedule says when it opens, as five fields of cron or as @daily and the like.
+	// Schedule is when it opens: five cron fields, or a macro such as @daily.
 	Schedule string
 	// Duration is how long it stays open.
 	Duration time.Duration
-	// TimeZone is that of the schedule, by its name in the time zone database. Empty means UTC.
+	// TimeZone is the IANA name of the schedule's time zone. The default is UTC.
 	TimeZone string
 }
 
-// Windows are read windows. The zero value, without any, lets work begin at any time.
+// Windows are compiled windows. The zero value allows syncs at any time.
 type Windows struct{ allow, deny []opening }
 
-// Compile reads windows. The errors name fields below the path.
+// Compile compiles windows. The errors name fields below the path.
 func Compile(windows []Window, path *field.Path) (Windows, field.ErrorList) {
 	var compiled Windows
 	var errs field.ErrorList
@@ -56,16 +56,16 @@ func Compile(windows []Window, path *field.Path) (Windows, field.ErrorList) {
 	return compiled, nil
 }
 
-// maxTurns is how many times windows may open or close before it is taken for granted that they never let work begin.
-const maxTurns = 1000
+// maxTransitions limits the openings and closings to evaluate before windows are assumed to never allow a sync.
+const maxTransitions = 1000
 
-// At says whether work may begin at a time, and else when it may.
-func (w Windows) At(now time.Time) Verdict {
-	at, verdict := now, Verdict{}
-	for range maxTurns {
+// At returns whether a sync is allowed at a time, and otherwise when.
+func (w Windows) At(now time.Time) Decision {
+	at, verdict := now, Decision{}
+	for range maxTransitions {
 		if denying, ok := openAt(w.deny, at); ok {
 			at = denying.closes(at)
-			verdict = Verdict{Window: denying.name, Kind: Deny, Next: at}
+			verdict = Decision{Window: denying.name, Kind: Deny, Next: at}
 			continue
 		}
 		if _, ok := openAt(w.allow, at); ok || len(w.allow) == 0 {
@@ -77,7 +77,7 @@ func (w Windows) At(now time.Time) Verdict {
 			break
 		}
 		at = opens.next(at)
-		verdict = Verdict{Window: opens.name, Kind: Allow, Next: at}
+		verdict = Decision{Window: opens.name, Kind: Allow, Next: at}
 	}
 	verdict.Next = time.Time{}
 	return verdict
@@ -93,7 +93,7 @@ func openAt(windows []opening, at time.Time) (opening, bool) {
 	return opening{}, false
 }
 
-// firstToOpen returns the window that is the first to open after a time.
+// firstToOpen returns the window that opens first after a time.
 func firstToOpen(windows []opening, after time.Time) (first opening, found bool) {
 	var soonest time.Time
 	for _, window := range windows {

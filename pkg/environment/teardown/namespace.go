@@ -18,23 +18,23 @@ import (
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// named is how many reasons for which a namespace stays are told.
-const named = 3
+// maxReasons limits the reported reasons for keeping a namespace.
+const maxReasons = 3
 
-// namespace deletes a target that the environment has created, unless somebody else has something in it.
-func (r *Remover) namespace(ctx context.Context, e *v1alpha1.Environment, target *metav1.PartialObjectMetadata) ([]string, error) {
-	others, err := r.others(ctx, target.Name)
+// deleteNamespace deletes a target that the environment has created, unless it contains other objects.
+func (r *Remover) deleteNamespace(ctx context.Context, e *v1alpha1.Environment, target *metav1.PartialObjectMetadata) ([]string, error) {
+	others, err := r.foreignObjects(ctx, target.Name)
 	if err != nil {
 		return nil, err
 	}
 	if len(others) > 0 {
-		r.stays(e, others)
+		r.reportKept(e, others)
 		return nil, nil
 	}
 	if err := r.Limiter.Wait(ctx); err != nil {
 		return nil, err
 	}
-	err = r.Client.Resource(namespaces).Delete(ctx, target.Name, only(target, metav1.DeletePropagationBackground))
+	err = r.Client.Resource(namespaces).Delete(ctx, target.Name, preconditions(target, metav1.DeletePropagationBackground))
 	switch {
 	case err == nil, isAbsent(err):
 		return nil, nil
@@ -44,13 +44,13 @@ func (r *Remover) namespace(ctx context.Context, e *v1alpha1.Environment, target
 	return nil, fmt.Errorf("delete namespace %s: %w", target.Name, err)
 }
 
-func (r *Remover) stays(e *v1alpha1.Environment, others []string) {
-	if r.Stays == nil {
+func (r *Remover) reportKept(e *v1alpha1.Environment, others []string) {
+	if r.Kept == nil {
 		return
 	}
 	slices.Sort(others)
-	if more := len(others) - named; more > 0 {
-		others = append(others[:named], fmt.Sprintf("and %d more", more))
+	if more := len(others) - maxReasons; more > 0 {
+		others = append(others[:maxReasons], fmt.Sprintf("and %d more", more))
 	}
-	r.Stays(e, fmt.Sprintf("Namespace %s stays: %s", e.Spec.TargetNamespace, strings.Join(others, "; ")))
+	r.Kept(e, fmt.Sprintf("Namespace %s stays: %s", e.Spec.TargetNamespace, strings.Join(others, "; ")))
 }

@@ -25,11 +25,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// attempts is how often an object that others change meanwhile is tried to be deleted. It remains to be done then.
-const attempts = 5
+// maxAttempts limits the attempts to delete an object that is modified concurrently. It then remains for the next call.
+const maxAttempts = 5
 
-// empty deletes the environment's objects and returns what is left of them.
-func (r *Remover) empty(ctx context.Context, e *v1alpha1.Environment, custom []schema.GroupKind) (left []string, err error) {
+// deleteObjects deletes the environment's objects and returns what remains.
+func (r *Remover) deleteObjects(ctx context.Context, e *v1alpha1.Environment, custom []schema.GroupKind) (left []string, err error) {
 	var errs []error
 	var kinds []schema.GroupKind
 	for _, kind := range slices.Backward(slices.Concat(custom, plan.Kinds())) {
@@ -43,19 +43,19 @@ func (r *Remover) empty(ctx context.Context, e *v1alpha1.Environment, custom []s
 		return nil, err
 	}
 	for _, kind := range kinds {
-		objects, err := r.written(ctx, e, kind)
+		objects, err := r.objectsOf(ctx, e, kind)
 		if err != nil {
 			return nil, err
 		}
 		for _, object := range objects {
-			left = append(left, kind.Kind+" "+object.Name+" "+stateOf(object))
+			left = append(left, kind.Kind+" "+object.Name+" "+deletionState(object))
 		}
 	}
 	return left, nil
 }
 
-// stateOf is why an object is still there.
-func stateOf(object *metav1.PartialObjectMetadata) string {
+// deletionState describes why an object still exists.
+func deletionState(object *metav1.PartialObjectMetadata) string {
 	waiting := slices.DeleteFunc(slices.Clone(object.Finalizers), func(name string) bool { return name == metav1.FinalizerDeleteDependents })
 	switch {
 	case object.DeletionTimestamp == nil:
@@ -66,9 +66,9 @@ func stateOf(object *metav1.PartialObjectMetadata) string {
 	return "is being deleted, with what it has started"
 }
 
-// deleteAll deletes the environment's objects of a kind, and says whether there were any.
+// deleteAll deletes the environment's objects of a kind, and reports whether there were any.
 func (r *Remover) deleteAll(ctx context.Context, e *v1alpha1.Environment, kind schema.GroupKind) (some bool, err error) {
-	objects, err := r.written(ctx, e, kind)
+	objects, err := r.objectsOf(ctx, e, kind)
 	if err != nil || len(objects) == 0 {
 		return false, err
 	}
@@ -90,33 +90,33 @@ func (r *Remover) deleteAll(ctx context.Context, e *v1alpha1.Environment, kind s
 	return true, errors.Join(group.Wait(), errors.Join(errs...))
 }
 
-// delete deletes an object on condition that it is the environment's.
+// delete deletes an object on condition that the environment owns it.
 func (r *Remover) delete(
 	ctx context.Context, e *v1alpha1.Environment, client metadata.ResourceInterface, kind schema.GroupKind, object *metav1.PartialObjectMetadata,
 ) error {
-	for range attempts {
+	for range maxAttempts {
 		if object.DeletionTimestamp != nil || !plan.Owns(e, object) {
 			return nil
 		}
 		if err := r.Limiter.Wait(ctx); err != nil {
 			return err
 		}
-		err := client.Delete(ctx, object.Name, only(object, propagationOf(kind)))
+		err := client.Delete(ctx, object.Name, preconditions(object, propagationOf(kind)))
 		if !apierrors.IsConflict(err) {
-			return discreet(kind, err)
+			return redactError(kind, err)
 		}
 		if err := r.Limiter.Wait(ctx); err != nil {
 			return err
 		}
 		if object, err = client.Get(ctx, object.Name, metav1.GetOptions{}); err != nil {
-			return discreet(kind, err)
+			return redactError(kind, err)
 		}
 	}
 	return nil
 }
 
-// only deletes an object and no other one of its name, and not if it is another's by now.
-func only(object *metav1.PartialObjectMetadata, how metav1.DeletionPropagation) metav1.DeleteOptions {
+// preconditions returns the options to delete exactly this version of an object.
+func preconditions(object *metav1.PartialObjectMetadata, how metav1.DeletionPropagation) metav1.DeleteOptions {
 	return metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: ptr.To(object.UID), ResourceVersion: ptr.To(object.ResourceVersion)},
 		PropagationPolicy: ptr.To(how),
@@ -130,8 +130,8 @@ func propagationOf(kind schema.GroupKind) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// discreet is an error of a deletion, nil if the object is gone. What is answered about a Secret may quote it.
-func discreet(kind schema.GroupKind, err error) error {
+// redactError returns the error of a deletion, nil if the object does not exist. A response about a Secret may quote it.
+func redactError(kind schema.GroupKind, err error) error {
 	if err == nil || isAbsent(err) {
 		return nil
 	}
@@ -143,8 +143,8 @@ func discreet(kind schema.GroupKind, err error) error {
 	return err
 }
 
-// written returns the environment's objects of a kind, none if the API server does not know it.
-func (r *Remover) written(ctx context.Context, e *v1alpha1.Environment, kind schema.GroupKind) ([]*metav1.PartialObjectMetadata, error) {
+// objectsOf returns the environment's objects of a kind, none if the API server does not serve it.
+func (r *Remover) objectsOf(ctx context.Context, e *v1alpha1.Environment, kind schema.GroupKind) ([]*metav1.PartialObjectMetadata, error) {
 	client, err := r.resource(e, kind)
 	if client == nil || err != nil {
 		return nil, err
@@ -167,8 +167,8 @@ func (r *Remover) written(ctx context.Context, e *v1alpha1.Environment, kind sch
 	return objects, nil
 }
 
-// resource is where objects of a kind are in the target, nil if the API server does not know the kind, or has its objects in no
-// namespace: it does not know the path then.
+// resource returns the client for a kind in the target, nil if the API server does not serve the kind, or serves it
+// cluster-scoped.
 func (r *Remover) resource(e *v1alpha1.Environment, kind schema.GroupKind) (metadata.ResourceInterface, error) {
 	mapping, err := r.Mapper.RESTMapping(kind)
 	if meta.IsNoMatchError(err) {

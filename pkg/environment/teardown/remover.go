@@ -19,43 +19,42 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// Remover removes what environments wrote. It may be used concurrently.
+// Remover deletes what environments have written. It is safe for concurrent use.
 type Remover struct {
-	// Client reads and deletes objects. Their content is never read.
+	// Client reads metadata and deletes objects. Their content is never read.
 	Client metadata.Interface
 	Mapper watch.KindMapper
-	// Types are asked for what can be in a namespace.
-	Types Types
-	// Limiter is waited for before each request for objects.
+	// Discovery lists the types that a namespace can contain.
+	Discovery Discovery
+	// Limiter limits all requests for objects.
 	Limiter flowcontrol.RateLimiter
-	// Concurrency is how many requests an environment has made at once, at least 1.
+	// Concurrency is the number of concurrent requests for an environment, at least 1.
 	Concurrency int
-	// Stays hears why a target that an environment has created is not deleted with it. It may be nil.
-	Stays func(e *v1alpha1.Environment, why string)
+	// Kept is called with the reason why a target that an environment has created is not deleted. It may be nil.
+	Kept func(e *v1alpha1.Environment, why string)
 }
 
-// Types are what a cluster serves.
-type Types interface {
-	// ServerPreferredNamespacedResourcesWithContext returns the types whose objects are in namespaces, and an error unless it knows
-	// all of them.
+// Discovery lists the types that a cluster serves.
+type Discovery interface {
+	// ServerPreferredNamespacedResourcesWithContext returns all namespaced types, and an error if some are unknown.
 	ServerPreferredNamespacedResourcesWithContext(ctx context.Context) ([]*metav1.APIResourceList, error)
 }
 
-var _ Types = &discovery.DiscoveryClient{}
+var _ Discovery = &discovery.DiscoveryClient{}
 
-// Remove removes what an environment that is being deleted wrote, as its deletionPolicy says. It returns what is still there, a
-// sentence for each; if there are none, and no error, everything is as it is to be. Until then, it is to be called again. Custom are
-// the kinds of custom resources that the environment may have written: those that the server may not list any more stay.
+// Remove deletes what an environment has written, according to its deletionPolicy. It returns a sentence for each remaining
+// object; the caller repeats the call until there is none. Custom are the kinds of custom resources that the environment
+// may have written. Objects that the server is no longer permitted to list stay.
 func (r *Remover) Remove(ctx context.Context, e *v1alpha1.Environment, custom ...schema.GroupKind) (left []string, err error) {
 	if e.Spec.DeletionPolicy != v1alpha1.DeletionPolicyDelete {
 		return nil, nil
 	}
 	target, err := r.target(ctx, e)
 	if err == nil && target != nil {
-		left, err = r.empty(ctx, e, custom)
+		left, err = r.deleteObjects(ctx, e, custom)
 	}
 	if err == nil && target != nil && len(left) == 0 && plan.Owns(e, target) {
-		left, err = r.namespace(ctx, e, target)
+		left, err = r.deleteNamespace(ctx, e, target)
 	}
 	if err != nil {
 		return left, fmt.Errorf("remove what environment %s/%s wrote: %w", e.Namespace, e.Name, err)
@@ -63,7 +62,7 @@ func (r *Remover) Remove(ctx context.Context, e *v1alpha1.Environment, custom ..
 	return left, nil
 }
 
-// target returns the namespace, nil if it is not there, or going: then all that is in it goes.
+// target returns the namespace, nil if it does not exist or is terminating, which deletes all its objects.
 func (r *Remover) target(ctx context.Context, e *v1alpha1.Environment) (*metav1.PartialObjectMetadata, error) {
 	if err := r.Limiter.Wait(ctx); err != nil {
 		return nil, err
@@ -80,8 +79,8 @@ func (r *Remover) target(ctx context.Context, e *v1alpha1.Environment) (*metav1.
 	return namespace, nil
 }
 
-// isAbsent says whether an API server has answered that there is no such object, or type. A proxy in front of it says 404 as
-// well.
+// isAbsent reports whether the API server has responded that an object or type does not exist. A proxy in front of it may
+// return 404 as well.
 func isAbsent(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

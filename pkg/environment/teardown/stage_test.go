@@ -34,8 +34,8 @@ func newStage(t *testing.T) *stage {
 	s := &stage{Cluster: environmenttest.NewCluster(t), environment: environmenttest.Environment()}
 	s.environment.Spec.DeletionPolicy = v1alpha1.DeletionPolicyDelete
 	s.remover = &teardown.Remover{
-		Client: s.Metadata(), Mapper: s.Mapper(), Types: served{}, Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4,
-		Stays: func(_ *v1alpha1.Environment, why string) { s.stays = append(s.stays, why) },
+		Client: s.Metadata(), Mapper: s.Mapper(), Discovery: served{}, Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4,
+		Kept: func(_ *v1alpha1.Environment, why string) { s.stays = append(s.stays, why) },
 	}
 	s.mine("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}")
 	return s

@@ -27,7 +27,7 @@ const (
 	notes    = "{apiVersion: v1, kind: ConfigMap, metadata: {name: notes}}"
 )
 
-func TestWhatWasWrittenLastGoesFirst(t *testing.T) {
+func TestDeletesInReverseOrder(t *testing.T) {
 	s := newStage(t)
 	for _, text := range []string{account, settings, database, service, web, scaler} {
 		s.mine(text)
@@ -50,7 +50,7 @@ func TestWhatWasWrittenLastGoesFirst(t *testing.T) {
 
 // TestCustomResourcesGo deletes those of the kinds that the environment may have written. A right that the server has lost does not keep
 // the environment there for ever, nor does a kind whose objects are in no namespace: an API server does not know the path.
-func TestCustomResourcesGo(t *testing.T) {
+func TestDeletesCustomResources(t *testing.T) {
 	const widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: web}}"
 	kinds := []schema.GroupKind{
 		{Group: "example.com", Kind: "Widget"}, {Group: "example.com", Kind: "Planet"}, {Group: "example.com", Kind: "Gone"},
@@ -82,7 +82,7 @@ func TestCustomResourcesGo(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTheEnvironmentsStays(t *testing.T) {
+func TestForeignObjectsStay(t *testing.T) {
 	for name, put := range map[string]func(s *stage){
 		"somebody else's":                           func(s *stage) { s.theirs(notes) },
 		"of another environment of the name":        func(s *stage) { s.ofEnvironment(notes, "another") },
@@ -152,7 +152,7 @@ func TestNamespaceStays(t *testing.T) {
 	}
 }
 
-func TestWhatEveryNamespaceHasDoesNotKeepIt(t *testing.T) {
+func TestStandardObjectsDoNotKeepNamespace(t *testing.T) {
 	s := newStage(t)
 	for _, text := range []string{
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}",
@@ -167,7 +167,7 @@ func TestWhatEveryNamespaceHasDoesNotKeepIt(t *testing.T) {
 	s.isGone()
 }
 
-func TestNamespaceThatOthersMadeStays(t *testing.T) {
+func TestForeignNamespaceStays(t *testing.T) {
 	s := newStage(t)
 	s.Drop("namespaces", "", environmenttest.Target)
 	s.theirs("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice}}")
@@ -190,7 +190,7 @@ func TestOrphansStay(t *testing.T) {
 	}
 }
 
-func TestTargetThatIsGoing(t *testing.T) {
+func TestTerminatingTarget(t *testing.T) {
 	s := newStage(t)
 	s.theirs("{apiVersion: v1, kind: Namespace, metadata: {name: shop-alice, deletionTimestamp: '2026-11-21T00:00:00Z'}}")
 	s.mine(settings)
@@ -198,7 +198,7 @@ func TestTargetThatIsGoing(t *testing.T) {
 	s.has("configmaps/settings")
 }
 
-func TestWhatIsLeft(t *testing.T) {
+func TestRemainingObjects(t *testing.T) {
 	s := newStage(t)
 	s.mine(settings)
 	s.mine(`{apiVersion: v1, kind: Service, metadata: {name: web, deletionTimestamp: "2026-11-21T00:00:00Z", finalizers: [cloud/balancer]}}`)
@@ -219,7 +219,7 @@ func TestWhatIsLeft(t *testing.T) {
 }
 
 // An object that has been given to somebody else since it was listed is not deleted.
-func TestWhatIsTakenOverMeanwhileStays(t *testing.T) {
+func TestObjectsTakenOverStay(t *testing.T) {
 	s := newStage(t)
 	s.mine(settings)
 	s.mine(notes)
@@ -240,7 +240,7 @@ func TestWhatIsTakenOverMeanwhileStays(t *testing.T) {
 	s.has("configmaps/settings")
 }
 
-func TestTypesThatAreGone(t *testing.T) {
+func TestRemovedTypes(t *testing.T) {
 	s := newStage(t)
 	s.mine(settings)
 	s.Answer(func(request string) *metav1.Status {
@@ -274,16 +274,16 @@ func TestRefusals(t *testing.T) {
 }
 
 // As long as it is not known what there can be, nothing is said of the namespace.
-func TestTypesAreNotKnown(t *testing.T) {
+func TestDiscoveryFails(t *testing.T) {
 	s := newStage(t)
 	s.mine(settings)
 	down := errors.New("metrics are down")
-	s.remover.Types = served{err: down}
+	s.remover.Discovery = served{err: down}
 	if left, err := s.remove(); !errors.Is(err, down) || len(left) > 0 {
 		t.Errorf("left %q, %v", left, err)
 	}
 	s.has()
-	s.remover.Types = served{}
+	s.remover.Discovery = served{}
 	s.removes()
 	s.isGone()
 }

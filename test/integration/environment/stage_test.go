@@ -189,10 +189,10 @@ func (s *stage) refused(steps ...apply.Step) []string {
 func lines(report apply.Report) []string {
 	var out []string
 	for _, refusal := range report.Refusals {
-		out = append(out, fmt.Sprintf("%s %s: %s", refusal.Object, refusal.Field, refusal.Sentence))
+		out = append(out, fmt.Sprintf("%s %s: %s", refusal.Object, refusal.Field, refusal.Message))
 	}
 	for _, conflict := range report.Conflicts {
-		out = append(out, conflict.Sentence)
+		out = append(out, conflict.Message)
 	}
 	return out
 }

@@ -59,8 +59,8 @@ func (s *stage) remover(stays func(why string)) *teardown.Remover {
 		s.Fatal(err)
 	}
 	return &teardown.Remover{
-		Client: client, Mapper: s.mapper, Types: discoverer, Limiter: s.applier.Limiter, Concurrency: s.applier.Concurrency,
-		Stays: func(_ *v1alpha1.Environment, why string) { stays(why) },
+		Client: client, Mapper: s.mapper, Discovery: discoverer, Limiter: s.applier.Limiter, Concurrency: s.applier.Concurrency,
+		Kept: func(_ *v1alpha1.Environment, why string) { stays(why) },
 	}
 }
 

@@ -56,7 +56,7 @@ func workloadsTaken(obj, old *configbutler.Environment) sets.Set[string] {
 }
 
 // obstacles compares an environment with everything that is there.
-func (p *Plugin) obstacles(ctx context.Context, wanted *v1alpha1.Environment) ([]placement.Obstacle, error) {
+func (p *Plugin) obstacles(ctx context.Context, wanted *v1alpha1.Environment) ([]placement.Conflict, error) {
 	environments, err := p.objects.Environments(ctx)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (p *Plugin) obstacles(ctx context.Context, wanted *v1alpha1.Environment) ([
 		return nil, err
 	}
 	var failure error
-	around := placement.Neighbourhood{
+	around := placement.Cluster{
 		Own: p.own, Environments: pointers(environments), Catalogs: pointers(catalogs),
 		Labels: func(namespace string) (labels.Set, bool) {
 			found, err := p.cluster.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
@@ -79,7 +79,7 @@ func (p *Plugin) obstacles(ctx context.Context, wanted *v1alpha1.Environment) ([
 			return nil, false
 		},
 	}
-	return around.Judge(wanted), failure
+	return around.Check(wanted), failure
 }
 
 // judgeCatalog keeps a catalog from following what an environment builds.
@@ -88,7 +88,7 @@ func (p *Plugin) judgeCatalog(ctx context.Context, obj *configbutler.AppCatalog)
 	if err != nil {
 		return tryAgain(err)
 	}
-	around := placement.Neighbourhood{Environments: pointers(environments)}
+	around := placement.Cluster{Environments: pointers(environments)}
 	source := obj.Spec.SourceNamespace
 	builder := around.Builder(source)
 	if builder == nil {

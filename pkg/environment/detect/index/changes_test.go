@@ -46,12 +46,12 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-func TestSee(t *testing.T) {
+func TestMarkSeen(t *testing.T) {
 	x := index.New()
 	x.Set(alice, []v1alpha1.EnvironmentDependencyRecord{record(config("a"), "1")})
 	x.Set(bob, []v1alpha1.EnvironmentDependencyRecord{record(config("a"), "1")})
-	x.See(alice, config("a"), "2")
-	x.See(alice, config("b"), "2")
+	x.MarkSeen(alice, config("a"), "2")
+	x.MarkSeen(alice, config("b"), "2")
 	if copied, _ := x.Differs(config("b"), "2"); copied {
 		t.Error("there is a copy of what was only seen")
 	}
@@ -60,7 +60,7 @@ func TestSee(t *testing.T) {
 			t.Errorf("%s is known of both", version)
 		}
 	}
-	x.See(bob, config("a"), "2")
+	x.MarkSeen(bob, config("a"), "2")
 	if _, differs := x.Differs(config("a"), "2"); differs {
 		t.Error("2 differs")
 	}
@@ -126,9 +126,9 @@ func TestSubscribe(t *testing.T) {
 	expect()
 	x.Set(alice, records("b", "c"))
 	expect("alice a", "alice c")
-	x.See(alice, config("b"), "2")
+	x.MarkSeen(alice, config("b"), "2")
 	expect()
-	x.Rebuild([]v1alpha1.EnvironmentDependency{stored(alice, record(config("b"), "1")), stored(bob, record(config("a"), "1"))}, x.Mark())
+	x.Rebuild([]v1alpha1.EnvironmentDependency{stored(alice, record(config("b"), "1")), stored(bob, record(config("a"), "1"))}, x.Revision())
 	expect("alice b", "alice c", "bob a")
 	stop()
 	x.Set(bob, nil)
@@ -136,22 +136,22 @@ func TestSubscribe(t *testing.T) {
 }
 
 // TestRebuildLeavesWhatIsNewer sets and sees what a list of records does not have yet.
-func TestRebuildLeavesWhatIsNewer(t *testing.T) {
+func TestRebuildKeepsNewerRevisions(t *testing.T) {
 	x := index.New()
 	old := []v1alpha1.EnvironmentDependencyRecord{record(config("a"), "1")}
 	carol := named("carol")
 	for _, environment := range []types.NamespacedName{alice, bob, carol} {
 		x.Set(environment, old)
 	}
-	mark := x.Mark()
+	mark := x.Revision()
 	x.Set(alice, []v1alpha1.EnvironmentDependencyRecord{record(config("a"), "2")})
-	x.See(bob, config("a"), "2")
+	x.MarkSeen(bob, config("a"), "2")
 	x.Set(carol, nil)
 	listed := []v1alpha1.EnvironmentDependency{stored(alice, old[0]), stored(bob, old[0]), stored(carol, old[0])}
 	if changed := x.Rebuild(listed, mark); len(changed) > 0 || len(x.Lookup(config("a"))) != 2 {
 		t.Errorf("what is newer was changed: %q", said(changed))
 	}
-	if changed := x.Rebuild(listed, x.Mark()); len(changed) != 3 {
+	if changed := x.Rebuild(listed, x.Revision()); len(changed) != 3 {
 		t.Errorf("what is older was left: %q", said(changed))
 	}
 }

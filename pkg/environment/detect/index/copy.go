@@ -11,32 +11,32 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Copy is what an environment has of an object.
+// Copy is an environment's copy of a source object.
 type Copy struct {
 	Environment types.NamespacedName
 	// Record is the name of the EnvironmentDependency.
 	Record string
-	// Hash is that of the version that was copied, empty if none was.
+	// Hash is the copied version, empty if nothing was copied.
 	Hash string
-	// Seen is the newest version that has been told of: its hash, or v1alpha1.SeenRemoved. Empty if it is the one that was copied.
+	// Seen is the newest recorded version: its hash, or v1alpha1.SeenRemoved. It is empty if that is the copied one.
 	Seen string
-	// Missing says that the source did not have the object when it was last looked for.
+	// Missing is true if the source did not have the object when it was last read.
 	Missing bool
 }
 
-// CopyOf is what a record says.
+// CopyOf returns the copy that a record describes.
 func CopyOf(record *v1alpha1.EnvironmentDependency) Copy {
 	environment := types.NamespacedName{Namespace: record.Namespace, Name: record.Status.Environment}
 	return rowOf(&record.Status).copyOf(objectOf(&record.Status), environment)
 }
 
-// Copied is the version that the source had when the environment was last brought to it: its hash, or v1alpha1.SeenRemoved.
+// Copied returns the version of the source at the last sync: its hash, or v1alpha1.SeenRemoved.
 func (c Copy) Copied() string { return row{hash: c.Hash, missing: c.Missing}.copied() }
 
-// Known is the newest version that was copied or told of: its hash, or v1alpha1.SeenRemoved.
+// Known returns the newest version that was copied or recorded: its hash, or v1alpha1.SeenRemoved.
 func (c Copy) Known() string { return row{hash: c.Hash, missing: c.Missing, seen: c.Seen}.known() }
 
-// row is a Copy without what it is found by.
+// row is a Copy without its keys.
 type row struct {
 	target, hash, seen string
 	missing, optional  bool

@@ -1,9 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package index answers which environments have a copy of an object of a source, and which version of it.
+// Package index is an in-memory index of EnvironmentDependencies by source object: which environments have a copy of an
+// object, and which version of it.
 //
-// It is EnvironmentDependencies in memory, found by what they are copies of: an answer costs as much as it has environments,
-// however many there are. It is made anew from the records when the server starts; what it says of an environment is set when
-// the records of that environment have been written. Whoever watches sources subscribes to it, to know what to watch.
+// A lookup costs as much as it returns. The index is built from the records when the server starts, and updated when the
+// records of an environment have been written. Listeners are notified of changes, to adapt their watches.
 package index

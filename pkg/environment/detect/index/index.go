@@ -16,47 +16,47 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Object is one of a source.
+// Object is a source object.
 type Object struct {
 	Type            v1alpha1.DependencyType
 	Namespace, Name string
 }
 
-// Collection are the objects of a type in a namespace of a source.
+// Collection is the set of objects of a type in a source namespace.
 type Collection struct {
 	Type      v1alpha1.DependencyType
 	Namespace string
 }
 
-// Index finds copies. It may be used concurrently.
+// Index indexes copies. It is safe for concurrent use.
 type Index struct {
 	mu sync.RWMutex
-	// Both have each row once: copies by the object, objects by the environment.
+	// copies and objects contain each row once: by object, and by environment.
 	copies  map[Object]map[types.NamespacedName]row
 	objects map[types.NamespacedName]map[Object]row
-	// known counts the copies of an object by their versions.
+	// known counts the copies of an object by their known versions.
 	known map[Object]map[string]int
-	// names are those of the objects in copies.
+	// names are the names of the objects in copies.
 	names map[Collection]sets.Set[string]
-	// now counts what is written, and written says when that was for each environment.
-	now     Mark
-	written map[types.NamespacedName]Mark
+	// revision counts the writes, and revisions holds the last one of each environment.
+	revision  Revision
+	revisions map[types.NamespacedName]Revision
 
 	listeners
 }
 
-// Mark is a point in the life of an index.
-type Mark uint64
+// Revision is a point in the history of an index.
+type Revision uint64
 
 // New returns an empty index.
 func New() *Index {
 	return &Index{
 		copies: map[Object]map[types.NamespacedName]row{}, objects: map[types.NamespacedName]map[Object]row{},
-		known: map[Object]map[string]int{}, names: map[Collection]sets.Set[string]{}, written: map[types.NamespacedName]Mark{},
+		known: map[Object]map[string]int{}, names: map[Collection]sets.Set[string]{}, revisions: map[types.NamespacedName]Revision{},
 	}
 }
 
-// Lookup returns the copies of an object, by their environments.
+// Lookup returns the copies of an object, sorted by environment.
 func (x *Index) Lookup(of Object) []Copy {
 	x.mu.RLock()
 	copies := make([]Copy, 0, len(x.copies[of]))
@@ -68,7 +68,7 @@ func (x *Index) Lookup(of Object) []Copy {
 	return copies
 }
 
-// Differs says whether there are copies of an object, and whether a version of it is another than the one that is known of any.
+// Differs reports whether an object has copies, and whether a version differs from the known one of any of them.
 func (x *Index) Differs(of Object, version string) (copied, differs bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -76,7 +76,7 @@ func (x *Index) Differs(of Object, version string) (copied, differs bool) {
 	return len(known) > 0, len(known) > 1 || len(known) == 1 && known[version] == 0
 }
 
-// Collections returns those that have objects of which there are copies, in order.
+// Collections returns the collections with copied objects, sorted.
 func (x *Index) Collections() []Collection {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -85,7 +85,7 @@ func (x *Index) Collections() []Collection {
 	})
 }
 
-// Objects returns those of a collection of which there are copies, in order.
+// Objects returns the copied objects of a collection, sorted.
 func (x *Index) Objects(in Collection) []Object {
 	x.mu.RLock()
 	names := sets.List(x.names[in])
@@ -97,8 +97,8 @@ func (x *Index) Objects(in Collection) []Object {
 	return objects
 }
 
-// Missing returns what an environment refers to and its source does not have, in order. What is optional counts only if there is a
-// copy of it, which the source had before.
+// Missing returns the objects that an environment references and its source lacks, sorted. An optional object counts only
+// if it was copied before.
 func (x *Index) Missing(environment types.NamespacedName) []Object {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -112,7 +112,7 @@ func (x *Index) Missing(environment types.NamespacedName) []Object {
 	return missing
 }
 
-// Types are the types of what an environment has copies of.
+// Types returns the types of an environment's copies.
 func (x *Index) Types(environment types.NamespacedName) sets.Set[v1alpha1.DependencyType] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -123,7 +123,7 @@ func (x *Index) Types(environment types.NamespacedName) sets.Set[v1alpha1.Depend
 	return found
 }
 
-// Len is the number of copies.
+// Len returns the number of copies.
 func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -134,7 +134,7 @@ func (x *Index) Len() int {
 	return number
 }
 
-// Set replaces what is known of an environment by what is recorded of it; by nothing if the environment is gone.
+// Set replaces the copies of an environment. An empty list removes the environment.
 func (x *Index) Set(environment types.NamespacedName, records []v1alpha1.EnvironmentDependencyRecord) {
 	rows := make(map[Object]row, len(records))
 	for i := range records {
@@ -143,11 +143,11 @@ func (x *Index) Set(environment types.NamespacedName, records []v1alpha1.Environ
 	x.mu.Lock()
 	changed := x.set(environment, rows)
 	x.mu.Unlock()
-	x.tell(environment, changed)
+	x.notify(environment, changed)
 }
 
-// See notes the newest version that the record of a copy tells of, empty for the version that was copied.
-func (x *Index) See(environment types.NamespacedName, of Object, version string) {
+// MarkSeen sets the newest recorded version of a copy. It is empty if that is the copied one.
+func (x *Index) MarkSeen(environment types.NamespacedName, of Object, version string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	r, ok := x.objects[environment][of]
@@ -158,11 +158,11 @@ func (x *Index) See(environment types.NamespacedName, of Object, version string)
 	r.seen = version
 	x.objects[environment][of] = r
 	x.add(of, environment, r)
-	x.now++
-	x.written[environment] = x.now
+	x.revision++
+	x.revisions[environment] = x.revision
 }
 
-// set returns the objects of which something else is known afterwards.
+// set returns the objects whose rows have changed.
 func (x *Index) set(environment types.NamespacedName, rows map[Object]row) (changed []Object) {
 	before := x.objects[environment]
 	for of := range before {
@@ -181,8 +181,8 @@ func (x *Index) set(environment types.NamespacedName, rows map[Object]row) (chan
 		}
 		x.add(of, environment, r)
 	}
-	x.now++
-	x.written[environment] = x.now
+	x.revision++
+	x.revisions[environment] = x.revision
 	return changed
 }
 

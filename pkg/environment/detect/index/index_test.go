@@ -103,7 +103,7 @@ func TestRebuild(t *testing.T) {
 			t.Errorf("compare: want -, got +:\n%s", diff)
 		}
 	}
-	if diff := cmp.Diff(want, said(x.Rebuild(records, x.Mark()))); diff != "" {
+	if diff := cmp.Diff(want, said(x.Rebuild(records, x.Revision()))); diff != "" {
 		t.Errorf("rebuild: want -, got +:\n%s", diff)
 	}
 	if left := x.Compare(records); len(left) > 0 || x.Len() != 3 || len(x.Lookup(config("same"))) != 1 {
@@ -120,7 +120,7 @@ func said(differences []index.Difference) []string {
 	}
 	var lines []string
 	for _, d := range differences {
-		lines = append(lines, strings.Join([]string{d.Environment.Name, d.Of.Name, text(d.Held), text(d.Recorded)}, " "))
+		lines = append(lines, strings.Join([]string{d.Environment.Name, d.Of.Name, text(d.Indexed), text(d.Recorded)}, " "))
 	}
 	return lines
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Difference is a copy of which the index and the records say something different.
+// Difference is a copy for which the index and the records differ.
 type Difference struct {
 	Of          Object
 	Environment types.NamespacedName
-	// Held is what the index says, Recorded what the records do; nil if there is nothing.
-	Held, Recorded *Copy
+	// Indexed is the copy in the index and Recorded the one in the records, nil if there is none.
+	Indexed, Recorded *Copy
 }
 
-// Compare returns where the index differs from all records there are, by environments and objects. What is set while the records
-// are being listed may differ without being wrong.
+// Compare returns the differences between the index and all records, sorted. Copies that are set while the records are
+// listed may differ without being wrong.
 func (x *Index) Compare(records []v1alpha1.EnvironmentDependency) []Difference {
 	recorded := byEnvironment(records)
 	x.mu.RLock()
@@ -30,19 +30,19 @@ func (x *Index) Compare(records []v1alpha1.EnvironmentDependency) []Difference {
 	return x.compare(recorded)
 }
 
-// Mark returns what Rebuild is to be given with records that are listed afterwards.
-func (x *Index) Mark() Mark {
+// Revision returns the current revision, to be passed to Rebuild with records that are listed afterwards.
+func (x *Index) Revision() Revision {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.now
+	return x.revision
 }
 
-// Rebuild makes the index what all records say that were listed after a mark, and returns where it differed. What is known of an
-// environment since then is left as it is.
-func (x *Index) Rebuild(records []v1alpha1.EnvironmentDependency, since Mark) []Difference {
+// Rebuild sets the index to all records, which were listed after a revision, and returns the differences it found.
+// Environments that were written since that revision are left as they are.
+func (x *Index) Rebuild(records []v1alpha1.EnvironmentDependency, since Revision) []Difference {
 	recorded := byEnvironment(records)
 	x.mu.Lock()
-	differences := slices.DeleteFunc(x.compare(recorded), func(d Difference) bool { return x.written[d.Environment] > since })
+	differences := slices.DeleteFunc(x.compare(recorded), func(d Difference) bool { return x.revisions[d.Environment] > since })
 	changed := map[types.NamespacedName][]Object{}
 	for _, d := range differences {
 		changed[d.Environment] = append(changed[d.Environment], d.Of)
@@ -50,12 +50,12 @@ func (x *Index) Rebuild(records []v1alpha1.EnvironmentDependency, since Mark) []
 	for environment := range changed {
 		x.set(environment, recorded[environment])
 	}
-	maps.DeleteFunc(x.written, func(environment types.NamespacedName, at Mark) bool {
+	maps.DeleteFunc(x.revisions, func(environment types.NamespacedName, at Revision) bool {
 		return at <= since && x.objects[environment] == nil
 	})
 	x.mu.Unlock()
 	for environment, objects := range changed {
-		x.tell(environment, objects)
+		x.notify(environment, objects)
 	}
 	return differences
 }

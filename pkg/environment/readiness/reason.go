@@ -13,11 +13,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// longest is how long a sentence may be, in bytes. What a workload says of itself can be of any length.
-const longest = 400
+// maxLength limits a reason, in bytes. Messages of workloads can be of any length.
+const maxLength = 400
 
-// trouble says in a sentence why a workload is not ready; nothing if it is.
-func trouble(of *unstructured.Unstructured) string {
+// notReadyReason returns why a workload is not ready, empty if it is.
+func notReadyReason(of *unstructured.Unstructured) string {
 	found, err := status.Compute(of)
 	name := of.GetKind() + " " + of.GetName()
 	switch {
@@ -28,11 +28,11 @@ func trouble(of *unstructured.Unstructured) string {
 	case found.Status == status.TerminatingStatus:
 		return name + " is being deleted"
 	}
-	return summary.Cut(summary.Line(name+" "+stateOf(of)+because(of)), longest)
+	return summary.Cut(summary.Line(name+" "+rolloutState(of)+conditionMessage(of)), maxLength)
 }
 
-// stateOf is how far a workload is that is not ready.
-func stateOf(of *unstructured.Unstructured) string {
+// rolloutState describes the progress of a workload that is not ready.
+func rolloutState(of *unstructured.Unstructured) string {
 	if of.GetKind() == "Job" {
 		if conditionIs(of, "Failed", corev1.ConditionTrue) != nil {
 			return "has failed"
@@ -50,8 +50,8 @@ func stateOf(of *unstructured.Unstructured) string {
 	return "is being rolled out"
 }
 
-// because is what a workload says of why it does not come up.
-func because(of *unstructured.Unstructured) string {
+// conditionMessage returns the message of the condition that explains why a workload is not ready.
+func conditionMessage(of *unstructured.Unstructured) string {
 	for _, sign := range []struct {
 		condition string
 		bad       corev1.ConditionStatus

@@ -15,9 +15,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// watchUntil watches what environments have copies of until ctx ends.
-func (d *Detector) watchUntil(ctx context.Context) {
-	types := d.config.Clock.NewTicker(typesPeriod)
+// runWatches keeps the watches up to date until ctx ends.
+func (d *Detector) runWatches(ctx context.Context) {
+	types := d.config.Clock.NewTicker(discoveryInterval)
 	defer types.Stop()
 	for {
 		watches := d.watches()
@@ -26,9 +26,9 @@ func (d *Detector) watchUntil(ctx context.Context) {
 			return // ctx has ended.
 		}
 		select {
-		case <-d.replan:
+		case <-d.watchesChanged:
 		case <-types.C():
-		case <-d.lookAgain:
+		case <-d.policyChanged:
 			for _, in := range d.config.Index.Collections() {
 				d.queue.Add(in.Namespace)
 			}
@@ -38,15 +38,15 @@ func (d *Detector) watchUntil(ctx context.Context) {
 	}
 }
 
-// watches are those of each type in each namespace of which there is a copy, and of what is about workloads in all sources.
+// watches returns the watches for all copied types by namespace, and for attached types in all sources.
 func (d *Detector) watches() []watch.Watch {
 	watches := sets.New[watch.Watch]()
 	for _, in := range d.config.Index.Collections() {
 		watches.Insert(watchOf(in))
 	}
 	sources := d.config.Sources()
-	d.companions.retain(sources)
-	types := d.companions.discover(d.config.Mapper)
+	d.attached.retain(sources)
+	types := d.attached.discover(d.config.Mapper)
 	for namespace := range sources {
 		for _, resource := range types {
 			watches.Insert(watch.Watch{Resource: resource, Namespace: namespace})
@@ -59,12 +59,12 @@ func watchOf(in index.Collection) watch.Watch {
 	return watch.Watch{Resource: resourceOf(in.Type), Namespace: in.Namespace}
 }
 
-// indexChanged has what is known anew of an environment compared with its sources: the run that has read them may have done so
-// before a change of which the index then knew nobody who cares. What the run has copied need not be told of any more.
+// indexChanged schedules a comparison of what has changed in the index. A source object may have changed after a run has
+// read it and before the index had its copy. What the run has copied is removed from the open record.
 func (d *Detector) indexChanged(environment types.NamespacedName, changed []index.Object) {
-	signal(d.replan)
+	signal(d.watchesChanged)
 	for _, of := range changed {
-		d.touched.add(of.Namespace, environment)
+		d.changedEnvironments.add(of.Namespace, environment)
 		if copied, _ := d.config.Index.Differs(of, ""); copied {
 			d.intake.Look(intakeObject(of))
 		}

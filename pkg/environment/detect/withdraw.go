@@ -18,8 +18,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 )
 
-// recall has the open records of all environments settled: an earlier process may have died before.
-func (d *Detector) recall(ctx context.Context) error {
+// loadOpenRecords schedules a check of all open records, because a previous process may have stopped before it.
+func (d *Detector) loadOpenRecords(ctx context.Context) error {
 	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return d.config.Slipstream.Environments(metav1.NamespaceAll).List(ctx, options)
 	})
@@ -28,36 +28,36 @@ func (d *Detector) recall(ctx context.Context) error {
 		if !ok || environment.Status.LatestDependencySync == "" {
 			return nil
 		}
-		record, err := d.keeper.latest(ctx, environment)
-		if errors.Is(err, errGone) || err == nil && record == nil {
+		record, err := d.recorder.latest(ctx, environment)
+		if errors.Is(err, errDeleted) || err == nil && record == nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		for _, summary := range record.Status.ResourceSummaries {
-			d.touched.add(summary.Namespace, types.NamespacedName{Namespace: environment.Namespace, Name: environment.Name})
+			d.changedEnvironments.add(summary.Namespace, types.NamespacedName{Namespace: environment.Namespace, Name: environment.Name})
 			d.queue.Add(summary.Namespace)
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read what environments have been told of: %w", err)
+		return fmt.Errorf("read open dependency records: %w", err)
 	}
 	return nil
 }
 
-// settle takes out of an environment's open record what does not differ from the copies any more.
-func (k *keeper) settle(ctx context.Context, name types.NamespacedName) error {
+// withdraw removes the objects that no longer differ from an environment's open record.
+func (k *recorder) withdraw(ctx context.Context, name types.NamespacedName) error {
 	defer k.lock(name)()
-	err := k.settled(ctx, name)
-	if err != nil && !errors.Is(err, errGone) {
+	err := k.withdrawFrom(ctx, name)
+	if err != nil && !errors.Is(err, errDeleted) {
 		return fmt.Errorf("environment %s: %w", name, err)
 	}
 	return nil
 }
 
-func (k *keeper) settled(ctx context.Context, name types.NamespacedName) error {
+func (k *recorder) withdrawFrom(ctx context.Context, name types.NamespacedName) error {
 	environment, err := k.environment(ctx, name)
 	if err != nil {
 		return err
@@ -68,21 +68,20 @@ func (k *keeper) settled(ctx context.Context, name types.NamespacedName) error {
 		if err != nil || record == nil || record.Status.State != v1alpha1.SyncStatePending {
 			return err
 		}
-		same, err := k.same(ctx, environment, record.Status.ResourceSummaries)
+		same, err := k.unchangedOf(ctx, environment, record.Status.ResourceSummaries)
 		if err == nil && len(same) > 0 {
-			record, err = k.put(ctx, record, same, nil)
+			record, err = k.extendRecord(ctx, record, same, nil)
 		}
 		return err
 	})
 	if err != nil || record == nil {
 		return err
 	}
-	return k.point(ctx, environment, record)
+	return k.setLatest(ctx, environment, record)
 }
 
-// same are those of some objects of which the newest version that was told of is the one that was copied, and those that the
-// environment has no copy of.
-func (k *keeper) same(ctx context.Context, environment *v1alpha1.Environment, of []v1alpha1.ResourceSummary) ([]item, error) {
+// unchangedOf returns the listed objects whose newest recorded version is the copied one, or that have no copy.
+func (k *recorder) unchangedOf(ctx context.Context, environment *v1alpha1.Environment, of []v1alpha1.ResourceSummary) ([]item, error) {
 	var same []item
 	for _, summary := range of {
 		object := index.Object{Type: v1alpha1.DependencyType(summary.Type), Namespace: summary.Namespace, Name: summary.Name}

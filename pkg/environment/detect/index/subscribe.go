@@ -11,17 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Listener hears of an environment of whose copies something else is known than before, and of which objects. It must not block.
+// Listener is called with an environment and the objects whose copies have changed. It must not block.
 type Listener func(environment types.NamespacedName, changed []Object)
 
-// listeners are told after what they hear of is true.
+// listeners are called after the index has been updated.
 type listeners struct {
 	mutex sync.Mutex
 	next  int
 	of    map[int]Listener
 }
 
-// Subscribe has a listener told, until stop is called, of what Set and Rebuild change. A call may go on when stop returns.
+// Subscribe calls a listener for the changes of Set and Rebuild until stop is called. A call may be in progress when stop
+// returns.
 func (l *listeners) Subscribe(listener Listener) (stop func()) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -38,7 +39,7 @@ func (l *listeners) Subscribe(listener Listener) (stop func()) {
 	}
 }
 
-func (l *listeners) tell(environment types.NamespacedName, changed []Object) {
+func (l *listeners) notify(environment types.NamespacedName, changed []Object) {
 	if len(changed) == 0 {
 		return
 	}

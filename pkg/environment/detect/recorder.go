@@ -32,42 +32,42 @@ import (
 )
 
 const (
-	// environmentsAtOnce is how many environments are told of one batch at once.
-	environmentsAtOnce = 8
-	// locks is how many environments can be looked at at once, if none has to wait for another of the same lock.
+	// concurrentEnvironments is the number of environments that are processed concurrently for a batch.
+	concurrentEnvironments = 8
+	// locks is the number of locks that environments share.
 	locks = 64
 )
 
-// errGone says that an environment is gone or going: nobody waits to be told.
-var errGone = errors.New("the environment is gone")
+// errDeleted means that an environment is deleted or being deleted, so nothing is recorded.
+var errDeleted = errors.New("environment is deleted")
 
-// keeper tells environments. What it is asked for it can be asked for again, also after it has done a part.
-type keeper struct {
+// recorder records changes for environments. All its operations are idempotent.
+type recorder struct {
 	api     typed.ConfigbutlerV1alpha1Interface
 	records Records
 	index   *index.Index
 	clock   clock.PassiveClock
 	authors Authors
-	// environments are locked while they are told: between the record and what is known of the copies, the record would be taken
-	// to name what does not differ.
+	// environments locks an environment while its record and its EnvironmentDependencies are written. Between these writes,
+	// the record seems to list objects that do not differ.
 	environments keymutex.KeyMutex
 }
 
-func newKeeper(config Config, authors Authors) *keeper {
-	return &keeper{
+func newRecorder(config Config, authors Authors) *recorder {
+	return &recorder{
 		api: config.Slipstream, records: config.Records, index: config.Index, clock: config.Clock, authors: authors,
 		environments: keymutex.NewHashed(locks),
 	}
 }
 
-// lock keeps others from an environment until unlock is called.
-func (k *keeper) lock(environment types.NamespacedName) (unlock func()) {
+// lock locks an environment until unlock is called.
+func (k *recorder) lock(environment types.NamespacedName) (unlock func()) {
 	k.environments.LockKey(environment.String())
 	return func() { _ = k.environments.UnlockKey(environment.String()) } // Never fails.
 }
 
-// recordAll tells each environment of what it has copies of. Those that cannot be told do not keep the others from it.
-func (k *keeper) recordAll(ctx context.Context, batch pending.Batch, found []finding) error {
+// recordAll records a batch for each affected environment. An error for one does not affect the others.
+func (k *recorder) recordAll(ctx context.Context, batch pending.Batch, found []finding) error {
 	concerned := map[types.NamespacedName][]finding{}
 	for _, f := range found {
 		for _, c := range k.index.Lookup(f.of) {
@@ -77,12 +77,12 @@ func (k *keeper) recordAll(ctx context.Context, batch pending.Batch, found []fin
 		}
 	}
 	var group errgroup.Group
-	group.SetLimit(environmentsAtOnce)
+	group.SetLimit(concurrentEnvironments)
 	var mu sync.Mutex
 	var errs []error
 	for environment, found := range concerned {
 		group.Go(func() error {
-			if err := k.record(ctx, environment, batch, found); err != nil {
+			if err := k.recordEnvironment(ctx, environment, batch, found); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, fmt.Errorf("environment %s: %w", environment, err))
@@ -95,58 +95,58 @@ func (k *keeper) recordAll(ctx context.Context, batch pending.Batch, found []fin
 	return utilerrors.NewAggregate(errs)
 }
 
-// record tells one environment, in the order that the package's comment gives.
-func (k *keeper) record(ctx context.Context, name types.NamespacedName, batch pending.Batch, found []finding) error {
+// recordEnvironment records changes for one environment, in the order that the package comment gives.
+func (k *recorder) recordEnvironment(ctx context.Context, name types.NamespacedName, batch pending.Batch, found []finding) error {
 	defer k.lock(name)()
 	environment, err := k.environment(ctx, name)
-	var told []item
+	var items []item
 	if err == nil {
-		told, err = k.items(ctx, environment, found)
+		items, err = k.items(ctx, environment, found)
 	}
-	if err == nil && len(told) > 0 {
-		err = k.tell(ctx, environment, batch, told)
+	if err == nil && len(items) > 0 {
+		err = k.updateRecord(ctx, environment, batch, items)
 	}
-	for i := 0; err == nil && i < len(told); i++ {
-		err = k.see(ctx, environment, told[i])
+	for i := 0; err == nil && i < len(items); i++ {
+		err = k.markSeen(ctx, environment, items[i])
 	}
-	if errors.Is(err, errGone) {
+	if errors.Is(err, errDeleted) {
 		return nil
 	}
 	return err
 }
 
-// environment returns one as it is now.
-func (k *keeper) environment(ctx context.Context, name types.NamespacedName) (*v1alpha1.Environment, error) {
+// environment reads an environment.
+func (k *recorder) environment(ctx context.Context, name types.NamespacedName) (*v1alpha1.Environment, error) {
 	environment, err := k.api.Environments(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), err == nil && environment.DeletionTimestamp != nil:
-		return nil, errGone
+		return nil, errDeleted
 	case err != nil:
-		return nil, fmt.Errorf("read it: %w", err)
+		return nil, fmt.Errorf("read environment: %w", err)
 	}
 	return environment, nil
 }
 
-// again returns an environment as it is now.
-func (k *keeper) again(ctx context.Context, environment *v1alpha1.Environment) (*v1alpha1.Environment, error) {
+// refresh reads an environment again.
+func (k *recorder) refresh(ctx context.Context, environment *v1alpha1.Environment) (*v1alpha1.Environment, error) {
 	now, err := k.environment(ctx, types.NamespacedName{Namespace: environment.Namespace, Name: environment.Name})
 	if err == nil && now.UID != environment.UID {
-		err = errGone
+		err = errDeleted
 	}
 	return now, err
 }
 
-// item is news of a copy.
+// item is a change of an object that an environment has a copy of.
 type item struct {
 	finding
-	// copied is what the EnvironmentDependency says.
+	// copied is the content of the EnvironmentDependency.
 	copied index.Copy
 	// since is when a run has last compared the copy with the source.
 	since time.Time
 }
 
-// items are what differs from the records as they are now, in order.
-func (k *keeper) items(ctx context.Context, environment *v1alpha1.Environment, found []finding) ([]item, error) {
+// items returns the findings that differ from the current EnvironmentDependencies, sorted.
+func (k *recorder) items(ctx context.Context, environment *v1alpha1.Environment, found []finding) ([]item, error) {
 	var items []item
 	for _, f := range found {
 		dependency, err := k.dependency(ctx, environment, f.of)
@@ -154,7 +154,7 @@ func (k *keeper) items(ctx context.Context, environment *v1alpha1.Environment, f
 		case err != nil:
 			return nil, err
 		case dependency == nil:
-			continue // The index is put right when it is made anew.
+			continue // The index is corrected by its next rebuild.
 		}
 		if copied := index.CopyOf(dependency); copied.Known() != f.version {
 			items = append(items, item{f, copied, ptr.Deref(dependency.Status.LastDiscoveredAt, metav1.Time{}).Time})
@@ -166,8 +166,8 @@ func (k *keeper) items(ctx context.Context, environment *v1alpha1.Environment, f
 	return items, nil
 }
 
-// dependency returns the record of a copy as it is now; nil if there is none.
-func (k *keeper) dependency(
+// dependency reads the EnvironmentDependency of an object, nil if there is none.
+func (k *recorder) dependency(
 	ctx context.Context, environment *v1alpha1.Environment, of index.Object,
 ) (*v1alpha1.EnvironmentDependency, error) {
 	name := v1alpha1.EnvironmentDependencyName(environment.Name, of.Type, of.Name)
@@ -181,15 +181,15 @@ func (k *keeper) dependency(
 	return dependency, nil
 }
 
-// see notes the version of an item as the newest that has been told of, unless a run has copied it meanwhile.
-func (k *keeper) see(ctx context.Context, environment *v1alpha1.Environment, told item) error {
+// markSeen sets the seenHash of an item, unless a run has copied this version meanwhile.
+func (k *recorder) markSeen(ctx context.Context, environment *v1alpha1.Environment, seen item) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		dependency, err := k.dependency(ctx, environment, told.of)
+		dependency, err := k.dependency(ctx, environment, seen.of)
 		if err != nil || dependency == nil {
 			return err
 		}
 		before := dependency.Status.SeenHash
-		if dependency.Status.SeenHash = told.version; told.version == index.CopyOf(dependency).Copied() {
+		if dependency.Status.SeenHash = seen.version; seen.version == index.CopyOf(dependency).Copied() {
 			dependency.Status.SeenHash = ""
 		}
 		if dependency.Status.SeenHash != before {
@@ -197,16 +197,16 @@ func (k *keeper) see(ctx context.Context, environment *v1alpha1.Environment, tol
 				return err
 			}
 		}
-		k.index.See(told.copied.Environment, told.of, dependency.Status.SeenHash)
+		k.index.MarkSeen(seen.copied.Environment, seen.of, dependency.Status.SeenHash)
 		return nil
 	})
 }
 
-// write writes a record, unless its namespace is going.
-func (k *keeper) write(ctx context.Context, record runtime.Object) error {
+// write writes a record. It returns errDeleted if the namespace is terminating.
+func (k *recorder) write(ctx context.Context, record runtime.Object) error {
 	err := k.records.Write(ctx, record)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
-		return errGone
+		return errDeleted
 	}
 	if err != nil {
 		return fmt.Errorf("write a record: %w", err)

@@ -113,7 +113,7 @@ func (s *stage) serve(served bool, failure error) {
 
 // TestGatewayAPIThatIsInstalledLater has a cluster get the Gateway API, an API server that does not say what it serves, and a cluster
 // that has the API no more.
-func TestGatewayAPIThatIsInstalledLater(t *testing.T) {
+func TestGatewayAPIInstalledLater(t *testing.T) {
 	s := begunStage(t)
 	s.stop()
 	s.sources = map[string][]types.NamespacedName{production: {named("alice")}}
@@ -182,7 +182,7 @@ func (s *stage) hears(want string) {
 
 // TestCompanions has what is about workloads come, change and go: all environments of the source hear of it, whether they have a copy
 // or not. Of what only some have a copy of, these hear.
-func TestCompanions(t *testing.T) {
+func TestAttachedObjects(t *testing.T) {
 	s := begunStage(t)
 	s.stop()
 	s.sources = map[string][]types.NamespacedName{production: {named("alice"), named("bob"), named("carol")}}

@@ -10,19 +10,21 @@ import (
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// sights are the versions of objects that watches have told of and that wait to be recorded: until then, the index does not know
-// them, and whoever writes a status would be taken for somebody who changes the content.
-type sights struct {
+// pendingVersions holds the versions that watches have reported and that are not recorded yet. The index does not know
+// them, so without this a status update would count as another change of the content.
+type pendingVersions struct {
 	index *index.Index
 
 	mu sync.Mutex
 	of map[index.Object]string
 }
 
-func newSights(of *index.Index) *sights { return &sights{index: of, of: map[index.Object]string{}} }
+func newPendingVersions(of *index.Index) *pendingVersions {
+	return &pendingVersions{index: of, of: map[index.Object]string{}}
+}
 
-// isNews notes a version that a watch tells of, and says whether it is another than what is known.
-func (s *sights) isNews(of index.Object, version string) bool {
+// observe notes a version and reports whether it is a change.
+func (s *pendingVersions) observe(of index.Object, version string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, waits := s.of[of]
@@ -36,8 +38,8 @@ func (s *sights) isNews(of index.Object, version string) bool {
 	return differs
 }
 
-// settle forgets what the index knows now of a namespace.
-func (s *sights) settle(namespace string) {
+// forgetRecorded removes the versions of a namespace that the index knows now.
+func (s *pendingVersions) forgetRecorded(namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for of, version := range s.of {
@@ -47,8 +49,8 @@ func (s *sights) settle(namespace string) {
 	}
 }
 
-// missed lets go of what a watch has told of: it may have missed what came afterwards.
-func (s *sights) missed(watch kubewatch.Watch) {
+// forgetWatch removes the versions that a watch has reported. The watch may have missed later ones.
+func (s *pendingVersions) forgetWatch(watch kubewatch.Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for of := range s.of {

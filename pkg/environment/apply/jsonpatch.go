@@ -14,42 +14,42 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// removeAndApply takes out what others own, and then applies. The dry run tries the first, and what comes of both.
+// removeAndApply sends the removal patch and then applies. The dry run sends the patch and the predicted result of both.
 func (r *run) removeAndApply(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
 	left, err := r.remove(ctx, t, dry)
 	if err != nil {
 		return nil, err
 	}
 	if dry {
-		return r.tryAfter(ctx, t)
+		return r.dryRunUpdate(ctx, t)
 	}
 	t.live, t.Removal = left, nil
 	return r.applyTo(ctx, t, false)
 }
 
 func (r *run) remove(ctx context.Context, t *task, dry bool) (*unstructured.Unstructured, error) {
-	content, err := conditional(t.Removal, t.live)
+	content, err := withPreconditions(t.Removal, t.live)
 	if err != nil {
 		return nil, err
 	}
 	left, err := r.patch(ctx, t, types.JSONPatchType, content, r.patchOptions(dry))
-	if apierrors.IsNotFound(err) || isMereInvalid(err) {
-		// That is how servers say that a test has failed. Whether it has, shows when the object is looked at.
-		return nil, r.failedTest(ctx, t, err)
+	if apierrors.IsNotFound(err) || isInvalidWithoutCause(err) {
+		// API servers report a failed test of a JSON patch like this. Only the object shows whether a test has failed.
+		return nil, r.checkFailedTest(ctx, t, err)
 	}
 	return left, err
 }
 
-// isMereInvalid says whether an error is about no field.
-func isMereInvalid(err error) bool {
+// isInvalidWithoutCause reports whether an error is Invalid and names no field.
+func isInvalidWithoutCause(err error) bool {
 	status := statusOf(err)
 	return status != nil && apierrors.IsInvalid(err) && (status.Details == nil || len(status.Details.Causes) == 0)
 }
 
-// failedTest is a conflict if the object is not the one that is known.
-func (r *run) failedTest(ctx context.Context, t *task, err error) error {
+// checkFailedTest returns a conflict if the object has changed, and the error otherwise.
+func (r *run) checkFailedTest(ctx context.Context, t *task, err error) error {
 	known := t.live.GetResourceVersion()
-	if err := r.look(ctx, t); err != nil {
+	if err := r.refresh(ctx, t); err != nil {
 		return err
 	}
 	if t.live.GetResourceVersion() == known {
@@ -58,7 +58,7 @@ func (r *run) failedTest(ctx context.Context, t *task, err error) error {
 	return apierrors.NewConflict(t.resource.GroupResource(), t.object.Name, err)
 }
 
-// operation is one of a JSON patch (RFC 6902).
+// operation is an operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -66,8 +66,8 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// conditional is a JSON patch that does nothing unless the object is the one that is known.
-func conditional(patch []byte, live *unstructured.Unstructured) ([]byte, error) {
+// withPreconditions adds tests of the UID and the resourceVersion to a JSON patch.
+func withPreconditions(patch []byte, live *unstructured.Unstructured) ([]byte, error) {
 	var operations []operation
 	if err := json.Unmarshal(patch, &operations); err != nil {
 		return nil, fmt.Errorf("read what is to be removed: %w", err)
@@ -86,8 +86,8 @@ func conditional(patch []byte, live *unstructured.Unstructured) ([]byte, error) 
 
 const resourceVersionPath = "/metadata/resourceVersion"
 
-// tryAfter tries what becomes of the object, as a whole.
-func (r *run) tryAfter(ctx context.Context, t *task) (*unstructured.Unstructured, error) {
+// dryRunUpdate dry-runs an update to the predicted object.
+func (r *run) dryRunUpdate(ctx context.Context, t *task) (*unstructured.Unstructured, error) {
 	if err := r.Limiter.Wait(ctx); err != nil {
 		return nil, err
 	}
@@ -96,6 +96,6 @@ func (r *run) tryAfter(ctx context.Context, t *task) (*unstructured.Unstructured
 	after.SetUID(t.live.GetUID())
 	after.SetResourceVersion(t.live.GetResourceVersion())
 	return t.client.Update(ctx, after, metav1.UpdateOptions{
-		FieldManager: r.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun(true),
+		FieldManager: r.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRunOption(true),
 	})
 }

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Verdict is whether work may begin at a time.
-type Verdict struct {
+// Decision is whether a sync is allowed to start at a time.
+type Decision struct {
 	Allowed bool
-	// Next is when work may begin that is not allowed now, in the time zone of the window. The zero time if windows never
-	// let it, as far as it is known.
+	// Next is when a sync is allowed that is not allowed now, in the window's time zone. It is the zero time if no window
+	// ever allows it, as far as the schedules can be evaluated.
 	Next time.Time
-	// Window is the name of the window that lets it begin then, and Kind what it does: an Allow opens, a Deny closes. Without
-	// Next it is a window that keeps it from beginning.
+	// Window is the name of the window that allows it at Next, and Kind its kind: an Allow window opens, a Deny window
+	// closes. Without Next, it is a window that prevents it.
 	Window string
 	Kind   Kind
 }
 
-// Sentence says what work waits for, such as: window nightly opens 18:00 CET. Empty when it is allowed.
-func (v Verdict) Sentence(now time.Time) string {
+// Message describes what a sync waits for, such as: window nightly opens 18:00 CET. It is empty if the sync is allowed.
+func (v Decision) Message(now time.Time) string {
 	verb := "opens"
 	if v.Kind == Deny {
 		verb = "closes"
@@ -36,7 +36,7 @@ func (v Verdict) Sentence(now time.Time) string {
 	}
 }
 
-// layout shows the day of a time unless it is today, and the date unless it is within a week.
+// layout omits the day if it is today, and the date within a week.
 func layout(now, then time.Time) string {
 	const today, thisWeek, anyTime = "15:04 MST", "Mon 15:04 MST", "2006-01-02 15:04 MST"
 	days := int(midnight(then).Sub(midnight(now)).Hours() / 24)
@@ -50,7 +50,7 @@ func layout(now, then time.Time) string {
 	}
 }
 
-// midnight is the beginning of the day that a clock shows, as a time in UTC.
+// midnight returns the start of the day of a wall clock, as a time in UTC.
 func midnight(at time.Time) time.Time {
 	year, month, day := at.Date()
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)

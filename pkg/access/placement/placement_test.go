@@ -69,13 +69,13 @@ func catalog(name, source string, second int, policy *v1alpha1.CatalogAccessPoli
 }
 
 // cluster has the catalog shop of production, the Shared environment base, its Branch bob, and a Branch that lives alone.
-func cluster(more ...envt) *placement.Neighbourhood {
+func cluster(more ...envt) *placement.Cluster {
 	labelled := func(selector map[string]string) *v1alpha1.CatalogAccessPolicy {
 		return &v1alpha1.CatalogAccessPolicy{NamespacedRules: v1alpha1.NamespacedRules{
 			Mode: v1alpha1.AccessModeFromSelector, NamespaceSelector: &metav1.LabelSelector{MatchLabels: selector},
 		}}
 	}
-	return &placement.Neighbourhood{
+	return &placement.Cluster{
 		Own: "slipstream-system",
 		Environments: append([]envt{
 			environment("base", "dev", 10), environment("bob", "dev", 11, of("base", "api")), environment("lone", "lone", 12, of("", "web")),
@@ -87,7 +87,7 @@ func cluster(more ...envt) *placement.Neighbourhood {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestCheck(t *testing.T) {
 	const (
 		target = "spec.targetNamespace "
 		base   = "spec.baseEnvironmentRef.name "
@@ -191,7 +191,7 @@ func TestJudge(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			obstacles := cluster(test.beside...).Judge(test.e)
+			obstacles := cluster(test.beside...).Check(test.e)
 			var got []string
 			for _, obstacle := range obstacles {
 				got = append(got, obstacle.String())
@@ -210,15 +210,15 @@ func TestBuilder(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		namespace string
-		change    func(*placement.Neighbourhood)
+		change    func(*placement.Cluster)
 		want      string
 	}{
 		{name: "nobody", namespace: "nowhere"},
 		{name: "the oldest, before the catalog", namespace: "dev", want: "base"},
-		{name: "after a catalog", namespace: "dev", change: func(n *placement.Neighbourhood) {
+		{name: "after a catalog", namespace: "dev", change: func(n *placement.Cluster) {
 			n.Catalogs = append(n.Catalogs, catalog("early", "dev", 9, nil))
 		}},
-		{name: "in the same second as a catalog", namespace: "dev", change: func(n *placement.Neighbourhood) {
+		{name: "in the same second as a catalog", namespace: "dev", change: func(n *placement.Cluster) {
 			n.Catalogs = append(n.Catalogs, catalog("zzz", "dev", 10, nil))
 		}},
 		{name: "whatever its age, when no catalog is there yet", namespace: "lone", want: "lone"},

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// useless are types whose objects are of no use by themselves.
-var useless = sets.New(
+// ignoredTypes are types whose objects do not keep a namespace.
+var ignoredTypes = sets.New(
 	schema.GroupResource{Resource: "events"},
 	schema.GroupResource{Group: "events.k8s.io", Resource: "events"},
 	schema.GroupResource{Resource: "endpoints"},
@@ -25,17 +25,17 @@ var useless = sets.New(
 	schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"},
 )
 
-// everywhere are the objects that a cluster, or a widespread addition to it, makes in each namespace.
-var everywhere = map[schema.GroupResource]sets.Set[string]{
+// standardObjects are created in each namespace by the cluster or by widespread add-ons.
+var standardObjects = map[schema.GroupResource]sets.Set[string]{
 	{Resource: "serviceaccounts"}: sets.New("default"),
 	{Resource: "configmaps"}:      sets.New("kube-root-ca.crt", "istio-ca-root-cert", "openshift-service-ca.crt"),
 }
 
-// page is how many objects of a type are looked at with one request.
-const page = 100
+// pageSize is the number of objects of a type per request.
+const pageSize = 100
 
-// others returns what keeps a namespace, by one sentence a type.
-func (r *Remover) others(ctx context.Context, namespace string) ([]string, error) {
+// foreignObjects returns what keeps a namespace, at most one sentence for each type.
+func (r *Remover) foreignObjects(ctx context.Context, namespace string) ([]string, error) {
 	types, err := r.types(ctx)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (r *Remover) others(ctx context.Context, namespace string) ([]string, error
 	group.SetLimit(max(r.Concurrency, 1))
 	for resource, kind := range types {
 		group.Go(func() error {
-			found, err := r.other(ctx, namespace, resource, kind)
+			found, err := r.foreignObject(ctx, namespace, resource, kind)
 			if found != "" {
 				mu.Lock()
 				defer mu.Unlock()
@@ -60,9 +60,9 @@ func (r *Remover) others(ctx context.Context, namespace string) ([]string, error
 	return others, group.Wait()
 }
 
-// types are those of which people make objects, with their kinds.
+// types returns the types that users can create objects of, with their kinds.
 func (r *Remover) types(ctx context.Context) (map[schema.GroupVersionResource]string, error) {
-	lists, err := r.Types.ServerPreferredNamespacedResourcesWithContext(ctx)
+	lists, err := r.Discovery.ServerPreferredNamespacedResourcesWithContext(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find the types that can be in a namespace: %w", err)
 	}
@@ -73,7 +73,7 @@ func (r *Remover) types(ctx context.Context) (map[schema.GroupVersionResource]st
 			return nil, fmt.Errorf("find the types that can be in a namespace: %w", err)
 		}
 		for _, resource := range list.APIResources {
-			if of := version.WithResource(resource.Name); !useless.Has(of.GroupResource()) {
+			if of := version.WithResource(resource.Name); !ignoredTypes.Has(of.GroupResource()) {
 				types[of] = resource.Kind
 			}
 		}
@@ -81,9 +81,9 @@ func (r *Remover) types(ctx context.Context) (map[schema.GroupVersionResource]st
 	return types, nil
 }
 
-// other returns an object of a type that keeps a namespace, or why it is not known if there is one.
-func (r *Remover) other(ctx context.Context, namespace string, resource schema.GroupVersionResource, kind string) (string, error) {
-	for options := (metav1.ListOptions{Limit: page}); ; {
+// foreignObject describes an object that keeps a namespace, or why that cannot be determined.
+func (r *Remover) foreignObject(ctx context.Context, namespace string, resource schema.GroupVersionResource, kind string) (string, error) {
+	for options := (metav1.ListOptions{Limit: pageSize}); ; {
 		if err := r.Limiter.Wait(ctx); err != nil {
 			return "", err
 		}
@@ -100,7 +100,7 @@ func (r *Remover) other(ctx context.Context, namespace string, resource schema.G
 			return "", fmt.Errorf("list %s in %s: %w", resource.GroupResource(), namespace, err)
 		}
 		for i := range list.Items {
-			if counts(resource.GroupResource(), &list.Items[i]) {
+			if keepsNamespace(resource.GroupResource(), &list.Items[i]) {
 				return kind + " " + list.Items[i].Name + " is not of this environment", nil
 			}
 		}
@@ -110,6 +110,6 @@ func (r *Remover) other(ctx context.Context, namespace string, resource schema.G
 	}
 }
 
-func counts(resource schema.GroupResource, object *metav1.PartialObjectMetadata) bool {
-	return object.DeletionTimestamp == nil && len(object.OwnerReferences) == 0 && !everywhere[resource].Has(object.Name)
+func keepsNamespace(resource schema.GroupResource, object *metav1.PartialObjectMetadata) bool {
+	return object.DeletionTimestamp == nil && len(object.OwnerReferences) == 0 && !standardObjects[resource].Has(object.Name)
 }

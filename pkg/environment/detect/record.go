@@ -17,29 +17,30 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// tell has a record say what is new, and the environment name it. Somebody may move the record meanwhile.
-func (k *keeper) tell(ctx context.Context, environment *v1alpha1.Environment, batch pending.Batch, told []item) error {
-	by := k.changedBy(batch, told)
+// updateRecord adds changes to the open record of an environment, or creates one, and sets latestDependencySync. It retries
+// if the record is modified concurrently.
+func (k *recorder) updateRecord(ctx context.Context, environment *v1alpha1.Environment, batch pending.Batch, items []item) error {
+	by := k.changedBy(batch, items)
 	var record *v1alpha1.SyncStatus
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
 		record, err = k.latest(ctx, environment)
-		if err == nil && !isOpen(record) && len(differing(told)) > 0 {
-			record, err = k.begin(ctx, environment, batch)
+		if err == nil && !isOpen(record) && len(differing(items)) > 0 {
+			record, err = k.newRecord(ctx, environment, batch)
 		}
 		if err == nil && isOpen(record) {
-			record, err = k.put(ctx, record, told, by)
+			record, err = k.extendRecord(ctx, record, items, by)
 		}
 		return err
 	})
 	if err != nil || record == nil {
 		return err
 	}
-	return k.point(ctx, environment, record)
+	return k.setLatest(ctx, environment, record)
 }
 
-// latest returns the record that the environment names, nil if there is none.
-func (k *keeper) latest(ctx context.Context, environment *v1alpha1.Environment) (*v1alpha1.SyncStatus, error) {
-	now, err := k.again(ctx, environment)
+// latest returns the record that the environment's status refers to, nil if there is none.
+func (k *recorder) latest(ctx context.Context, environment *v1alpha1.Environment) (*v1alpha1.SyncStatus, error) {
+	now, err := k.refresh(ctx, environment)
 	if err != nil || now.Status.LatestDependencySync == "" {
 		return nil, err
 	}
@@ -53,9 +54,9 @@ func (k *keeper) latest(ctx context.Context, environment *v1alpha1.Environment) 
 	return record, nil
 }
 
-// begin returns the record of a batch, as an interrupted attempt has left it or a new one. One that is not open any more has
-// become a run: then the batch has another.
-func (k *keeper) begin(ctx context.Context, environment *v1alpha1.Environment, batch pending.Batch) (*v1alpha1.SyncStatus, error) {
+// newRecord returns the record of a batch: the one that an interrupted attempt has created, or a new one. If the record is
+// no longer open because a run has started, the batch gets another one.
+func (k *recorder) newRecord(ctx context.Context, environment *v1alpha1.Environment, batch pending.Batch) (*v1alpha1.SyncStatus, error) {
 	for number := 1; ; number++ {
 		spec := specOf(environment, batch, number)
 		found, name, err := syncstatus.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) {
@@ -80,7 +81,8 @@ func (k *keeper) begin(ctx context.Context, environment *v1alpha1.Environment, b
 	}
 }
 
-// specOf tells the records of a batch from all others. Most batches have one for each environment.
+// specOf returns the spec of the batch's record. The number distinguishes several records of one environment, which are
+// rare.
 func specOf(environment *v1alpha1.Environment, batch pending.Batch, number int) v1alpha1.SyncStatusSpec {
 	id := batch.ID
 	if number > 1 {
@@ -92,11 +94,11 @@ func specOf(environment *v1alpha1.Environment, batch pending.Batch, number int) 
 	}
 }
 
-// put extends a record, and writes it if that changes it.
-func (k *keeper) put(
+// extendRecord adds items to a record and writes it if that changes it.
+func (k *recorder) extendRecord(
 	ctx context.Context, record *v1alpha1.SyncStatus, items []item, by []v1alpha1.SourceAuthor,
 ) (*v1alpha1.SyncStatus, error) {
-	next, err := extended(record, items, by, k.clock.Now())
+	next, err := extend(record, items, by, k.clock.Now())
 	if err != nil || equality.Semantic.DeepEqual(record, next) {
 		return record, err
 	}
@@ -115,10 +117,10 @@ func (k *keeper) put(
 	return next, nil
 }
 
-// point has the environment's status name a record that is open, and not one that has come to its end.
-func (k *keeper) point(ctx context.Context, environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) error {
+// setLatest sets latestDependencySync to an open record, and clears it if the record has ended.
+func (k *recorder) setLatest(ctx context.Context, environment *v1alpha1.Environment, record *v1alpha1.SyncStatus) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		now, err := k.again(ctx, environment)
+		now, err := k.refresh(ctx, environment)
 		if err != nil {
 			return err
 		}
@@ -133,10 +135,10 @@ func (k *keeper) point(ctx context.Context, environment *v1alpha1.Environment, r
 		}
 		_, err = k.api.Environments(now.Namespace).UpdateStatus(ctx, now, metav1.UpdateOptions{})
 		if apierrors.IsNotFound(err) {
-			return errGone
+			return errDeleted
 		}
 		if err != nil {
-			return fmt.Errorf("write its status: %w", err)
+			return fmt.Errorf("write status: %w", err)
 		}
 		return nil
 	})

@@ -11,16 +11,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// planned is what plans depend on: an object without its status and what controllers write with it, such as the annotation in
-// which a Deployment has the number of its rollout.
-func planned(object *unstructured.Unstructured) map[string]any {
+// withoutStatus returns the part of an object that plans depend on: all but its status and the fields that controllers
+// write with it, such as the revision annotation of a Deployment.
+func withoutStatus(object *unstructured.Unstructured) map[string]any {
 	rest := object.DeepCopy()
 	delete(rest.Object, "status")
 	rest.SetResourceVersion("")
 	var owners []metav1.ManagedFieldsEntry
 	for _, entry := range rest.GetManagedFields() {
 		if entry.Subresource == "status" {
-			withoutAnnotations(rest, entry)
+			removeAnnotations(rest, entry)
 		} else {
 			owners = append(owners, entry)
 		}
@@ -29,8 +29,8 @@ func planned(object *unstructured.Unstructured) map[string]any {
 	return rest.Object
 }
 
-// withoutAnnotations takes out the annotations that an entry owns.
-func withoutAnnotations(object *unstructured.Unstructured, entry metav1.ManagedFieldsEntry) {
+// removeAnnotations removes the annotations that an entry owns.
+func removeAnnotations(object *unstructured.Unstructured, entry metav1.ManagedFieldsEntry) {
 	fields := &fieldpath.Set{}
 	if entry.FieldsV1 == nil || fields.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
 		return
@@ -43,6 +43,6 @@ func withoutAnnotations(object *unstructured.Unstructured, entry metav1.ManagedF
 		}
 	}
 	if len(object.GetAnnotations()) == 0 {
-		object.SetAnnotations(nil) // Otherwise they would be there, and empty.
+		object.SetAnnotations(nil) // An empty map would be a difference.
 	}
 }

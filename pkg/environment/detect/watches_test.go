@@ -124,7 +124,7 @@ func TestLostWatches(t *testing.T) {
 }
 
 // TestWhatARunHasReadTooEarly has an object change between a run's reading of it and the index's knowing so.
-func TestWhatARunHasReadTooEarly(t *testing.T) {
+func TestChangeAfterRead(t *testing.T) {
 	s := begunStage(t)
 	s.windowPasses()
 	late := s.copied("bob", "queue")
@@ -211,7 +211,7 @@ func TestUnreadableSource(t *testing.T) {
 }
 
 // TestEnvironmentsThatGo has environments go before they are told.
-func TestEnvironmentsThatGo(t *testing.T) {
+func TestDeletedEnvironments(t *testing.T) {
 	s := begunStage(t)
 	s.windowPasses()
 	now := metav1.NewTime(s.clock.Now())
@@ -226,7 +226,7 @@ func TestEnvironmentsThatGo(t *testing.T) {
 }
 
 // TestAnotherOfTheName has an environment made anew: the records of the one before are about another.
-func TestAnotherOfTheName(t *testing.T) {
+func TestRecreatedEnvironment(t *testing.T) {
 	s := begunStage(t)
 	s.windowPasses()
 	s.change("alice", func(e *v1alpha1.Environment) { e.UID = "another" })
@@ -235,7 +235,7 @@ func TestAnotherOfTheName(t *testing.T) {
 }
 
 // TestOneThatCannotBeTold does not keep the others from it, nor what comes next.
-func TestOneThatCannotBeTold(t *testing.T) {
+func TestFailedEnvironmentDoesNotBlockOthers(t *testing.T) {
 	s := begunStage(t)
 	s.windowPasses()
 	refuse := true
@@ -258,7 +258,7 @@ func TestOneThatCannotBeTold(t *testing.T) {
 }
 
 // TestSomebodyIsFaster has the record begin to run, the status change and a run copy the object just before they are written.
-func TestSomebodyIsFaster(t *testing.T) {
+func TestConcurrentWrites(t *testing.T) {
 	s := begunStage(t)
 	s.put("queue", "2")
 	s.stays("alice Pending* Changed ConfigMap queue")
@@ -278,7 +278,7 @@ func TestSomebodyIsFaster(t *testing.T) {
 }
 
 // TestAShorterWindow has the settings changed while changes wait.
-func TestAShorterWindow(t *testing.T) {
+func TestShorterWindow(t *testing.T) {
 	s := begunStage(t)
 	s.windowPasses()
 	s.put("queue", "2")

@@ -10,15 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// touched are environments of which something else is known than before, by the namespaces of the objects that it is about.
-type touched struct {
+// changedEnvironments holds the environments whose index entries have changed, by source namespace.
+type changedEnvironments struct {
 	mu sync.Mutex
 	in map[string]sets.Set[types.NamespacedName]
 }
 
-func newTouched() *touched { return &touched{in: map[string]sets.Set[types.NamespacedName]{}} }
+func newChangedEnvironments() *changedEnvironments {
+	return &changedEnvironments{in: map[string]sets.Set[types.NamespacedName]{}}
+}
 
-func (t *touched) add(namespace string, environments ...types.NamespacedName) {
+func (t *changedEnvironments) add(namespace string, environments ...types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.in[namespace] == nil {
@@ -27,8 +29,8 @@ func (t *touched) add(namespace string, environments ...types.NamespacedName) {
 	t.in[namespace].Insert(environments...)
 }
 
-// take returns those of a namespace, and forgets them.
-func (t *touched) take(namespace string) []types.NamespacedName {
+// take removes and returns the environments of a namespace.
+func (t *changedEnvironments) take(namespace string) []types.NamespacedName {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	taken := t.in[namespace].UnsortedList()

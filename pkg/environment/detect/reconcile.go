@@ -1,0 +1,127 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"context"
+	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
+)
+
+// authorsInterval is how often a namespace is checked for authors that are not known yet.
+const authorsInterval = 100 * time.Millisecond
+
+// runWorker reconciles namespaces until the queue is shut down.
+func (d *Detector) runWorker(ctx context.Context) {
+	for {
+		namespace, shutdown := d.queue.Get()
+		if shutdown {
+			return
+		}
+		if err := d.reconcile(ctx, namespace); err != nil && ctx.Err() == nil {
+			failures.Inc()
+			klog.FromContext(ctx).Error(err, "Failed to record changes of dependencies, retrying", "source", namespace)
+			d.queue.AddRateLimited(namespace)
+		} else {
+			d.queue.Forget(namespace)
+		}
+		d.queue.Done(namespace)
+	}
+}
+
+// reconcile records the changes of a namespace and withdraws those that no longer differ. A partially recorded batch is
+// completed first, because its records are not reflected in the EnvironmentDependencies yet.
+func (d *Detector) reconcile(ctx context.Context, namespace string) error {
+	if d.awaitsAuthors(namespace) {
+		d.queue.AddAfter(namespace, authorsInterval)
+		return nil
+	}
+	if d.attached.take(namespace) {
+		d.config.Changed(d.config.Sources()[namespace]...)
+	}
+	err := d.recordBatch(ctx, namespace)
+	if err == nil {
+		err = d.withdrawUnchanged(ctx, namespace)
+	}
+	// After a failure, a batch that is due waits for the retry.
+	if due, some := d.intake.Due(namespace, d.window()); some && (due > 0 || err == nil) {
+		d.queue.AddAfter(namespace, due)
+	}
+	return err
+}
+
+// awaitsAuthors reports whether changes of a namespace wait for their authors. Reading the objects now would include these
+// changes and attribute them to others. The wait is bounded by AttributionMaxWait.
+func (d *Detector) awaitsAuthors(namespace string) bool {
+	if !d.authors.WaitingIn(namespace) {
+		return false
+	}
+	due, some := d.intake.Due(namespace, d.window()+d.config.AttributionMaxWait)
+	return !some || due > 0
+}
+
+// recordBatch records the oldest batch of a namespace if it is due. After a second failure, the batch is done for the
+// environments that succeeded, and a comparison of the whole namespace makes up for the others.
+func (d *Detector) recordBatch(ctx context.Context, namespace string) error {
+	if due, some := d.intake.Due(namespace, d.window()); !some || due > 0 {
+		return nil
+	}
+	batch, some, err := d.intake.Close(ctx, namespace)
+	if err != nil || !some {
+		return err
+	}
+	found, err := d.reader.read(ctx, batch)
+	if err != nil {
+		return err
+	}
+	failed := d.recorder.recordAll(ctx, batch, found)
+	for _, f := range found {
+		for _, copied := range d.config.Index.Lookup(f.of) {
+			d.config.Changed(copied.Environment)
+		}
+	}
+	if failed != nil {
+		if ctx.Err() != nil || d.queue.NumRequeues(namespace) == 0 {
+			return failed // The first failure may be temporary.
+		}
+		d.intake.Resync(namespace, pending.Missed)
+	}
+	err = d.intake.Done(ctx, batch)
+	d.pendingVersions.forgetRecorded(namespace)
+	return utilerrors.NewAggregate([]error{failed, err})
+}
+
+// withdrawUnchanged removes objects that no longer differ from open records.
+func (d *Detector) withdrawUnchanged(ctx context.Context, namespace string) error {
+	var errs []error
+	for _, environment := range d.changedEnvironments.take(namespace) {
+		if err := d.recorder.withdraw(ctx, environment); err != nil {
+			d.changedEnvironments.add(namespace, environment)
+			errs = append(errs, err)
+		}
+	}
+	return utilerrors.NewAggregate(errs)
+}
+
+// window returns the batch window.
+func (d *Detector) window() time.Duration { return d.config.Policy().BatchWindow.Duration }
+
+// intakeCallbacks returns the callbacks of the intake.
+func (d *Detector) intakeCallbacks(ctx context.Context) pending.Notices {
+	logger := klog.FromContext(ctx)
+	return pending.Notices{
+		Opened: d.queue.Add,
+		Filling: func(changes, capacity int) {
+			logger.Info("Intake of dependency changes is filling up", "changes", changes, "capacity", capacity)
+		},
+		Overflowed: func(namespace string) {
+			logger.Info("Intake of dependency changes overflowed, comparing the whole namespace", "namespace", namespace)
+		},
+		Blocked: func(error) {}, // The intake logs the error, retries, and has a metric.
+	}
+}
