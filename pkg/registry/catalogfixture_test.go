@@ -20,7 +20,7 @@ import (
 )
 
 // impatient storage answers before anything can have come of a request.
-func impatient(c *registry.Config) { c.Patience = time.Nanosecond }
+func impatient(c *registry.Config) { c.WaitTimeout = time.Nanosecond }
 
 // ask creates a request at a subresource.
 func ask[R runtime.Object](ctx context.Context, storage *registry.Storage, endpoint, name string, request R, dryRun ...string) (R, error) {

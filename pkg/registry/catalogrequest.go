@@ -18,30 +18,30 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// catalogRequests are the subresources of AppCatalogs that take requests.
+// catalogRequests implements the request subresources of AppCatalogs.
 type catalogRequests struct {
-	// catalogs changes the spec of AppCatalogs, statuses their status, and records reads SyncStatuses.
+	// catalogs updates the spec of AppCatalogs, statuses their status, and records reads SyncStatuses.
 	catalogs, statuses, records *genericregistry.Store
 	clock                       clock.PassiveClock
-	patience                    time.Duration
+	waitTimeout                 time.Duration
 }
 
-// recordOf finds the SyncStatus of a batch of a catalog. When there is none, or it cannot be read, it returns nil: what has
-// been asked for happens all the same.
+// recordOf returns the SyncStatus of a batch of a catalog. It returns nil if there is none or it cannot be read: the
+// request is executed all the same.
 func (c *catalogRequests) recordOf(ctx context.Context, catalog *configbutler.AppCatalog, batch string) *v1alpha1.SyncStatus {
 	spec := v1alpha1.SyncStatusSpec{
 		Type: v1alpha1.SyncTypeCatalog, Batch: batch,
 		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectAppCatalog, Name: catalog.Name, UID: catalog.UID},
 	}
-	record, _, err := syncstatus.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return recordCalled(ctx, c.records, name) })
+	record, _, err := syncstatus.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return getRecord(ctx, c.records, name) })
 	if err != nil {
 		return nil
 	}
 	return record
 }
 
-// recordCalled reads a SyncStatus.
-func recordCalled(ctx context.Context, records rest.Getter, name string) (*v1alpha1.SyncStatus, error) {
+// getRecord reads a SyncStatus.
+func getRecord(ctx context.Context, records rest.Getter, name string) (*v1alpha1.SyncStatus, error) {
 	stored, err := read[*configbutler.SyncStatus](ctx, records, name)
 	if err != nil {
 		return nil, err
@@ -49,35 +49,36 @@ func recordCalled(ctx context.Context, records rest.Getter, name string) (*v1alp
 	return versioned(stored)
 }
 
-// tell adds to an answer what records say.
-func tell(answer *configbutler.RequestOutcome, records ...*v1alpha1.SyncStatus) {
+// addRecords adds records with their state to the outcome of a request.
+func addRecords(answer *configbutler.RequestOutcome, records ...*v1alpha1.SyncStatus) {
 	for _, record := range records {
 		answer.SyncStatuses = append(answer.SyncStatuses, record.Name)
 		answer.Message += fmt.Sprintf("; SyncStatus %s: %s", record.Name, syncstatus.Sentence(record))
 	}
 }
 
-// heldBack says why changes of the source of a catalog wait, and how they would not; it is empty when they do not.
-func heldBack(catalog *configbutler.AppCatalog, now time.Time) string {
+// holdReason returns why changes of a catalog's source are not processed, with the command that ends that. It is empty
+// if they are processed.
+func holdReason(catalog *configbutler.AppCatalog, now time.Time) string {
 	switch spec := &catalog.Spec; {
 	case catalog.DeletionTimestamp != nil:
 		return "it is being deleted"
 	case spec.PinnedRevision != nil:
 		return fmt.Sprintf("changes of the source wait, because its spec.pinnedRevision is %d; to go forward: %s",
-			*spec.PinnedRevision, clearing("appcatalog", catalog, "pinnedRevision"))
+			*spec.PinnedRevision, clearCommand("appcatalog", catalog, "pinnedRevision"))
 	case spec.PauseUntil != nil && spec.PauseUntil.After(now):
 		return fmt.Sprintf("changes of the source wait until %s, which is its spec.pauseUntil; to end that: %s",
-			spec.PauseUntil.UTC().Format(time.RFC3339), clearing("appcatalog", catalog, "pauseUntil"))
+			spec.PauseUntil.UTC().Format(time.RFC3339), clearCommand("appcatalog", catalog, "pauseUntil"))
 	}
 	return ""
 }
 
-// clearing is the command that takes a field out of the spec of an object of a kind.
-func clearing(kind string, of metav1.Object, field string) string {
+// clearCommand returns the kubectl command that clears a field of an object's spec.
+func clearCommand(kind string, of metav1.Object, field string) string {
 	return fmt.Sprintf(`kubectl patch %s %s -n %s --type=merge -p '{"spec":{"%s":null}}'`, kind, of.GetName(), of.GetNamespace(), field)
 }
 
-// versioned is a record as packages outside the API know it. It shares what it can with the one that is given.
+// versioned converts a record to v1alpha1. The result shares data with the given record.
 func versioned(record *configbutler.SyncStatus) (*v1alpha1.SyncStatus, error) {
 	out := &v1alpha1.SyncStatus{}
 	if err := v1alpha1.Convert_configbutler_SyncStatus_To_v1alpha1_SyncStatus(record, out, nil); err != nil {

@@ -19,19 +19,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
-// sync is the subresource sync of an AppCatalog. It notes the request in the status of the catalog, where the replica that
-// leads finds it, now or when one leads again, and waits a while until that one has read the source.
+// sync is the subresource sync of an AppCatalog. It adds the request to the status of the catalog, from where the
+// current or next leader processes it, and waits for a while until the leader has read the source.
 func (c *catalogRequests) sync() *requestREST[*configbutler.CatalogSync] {
 	return &requestREST[*configbutler.CatalogSync]{
 		newRequest: func() *configbutler.CatalogSync { return &configbutler.CatalogSync{} },
-		judge: func(_ context.Context, name string, request *configbutler.CatalogSync) error {
+		validate: func(_ context.Context, name string, request *configbutler.CatalogSync) error {
 			return invalid("CatalogSync", name, validation.ValidateCatalogSync(request, name))
 		},
-		carryOut: c.carryOutSync,
+		execute: c.executeSync,
 	}
 }
 
-func (c *catalogRequests) carryOutSync(ctx context.Context, name string, request *configbutler.CatalogSync, dryRun []string) error {
+func (c *catalogRequests) executeSync(ctx context.Context, name string, request *configbutler.CatalogSync, dryRun []string) error {
 	actor, err := requester(ctx)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (c *catalogRequests) carryOutSync(ctx context.Context, name string, request
 		ID: string(uuid.NewUUID()), Actor: actor, Time: metav1.NewTime(c.clock.Now().Truncate(time.Second)),
 	}
 	catalog, err := change(ctx, c.statuses, name, dryRun, func(catalog *configbutler.AppCatalog) error {
-		return c.note(catalog, pending)
+		return c.addRequest(catalog, pending)
 	})
 	if err != nil {
 		return err
@@ -54,9 +54,10 @@ func (c *catalogRequests) carryOutSync(ctx context.Context, name string, request
 	return nil
 }
 
-// note adds a request to those that wait for a catalog. While changes of the source wait there is nothing to read it for.
-func (c *catalogRequests) note(catalog *configbutler.AppCatalog, request configbutler.PendingCatalogSync) error {
-	if why := heldBack(catalog, c.clock.Now()); why != "" {
+// addRequest adds a request to the pending ones of a catalog. It is rejected while changes of the source are held back,
+// because nothing would be read.
+func (c *catalogRequests) addRequest(catalog *configbutler.AppCatalog, request configbutler.PendingCatalogSync) error {
+	if why := holdReason(catalog, c.clock.Now()); why != "" {
 		return refused("appcatalogs", catalog.Name, why)
 	}
 	if n := len(catalog.Status.PendingSyncs); n >= v1alpha1.MaxPendingSyncs {
@@ -66,10 +67,10 @@ func (c *catalogRequests) note(catalog *configbutler.AppCatalog, request configb
 	return nil
 }
 
-// answerSync waits a while until a request is over, and says what has come of it.
+// answerSync waits for a while until a request is processed, and writes the outcome into the answer.
 func (c *catalogRequests) answerSync(ctx context.Context, catalog *configbutler.AppCatalog, id string, answer *configbutler.RequestOutcome) {
 	var over *configbutler.AppCatalog
-	await(ctx, c.patience, c.statuses, catalog.Name, catalog.ResourceVersion, func(now *configbutler.AppCatalog) bool {
+	await(ctx, c.waitTimeout, c.statuses, catalog.Name, catalog.ResourceVersion, func(now *configbutler.AppCatalog) bool {
 		if slices.ContainsFunc(now.Status.PendingSyncs, func(p configbutler.PendingCatalogSync) bool { return p.ID == id }) {
 			return false
 		}
@@ -82,10 +83,10 @@ func (c *catalogRequests) answerSync(ctx context.Context, catalog *configbutler.
 		return
 	}
 	answer.Message = fmt.Sprintf("The namespace %s has been read", catalog.Spec.SourceNamespace)
-	why := heldBack(over, c.clock.Now())
-	switch record := c.foundBy(ctx, catalog, over, id); {
+	why := holdReason(over, c.clock.Now())
+	switch record := c.recordFor(ctx, catalog, over, id); {
 	case record != nil:
-		tell(answer, record)
+		addRecords(answer, record)
 	case why != "":
 		answer.Message = "Nothing is recorded: meanwhile " + why
 	default:
@@ -93,16 +94,16 @@ func (c *catalogRequests) answerSync(ctx context.Context, catalog *configbutler.
 	}
 }
 
-// foundBy is the record of what a request has found; or else of the batch that was closed early because of it, from which
-// the catalog has its newest revision. It returns nil when there is neither.
-func (c *catalogRequests) foundBy(ctx context.Context, before, after *configbutler.AppCatalog, id string) *v1alpha1.SyncStatus {
+// recordFor returns the record of a request, or else that of the batch that the request closed early, which made the
+// catalog's newest revision. It returns nil if there is neither.
+func (c *catalogRequests) recordFor(ctx context.Context, before, after *configbutler.AppCatalog, id string) *v1alpha1.SyncStatus {
 	if record := c.recordOf(ctx, before, id); record != nil {
 		return record
 	}
 	if after.Status.Revision <= before.Status.Revision {
 		return nil
 	}
-	record, err := recordCalled(ctx, c.records, after.Status.LatestSync)
+	record, err := getRecord(ctx, c.records, after.Status.LatestSync)
 	if err != nil {
 		return nil // It may have been deleted.
 	}

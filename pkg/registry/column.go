@@ -14,29 +14,29 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Types of a column's cells, as OpenAPI names them.
+// Types of cells in OpenAPI's terms.
 const (
 	text   = "string"
 	number = "integer"
 )
 
-// none stands for the absence of a value in a cell.
+// none is shown for an empty value.
 const none = "<none>"
 
-// column is one column of a table; O is the type of the objects in the rows.
+// column is a column of a table whose rows show objects of type O.
 type column[O any] struct {
-	// name is the header; kubectl prints it in capitals.
+	// name is the header. kubectl prints it in capitals.
 	name        string
 	description string
 	// cellType is text or number.
 	cellType string
-	// wide columns appear with -o wide only.
+	// wide columns only appear with -o wide.
 	wide bool
-	// cell is what the row of obj shows at the time now.
+	// cell returns the content for obj at the time now.
 	cell func(obj O, now time.Time) any
 }
 
-// eraseColumns forgets the type of the rows.
+// eraseColumns erases the type of the rows.
 func eraseColumns[O object](columns []column[O]) []column[runtime.Object] {
 	erased := make([]column[runtime.Object], len(columns))
 	for i, c := range columns {
@@ -48,7 +48,7 @@ func eraseColumns[O object](columns []column[O]) []column[runtime.Object] {
 	return erased
 }
 
-// textColumn shows a word or a sentence; an empty one reads <none>.
+// textColumn shows a text, or <none> if it is empty.
 func textColumn[O any](name, description string, value func(O) string) column[O] {
 	return column[O]{
 		name: name, description: description, cellType: text,
@@ -56,7 +56,7 @@ func textColumn[O any](name, description string, value func(O) string) column[O]
 	}
 }
 
-// numberColumn shows a count.
+// numberColumn shows a number.
 func numberColumn[O any](name, description string, value func(O) int64) column[O] {
 	return column[O]{
 		name: name, description: description, cellType: number,
@@ -64,7 +64,7 @@ func numberColumn[O any](name, description string, value func(O) int64) column[O
 	}
 }
 
-// agoColumn shows how long ago something happened; nil and the zero time read <none>.
+// agoColumn shows the time since an event, or <none> for nil and the zero time.
 func agoColumn[O any](name, description string, value func(O) *metav1.Time) column[O] {
 	return column[O]{
 		name: name, description: description, cellType: text,
@@ -72,7 +72,7 @@ func agoColumn[O any](name, description string, value func(O) *metav1.Time) colu
 	}
 }
 
-// ageColumn shows how long ago the object was created.
+// ageColumn shows the age of the object.
 func ageColumn[O object]() column[O] {
 	return agoColumn("Age", "Time since the object was created.", func(obj O) *metav1.Time {
 		created := obj.GetCreationTimestamp()
@@ -80,7 +80,7 @@ func ageColumn[O object]() column[O] {
 	})
 }
 
-// conditionColumns show the condition Ready: its status and reason, and its message with -o wide.
+// conditionColumns show the status and reason of the condition Ready, and its message with -o wide.
 func conditionColumns[O any](conditions func(O) []metav1.Condition) []column[O] {
 	ready := func(obj O) metav1.Condition { return readyCondition(conditions(obj)) }
 	return []column[O]{
@@ -90,7 +90,7 @@ func conditionColumns[O any](conditions func(O) []metav1.Condition) []column[O] 
 	}
 }
 
-// readyCondition is the condition Ready; its status is unknown when there is none.
+// readyCondition returns the condition Ready, or one with status Unknown if there is none.
 func readyCondition(conditions []metav1.Condition) metav1.Condition {
 	if found := apimeta.FindStatusCondition(conditions, v1alpha1.ConditionReady); found != nil {
 		return *found
@@ -98,13 +98,13 @@ func readyCondition(conditions []metav1.Condition) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionUnknown}
 }
 
-// wide shows a column with -o wide only.
+// wide restricts a column to -o wide.
 func wide[O any](c column[O]) column[O] {
 	c.wide = true
 	return c
 }
 
-// orNone replaces an empty value.
+// orNone replaces an empty text by <none>.
 func orNone(value string) string {
 	if value == "" {
 		return none
@@ -112,7 +112,7 @@ func orNone(value string) string {
 	return value
 }
 
-// ago is the time that has passed, to one or two units.
+// ago formats the time since an event to one or two units.
 func ago(at *metav1.Time, now time.Time) string {
 	if at.IsZero() {
 		return none

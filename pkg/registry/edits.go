@@ -21,16 +21,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// edit is a change of a spec, its creation included.
+// edit is a creation or a change of a spec.
 type edit struct {
-	// generation is the one that the change has made.
+	// generation is the one that the edit created.
 	generation int64
-	// user is who made it, as authenticated; nil when nobody is known to have.
+	// user is the authenticated author, nil if unknown.
 	user user.Info
 	time metav1.Time
 }
 
-// author is who made the change, nil when nobody is known to have.
+// author returns the author of the edit, nil if unknown.
 func (e edit) author() *configbutler.AutomatedBy {
 	if e.user == nil {
 		return nil
@@ -40,21 +40,22 @@ func (e edit) author() *configbutler.AutomatedBy {
 	}
 }
 
-// edits say how a kind keeps in its status who has changed its spec, until a controller has seen to it. They are written
-// together with the spec, so that no crash parts a change from its author. O is a pointer to the type of the objects.
+// edits define how a kind records the authors of spec changes in its status until a controller has processed them. They
+// are written together with the spec, so that a crash cannot separate a change from its author. O is a pointer to the
+// type of the objects.
 type edits[O any] struct {
-	// admit says why no change by actor can be kept besides those that are there.
+	// admit returns an error if no further edit by actor can be recorded.
 	admit func(stored O, actor string) error
-	// note keeps a change that has made obj of old, which is nil at a creation. The status of obj shares its lists with what
-	// is stored.
-	note func(obj, old O, e edit)
+	// record records an edit that changed old, which is nil for a creation, to obj. The status of obj shares its lists
+	// with the stored object.
+	record func(obj, old O, e edit)
 }
 
-// editRetrySeconds is when a client should try again that was sent away because too many changes wait.
+// editRetrySeconds is the Retry-After of a response to an edit that is rejected because too many are pending.
 const editRetrySeconds = 1
 
-// admitEdits says why no change by actor can be kept besides those that wait, of which newest made the last. Of changes that
-// a user makes one after another the newest is kept: it holds the others.
+// admitEdits returns an error if no further edit by actor can be recorded. newest is the author of the newest pending
+// edit: consecutive edits of one user are merged.
 func admitEdits(waiting int, newest, actor, what string) error {
 	if waiting < v1alpha1.MaxPendingEdits || newest == actor {
 		return nil
@@ -63,7 +64,7 @@ func admitEdits(waiting int, newest, actor, what string) error {
 		"%d changes of this %s, by several users in turn, wait to be taken over; its conditions say why", waiting, what), editRetrySeconds)
 }
 
-// catalogEdits keep the changes of a catalog that it does not show yet, and who answers for what it shows.
+// catalogEdits record the pending edits of a catalog, and the user by whose permissions it reads its source.
 func catalogEdits() *edits[*configbutler.AppCatalog] {
 	newest := func(waiting []configbutler.CatalogEdit) string {
 		if len(waiting) == 0 {
@@ -76,8 +77,8 @@ func catalogEdits() *edits[*configbutler.AppCatalog] {
 			waiting := stored.Status.PendingEdits
 			return admitEdits(len(waiting), newest(waiting), actor, "catalog")
 		},
-		note: func(obj, old *configbutler.AppCatalog, e edit) {
-			if old == nil || !showsNoMore(&obj.Spec, &old.Spec) {
+		record: func(obj, old *configbutler.AppCatalog, e edit) {
+			if old == nil || !catalogNeedsNoNewAccess(&obj.Spec, &old.Spec) {
 				obj.Status.EditedBy = e.author()
 			}
 			if e.user == nil {
@@ -92,29 +93,31 @@ func catalogEdits() *edits[*configbutler.AppCatalog] {
 	}
 }
 
-// ruleEdits keep who wrote the spec of a rule last, which takes the right to read all that it selects. O is a pointer to the type of
-// the rules.
+// ruleEdits record the last author of a rule's spec, whose permission to read the selected objects is required. O is a
+// pointer to the type of the rules.
 func ruleEdits[O object](status func(O) *configbutler.WatchRuleStatus) *edits[O] {
 	return &edits[O]{
-		admit: func(O, string) error { return nil },
-		note:  func(obj, _ O, e edit) { status(obj).EditedBy = e.author() },
+		admit:  func(O, string) error { return nil },
+		record: func(obj, _ O, e edit) { status(obj).EditedBy = e.author() },
 	}
 }
 
-// pipelineEdits keep who answers for what a pipeline sends: whoever had it send more, or elsewhere.
+// pipelineEdits record the user by whose permissions a pipeline sends objects: the last one who made it send more, or
+// elsewhere.
 func pipelineEdits() *edits[*configbutler.SyncPipeline] {
 	return &edits[*configbutler.SyncPipeline]{
 		admit: func(*configbutler.SyncPipeline, string) error { return nil },
-		note: func(obj, old *configbutler.SyncPipeline, e edit) {
-			if old == nil || !sendsNoMore(&obj.Spec, &old.Spec) {
+		record: func(obj, old *configbutler.SyncPipeline, e edit) {
+			if old == nil || !pipelineNeedsNoNewAccess(&obj.Spec, &old.Spec) {
 				obj.Status.EditedBy = e.author()
 			}
 		},
 	}
 }
 
-// sendsNoMore says whether a change of a pipeline takes no right, so that its author stays who answers for it.
-func sendsNoMore(spec, before *configbutler.SyncPipelineSpec) bool {
+// pipelineNeedsNoNewAccess reports whether a change of a pipeline requires no further permissions, so that the previous
+// author's permissions continue to apply.
+func pipelineNeedsNoNewAccess(spec, before *configbutler.SyncPipelineSpec) bool {
 	var versions [2]v1alpha1.SyncPipelineSpec
 	for i, version := range []*configbutler.SyncPipelineSpec{spec, before} {
 		if v1alpha1.Convert_configbutler_SyncPipelineSpec_To_v1alpha1_SyncPipelineSpec(version, &versions[i], nil) != nil {
@@ -124,8 +127,9 @@ func sendsNoMore(spec, before *configbutler.SyncPipelineSpec) bool {
 	return access.PipelineSendsNoMore(&versions[0], &versions[1])
 }
 
-// showsNoMore says whether a change of a catalog takes no right to read its source, so that its author stays who answers for it.
-func showsNoMore(spec, before *configbutler.AppCatalogSpec) bool {
+// catalogNeedsNoNewAccess reports whether a change of a catalog requires no further permissions to read its source, so
+// that the previous author's permissions continue to apply.
+func catalogNeedsNoNewAccess(spec, before *configbutler.AppCatalogSpec) bool {
 	var versions [2]v1alpha1.AppCatalogSpec
 	for i, version := range []*configbutler.AppCatalogSpec{spec, before} {
 		if v1alpha1.Convert_configbutler_AppCatalogSpec_To_v1alpha1_AppCatalogSpec(version, &versions[i], nil) != nil {
@@ -135,7 +139,7 @@ func showsNoMore(spec, before *configbutler.AppCatalogSpec) bool {
 	return access.CatalogShowsNoMore(&versions[0], &versions[1])
 }
 
-// beginUpdate refuses a change of the spec that cannot be noted. What notes it, PrepareForUpdate, cannot fail.
+// beginUpdate rejects a change of the spec that cannot be recorded. PrepareForUpdate, which records it, cannot fail.
 func (s objectStrategy) beginUpdate(
 	ctx context.Context, obj, old runtime.Object, _ *metav1.UpdateOptions,
 ) (genericregistry.FinishFunc, error) {
@@ -147,11 +151,11 @@ func (s objectStrategy) beginUpdate(
 	return func(context.Context, bool) {}, nil
 }
 
-// noteEdit notes that the user of a request has made the generation that obj has of old, which is nil at a creation.
-func (s objectStrategy) noteEdit(ctx context.Context, obj, old runtime.Object) {
+// recordEdit records the user of a request as the author of obj's generation. old is nil for a creation.
+func (s objectStrategy) recordEdit(ctx context.Context, obj, old runtime.Object) {
 	e := edit{generation: generationOf(obj), time: metav1.NewTime(s.clock.Now().Truncate(time.Second))}
 	if info, ok := userOf(ctx); ok {
 		e.user = info
 	}
-	s.resource.noteEdit(obj, old, e)
+	s.resource.recordEdit(obj, old, e)
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// environmentEdits keep the changes of an environment that have not been dealt with yet, and who answers for its automatic
-// syncs.
+// environmentEdits record the pending edits of an environment, and the user by whose permissions its automatic syncs
+// run.
 func environmentEdits() *edits[*configbutler.Environment] {
 	return &edits[*configbutler.Environment]{
 		admit: func(stored *configbutler.Environment, actor string) error {
 			waiting := stored.Status.PendingEdits
 			return admitEdits(len(waiting), newestEdit(waiting).Actor, actor, "environment")
 		},
-		note: func(obj, old *configbutler.Environment, e edit) {
+		record: func(obj, old *configbutler.Environment, e edit) {
 			obj.Status.AutomatedBy = automatedBy(obj, old, e)
 			if e.user != nil {
 				obj.Status.PendingEdits = withEdit(obj.Status.PendingEdits, configbutler.EnvironmentEdit{
@@ -35,7 +35,7 @@ func environmentEdits() *edits[*configbutler.Environment] {
 	}
 }
 
-// newestEdit is the last that was made of those that wait, of nobody when none does.
+// newestEdit returns the newest pending edit, or an empty one if there is none.
 func newestEdit(waiting []configbutler.EnvironmentEdit) configbutler.EnvironmentEdit {
 	if len(waiting) == 0 {
 		return configbutler.EnvironmentEdit{}
@@ -43,7 +43,7 @@ func newestEdit(waiting []configbutler.EnvironmentEdit) configbutler.Environment
 	return waiting[len(waiting)-1]
 }
 
-// withEdit adds an edit to those that wait. Those that a user makes in a row become one, of all their fields.
+// withEdit adds an edit to the pending ones. Consecutive edits of one user are merged into one with all their fields.
 func withEdit(waiting []configbutler.EnvironmentEdit, e configbutler.EnvironmentEdit) []configbutler.EnvironmentEdit {
 	if newest := newestEdit(waiting); newest.Actor == e.Actor {
 		waiting = waiting[:len(waiting)-1]
@@ -54,8 +54,8 @@ func withEdit(waiting []configbutler.EnvironmentEdit, e configbutler.Environment
 	return slices.Concat(waiting, []configbutler.EnvironmentEdit{e})
 }
 
-// changedFields are the fields of the spec in which an environment differs from what it was, as users write them. A creation
-// changes none.
+// changedFields returns the top-level fields of the spec that differ, by their JSON names. It returns none for a
+// creation.
 func changedFields(obj, old *configbutler.Environment) []string {
 	if old == nil {
 		return nil
@@ -71,7 +71,7 @@ func changedFields(obj, old *configbutler.Environment) []string {
 	return slices.Sorted(maps.Keys(now))
 }
 
-// specFields are the fields of the spec that are set, by their names.
+// specFields returns the fields of the spec that are set, by their JSON names.
 func specFields(obj *configbutler.Environment) map[string]any {
 	spec := &v1alpha1.EnvironmentSpec{}
 	if err := v1alpha1.Convert_configbutler_EnvironmentSpec_To_v1alpha1_EnvironmentSpec(&obj.Spec, spec, nil); err != nil {
@@ -79,27 +79,29 @@ func specFields(obj *configbutler.Environment) map[string]any {
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
 	if err != nil {
-		return nil // Whatever has been decoded from JSON can be written as JSON.
+		return nil // What was decoded from JSON can be encoded again.
 	}
 	return fields
 }
 
-// automatedBy is who answers for the automatic syncs of an environment after a change: whoever turned them on, or has them do
-// more since. Nobody does while they are off, or when nobody is known to have made the change; then none is begun.
+// automatedBy returns the user by whose permissions automatic syncs run after an edit: the one who enabled them, or who
+// last extended what they do. It returns nil while they are disabled or if the author is unknown; then no automatic
+// sync starts.
 func automatedBy(obj, old *configbutler.Environment, e edit) *configbutler.AutomatedBy {
 	switch {
 	case !obj.Spec.AutoSync:
 		return nil
-	case old != nil && old.Spec.AutoSync && doesNoMore(&obj.Spec, &old.Spec):
+	case old != nil && old.Spec.AutoSync && needsNoNewAccess(&obj.Spec, &old.Spec):
 		return old.Status.AutomatedBy
 	}
 	return e.author()
 }
 
-// doesNoMore says whether automatic syncs do nothing that they did not do before, on nobody else's permissions. Everything
-// counts but what is left out here: when they begin, which revision they keep to, what can be gone back to and how the
-// environment ends; that less is created or written; and workloads that are taken out of a branch, and objects out of include.
-func doesNoMore(spec, before *configbutler.EnvironmentSpec) bool {
+// needsNoNewAccess reports whether automatic syncs do nothing after a change that they did not do before. It ignores
+// fields that grant nothing: the sync windows, the pinned revision, the history limit, the TTL and the deletion policy.
+// It also ignores that less is created or written, and that workloads are removed from a branch or objects from
+// include.
+func needsNoNewAccess(spec, before *configbutler.EnvironmentSpec) bool {
 	was := before.DeepCopy()
 	was.SyncWindows, was.PinnedRevision, was.HistoryLimit = spec.SyncWindows, spec.PinnedRevision, spec.HistoryLimit
 	was.TTL, was.DeletionPolicy = spec.TTL, spec.DeletionPolicy

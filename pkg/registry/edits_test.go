@@ -154,7 +154,7 @@ func TestEditsDoNotPileUp(t *testing.T) {
 	if diff := cmp.Diff(before, storedCatalog(t, storage)); diff != "" {
 		t.Errorf("it has changed something (-want +got):\n%s", diff)
 	}
-	for name, admitted := range map[string]error{
+	for name, checkSuspended := range map[string]error{
 		"metadata by another user": editCatalog(as(t, "jane"), storage, "appcatalogs", func(o *configbutler.AppCatalog) {
 			o.Labels = map[string]string{"a": "b"}
 		}),
@@ -164,8 +164,8 @@ func TestEditsDoNotPileUp(t *testing.T) {
 		}),
 		"the same user": editCatalog(as(t, "joe"), storage, "appcatalogs", limit(18)),
 	} {
-		if admitted != nil {
-			t.Errorf("%s: %v", name, admitted)
+		if checkSuspended != nil {
+			t.Errorf("%s: %v", name, checkSuspended)
 		}
 	}
 	got := storedCatalog(t, storage)

@@ -17,12 +17,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// changed is what a change in the source and one in an environment have in common.
+// changed identifies an object in the source and in an environment.
 type changed struct{ kind, name string }
 
-// authors adds to the changes of a plan who made them in the source, and the commits that hold them, as records tell: those of
-// the catalog between the revision that the environment has and the one that the plan brings, and the open one about what
-// workloads refer to. A record of several objects does not tell who changed which, unless it was one user.
+// authors adds to the changes of a plan their authors in the source and the commits that hold them, from the records of
+// the catalog between the environment's revision and the plan's, and from the open dependency record. A record of
+// several objects does not attribute each of them, unless it has a single author.
 func (p *plans) authors(
 	ctx context.Context, environment *configbutler.Environment, catalog *configbutler.AppCatalog, plan *v1alpha1.SyncPlan,
 ) error {
@@ -31,7 +31,7 @@ func (p *plans) authors(
 		return err
 	}
 	if open := environment.Status.LatestDependencySync; open != "" {
-		if record, err := recordCalled(ctx, p.records, open); err == nil { // It may have been deleted.
+		if record, err := getRecord(ctx, p.records, open); err == nil { // It may have been deleted.
 			records = append(records, record)
 		}
 	}
@@ -48,7 +48,7 @@ func (p *plans) authors(
 	return nil
 }
 
-// addOrigins notes what a record tells of each object in it.
+// addOrigins adds the authors and commits that a record attributes to each of its objects.
 func addOrigins(found map[changed]*v1alpha1.SyncStatus, record *v1alpha1.SyncStatus) {
 	alone := len(record.Status.ResourceSummaries) == 1
 	for _, summary := range record.Status.ResourceSummaries {
@@ -65,7 +65,7 @@ func addOrigins(found map[changed]*v1alpha1.SyncStatus, record *v1alpha1.SyncSta
 	}
 }
 
-// withoutCounts are authors of which it is not said how many workloads they changed.
+// withoutCounts returns authors without the number of workloads that they changed.
 func withoutCounts(authors []v1alpha1.SourceAuthor) []v1alpha1.SourceAuthor {
 	out := make([]v1alpha1.SourceAuthor, len(authors))
 	for i, author := range authors {
@@ -75,7 +75,7 @@ func withoutCounts(authors []v1alpha1.SourceAuthor) []v1alpha1.SourceAuthor {
 	return out
 }
 
-// between are the records of a catalog's revisions after one and up to another.
+// between returns the records of a catalog's revisions after one and up to another.
 func (p *plans) between(ctx context.Context, catalog *configbutler.AppCatalog, after, upTo int64) ([]*v1alpha1.SyncStatus, error) {
 	if after >= upTo {
 		return nil, nil
@@ -102,7 +102,7 @@ func (p *plans) between(ctx context.Context, catalog *configbutler.AppCatalog, a
 	return records, nil
 }
 
-// listRecords lists the SyncStatuses of the namespace of ctx that have the labels.
+// listRecords lists the SyncStatuses with matching labels in the namespace of ctx.
 func listRecords(ctx context.Context, records *genericregistry.Store, selector labels.Selector) (*configbutler.SyncStatusList, error) {
 	obj, err := records.List(ctx, &internalversion.ListOptions{LabelSelector: selector})
 	if err != nil {

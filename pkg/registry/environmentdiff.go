@@ -18,13 +18,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 )
 
-// diffREST is a subresource of Environments at which what a sync would change is read.
+// diffREST is a read-only subresource of Environments that shows what a sync would change.
 type diffREST struct {
 	environments *genericregistry.Store
 	show         showPlan
 }
 
-// showPlan is what a sync of an environment would change, as far as the user of ctx may see it.
+// showPlan returns what a sync of an environment would change, as far as the user of ctx is allowed to see it.
 type showPlan func(ctx context.Context, environment *configbutler.Environment) (*configbutler.SyncPlan, error)
 
 var (
@@ -36,19 +36,19 @@ var (
 // New returns an empty diff.
 func (*diffREST) New() runtime.Object { return &configbutler.EnvironmentDiff{} }
 
-// Destroy leaves the storage to the main endpoint, which owns it.
+// Destroy does nothing: the main endpoint owns the storage.
 func (*diffREST) Destroy() {}
 
-// NamespaceScoped is true, as of Environments.
+// NamespaceScoped implements rest.Scoper.
 func (*diffREST) NamespaceScoped() bool { return true }
 
-// Get plans a sync of the environment called name.
+// Get plans a sync of the environment with the given name.
 func (d *diffREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	obj, err := d.environments.Get(ctx, name, options)
 	if err != nil {
 		return nil, err
 	}
-	environment, err := typed[*configbutler.Environment](obj)
+	environment, err := as[*configbutler.Environment](obj)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (d *diffREST) Get(ctx context.Context, name string, options *metav1.GetOpti
 	}, nil
 }
 
-// diff is the subresource diff of an Environment, which hides what Secrets hold.
+// diff is the subresource diff of an Environment, which hides the content of Secrets.
 func (r *environmentRequests) diff() *diffREST {
 	show := func(ctx context.Context, environment *configbutler.Environment) (*configbutler.SyncPlan, error) {
 		return r.plans.plan(ctx, environment, Plans.Diff)
@@ -69,15 +69,15 @@ func (r *environmentRequests) diff() *diffREST {
 	return &diffREST{environments: r.environments, show: show}
 }
 
-// secretDiff is the subresource secretdiff of an Environment. The right to read it does not include the right to read Secrets,
-// which decides makes sure of: what is shown is read with the rights of this server.
+// secretDiff is the subresource secretdiff of an Environment. The plan is read with the permissions of this server, so
+// the user's permission to read the Secrets is checked in addition to that on the subresource.
 func (r *environmentRequests) secretDiff(decides authorizer.Authorizer) *diffREST {
 	show := func(ctx context.Context, environment *configbutler.Environment) (*configbutler.SyncPlan, error) {
 		catalog, err := r.catalogOf(ctx, environment)
 		if err != nil {
 			return nil, err
 		}
-		if err := maySeeSecrets(ctx, decides, environment, catalog); err != nil {
+		if err := checkSecretAccess(ctx, decides, environment, catalog); err != nil {
 			return nil, err
 		}
 		return r.plans.plan(ctx, environment, Plans.SecretDiff)
@@ -85,15 +85,15 @@ func (r *environmentRequests) secretDiff(decides authorizer.Authorizer) *diffRES
 	return &diffREST{environments: r.environments, show: show}
 }
 
-// maySeeSecrets says why the user of ctx may not see the Secrets of an environment.
-func maySeeSecrets(
+// checkSecretAccess returns an error if the user of ctx is not allowed to read the Secrets of an environment.
+func checkSecretAccess(
 	ctx context.Context, decides authorizer.Authorizer, environment *configbutler.Environment, catalog *configbutler.AppCatalog,
 ) error {
 	who, ok := userOf(ctx)
 	if !ok || decides == nil {
 		return apierrors.NewUnauthorized("who may read Secrets sees what they hold, and nobody is authenticated")
 	}
-	needed, err := secretRights(environment, catalog)
+	needed, err := secretPermissions(environment, catalog)
 	if err != nil {
 		return err
 	}
@@ -111,8 +111,8 @@ func maySeeSecrets(
 	return apierrors.NewForbidden(configbutler.Resource("environments"), environment.Name, errors.Join(refusals...))
 }
 
-// secretRights are what whoever sees the Secrets of an environment must be allowed to do.
-func secretRights(environment *configbutler.Environment, catalog *configbutler.AppCatalog) ([]access.Permission, error) {
+// secretPermissions returns the permissions that reading the Secrets of an environment requires.
+func secretPermissions(environment *configbutler.Environment, catalog *configbutler.AppCatalog) ([]access.Permission, error) {
 	e, err := versionedEnvironment(environment)
 	if err != nil {
 		return nil, err

@@ -17,18 +17,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// dismiss is the subresource dismiss of an Environment. It puts aside everything that the environment prompts for.
+// dismiss is the subresource dismiss of an Environment. It dismisses all of the environment's prompts.
 func (r *environmentRequests) dismiss() *requestREST[*configbutler.Dismissal] {
 	return &requestREST[*configbutler.Dismissal]{
 		newRequest: func() *configbutler.Dismissal { return &configbutler.Dismissal{} },
-		judge: func(_ context.Context, name string, request *configbutler.Dismissal) error {
+		validate: func(_ context.Context, name string, request *configbutler.Dismissal) error {
 			return invalid("Dismissal", name, validation.ValidateDismissal(request, name))
 		},
-		carryOut: r.carryOutDismissal,
+		execute: r.executeDismissal,
 	}
 }
 
-func (r *environmentRequests) carryOutDismissal(ctx context.Context, name string, request *configbutler.Dismissal, dryRun []string) error {
+func (r *environmentRequests) executeDismissal(ctx context.Context, name string, request *configbutler.Dismissal, dryRun []string) error {
 	if _, err := requester(ctx); err != nil {
 		return err
 	}
@@ -45,10 +45,10 @@ func (r *environmentRequests) carryOutDismissal(ctx context.Context, name string
 		return err
 	}
 	if offer == "" && record == "" {
-		request.Status = configbutler.RequestOutcome{Accepted: true, Message: "There is nothing to dismiss: " + environmentSentence(environment)}
+		request.Status = configbutler.RequestOutcome{Accepted: true, Message: "There is nothing to dismiss: " + environmentState(environment)}
 		return nil
 	}
-	if err := r.moves.prompts.putAside(ctx, environment, offer, record, dryRun, func() error {
+	if err := r.moves.prompts.dismissPrompts(ctx, environment, offer, record, dryRun, func() error {
 		_, _, err := r.moves.move(ctx, record, v1alpha1.SyncStateDismissed, dryRun, nil)
 		return err
 	}); err != nil {
@@ -58,14 +58,14 @@ func (r *environmentRequests) carryOutDismissal(ctx context.Context, name string
 	return nil
 }
 
-// dismissible is the record about what workloads refer to that an environment prompts for, empty when there is none. One that is
-// being taken, or will be, cannot be put aside.
+// dismissible returns the open dependency record of an environment, empty if there is none. It returns an error if the
+// record is being processed and can no longer be dismissed.
 func (r *environmentRequests) dismissible(ctx context.Context, environment *configbutler.Environment) (string, error) {
 	name := environment.Status.LatestDependencySync
 	if name == "" {
 		return "", nil
 	}
-	record, err := recordCalled(ctx, r.records, name)
+	record, err := getRecord(ctx, r.records, name)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
@@ -76,12 +76,12 @@ func (r *environmentRequests) dismissible(ctx context.Context, environment *conf
 		return name, nil
 	}
 	if err := syncstatus.CheckTransition(record.Spec.Type, record.Status.State, v1alpha1.SyncStateDismissed); err != nil {
-		return "", unmoved(record, err)
+		return "", transitionError(record, err)
 	}
 	return name, nil
 }
 
-// dismissal says what has been put aside.
+// dismissal returns the outcome of a dismissal.
 func dismissal(offer, record string, dryRun []string) configbutler.RequestOutcome {
 	var what []string
 	outcome := configbutler.RequestOutcome{Accepted: true}
@@ -99,19 +99,19 @@ func dismissal(offer, record string, dryRun []string) configbutler.RequestOutcom
 	return outcome
 }
 
-// undismiss is the subresource undismiss of an Environment. It has the environment prompt again for what was put aside. A record that
-// was dismissed stays so, because that is its end.
+// undismiss is the subresource undismiss of an Environment. The environment prompts again for what was dismissed. A
+// dismissed record stays dismissed, because that state is final.
 func (r *environmentRequests) undismiss() *requestREST[*configbutler.Undismissal] {
 	return &requestREST[*configbutler.Undismissal]{
 		newRequest: func() *configbutler.Undismissal { return &configbutler.Undismissal{} },
-		judge: func(_ context.Context, name string, request *configbutler.Undismissal) error {
+		validate: func(_ context.Context, name string, request *configbutler.Undismissal) error {
 			return invalid("Undismissal", name, validation.ValidateUndismissal(request, name))
 		},
-		carryOut: r.carryOutUndismissal,
+		execute: r.executeUndismissal,
 	}
 }
 
-func (r *environmentRequests) carryOutUndismissal(
+func (r *environmentRequests) executeUndismissal(
 	ctx context.Context, name string, request *configbutler.Undismissal, dryRun []string,
 ) error {
 	if _, err := requester(ctx); err != nil {
@@ -131,11 +131,11 @@ func (r *environmentRequests) carryOutUndismissal(
 	answer := &request.Status
 	switch {
 	case !dismissed:
-		answer.Message = "Nothing was dismissed: " + environmentSentence(environment)
+		answer.Message = "Nothing was dismissed: " + environmentState(environment)
 	case dryrun.IsDryRun(dryRun):
 		answer.Message = "Would offer again what was dismissed (dry run)"
 	default:
-		answer.Message = "What was dismissed is offered again, and dismissals are counted anew: " + environmentSentence(environment)
+		answer.Message = "What was dismissed is offered again, and dismissals are counted anew: " + environmentState(environment)
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/registry"
 )
 
-// putAside asks for the prompts of the environment to be dismissed.
-func putAside(ctx context.Context, storage *registry.Storage, dryRun ...string) (configbutler.RequestOutcome, error) {
+// dismissPrompts asks for the prompts of the environment to be dismissed.
+func dismissPrompts(ctx context.Context, storage *registry.Storage, dryRun ...string) (configbutler.RequestOutcome, error) {
 	answer, err := ask(ctx, storage, "environments/dismiss", "alice", &configbutler.Dismissal{
 		Status: configbutler.RequestOutcome{SyncStatuses: []string{"other"}},
 	}, dryRun...)
@@ -91,9 +91,9 @@ func TestPromptsOfAnEnvironmentAreDismissed(t *testing.T) {
 				record = prompts(t, storage, tt.states...)
 			}
 			before := storedEnvironment(t, storage)
-			_, rehearsal := putAside(as(t, "jane"), storage, metav1.DryRunAll)
+			_, rehearsal := dismissPrompts(as(t, "jane"), storage, metav1.DryRunAll)
 			unchanged(t, storage, before)
-			answer, err := putAside(as(t, "jane"), storage)
+			answer, err := dismissPrompts(as(t, "jane"), storage)
 			if tt.refuses != "" {
 				for _, err := range []error{rehearsal, err} {
 					if !apierrors.IsConflict(err) || !strings.HasSuffix(err.Error(), tt.refuses) {
@@ -130,7 +130,7 @@ func TestPromptsOfAnEnvironmentAreDismissed(t *testing.T) {
 			if !answer.Accepted || answer.Message != says || slices.Contains(answer.SyncStatuses, record.Name) != tt.dependency || len(answer.SyncStatuses) > 1 {
 				t.Errorf("answer %+v, want %s", answer, says)
 			}
-			if _, err := putAside(as(t, "joe"), storage); err != nil && !apierrors.IsConflict(err) {
+			if _, err := dismissPrompts(as(t, "joe"), storage); err != nil && !apierrors.IsConflict(err) {
 				t.Errorf("again: %v", err)
 			}
 			unchanged(t, storage, after)
@@ -159,7 +159,7 @@ func TestDismissalsAreCounted(t *testing.T) {
 		"with the subresource sync"
 	ways := map[string]func(ctx context.Context, storage *registry.Storage, record string, dryRun ...string) error{
 		"of the environment": func(ctx context.Context, storage *registry.Storage, _ string, dryRun ...string) error {
-			_, err := putAside(ctx, storage, dryRun...)
+			_, err := dismissPrompts(ctx, storage, dryRun...)
 			return err
 		},
 		"of the record": func(ctx context.Context, storage *registry.Storage, record string, dryRun ...string) error {
@@ -252,7 +252,7 @@ func TestUndismissalOfDependencies(t *testing.T) {
 	storage := newStorage(t)
 	newEnvironment(t, storage, upToDate)
 	record := prompts(t, storage)
-	if _, err := putAside(as(t, "jane"), storage); err != nil {
+	if _, err := dismissPrompts(as(t, "jane"), storage); err != nil {
 		t.Fatal(err)
 	}
 	if after := storedEnvironment(t, storage).Status; after.State != "Dismissed: 1 ConfigMap changed" || after.DismissedDependencySync != record.Name {
@@ -271,7 +271,7 @@ func TestCompanionsAreDismissedWithTheCatalog(t *testing.T) {
 		upToDate(e)
 		e.Status.ChangedDependencies = []configbutler.DependencyCount{{Type: configbutler.CountedAutoscaler, Count: 1}}
 	})
-	if _, err := putAside(as(t, "jane"), storage); err != nil {
+	if _, err := dismissPrompts(as(t, "jane"), storage); err != nil {
 		t.Fatal(err)
 	}
 	if after := storedEnvironment(t, storage).Status; after.State != "Dismissed: 1 HorizontalPodAutoscaler changed" || after.Dismissals != 1 {

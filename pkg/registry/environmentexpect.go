@@ -13,9 +13,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// expectCatalogSync refuses a request of somebody who has seen another record of the catalog than the newest, or than that of
-// the revision which the environment is pinned to. It asks the catalog itself: the environment may not have heard of the newest
-// yet.
+// expectCatalogSync rejects a request based on an outdated record of the catalog: neither the newest nor the one of the
+// pinned revision. It reads the catalog, because the environment's status can lag behind.
 func (r *environmentRequests) expectCatalogSync(
 	ctx context.Context, environment *configbutler.Environment, catalog *configbutler.AppCatalog, expected string,
 ) error {
@@ -34,8 +33,7 @@ func (r *environmentRequests) expectCatalogSync(
 	return refused("environments", environment.Name, reason)
 }
 
-// expectDependencySync refuses a request of somebody who has seen another open record about what workloads refer to than
-// there is.
+// expectDependencySync rejects a request based on an outdated dependency record.
 func (r *environmentRequests) expectDependencySync(ctx context.Context, environment *configbutler.Environment, expected string) error {
 	newest := environment.Status.LatestDependencySync
 	if expected == "" || expected == newest {
@@ -49,7 +47,7 @@ func (r *environmentRequests) expectDependencySync(ctx context.Context, environm
 		"spec.expectedDependencySync is %s, but what has changed by now is in %s", expected, r.summary(ctx, newest)))
 }
 
-// summary names a record of the namespace of ctx and says what is in it, as far as it can be read.
+// summary returns the name and the summary of a record in the namespace of ctx, as far as it can be read.
 func (r *environmentRequests) summary(ctx context.Context, name string) string {
 	stored, err := read[*configbutler.SyncStatus](ctx, r.records, name)
 	if err != nil {
@@ -60,7 +58,7 @@ func (r *environmentRequests) summary(ctx context.Context, name string) string {
 		return "SyncStatus " + name
 	}
 	text := fmt.Sprintf("SyncStatus %s: %s", name, syncstatus.Sentence(record))
-	if changed := someOf(changedNames(stored), int(stored.Status.WorkloadCount)); changed != "" {
+	if changed := abbreviateList(changedNames(stored), int(stored.Status.WorkloadCount)); changed != "" {
 		text += " (" + changed + ")"
 	}
 	return text

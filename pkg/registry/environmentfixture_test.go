@@ -174,7 +174,7 @@ func prompts(t *testing.T, storage *registry.Storage, states ...v1alpha1.SyncSta
 	return record
 }
 
-// unchanged says if the environment is not what it was before.
+// unchanged reports whether the environment is not what it was before.
 func unchanged(t *testing.T, storage *registry.Storage, before envt) {
 	t.Helper()
 	if after := storedEnvironment(t, storage); after.ResourceVersion != before.ResourceVersion {

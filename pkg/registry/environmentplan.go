@@ -16,29 +16,30 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Plans say what syncs of environments would change now, and change nothing.
+// Plans compute what syncs of environments would change, without changing anything.
 type Plans interface {
-	// Diff is what the action All would change. It hides what Secrets hold.
+	// Diff returns what the action All would change, with the content of Secrets hidden.
 	Diff(ctx context.Context, e *v1alpha1.Environment) (*v1alpha1.SyncPlan, error)
-	// SecretDiff is Diff with what Secrets hold.
+	// SecretDiff is Diff with the content of Secrets.
 	SecretDiff(ctx context.Context, e *v1alpha1.Environment) (*v1alpha1.SyncPlan, error)
-	// Rehearse is what a request would change, and what of it the cluster would refuse. It hides what Secrets hold.
+	// Rehearse returns what a request would change, and which of it the cluster would reject, with the content of
+	// Secrets hidden.
 	Rehearse(ctx context.Context, e *v1alpha1.Environment, request v1alpha1.SyncRequestSpec) (*v1alpha1.SyncPlan, error)
 }
 
-// planPatience is how long a plan may take: less than the 34 s after which the aggregator cuts requests off.
-const planPatience = 25 * time.Second
+// planTimeout limits the time for a plan: less than the aggregator's request timeout of 34 s.
+const planTimeout = 25 * time.Second
 
-// plans shows plans with what records know of the changes in them.
+// plans completes plans with the authors of the changes.
 type plans struct {
-	// made makes them; nil: this server has nothing that does.
+	// made computes plans. It is nil if this server cannot.
 	made Plans
 	// records reads SyncStatuses.
 	records *genericregistry.Store
 	catalog func(ctx context.Context, environment *configbutler.Environment) (*configbutler.AppCatalog, error)
 }
 
-// rehearse is what a request would change.
+// rehearse returns what a request would change.
 func (p *plans) rehearse(
 	ctx context.Context, environment *configbutler.Environment, request *configbutler.SyncRequestSpec,
 ) (*configbutler.SyncPlan, error) {
@@ -54,7 +55,7 @@ func (p *plans) rehearse(
 // makePlan is a method of Plans.
 type makePlan func(made Plans, ctx context.Context, e *v1alpha1.Environment) (*v1alpha1.SyncPlan, error)
 
-// plan makes a plan of an environment that has a catalog.
+// plan returns the plan of an environment that has a catalog.
 func (p *plans) plan(ctx context.Context, environment *configbutler.Environment, of makePlan) (*configbutler.SyncPlan, error) {
 	if p.made == nil {
 		return nil, apierrors.NewServiceUnavailable("this server does not plan syncs")
@@ -67,12 +68,12 @@ func (p *plans) plan(ctx context.Context, environment *configbutler.Environment,
 	if err != nil {
 		return nil, err
 	}
-	planning, cancel := context.WithTimeout(ctx, planPatience)
+	planning, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	planned, err := of(p.made, planning, e.DeepCopy())
 	switch {
 	case errors.Is(planning.Err(), context.DeadlineExceeded):
-		return nil, apierrors.NewTimeoutError(fmt.Sprintf("the plan was not made within %s", planPatience), requestRetrySeconds)
+		return nil, apierrors.NewTimeoutError(fmt.Sprintf("the plan was not made within %s", planTimeout), requestRetrySeconds)
 	case err != nil:
 		return nil, apierrors.NewInternalError(fmt.Errorf("planning: %w", err))
 	}
@@ -87,7 +88,7 @@ func (p *plans) plan(ctx context.Context, environment *configbutler.Environment,
 	return out, nil
 }
 
-// recordOfRevision is the record of a revision of a catalog, empty when nobody knows it any more.
+// recordOfRevision returns the record of a catalog's revision, empty if it is no longer in the history.
 func recordOfRevision(catalog *configbutler.AppCatalog, revision int64) string {
 	if revision != 0 && revision == catalog.Status.Revision {
 		return catalog.Status.LatestSync

@@ -19,19 +19,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// prompts put aside what environments offer to take: what their catalog offers, and the open record about what workloads
-// refer to. The environment counts how often in a row that is done, and a policy says how often it may be.
+// prompts dismisses the prompts of environments: the one for the catalog's offer, and the one for the open dependency
+// record. The environment counts consecutive dismissals, which a policy can limit.
 //
-// The record is moved first, and the environment says so then. Who dies in between leaves a prompt for a record that is
-// dismissed, which whoever dismisses it again takes away, as the controller does.
+// The record is updated first, then the environment. After a crash in between, the environment still prompts for a
+// dismissed record. Another dismissal, or the controller, removes that prompt.
 type prompts struct {
-	// statuses changes the status of Environments. The others are read.
+	// statuses updates the status of Environments. The other stores are read.
 	statuses, policies, catalogs, records *genericregistry.Store
 	clock                                 clock.PassiveClock
 }
 
-// catalogOffer is the record that the catalog's prompt is about, empty when there is nothing to take, or it has been put aside. What
-// changes beside workloads, and no record tells of, comes with the action Catalog.
+// catalogOffer returns the record of the catalog's prompt, empty if there is nothing to sync or the prompt was
+// dismissed. Changed dependencies without a record of their own are part of the catalog's offer.
 func catalogOffer(environment *configbutler.Environment) string {
 	status := &environment.Status
 	companions := len(status.ChangedDependencies) > 0 && status.LatestDependencySync == "" && status.DismissedDependencySync == ""
@@ -42,29 +42,28 @@ func catalogOffer(environment *configbutler.Environment) string {
 	return status.LatestCatalogSync
 }
 
-// putAside notes in the status of an environment that prompts were put aside: what the catalog offers, if offer names it, and
-// the open record, if record names it, which move dismisses. Both together count as one. Nothing is done if any of it is
-// refused.
-func (p *prompts) putAside(
+// dismissPrompts dismisses prompts of an environment: the catalog's offer if offer is set, and the open record, which
+// move dismisses, if record is set. Both together count as one dismissal. If any part is rejected, nothing changes.
+func (p *prompts) dismissPrompts(
 	ctx context.Context, environment *configbutler.Environment, offer, record string, dryRun []string, move func() error,
 ) error {
-	if err := p.note(ctx, environment, offer, record, []string{metav1.DryRunAll}, p.mayPutAside); err != nil {
+	if err := p.record(ctx, environment, offer, record, []string{metav1.DryRunAll}, p.checkDismissalLimit); err != nil {
 		return err
 	}
 	if record == "" {
-		return p.note(ctx, environment, offer, "", dryRun, p.mayPutAside)
+		return p.record(ctx, environment, offer, "", dryRun, p.checkDismissalLimit)
 	}
 	if err := move(); err != nil || dryrun.IsDryRun(dryRun) {
 		return err
 	}
-	return p.note(ctx, environment, offer, record, nil, nil)
+	return p.record(ctx, environment, offer, record, nil, nil)
 }
 
-// note has an environment say that prompts were put aside, unless judge refuses it. What has been noted before is not counted
-// again.
-func (p *prompts) note(
+// record records the dismissal of prompts in the status of an environment, unless check rejects it. A dismissal that is
+// already recorded is not counted again.
+func (p *prompts) record(
 	ctx context.Context, environment *configbutler.Environment, offer, record string, dryRun []string,
-	judge func(context.Context, *configbutler.Environment) error,
+	check func(context.Context, *configbutler.Environment) error,
 ) error {
 	var since map[string]time.Time
 	var dismissed []string
@@ -72,13 +71,13 @@ func (p *prompts) note(
 		status := &stored.Status
 		since, dismissed = p.since(ctx, stored), nil
 		if stored.UID != environment.UID {
-			return nil // It is another one by now, which prompts for nothing of that.
+			return nil // The environment was recreated and does not have these prompts.
 		}
 		if offer != "" && status.DismissedCatalogSync != offer {
 			status.DismissedCatalogSync = offer
 			dismissed = append(dismissed, aboutCatalog)
 		}
-		// The controller may have seen that the record is dismissed, and noted it, or another record may be open by now.
+		// The controller may already have recorded the dismissal, or another record may be open by now.
 		if record != "" && status.LatestDependencySync == record {
 			status.LatestDependencySync, status.DismissedDependencySync = "", record
 			dismissed = append(dismissed, aboutDependencies)
@@ -87,10 +86,10 @@ func (p *prompts) note(
 			return nil
 		}
 		status.Dismissals++
-		if judge == nil {
+		if check == nil {
 			return nil
 		}
-		return judge(ctx, stored)
+		return check(ctx, stored)
 	})
 	if err != nil || dryrun.IsDryRun(dryRun) {
 		return err
@@ -102,8 +101,8 @@ func (p *prompts) note(
 	return nil
 }
 
-// mayPutAside says why the last of the dismissals of an environment is one too many.
-func (p *prompts) mayPutAside(ctx context.Context, environment *configbutler.Environment) error {
+// checkDismissalLimit returns an error if the environment's dismissals exceed the policy's limit.
+func (p *prompts) checkDismissalLimit(ctx context.Context, environment *configbutler.Environment) error {
 	policy, err := read[*configbutler.SyncPolicy](ctx, p.policies, v1alpha1.SyncPolicyName)
 	if apierrors.IsNotFound(err) {
 		return nil

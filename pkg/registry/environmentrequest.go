@@ -24,21 +24,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// environmentRequests are the subresources of Environments that take requests. What takes a controller to carry out is noted
-// in the status of the environment, where the replica that leads finds it, now or when one leads again.
+// environmentRequests implements the request subresources of Environments. Requests for the controller are added to the
+// status of the environment, from where the current or next leader processes them.
 type environmentRequests struct {
-	// environments changes the spec of Environments, statuses their status. The others are read.
+	// environments updates the spec of Environments, statuses their status. The other stores are read.
 	environments, statuses, records, catalogs *genericregistry.Store
 	plans                                     *plans
 	// moves dismisses records.
 	moves *recordRequests
-	// labels are those of namespaces, by which catalogs admit environments.
-	labels   accesspolicy.Labels
-	clock    clock.PassiveClock
-	patience time.Duration
+	// labels returns the labels of namespaces, by which catalogs admit environments.
+	labels      accesspolicy.Labels
+	clock       clock.PassiveClock
+	waitTimeout time.Duration
 }
 
-// newRequest is one that the user of ctx makes at a subresource, to be noted.
+// newRequest returns a pending request by the user of ctx.
 func (r *environmentRequests) newRequest(
 	ctx context.Context, of configbutler.EnvironmentRequestType,
 ) (configbutler.PendingEnvironmentRequest, error) {
@@ -52,8 +52,8 @@ func (r *environmentRequests) newRequest(
 	return request, err
 }
 
-// note adds a request to those that wait for an environment, unless check refuses it for what is stored.
-func (r *environmentRequests) note(
+// addRequest adds a request to the pending ones of an environment, unless check rejects it for the stored object.
+func (r *environmentRequests) addRequest(
 	ctx context.Context, name string, dryRun []string, request configbutler.PendingEnvironmentRequest,
 	check func(*configbutler.Environment) error,
 ) (*configbutler.Environment, error) {
@@ -72,13 +72,13 @@ func (r *environmentRequests) note(
 	})
 }
 
-// awaitTaken waits a while until a request that was noted is over, or begun says that it has begun. Then it returns the
-// environment as it is; otherwise nil.
-func (r *environmentRequests) awaitTaken(
+// awaitStart waits for a while until a pending request is processed, or begun reports that processing has started. It
+// returns the current environment, or nil if neither happened.
+func (r *environmentRequests) awaitStart(
 	ctx context.Context, noted *configbutler.Environment, id string, begun func() bool,
 ) *configbutler.Environment {
 	var taken *configbutler.Environment
-	await(ctx, r.patience, r.statuses, noted.Name, noted.ResourceVersion, func(now *configbutler.Environment) bool {
+	await(ctx, r.waitTimeout, r.statuses, noted.Name, noted.ResourceVersion, func(now *configbutler.Environment) bool {
 		waits := slices.ContainsFunc(now.Status.PendingRequests, func(p configbutler.PendingEnvironmentRequest) bool { return p.ID == id })
 		if waits && !begun() {
 			return false
@@ -89,8 +89,8 @@ func (r *environmentRequests) awaitTaken(
 	return taken
 }
 
-// catalogOf reads the AppCatalog that an environment is built from. That there is none, or that it does not admit the environment
-// any more, keeps every request from being carried out.
+// catalogOf reads the AppCatalog of an environment. It returns an error, which rejects every request, if the catalog
+// does not exist or no longer admits the environment.
 func (r *environmentRequests) catalogOf(ctx context.Context, environment *configbutler.Environment) (*configbutler.AppCatalog, error) {
 	ref := environment.Spec.CatalogRef
 	namespace := cmp.Or(ref.Namespace, environment.Namespace)
@@ -113,7 +113,7 @@ func (r *environmentRequests) catalogOf(ctx context.Context, environment *config
 	return catalog, nil
 }
 
-// versionedCatalog is a catalog as packages outside the API know it. It shares what it can with the one that is given.
+// versionedCatalog converts a catalog to v1alpha1. The result shares data with the given catalog.
 func versionedCatalog(catalog *configbutler.AppCatalog) (*v1alpha1.AppCatalog, error) {
 	out := &v1alpha1.AppCatalog{}
 	if err := v1alpha1.Convert_configbutler_AppCatalog_To_v1alpha1_AppCatalog(catalog, out, nil); err != nil {
@@ -122,8 +122,8 @@ func versionedCatalog(catalog *configbutler.AppCatalog) (*v1alpha1.AppCatalog, e
 	return out, nil
 }
 
-// recordOf finds the SyncStatus of a batch of an environment, and the name that it has, or is to have. A record that there is
-// not, or that cannot be read, is nil: what has been asked for happens all the same.
+// recordOf returns the SyncStatus of a batch of an environment, and the name that it has or will have. The record is
+// nil if it does not exist or cannot be read: the request is executed all the same.
 func (r *environmentRequests) recordOf(
 	ctx context.Context, environment *configbutler.Environment, of v1alpha1.SyncType, batch string,
 ) (record *v1alpha1.SyncStatus, name string) {
@@ -131,15 +131,15 @@ func (r *environmentRequests) recordOf(
 		Type: of, Batch: batch,
 		Subject: v1alpha1.SyncSubject{Kind: v1alpha1.SubjectEnvironment, Name: environment.Name, UID: environment.UID},
 	}
-	record, name, err := syncstatus.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return recordCalled(ctx, r.records, name) })
+	record, name, err := syncstatus.Find(spec, func(name string) (*v1alpha1.SyncStatus, error) { return getRecord(ctx, r.records, name) })
 	if err != nil {
 		return nil, ""
 	}
 	return record, name
 }
 
-// waiting says that a request has been accepted, where it is, and how things are with the environment.
+// waiting returns the message for a request that is accepted but not yet processed.
 func waiting(environment *configbutler.Environment, id string) string {
 	return fmt.Sprintf("The request is accepted; until it is taken up, status.pendingRequests of Environment %s (%s) has it under the id %s",
-		environment.Name, environmentSentence(environment), id)
+		environment.Name, environmentState(environment), id)
 }

@@ -17,28 +17,28 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// resolve is the subresource resolve of an Environment. The run that has met the conflicts is tried again with what was decided.
+// resolve is the subresource resolve of an Environment. The run with the conflicts is retried with the decisions.
 func (r *environmentRequests) resolve() *requestREST[*configbutler.ConflictResolution] {
 	return &requestREST[*configbutler.ConflictResolution]{
 		newRequest: func() *configbutler.ConflictResolution { return &configbutler.ConflictResolution{} },
-		judge: func(ctx context.Context, name string, request *configbutler.ConflictResolution) error {
+		validate: func(ctx context.Context, name string, request *configbutler.ConflictResolution) error {
 			environment, err := read[*configbutler.Environment](ctx, r.environments, name)
 			if err != nil {
 				return err
 			}
-			return judgeResolution(environment, request)
+			return validateResolution(environment, request)
 		},
-		carryOut: r.carryOutResolution,
+		execute: r.executeResolution,
 	}
 }
 
-// judgeResolution says which decisions are about nothing that is in conflict.
-func judgeResolution(environment *configbutler.Environment, request *configbutler.ConflictResolution) error {
+// validateResolution rejects decisions about fields that are not in conflict.
+func validateResolution(environment *configbutler.Environment, request *configbutler.ConflictResolution) error {
 	return invalid("ConflictResolution", environment.Name,
 		validation.ValidateConflictResolution(request, environment.Name, environment.Status.Conflicts))
 }
 
-func (r *environmentRequests) carryOutResolution(
+func (r *environmentRequests) executeResolution(
 	ctx context.Context, name string, request *configbutler.ConflictResolution, dryRun []string,
 ) error {
 	pending, err := r.newRequest(ctx, configbutler.EnvironmentRequestResolve)
@@ -47,9 +47,9 @@ func (r *environmentRequests) carryOutResolution(
 	}
 	pending.Resolve = request.Spec.DeepCopy()
 	var records []*v1alpha1.SyncStatus
-	environment, err := r.note(ctx, name, dryRun, pending, func(stored *configbutler.Environment) error {
-		records = r.conflicted(ctx, stored) // Before they can move: the controller may be quicker than this request.
-		return judgeResolution(stored, request)
+	environment, err := r.addRequest(ctx, name, dryRun, pending, func(stored *configbutler.Environment) error {
+		records = r.conflicted(ctx, stored) // Read before the update: the controller may process the request at once.
+		return validateResolution(stored, request)
 	})
 	if err != nil {
 		return err
@@ -60,35 +60,35 @@ func (r *environmentRequests) carryOutResolution(
 		answer.Message = fmt.Sprintf("Would %s (dry run)", decided)
 		return nil
 	}
-	if r.awaitTaken(ctx, environment, pending.ID, func() bool { return r.moved(ctx, records) }) == nil {
+	if r.awaitStart(ctx, environment, pending.ID, func() bool { return r.moved(ctx, records) }) == nil {
 		answer.Message = waiting(environment, pending.ID)
 		return nil
 	}
 	r.moved(ctx, records)
 	answer.Message = "Decided: " + decided
-	tell(answer, records...)
+	addRecords(answer, records...)
 	return nil
 }
 
-// moved reads records anew, and says whether one of them is in another state than before.
+// moved reads records again, and reports whether one of them is no longer Conflicted.
 func (r *environmentRequests) moved(ctx context.Context, records []*v1alpha1.SyncStatus) bool {
 	moved := false
 	for i, record := range records {
-		if now, err := recordCalled(ctx, r.records, record.Name); err == nil {
+		if now, err := getRecord(ctx, r.records, record.Name); err == nil {
 			records[i], moved = now, moved || now.Status.State != v1alpha1.SyncStateConflicted
 		}
 	}
 	return moved
 }
 
-// conflicted are the records of an environment's runs that have met conflicts nobody has decided about.
+// conflicted returns the records of an environment's runs that have unresolved conflicts.
 func (r *environmentRequests) conflicted(ctx context.Context, environment *configbutler.Environment) []*v1alpha1.SyncStatus {
 	selector := labels.SelectorFromSet(labels.Set{
 		v1alpha1.LabelEnvironment: environment.Name, v1alpha1.LabelSyncType: string(v1alpha1.SyncTypeEnvironment),
 	})
 	list, err := listRecords(ctx, r.records, selector)
 	if err != nil {
-		return nil // What was decided is done all the same.
+		return nil // The decisions are processed all the same.
 	}
 	var found []*v1alpha1.SyncStatus
 	for i := range list.Items {
@@ -103,7 +103,7 @@ func (r *environmentRequests) conflicted(ctx context.Context, environment *confi
 	return found
 }
 
-// decisions says in a clause what was decided, and how much of what is in conflict that is.
+// decisions returns a clause about the decisions and the number of fields they cover.
 func decisions(spec *configbutler.ConflictResolutionSpec, conflicts []configbutler.WorkloadConflict) string {
 	var said []string
 	for _, each := range []struct {
@@ -117,7 +117,7 @@ func decisions(spec *configbutler.ConflictResolutionSpec, conflicts []configbutl
 	return strings.Join(said, " and ")
 }
 
-// chosen counts the fields that choices name. A choice without fields names all of a workload's.
+// chosen counts the fields of the choices. A choice without fields covers all conflicting fields of the workload.
 func chosen(choices []configbutler.ConflictChoice, conflicts []configbutler.WorkloadConflict) int {
 	count := 0
 	for _, choice := range choices {
@@ -135,21 +135,21 @@ func chosen(choices []configbutler.ConflictChoice, conflicts []configbutler.Work
 func (r *environmentRequests) rediscover() *requestREST[*configbutler.Rediscovery] {
 	return &requestREST[*configbutler.Rediscovery]{
 		newRequest: func() *configbutler.Rediscovery { return &configbutler.Rediscovery{} },
-		judge: func(_ context.Context, name string, request *configbutler.Rediscovery) error {
+		validate: func(_ context.Context, name string, request *configbutler.Rediscovery) error {
 			return invalid("Rediscovery", name, validation.ValidateRediscovery(request, name))
 		},
-		carryOut: r.carryOutRediscovery,
+		execute: r.executeRediscovery,
 	}
 }
 
-func (r *environmentRequests) carryOutRediscovery(
+func (r *environmentRequests) executeRediscovery(
 	ctx context.Context, name string, request *configbutler.Rediscovery, dryRun []string,
 ) error {
 	pending, err := r.newRequest(ctx, configbutler.EnvironmentRequestRediscover)
 	if err != nil {
 		return err
 	}
-	environment, err := r.note(ctx, name, dryRun, pending, func(*configbutler.Environment) error { return nil })
+	environment, err := r.addRequest(ctx, name, dryRun, pending, func(*configbutler.Environment) error { return nil })
 	if err != nil {
 		return err
 	}
@@ -159,12 +159,12 @@ func (r *environmentRequests) carryOutRediscovery(
 		answer.Message = "Would find anew what workloads refer to (dry run)"
 		return nil
 	}
-	found := r.awaitTaken(ctx, environment, pending.ID, func() bool { return false })
+	found := r.awaitStart(ctx, environment, pending.ID, func() bool { return false })
 	if found == nil {
 		answer.Message = waiting(environment, pending.ID)
 		return nil
 	}
-	answer.Message = "What workloads refer to has been found anew: " + environmentSentence(found)
+	answer.Message = "What workloads refer to has been found anew: " + environmentState(found)
 	if open := found.Status.LatestDependencySync; open != "" {
 		answer.SyncStatuses = []string{open}
 	}

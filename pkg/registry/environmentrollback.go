@@ -15,28 +15,28 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// rollback is the subresource rollback of an Environment. It edits the spec on behalf of the user, who needs the right to
-// create rollbacks and none to change environments.
+// rollback is the subresource rollback of an Environment. It edits the spec on behalf of the user, who needs the
+// permission to create rollbacks but not to update environments.
 func (r *environmentRequests) rollback() *requestREST[*configbutler.Rollback] {
 	return &requestREST[*configbutler.Rollback]{
 		newRequest: func() *configbutler.Rollback { return &configbutler.Rollback{} },
-		judge: func(ctx context.Context, name string, request *configbutler.Rollback) error {
+		validate: func(ctx context.Context, name string, request *configbutler.Rollback) error {
 			environment, err := read[*configbutler.Environment](ctx, r.environments, name)
 			if err != nil {
 				return err
 			}
-			return judgeRollback(environment, request)
+			return validateRollback(environment, request)
 		},
-		carryOut: r.carryOutRollback,
+		execute: r.executeRollback,
 	}
 }
 
-// judgeRollback says whether there is such a revision.
-func judgeRollback(environment *configbutler.Environment, request *configbutler.Rollback) error {
+// validateRollback rejects a revision that is not in the history.
+func validateRollback(environment *configbutler.Environment, request *configbutler.Rollback) error {
 	return invalid("Rollback", environment.Name, validation.ValidateRollback(request, environment.Name, environment.Status.History))
 }
 
-func (r *environmentRequests) carryOutRollback(ctx context.Context, name string, request *configbutler.Rollback, dryRun []string) error {
+func (r *environmentRequests) executeRollback(ctx context.Context, name string, request *configbutler.Rollback, dryRun []string) error {
 	if _, err := requester(ctx); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (r *environmentRequests) carryOutRollback(ctx context.Context, name string,
 		}
 		already = environment.Spec.PinnedRevision != nil && *environment.Spec.PinnedRevision == to
 		environment.Spec.PinnedRevision = &to
-		return judgeRollback(environment, request)
+		return validateRollback(environment, request)
 	})
 	if err != nil {
 		return err
@@ -64,27 +64,28 @@ func (r *environmentRequests) carryOutRollback(ctx context.Context, name string,
 			name, from, to)
 		r.awaitEdit(ctx, environment)
 		if record, _ := r.recordOf(ctx, environment, v1alpha1.SyncTypeEnvironment, syncstatus.EditBatch(environment.Generation)); record != nil {
-			tell(answer, record)
+			addRecords(answer, record)
 		}
 	}
 	if !dryrun.IsDryRun(dryRun) {
-		answer.Message += wayForward(environment)
+		answer.Message += unpinHint(environment)
 	}
 	return nil
 }
 
-// wayForward says how an environment comes to what its catalog offers again. Without the pin it waits for that like any other.
-func wayForward(environment *configbutler.Environment) string {
-	way := "; to go forward again: " + clearing("environment", environment, "pinnedRevision")
+// unpinHint returns how to follow the catalog again after a rollback. Without the pin, the environment syncs like any
+// other.
+func unpinHint(environment *configbutler.Environment) string {
+	way := "; to go forward again: " + clearCommand("environment", environment, "pinnedRevision")
 	if !environment.Spec.AutoSync {
 		way += ", and then ask for a sync"
 	}
 	return way
 }
 
-// awaitEdit waits a while until the spec of an environment as it was edited has been taken up.
+// awaitEdit waits for a while until the controller has observed the edited spec.
 func (r *environmentRequests) awaitEdit(ctx context.Context, edited *configbutler.Environment) {
-	await(ctx, r.patience, r.statuses, edited.Name, edited.ResourceVersion, func(now *configbutler.Environment) bool {
+	await(ctx, r.waitTimeout, r.statuses, edited.Name, edited.ResourceVersion, func(now *configbutler.Environment) bool {
 		return now.Status.ObservedGeneration >= edited.Generation
 	})
 }

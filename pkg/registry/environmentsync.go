@@ -16,17 +16,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// sync is the subresource sync of an Environment. The answer names the records of the run as soon as somebody has begun them;
-// a dry run says what would be changed.
+// sync is the subresource sync of an Environment. The response names the records of the run once it has started. A dry
+// run returns the plan.
 func (r *environmentRequests) sync() *requestREST[*configbutler.SyncRequest] {
 	return &requestREST[*configbutler.SyncRequest]{
 		newRequest: func() *configbutler.SyncRequest { return &configbutler.SyncRequest{} },
-		judge:      r.judgeSync, carryOut: r.carryOutSync,
+		validate:   r.validateSync, execute: r.executeSync,
 	}
 }
 
-// judgeSync says why there is no such sync, or why it is not the one that the user has seen.
-func (r *environmentRequests) judgeSync(ctx context.Context, name string, request *configbutler.SyncRequest) error {
+// validateSync rejects an impossible sync, and one based on outdated records.
+func (r *environmentRequests) validateSync(ctx context.Context, name string, request *configbutler.SyncRequest) error {
 	if err := invalid("SyncRequest", name, validation.ValidateSyncRequest(request, name)); err != nil {
 		return err
 	}
@@ -47,14 +47,14 @@ func (r *environmentRequests) judgeSync(ctx context.Context, name string, reques
 	return r.expectDependencySync(ctx, environment, request.Spec.ExpectedDependencySync)
 }
 
-func (r *environmentRequests) carryOutSync(ctx context.Context, name string, request *configbutler.SyncRequest, dryRun []string) error {
+func (r *environmentRequests) executeSync(ctx context.Context, name string, request *configbutler.SyncRequest, dryRun []string) error {
 	pending, err := r.newRequest(ctx, configbutler.EnvironmentRequestSync)
 	if err != nil {
 		return err
 	}
 	pending.Sync = request.Spec.DeepCopy()
 	var prompts map[string]time.Time
-	environment, err := r.note(ctx, name, dryRun, pending, func(stored *configbutler.Environment) error {
+	environment, err := r.addRequest(ctx, name, dryRun, pending, func(stored *configbutler.Environment) error {
 		prompts = r.moves.prompts.since(ctx, stored)
 		return r.expectDependencySync(ctx, stored, request.Spec.ExpectedDependencySync)
 	})
@@ -66,7 +66,7 @@ func (r *environmentRequests) carryOutSync(ctx context.Context, name string, req
 	}
 	request.Status = configbutler.SyncRequestStatus{RequestOutcome: configbutler.RequestOutcome{Accepted: true}}
 	if dryrun.IsDryRun(dryRun) {
-		request.Status.Message = fmt.Sprintf("Would sync %s (dry run)", wantedOf(&request.Spec))
+		request.Status.Message = fmt.Sprintf("Would sync %s (dry run)", syncScope(&request.Spec))
 		request.Status.Plan, err = r.plans.rehearse(ctx, environment, &request.Spec)
 		return err
 	}
@@ -74,12 +74,12 @@ func (r *environmentRequests) carryOutSync(ctx context.Context, name string, req
 	return nil
 }
 
-// answerSync waits a while until a request has been taken up, and says in which records.
+// answerSync waits for a while until a sync has started, and writes its records into the answer.
 func (r *environmentRequests) answerSync(
 	ctx context.Context, noted *configbutler.Environment, request *configbutler.PendingEnvironmentRequest, answer *configbutler.RequestOutcome,
 ) {
 	var records []*v1alpha1.SyncStatus
-	taken := r.awaitTaken(ctx, noted, request.ID, func() bool {
+	taken := r.awaitStart(ctx, noted, request.ID, func() bool {
 		records = r.recordsOfSync(ctx, noted, request)
 		return len(records) > 0
 	})
@@ -93,13 +93,13 @@ func (r *environmentRequests) answerSync(
 	}
 	answer.Message = "The request is taken up"
 	if records = r.recordsOfSync(ctx, noted, request); len(records) == 0 {
-		answer.Message = fmt.Sprintf("Nothing is recorded of the request; Environment %s says: %s", taken.Name, environmentSentence(taken))
+		answer.Message = fmt.Sprintf("Nothing is recorded of the request; Environment %s says: %s", taken.Name, environmentState(taken))
 	}
-	tell(answer, records...)
+	addRecords(answer, records...)
 }
 
-// recordsOfSync are the records of a run that was asked for, once it has one: of what workloads refer to, one that was there before
-// may have become it, and ends with a run of everything.
+// recordsOfSync returns the records of a requested run once they exist. An existing dependency record can become that
+// of the run, and a run of everything resolves it.
 func (r *environmentRequests) recordsOfSync(
 	ctx context.Context, noted *configbutler.Environment, request *configbutler.PendingEnvironmentRequest,
 ) []*v1alpha1.SyncStatus {
@@ -112,7 +112,7 @@ func (r *environmentRequests) recordsOfSync(
 	if record, _ := r.recordOf(ctx, noted, of, request.ID); record != nil {
 		records = append(records, record)
 	}
-	open, err := recordCalled(ctx, r.records, noted.Status.LatestDependencySync)
+	open, err := getRecord(ctx, r.records, noted.Status.LatestDependencySync)
 	if err != nil {
 		return records // There is none, or it has been deleted.
 	}
@@ -123,8 +123,8 @@ func (r *environmentRequests) recordsOfSync(
 	return records
 }
 
-// wantedOf says what a request is to sync.
-func wantedOf(spec *configbutler.SyncRequestSpec) string {
+// syncScope returns what a request syncs, for messages.
+func syncScope(spec *configbutler.SyncRequestSpec) string {
 	what := map[configbutler.SyncAction]string{
 		configbutler.SyncActionAll:     "workloads and what they refer to",
 		configbutler.SyncActionCatalog: "workloads with what they refer to",

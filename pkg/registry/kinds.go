@@ -5,7 +5,7 @@ package registry
 
 import "github.com/configbutler/slipstream/pkg/registry/validation"
 
-// resources declares every kind that is served; options say what validation admits.
+// resources returns the declarations of all served kinds. The options configure validation.
 func resources(options validation.Options) []resource {
 	return []resource{
 		gitRepoConfigs(options).erase(),
@@ -23,7 +23,7 @@ func resources(options validation.Options) []resource {
 	}
 }
 
-// reference names an object; the namespace is left out when it is the referring object's own.
+// reference formats a reference. The namespace is empty if it is that of the referring object.
 func reference(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -31,7 +31,7 @@ func reference(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// folder names a folder of a repository; the root reads as a slash.
+// folder formats a folder of a repository, with a slash for the root.
 func folder(path string) string {
 	if path == "" {
 		return "/"
@@ -39,8 +39,8 @@ func folder(path string) string {
 	return path
 }
 
-// shortHash is how many characters of a commit's hash a column shows, as git does.
+// shortHash is the length of an abbreviated commit hash, as in Git.
 const shortHash = 7
 
-// abbreviated is the beginning of a commit's hash.
+// abbreviated abbreviates a commit hash.
 func abbreviated(hash string) string { return hash[:min(shortHash, len(hash))] }

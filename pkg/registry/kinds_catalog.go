@@ -37,7 +37,7 @@ func appCatalogs() kind[*configbutler.AppCatalog, configbutler.AppCatalogSpec, c
 			textColumn("Ready", "Whether the catalog offers what its spec says.", func(o obj) string {
 				return string(readyCondition(o.Status.Conditions).Status)
 			}),
-			textColumn("State", "How things are, in a sentence.", catalogSentence),
+			textColumn("State", "How things are, in a sentence.", catalogState),
 			wide(textColumn("Reason", "Why it is ready or not, in one word.", func(o obj) string {
 				return readyCondition(o.Status.Conditions).Reason
 			})),
@@ -61,7 +61,7 @@ func catalogWorkloads() kind[*configbutler.CatalogWorkload, struct{}, configbutl
 		columns: []column[obj]{
 			numberColumn("Revision", "The catalog's revision that last changed it.", func(o obj) int64 { return o.Status.Revision }),
 			agoColumn("Captured", "Time since what is on offer was read from the source.", func(o obj) *metav1.Time { return o.Status.CapturedAt }),
-			{name: "State", description: "How things are, in a sentence.", cellType: text, cell: workloadSentence},
+			{name: "State", description: "How things are, in a sentence.", cellType: text, cell: workloadState},
 			wide(textColumn("Source", "The namespace of the workload.", func(o obj) string { return o.Status.Source.Namespace })),
 			wide(textColumn("Hash", "Tells versions of what is on offer apart.", func(o obj) string { return o.Status.Hash })),
 			ageColumn[obj](),
@@ -69,8 +69,8 @@ func catalogWorkloads() kind[*configbutler.CatalogWorkload, struct{}, configbutl
 	}
 }
 
-// workloadSentence says how things are with what a catalog holds of a workload.
-func workloadSentence(o *configbutler.CatalogWorkload, now time.Time) any {
+// workloadState returns the state of a catalog's workload, for tables.
+func workloadState(o *configbutler.CatalogWorkload, now time.Time) any {
 	status := &o.Status
 	switch {
 	case status.Missing && status.MissingSince == nil:
@@ -113,7 +113,7 @@ func syncPolicies() kind[*configbutler.SyncPolicy, configbutler.SyncPolicySpec, 
 	}
 }
 
-// suspended names the kinds of work that are stopped, as the fields are called.
+// suspended returns the names of the suspended kinds of work, as in the spec.
 func suspended(work configbutler.SuspendedWork) []string {
 	var names []string
 	for _, each := range []struct {
@@ -132,7 +132,7 @@ func suspended(work configbutler.SuspendedWork) []string {
 	return names
 }
 
-// shortDuration writes a setting to one or two units.
+// shortDuration formats a duration to one or two units.
 func shortDuration(d *metav1.Duration) string {
 	if d == nil {
 		return ""
@@ -140,7 +140,7 @@ func shortDuration(d *metav1.Duration) string {
 	return duration.HumanDuration(d.Duration)
 }
 
-// days writes a number of days.
+// days formats a number of days.
 func days(n *int32) string {
 	if n == nil {
 		return ""

@@ -31,7 +31,7 @@ func environments() kind[*configbutler.Environment, configbutler.EnvironmentSpec
 		validateStatusUpdate:  validation.ValidateEnvironmentStatusUpdate,
 		validateStatusRequest: validation.ValidateEnvironmentStatusRequest,
 		edits:                 environmentEdits(),
-		derive:                func(o obj) { o.Status.State = environmentSentence(o) },
+		derive:                func(o obj) { o.Status.State = environmentState(o) },
 		selectable:            map[string]func(obj) string{v1alpha1.EnvironmentStateField: func(o obj) string { return o.Status.State }},
 		columns: []column[obj]{
 			textColumn("Catalog", "The AppCatalog that it is built from.", func(o obj) string {
@@ -40,7 +40,7 @@ func environments() kind[*configbutler.Environment, configbutler.EnvironmentSpec
 			textColumn("Type", "How much of the catalog it holds.", func(o obj) string { return string(o.Spec.Type) }),
 			textColumn("Auto", "Whether changes are applied as they come.", automation),
 			textColumn("Namespace", "The namespace that is built.", func(o obj) string { return o.Spec.TargetNamespace }),
-			textColumn("State", "How things are, in a sentence.", environmentSentence),
+			textColumn("State", "How things are, in a sentence.", environmentState),
 			numberColumn("Revision", "The catalog's revision that it holds; 0 before it holds any.", func(o obj) int64 { return o.Status.AppliedRevision }),
 			wide(textColumn("Ready", "Workloads that run as they should, of those that it holds.", readyWorkloads)),
 			wide(agoColumn("Last-Sync", "Time since workloads were brought to what the catalog offers.", func(o obj) *metav1.Time {
@@ -55,7 +55,7 @@ func environments() kind[*configbutler.Environment, configbutler.EnvironmentSpec
 	}
 }
 
-// automation says in a word what becomes of changes by themselves.
+// automation returns how an environment handles changes automatically, in one word.
 func automation(o *configbutler.Environment) string {
 	switch {
 	case !o.Spec.AutoSync:
@@ -66,8 +66,8 @@ func automation(o *configbutler.Environment) string {
 	return "yes"
 }
 
-// environmentSentence is what everybody shows of an environment, and its status.state.
-func environmentSentence(o *configbutler.Environment) string {
+// environmentState returns an environment's status.state, which is also shown in tables and messages.
+func environmentState(o *configbutler.Environment) string {
 	environment, err := versionedEnvironment(o)
 	if err != nil {
 		return "" // what is stored has been converted before
@@ -75,8 +75,7 @@ func environmentSentence(o *configbutler.Environment) string {
 	return printable.Text(summary.Environment(environment))
 }
 
-// versionedEnvironment is an environment as packages outside the API know it. It shares what it can with the one that is
-// given.
+// versionedEnvironment converts an environment to v1alpha1. The result shares data with the given environment.
 func versionedEnvironment(environment *configbutler.Environment) (*v1alpha1.Environment, error) {
 	out := &v1alpha1.Environment{}
 	if err := v1alpha1.Convert_configbutler_Environment_To_v1alpha1_Environment(environment, out, nil); err != nil {
@@ -85,7 +84,7 @@ func versionedEnvironment(environment *configbutler.Environment) (*v1alpha1.Envi
 	return out, nil
 }
 
-// readyWorkloads reads like 3/5.
+// readyWorkloads formats the number of ready workloads, as in 3/5.
 func readyWorkloads(o *configbutler.Environment) string {
 	ready := o.Status.WorkloadsReady
 	if ready == nil {
@@ -113,8 +112,8 @@ func environmentDependencies() kind[*configbutler.EnvironmentDependency, struct{
 			textColumn("Type", "What it is.", func(o obj) string { return string(o.Status.Type) }),
 			textColumn("Source", "What is copied.", func(o obj) string { return reference(o.Status.Source.Namespace, o.Status.Source.Name) }),
 			textColumn("Target", "The copy.", func(o obj) string { return reference(o.Status.Target.Namespace, o.Status.Target.Name) }),
-			textColumn("Referred-By", "What refers to it.", func(o obj) string { return someOf(referrers(o), 0) }),
-			textColumn("State", "How things are, in a sentence.", dependencySentence),
+			textColumn("Referred-By", "What refers to it.", func(o obj) string { return abbreviateList(referrers(o), 0) }),
+			textColumn("State", "How things are, in a sentence.", dependencyState),
 			wide(numberColumn("Keys", "What a ConfigMap or Secret holds.", func(o obj) int64 { return int64(len(o.Status.Keys)) })),
 			wide(textColumn("Environment", "The Environment that it belongs to.", func(o obj) string { return o.Status.Environment })),
 			wide(agoColumn("Discovered", "Time since it was last found to be referred to.", func(o obj) *metav1.Time { return o.Status.LastDiscoveredAt })),
@@ -123,7 +122,7 @@ func environmentDependencies() kind[*configbutler.EnvironmentDependency, struct{
 	}
 }
 
-// referrers are the objects that refer to a dependency, each once. Those of one object stand together.
+// referrers returns the objects that refer to a dependency without duplicates. Equal referrers are adjacent.
 func referrers(o *configbutler.EnvironmentDependency) []string {
 	names := make([]string, len(o.Status.ReferredBy))
 	for i, by := range o.Status.ReferredBy {
@@ -132,8 +131,8 @@ func referrers(o *configbutler.EnvironmentDependency) []string {
 	return slices.Compact(names)
 }
 
-// dependencySentence says how things are with a copy.
-func dependencySentence(o *configbutler.EnvironmentDependency) string {
+// dependencyState returns the state of a dependency's copy, for tables.
+func dependencyState(o *configbutler.EnvironmentDependency) string {
 	switch status := &o.Status; {
 	case status.Missing && status.Hash != "":
 		return "Missing in the source, the copy stays"

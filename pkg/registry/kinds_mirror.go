@@ -53,7 +53,7 @@ func gitDestinations() kind[*configbutler.GitDestination, configbutler.GitDestin
 	}
 	columns = append(columns, conditionColumns(func(o obj) []metav1.Condition { return o.Status.Conditions })...)
 	columns = append(columns,
-		wide(textColumn("Secrets", "What becomes of Secrets.", whatBecomesOfSecrets)),
+		wide(textColumn("Secrets", "What becomes of Secrets.", secretHandling)),
 		wide(textColumn("Prune", "What becomes of files that no object maps to.", func(o obj) string { return string(o.Spec.Prune) })),
 		ageColumn[obj]())
 	return kind[obj, configbutler.GitDestinationSpec, configbutler.GitDestinationState]{
@@ -70,8 +70,9 @@ func gitDestinations() kind[*configbutler.GitDestination, configbutler.GitDestin
 	}
 }
 
-// whatBecomesOfSecrets is what the spec says, until it is known whether they can be encrypted.
-func whatBecomesOfSecrets(o *configbutler.GitDestination) string {
+// secretHandling returns how a destination handles Secrets: what the spec says, until it is known whether they can be
+// encrypted.
+func secretHandling(o *configbutler.GitDestination) string {
 	encrypted := apimeta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionSecretsEncrypted)
 	switch {
 	case o.Spec.Secrets != configbutler.SecretsEncrypt || encrypted == nil:
@@ -163,7 +164,7 @@ func clusterWatchRules() kind[*configbutler.ClusterWatchRule, configbutler.Clust
 	}
 }
 
-// ruleColumns are the same for both kinds of rules.
+// ruleColumns returns the columns of both kinds of rules.
 func ruleColumns[O object](destination func(O) string, status func(O) *configbutler.WatchRuleStatus) []column[O] {
 	columns := []column[O]{
 		textColumn("Destination", "The GitDestination that objects are mirrored to.", destination),

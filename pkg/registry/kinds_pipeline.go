@@ -35,7 +35,7 @@ func syncPipelines() kind[*configbutler.SyncPipeline, configbutler.SyncPipelineS
 			textColumn("Sinks", "Those who are told.", sinkNames),
 			numberColumn("Objects", "CustomResourceDefinitions and objects that match.", func(o obj) int64 { return o.Status.Objects }),
 			numberColumn("Pending", "Objects that some sink has not been told of yet.", func(o obj) int64 { return o.Status.Pending }),
-			{name: "State", description: "How things are, in a sentence.", cellType: text, cell: pipelineSentence},
+			{name: "State", description: "How things are, in a sentence.", cellType: text, cell: pipelineState},
 			wide(numberColumn("Types", "Types whose objects are watched or listed.", func(o obj) int64 { return int64(o.Status.WatchedTypes) })),
 			wide(numberColumn("Refused", "Objects that sinks refused.", refusedObjects)),
 			wide(agoColumn("Last-Delivery", "Time since a sink last took something.", lastDelivery)),
@@ -51,8 +51,8 @@ func syncPipelines() kind[*configbutler.SyncPipeline, configbutler.SyncPipelineS
 	}
 }
 
-// pipelineSentence is shown in tables as everywhere else.
-func pipelineSentence(o *configbutler.SyncPipeline, now time.Time) any {
+// pipelineState returns the state of a pipeline, for tables and messages.
+func pipelineState(o *configbutler.SyncPipeline, now time.Time) any {
 	pipeline := &v1alpha1.SyncPipeline{}
 	if err := v1alpha1.Convert_configbutler_SyncPipeline_To_v1alpha1_SyncPipeline(o, pipeline, nil); err != nil {
 		return "" // what is stored has been converted before
@@ -60,7 +60,7 @@ func pipelineSentence(o *configbutler.SyncPipeline, now time.Time) any {
 	return summary.Pipeline(pipeline, now)
 }
 
-// sinkNames are as many as a cell has room for.
+// sinkNames returns as many names of sinks as fit a cell.
 func sinkNames(o *configbutler.SyncPipeline) string {
 	const shown = 3
 	var names []string
@@ -82,7 +82,7 @@ func refusedObjects(o *configbutler.SyncPipeline) int64 {
 	return refused
 }
 
-// lastDelivery is the newest one of any sink, nil before the first.
+// lastDelivery returns the time of the newest delivery to any sink, nil if there was none.
 func lastDelivery(o *configbutler.SyncPipeline) *metav1.Time {
 	var newest *metav1.Time
 	for i := range o.Status.Sinks {

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// mostNamed is how many names a cell holds.
+// mostNamed is the number of names that a cell shows.
 const mostNamed = 3
 
 func syncStatuses() kind[*configbutler.SyncStatus, struct{}, configbutler.SyncRecord] {
@@ -31,9 +31,9 @@ func syncStatuses() kind[*configbutler.SyncStatus, struct{}, configbutler.SyncRe
 		columns: []column[obj]{
 			textColumn("Type", "What the record is about.", func(o obj) string { return string(o.Spec.Type) }),
 			textColumn("Subject", "The catalog or environment.", func(o obj) string { return o.Spec.Subject.Name }),
-			textColumn("State", "How things are, in a sentence.", recordSentence),
-			textColumn("Changed", "What changed.", func(o obj) string { return someOf(changedNames(o), int(o.Status.WorkloadCount)) }),
-			textColumn("By", "Who asked for it, or else changed the source.", func(o obj) string { return someOf(responsible(o), 0) }),
+			textColumn("State", "How things are, in a sentence.", recordState),
+			textColumn("Changed", "What changed.", func(o obj) string { return abbreviateList(changedNames(o), int(o.Status.WorkloadCount)) }),
+			textColumn("By", "Who asked for it, or else changed the source.", func(o obj) string { return abbreviateList(responsible(o), 0) }),
 			wide(numberColumn("Revision", "The catalog's revision that it made or brings.", func(o obj) int64 { return o.Status.Revision })),
 			wide(textColumn("Commit", "The first of the commits that hold the change.", func(o obj) string {
 				if len(o.Status.Commits) == 0 {
@@ -48,8 +48,8 @@ func syncStatuses() kind[*configbutler.SyncStatus, struct{}, configbutler.SyncRe
 	}
 }
 
-// recordSentence is what everybody shows of a record.
-func recordSentence(o *configbutler.SyncStatus) string {
+// recordState returns the summary of a record.
+func recordState(o *configbutler.SyncStatus) string {
 	record, err := versioned(o)
 	if err != nil {
 		return string(o.Status.State) // what is stored has been converted before
@@ -57,7 +57,7 @@ func recordSentence(o *configbutler.SyncStatus) string {
 	return syncstatus.Sentence(record)
 }
 
-// changedNames are the names of what changed, in order, each once.
+// changedNames returns the names of the changed objects, sorted and without duplicates.
 func changedNames(o *configbutler.SyncStatus) []string {
 	if len(o.Status.WorkloadNames) > 0 {
 		return o.Status.WorkloadNames
@@ -70,7 +70,8 @@ func changedNames(o *configbutler.SyncStatus) []string {
 	return slices.Compact(names)
 }
 
-// responsible are who asked for what is recorded, or else who changed the source, as far as that is known.
+// responsible returns the user who requested the work of a record, or else the known authors of the change in the
+// source.
 func responsible(o *configbutler.SyncStatus) []string {
 	if o.Status.Actor != "" {
 		return []string{o.Status.Actor}
@@ -84,8 +85,8 @@ func responsible(o *configbutler.SyncStatus) []string {
 	return names
 }
 
-// someOf lists the first names and counts the others, of which there may be more than are known by name.
-func someOf(names []string, total int) string {
+// abbreviateList lists the first names and counts the others. total can be larger than the number of names.
+func abbreviateList(names []string, total int) string {
 	shown := names[:min(len(names), mostNamed)]
 	list := strings.Join(shown, ",")
 	if more := max(len(names), total) - len(shown); len(shown) > 0 && more > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/metrics"
 )
 
-// What is dismissed and decided about, as metrics call it: what an environment prompts for, and records that nothing prompts for.
+// Values of the label "about": prompts of environments, and records without a prompt.
 const (
 	aboutCatalog           = "catalog"
 	aboutDependencies      = "dependencies"
@@ -26,7 +26,7 @@ const (
 	aboutDependencyRecord  = "dependency_record"
 )
 
-// What users decide about a prompt, as metrics call it.
+// Values of the label "decision".
 const (
 	decisionTaken     = "taken"
 	decisionDismissed = "dismissed"
@@ -45,7 +45,7 @@ var (
 
 func init() {
 	legacyregistry.MustRegister(dismissals, decisionSeconds)
-	// What counts from 0 has its first time counted as an increase.
+	// Initialize counters to 0, so that the first increment is visible as an increase.
 	for _, about := range []string{aboutCatalog, aboutDependencies, aboutCatalogRecord, aboutDependencyRecord, aboutEnvironmentRecord} {
 		dismissals.WithLabelValues(about)
 	}
@@ -56,7 +56,7 @@ func init() {
 	}
 }
 
-// countRecordDismissal counts that a record was dismissed for which no environment prompts any more.
+// countRecordDismissal counts the dismissal of a record for which no environment prompts.
 func countRecordDismissal(of v1alpha1.SyncType) {
 	about := aboutEnvironmentRecord
 	switch of {
@@ -68,8 +68,8 @@ func countRecordDismissal(of v1alpha1.SyncType) {
 	dismissals.WithLabelValues(about).Inc()
 }
 
-// since says since when an environment has prompted for what nobody has decided about yet, by the times of the catalog's revisions and
-// of the record about what workloads refer to. What cannot be read, or has no time any more, is left out.
+// since returns the start times of an environment's undecided prompts, from the catalog's revisions and the open
+// dependency record. It omits prompts whose start is no longer known.
 func (p *prompts) since(ctx context.Context, environment *configbutler.Environment) map[string]time.Time {
 	since := map[string]time.Time{}
 	if catalogOffer(environment) != "" && environment.Spec.PinnedRevision == nil {
@@ -83,7 +83,7 @@ func (p *prompts) since(ctx context.Context, environment *configbutler.Environme
 		}
 	}
 	if name := environment.Status.LatestDependencySync; name != "" {
-		if record, err := recordCalled(ctx, p.records, name); err == nil {
+		if record, err := getRecord(ctx, p.records, name); err == nil {
 			since[aboutDependencies] = record.Status.DetectedAt.Time
 		}
 	}
@@ -95,8 +95,8 @@ func (p *prompts) since(ctx context.Context, environment *configbutler.Environme
 	return since
 }
 
-// offeredSince is when the catalog had the first revision that the environment does not have and nobody has dismissed; the zero time
-// if that is not known any more.
+// offeredSince returns the time of the first revision that the environment neither has nor has dismissed, or the zero
+// time if it is no longer known.
 func offeredSince(environment *configbutler.Environment, catalog *configbutler.AppCatalog) (first time.Time) {
 	revisions := catalog.Status.History
 	had := environment.Status.AppliedRevision
@@ -113,7 +113,7 @@ func offeredSince(environment *configbutler.Environment, catalog *configbutler.A
 	return first
 }
 
-// takenBy is what a request takes of what an environment prompts for. One of some workloads leaves the prompts.
+// takenBy returns the prompts that a request resolves. A request for some workloads resolves none.
 func takenBy(request *configbutler.PendingEnvironmentRequest) []string {
 	if request.Type != configbutler.EnvironmentRequestSync || request.Sync == nil || len(request.Sync.Workloads) > 0 {
 		return nil
@@ -127,7 +127,7 @@ func takenBy(request *configbutler.PendingEnvironmentRequest) []string {
 	return []string{aboutCatalog, aboutDependencies}
 }
 
-// measureDecision measures what was decided at a time about what an environment has prompted for.
+// measureDecision observes the time between the start of prompts and a decision about them.
 func measureDecision(since map[string]time.Time, decided []string, decision string, at time.Time) {
 	for about, began := range since {
 		if slices.Contains(decided, about) {

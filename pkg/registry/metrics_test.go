@@ -41,7 +41,7 @@ func TestDecisionsAreMeasured(t *testing.T) {
 	}
 	dismiss := func(t *testing.T, storage *registry.Storage) {
 		for _, dryRun := range [][]string{{metav1.DryRunAll}, nil, nil} {
-			if _, err := putAside(as(t, "jane"), storage, dryRun...); err != nil {
+			if _, err := dismissPrompts(as(t, "jane"), storage, dryRun...); err != nil {
 				t.Error(err)
 			}
 		}

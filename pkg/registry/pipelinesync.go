@@ -23,26 +23,26 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// pipelineSync is the subresource sync of a SyncPipeline. It notes the request in the status of the pipeline, where the replica
-// that leads finds it, now or when one leads again, and waits a while for the run to finish.
+// pipelineSync is the subresource sync of a SyncPipeline. It adds the request to the status of the pipeline, from where
+// the current or next leader processes it, and waits for a while until the run has finished.
 type pipelineSync struct {
-	// pipelines changes the status of SyncPipelines, policies reads the SyncPolicy.
-	pipelines *genericregistry.Store
-	policies  rest.Getter
-	clock     clock.PassiveClock
-	patience  time.Duration
+	// pipelines updates the status of SyncPipelines, policies reads the SyncPolicy.
+	pipelines   *genericregistry.Store
+	policies    rest.Getter
+	clock       clock.PassiveClock
+	waitTimeout time.Duration
 }
 
 func (s *pipelineSync) endpoint() *requestREST[*configbutler.PipelineSync] {
 	return &requestREST[*configbutler.PipelineSync]{
 		newRequest:    func() *configbutler.PipelineSync { return &configbutler.PipelineSync{} },
 		clusterScoped: true,
-		judge:         s.judge, carryOut: s.carryOut,
+		validate:      s.validate, execute: s.execute,
 	}
 }
 
-// judge says why a request cannot be accepted, whatever the pipeline does now.
-func (s *pipelineSync) judge(ctx context.Context, name string, request *configbutler.PipelineSync) error {
+// validate rejects a request that is invalid regardless of the pipeline's state.
+func (s *pipelineSync) validate(ctx context.Context, name string, request *configbutler.PipelineSync) error {
 	if err := invalid("PipelineSync", name, validation.ValidatePipelineSync(request, name)); err != nil {
 		return err
 	}
@@ -53,13 +53,13 @@ func (s *pipelineSync) judge(ctx context.Context, name string, request *configbu
 	return invalid("PipelineSync", name, validation.ValidatePipelineSyncSource(request, &pipeline.Spec))
 }
 
-// carryOut makes a request durable and waits for what comes of it.
-func (s *pipelineSync) carryOut(ctx context.Context, name string, request *configbutler.PipelineSync, dryRun []string) error {
+// execute persists a request and waits for its outcome.
+func (s *pipelineSync) execute(ctx context.Context, name string, request *configbutler.PipelineSync, dryRun []string) error {
 	actor, err := requester(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.admitted(ctx, name); err != nil {
+	if err := s.checkSuspended(ctx, name); err != nil {
 		return err
 	}
 	pending := configbutler.PendingPipelineRequest{
@@ -67,14 +67,14 @@ func (s *pipelineSync) carryOut(ctx context.Context, name string, request *confi
 		Scope: request.Spec.Scope, Full: request.Spec.Full,
 	}
 	noted, err := change(ctx, s.pipelines, name, dryRun, func(stored *configbutler.SyncPipeline) error {
-		return note(stored, pending)
+		return addRequest(stored, pending)
 	})
 	if err != nil {
 		return err
 	}
 	request.Status = configbutler.PipelineSyncStatus{Accepted: true}
 	if dryrun.IsDryRun(dryRun) {
-		request.Status.Message = fmt.Sprintf("Would send %s (dry run)", wantedOfPipeline(&request.Spec))
+		request.Status.Message = fmt.Sprintf("Would send %s (dry run)", pipelineSyncScope(&request.Spec))
 		return nil
 	}
 	request.Status.ID = pending.ID
@@ -82,8 +82,8 @@ func (s *pipelineSync) carryOut(ctx context.Context, name string, request *confi
 	return nil
 }
 
-// admitted says why no pipeline sends anything, if the SyncPolicy wants it so.
-func (s *pipelineSync) admitted(ctx context.Context, name string) error {
+// checkSuspended returns an error if the SyncPolicy suspends all pipelines.
+func (s *pipelineSync) checkSuspended(ctx context.Context, name string) error {
 	policy, err := read[*configbutler.SyncPolicy](ctx, s.policies, configbutler.SyncPolicyName)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -97,8 +97,8 @@ func (s *pipelineSync) admitted(ctx context.Context, name string) error {
 	return nil
 }
 
-// note adds a request to those that wait for a pipeline.
-func note(pipeline *configbutler.SyncPipeline, request configbutler.PendingPipelineRequest) error {
+// addRequest adds a request to the pending ones of a pipeline.
+func addRequest(pipeline *configbutler.SyncPipeline, request configbutler.PendingPipelineRequest) error {
 	switch n := len(pipeline.Status.PendingRequests); {
 	case pipeline.DeletionTimestamp != nil:
 		return refused("syncpipelines", pipeline.Name, "it is being deleted")
@@ -112,24 +112,24 @@ func note(pipeline *configbutler.SyncPipeline, request configbutler.PendingPipel
 	return nil
 }
 
-// answer waits a while until the run of a request has finished, and says what was sent to whom. What it waits for comes after the
-// request was noted, so that nothing is missed in between.
+// answer waits for a while until the run of a request has finished, and writes its outcome into the answer. The watch
+// starts at the version with the request, so no event is missed.
 func (s *pipelineSync) answer(ctx context.Context, noted *configbutler.SyncPipeline, answer *configbutler.PipelineSyncStatus) {
 	answer.Message = fmt.Sprintf("The request is accepted; status.pendingRequests of SyncPipeline %s has it under the id %s until its run has finished",
 		noted.Name, answer.ID)
-	await(ctx, s.patience, s.pipelines, noted.Name, noted.ResourceVersion, func(now *configbutler.SyncPipeline) bool {
+	await(ctx, s.waitTimeout, s.pipelines, noted.Name, noted.ResourceVersion, func(now *configbutler.SyncPipeline) bool {
 		return answered(now, answer, s.clock.Now())
 	})
 }
 
-// answered puts into an answer how far its request has come, and says whether it is over.
+// answered writes the progress of a request into an answer, and reports whether the request is processed.
 func answered(pipeline *configbutler.SyncPipeline, answer *configbutler.PipelineSyncStatus, now time.Time) bool {
 	status := &pipeline.Status
 	waits := slices.ContainsFunc(status.PendingRequests, func(p configbutler.PendingPipelineRequest) bool { return p.ID == answer.ID })
 	switch {
 	case status.LastRun != nil && status.LastRun.ID == answer.ID:
 		answer.Run = status.LastRun.DeepCopy()
-		answer.Message = runSentence(answer.Run)
+		answer.Message = runSummary(answer.Run)
 		return true
 	case !waits:
 		answer.Message = fmt.Sprintf("The request is over, and SyncPipeline %s does not tell of its run any more", pipeline.Name)
@@ -137,13 +137,13 @@ func answered(pipeline *configbutler.SyncPipeline, answer *configbutler.Pipeline
 	case status.CurrentRun != nil && status.CurrentRun.ID == answer.ID:
 		answer.Run = status.CurrentRun.DeepCopy()
 		answer.Message = fmt.Sprintf("The run goes on; status.currentRun of SyncPipeline %s tells how far it is, now: %s",
-			pipeline.Name, pipelineSentence(pipeline, now))
+			pipeline.Name, pipelineState(pipeline, now))
 	}
 	return false
 }
 
-// runSentence says what a run has sent, to whom, and what the answer was.
-func runSentence(run *configbutler.PipelineRun) string {
+// runSummary summarizes a run: what was sent to which sinks, and the results.
+func runSummary(run *configbutler.PipelineRun) string {
 	out := &v1alpha1.PipelineRun{}
 	if err := v1alpha1.Convert_configbutler_PipelineRun_To_v1alpha1_PipelineRun(run, out, nil); err != nil {
 		return "" // what is stored has been converted before
@@ -151,8 +151,8 @@ func runSentence(run *configbutler.PipelineRun) string {
 	return summary.PipelineRun(out)
 }
 
-// wantedOfPipeline says what a request has sent.
-func wantedOfPipeline(spec *configbutler.PipelineSyncSpec) string {
+// pipelineSyncScope returns what a request sends, for messages.
+func pipelineSyncScope(spec *configbutler.PipelineSyncSpec) string {
 	what := map[configbutler.PipelineScope]string{
 		configbutler.PipelineScopeAll:         "CustomResourceDefinitions and objects",
 		configbutler.PipelineScopeDefinitions: "CustomResourceDefinitions",

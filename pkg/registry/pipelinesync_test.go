@@ -92,8 +92,8 @@ func editPipeline(ctx context.Context, storage *registry.Storage, endpoint strin
 	return err
 }
 
-// carryOut writes what the controller of pipelines does of the first request, one status after another.
-func carryOut(ctx context.Context, storage *registry.Storage, statuses ...func(*configbutler.SyncPipelineStatus, configbutler.PipelineRun)) error {
+// execute writes what the controller of pipelines does of the first request, one status after another.
+func execute(ctx context.Context, storage *registry.Storage, statuses ...func(*configbutler.SyncPipelineStatus, configbutler.PipelineRun)) error {
 	watched, err := storage.Endpoints["syncpipelines"].(rest.Watcher).Watch(ctx, &internalversion.ListOptions{})
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func TestPipelineSyncIsAnswered(t *testing.T) {
 			storage := newStorage(t)
 			newPipeline(t, storage, func(*configbutler.SyncPipeline) {})
 			done := make(chan error, 1)
-			go func() { done <- carryOut(inCluster(t), storage, tt.steps...) }()
+			go func() { done <- execute(inCluster(t), storage, tt.steps...) }()
 			request := sending(configbutler.PipelineScopeAll)
 			request.Spec.Full = true
 			answer, err := ask(by(t, "jane"), storage, "syncpipelines/sync", "knowledge", request)
@@ -173,10 +173,10 @@ func TestPipelineSyncIsAnswered(t *testing.T) {
 
 // Who does not see the end of a run is told where it is seen, however far it is.
 func TestPipelineSyncThatTakesLong(t *testing.T) {
-	storage := newStorage(t, func(c *registry.Config) { c.Patience = 500 * time.Millisecond })
+	storage := newStorage(t, func(c *registry.Config) { c.WaitTimeout = 500 * time.Millisecond })
 	newPipeline(t, storage, func(*configbutler.SyncPipeline) {})
 	done := make(chan error, 1)
-	go func() { done <- carryOut(inCluster(t), storage, begins) }()
+	go func() { done <- execute(inCluster(t), storage, begins) }()
 	answer, err := ask(by(t, "jane"), storage, "syncpipelines/sync", "knowledge", sending(configbutler.PipelineScopeAll))
 	if err != nil {
 		t.Fatal(err)

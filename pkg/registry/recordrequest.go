@@ -23,10 +23,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// recordRequests are the subresources of SyncStatuses that take requests. They are what a user can say of a record, and
-// change nothing but its state and what comes with that.
+// recordRequests implements the request subresources of SyncStatuses. They only change the state of a record and the
+// fields that go with it.
 type recordRequests struct {
-	// records changes SyncStatuses. The others are read.
+	// records updates SyncStatuses. The other stores are read.
 	records, catalogs, environments *genericregistry.Store
 	prompts                         *prompts
 	clock                           clock.PassiveClock
@@ -36,14 +36,14 @@ type recordRequests struct {
 func (r *recordRequests) dismiss() *requestREST[*configbutler.Dismissal] {
 	return &requestREST[*configbutler.Dismissal]{
 		newRequest: func() *configbutler.Dismissal { return &configbutler.Dismissal{} },
-		judge: func(_ context.Context, name string, request *configbutler.Dismissal) error {
+		validate: func(_ context.Context, name string, request *configbutler.Dismissal) error {
 			return invalid("Dismissal", name, validation.ValidateDismissal(request, name))
 		},
-		carryOut: r.carryOutDismissal,
+		execute: r.executeDismissal,
 	}
 }
 
-func (r *recordRequests) carryOutDismissal(ctx context.Context, name string, request *configbutler.Dismissal, dryRun []string) error {
+func (r *recordRequests) executeDismissal(ctx context.Context, name string, request *configbutler.Dismissal, dryRun []string) error {
 	record, already, err := r.dismissed(ctx, name, dryRun)
 	if err != nil {
 		return err
@@ -55,11 +55,11 @@ func (r *recordRequests) carryOutDismissal(ctx context.Context, name string, req
 	case dryrun.IsDryRun(dryRun):
 		message = "Would be dismissed (dry run)"
 	}
-	request.Status = answerAbout(record, message)
+	request.Status = outcomeOf(record, message)
 	return nil
 }
 
-// dismissed dismisses a record. The environment that prompts for it does so no longer, and counts that.
+// dismissed dismisses a record. If an environment prompts for it, the prompt is removed and the dismissal counted.
 func (r *recordRequests) dismissed(
 	ctx context.Context, name string, dryRun []string,
 ) (record *v1alpha1.SyncStatus, already bool, err error) {
@@ -83,11 +83,11 @@ func (r *recordRequests) dismissed(
 		}
 		return record, already, nil
 	}
-	err = r.prompts.putAside(ctx, environment, "", name, dryRun, func() error { return move(dryRun) })
+	err = r.prompts.dismissPrompts(ctx, environment, "", name, dryRun, func() error { return move(dryRun) })
 	return record, already, err
 }
 
-// prompting is the environment that prompts for a record, nil when none does.
+// prompting returns the environment that prompts for a record, nil if none does.
 func (r *recordRequests) prompting(ctx context.Context, record *v1alpha1.SyncStatus) (*configbutler.Environment, error) {
 	if record.Spec.Type != v1alpha1.SyncTypeDependency {
 		return nil, nil
@@ -106,17 +106,17 @@ func (r *recordRequests) prompting(ctx context.Context, record *v1alpha1.SyncSta
 func (r *recordRequests) retry() *requestREST[*configbutler.Retry] {
 	return &requestREST[*configbutler.Retry]{
 		newRequest: func() *configbutler.Retry { return &configbutler.Retry{} },
-		judge: func(_ context.Context, name string, request *configbutler.Retry) error {
+		validate: func(_ context.Context, name string, request *configbutler.Retry) error {
 			return invalid("Retry", name, validation.ValidateRetry(request, name))
 		},
-		carryOut: r.carryOutRetry,
+		execute: r.executeRetry,
 	}
 }
 
-func (r *recordRequests) carryOutRetry(ctx context.Context, name string, request *configbutler.Retry, dryRun []string) error {
+func (r *recordRequests) executeRetry(ctx context.Context, name string, request *configbutler.Retry, dryRun []string) error {
 	held := ""
 	record, already, err := r.move(ctx, name, v1alpha1.SyncStateRetrying, dryRun, func(record *v1alpha1.SyncStatus) (err error) {
-		held, err = r.canBeTried(ctx, record)
+		held, err = r.checkRetry(ctx, record)
 		return err
 	})
 	if err != nil {
@@ -131,13 +131,13 @@ func (r *recordRequests) carryOutRetry(ctx context.Context, name string, request
 	case already:
 		message = fmt.Sprintf("Attempt %d is under way already", record.Status.Attempts)
 	}
-	request.Status = answerAbout(record, message)
+	request.Status = outcomeOf(record, message)
 	return nil
 }
 
-// canBeTried says whether there is anything left to try, and what it waits for. When two sides have changed a field, another
-// attempt would end as the last one did.
-func (r *recordRequests) canBeTried(ctx context.Context, record *v1alpha1.SyncStatus) (held string, err error) {
+// checkRetry rejects a retry that cannot succeed, and returns what delays the next attempt. A conflict has to be
+// resolved first: another attempt would end in the same conflict.
+func (r *recordRequests) checkRetry(ctx context.Context, record *v1alpha1.SyncStatus) (held string, err error) {
 	if record.Status.State == v1alpha1.SyncStateConflicted {
 		return "", refused("syncstatuses", record.Name,
 			"it is Conflicted: somebody has to decide about the fields first, with the subresource resolve of the Environment, which tries it again")
@@ -157,17 +157,17 @@ func (r *recordRequests) canBeTried(ctx context.Context, record *v1alpha1.SyncSt
 	return held, err
 }
 
-// catalogWaits returns the uid of a catalog, and what keeps changes of its source waiting.
+// catalogWaits returns the uid of a catalog, and what holds back changes of its source.
 func (r *recordRequests) catalogWaits(ctx context.Context, name string) (types.UID, string, error) {
 	catalog, err := read[*configbutler.AppCatalog](ctx, r.catalogs, name)
 	if err != nil {
 		return "", "", err
 	}
-	return catalog.UID, heldBack(catalog, r.clock.Now()), nil
+	return catalog.UID, holdReason(catalog, r.clock.Now()), nil
 }
 
-// environmentWaits returns the uid of an environment, and what keeps it from being synced. One that is being deleted is as good
-// as gone.
+// environmentWaits returns the uid of an environment, and what prevents it from being synced. The uid is empty if the
+// environment is being deleted.
 func (r *recordRequests) environmentWaits(ctx context.Context, name string) (types.UID, string, error) {
 	environment, err := read[*configbutler.Environment](ctx, r.environments, name)
 	if err != nil || environment.DeletionTimestamp != nil {
@@ -181,8 +181,8 @@ func (r *recordRequests) environmentWaits(ctx context.Context, name string) (typ
 	return environment.UID, "", nil
 }
 
-// move brings a record to a state at the word of the user, unless check refuses it as it is stored. A record that is in the
-// state already stays as it is.
+// move changes the state of a record on behalf of the user, unless check rejects it for the stored record. A record
+// that is already in the state is unchanged.
 func (r *recordRequests) move(
 	ctx context.Context, name string, to v1alpha1.SyncState, dryRun []string, check func(*v1alpha1.SyncStatus) error,
 ) (moved *v1alpha1.SyncStatus, already bool, err error) {
@@ -203,7 +203,7 @@ func (r *recordRequests) move(
 		moved := record
 		if already = record.Status.State == to; !already {
 			if moved, err = syncstatus.Move(record, syncstatus.Step{To: to, By: by, At: r.clock.Now()}); err != nil {
-				return unmoved(record, err)
+				return transitionError(record, err)
 			}
 		}
 		if to == v1alpha1.SyncStateRetrying && record.Spec.Subject.Kind == v1alpha1.SubjectEnvironment {
@@ -218,7 +218,7 @@ func (r *recordRequests) move(
 	return moved, already, err
 }
 
-// retriedBy is the user of ctx, by whose permissions an environment's run copies Secrets from now on.
+// retriedBy returns the user of ctx, by whose permissions the environment's run copies Secrets from now on.
 func (r *recordRequests) retriedBy(ctx context.Context) *v1alpha1.AutomatedBy {
 	who, known := userOf(ctx)
 	if !known {
@@ -230,8 +230,8 @@ func (r *recordRequests) retriedBy(ctx context.Context) *v1alpha1.AutomatedBy {
 	}
 }
 
-// unmoved says from which states a record can go where it could not.
-func unmoved(record *v1alpha1.SyncStatus, err error) error {
+// transitionError adds the allowed transitions to the error of an invalid one.
+func transitionError(record *v1alpha1.SyncStatus, err error) error {
 	wrong := (*syncstatus.TransitionError)(nil)
 	if !errors.As(err, &wrong) {
 		return err
@@ -239,7 +239,7 @@ func unmoved(record *v1alpha1.SyncStatus, err error) error {
 	return refused("syncstatuses", record.Name, wrong.Error()+"; "+wrong.Ways())
 }
 
-// answerAbout is the answer to a request about a record.
-func answerAbout(record *v1alpha1.SyncStatus, message string) configbutler.RequestOutcome {
+// outcomeOf returns the outcome of a request about a record.
+func outcomeOf(record *v1alpha1.SyncStatus, message string) configbutler.RequestOutcome {
 	return configbutler.RequestOutcome{Accepted: true, Message: message, SyncStatuses: []string{record.Name}}
 }

@@ -19,17 +19,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 )
 
-// Records writes the kinds that the API offers to nobody for writing, for controllers in this process. It uses the
-// strategy, the validation and the storage of the API, so that a record reads like any other object.
+// Records writes records, the kinds that the API offers only for reading and deletion, for controllers in this process.
+// It uses the API's strategies, validation and storage.
 type Records struct {
 	scheme *runtime.Scheme
-	// stores by the kind of their records
+	// stores are the stores by kind.
 	stores map[string]*genericregistry.Store
-	// admission is asked about new records; nil: nobody is.
+	// admission admits new records. It is optional.
 	admission admission.MutationInterface
 }
 
-// add learns the store of the kind of obj.
+// add registers the store for the kind of obj.
 func (r *Records) add(obj runtime.Object, store *genericregistry.Store) error {
 	kind, err := r.kindOf(obj)
 	if err != nil {
@@ -40,12 +40,13 @@ func (r *Records) add(obj runtime.Object, store *genericregistry.Store) error {
 }
 
 // Write stores the content of obj, a record of any version: its labels, annotations, ownerReferences and everything
-// outside its metadata. The record is created when it is missing; otherwise it is replaced. Equal content writes nothing.
+// outside its metadata. It creates the record if it does not exist and replaces it otherwise. Equal content causes no
+// write.
 //
-// A uid and a resourceVersion in obj are preconditions, which whoever has read the record and changed it gives as they
-// were: if it has been deleted, made anew or changed since, that is a Conflict, and it is to be read again. So nobody
-// takes back what a user has said of a record meanwhile. In a namespace that is going a new record is Forbidden, with
-// the cause NamespaceTerminating; in one that is gone, NotFound.
+// A uid and a resourceVersion in obj are preconditions. Callers that modify a record they have read must set them: if
+// the record was deleted, recreated or changed meanwhile, Write returns a Conflict and the caller reads it again. This
+// way no user's request is overwritten. In a terminating namespace, creation is Forbidden with the cause
+// NamespaceTerminating; in a deleted one, NotFound.
 func (r *Records) Write(ctx context.Context, obj runtime.Object) error {
 	kind, err := r.kindOf(obj)
 	if err != nil {
@@ -69,7 +70,7 @@ func (r *Records) Write(ctx context.Context, obj runtime.Object) error {
 	return err
 }
 
-// admitter asks admission about a record that is about to be created.
+// admitter runs admission for a record that is about to be created.
 func (r *Records) admitter(kind schema.GroupVersionKind, store *genericregistry.Store) rest.ValidateObjectFunc {
 	if r.admission == nil {
 		return rest.ValidateAllObjectFunc
@@ -86,7 +87,7 @@ func (r *Records) admitter(kind schema.GroupVersionKind, store *genericregistry.
 	}
 }
 
-// kindOf is the kind of obj, which must be known to the scheme.
+// kindOf returns the kind of obj, which must be registered in the scheme.
 func (r *Records) kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 	kinds, _, err := r.scheme.ObjectKinds(obj)
 	if err != nil {
@@ -95,7 +96,7 @@ func (r *Records) kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// replacement puts the content of a record in the place of what is stored.
+// replacement replaces the content of a stored record.
 type replacement struct {
 	obj     runtime.Object
 	content metav1.Object
@@ -103,7 +104,7 @@ type replacement struct {
 
 var _ rest.UpdatedObjectInfo = replacement{}
 
-// Preconditions are those of Write.
+// Preconditions implements rest.UpdatedObjectInfo.
 func (r replacement) Preconditions() *metav1.Preconditions {
 	out := &metav1.Preconditions{}
 	if uid := r.content.GetUID(); uid != "" {
@@ -115,8 +116,8 @@ func (r replacement) Preconditions() *metav1.Preconditions {
 	return out
 }
 
-// UpdatedObject is the content with the identity and life of what is stored, which is empty for a new record. It may be
-// called several times, when others write the record at the same time.
+// UpdatedObject returns the content with the server-managed metadata of the stored object, which is empty for a new
+// record. It may be called several times if there are concurrent writes.
 func (r replacement) UpdatedObject(_ context.Context, stored runtime.Object) (runtime.Object, error) {
 	updated := r.obj.DeepCopyObject()
 	target, err := meta.Accessor(updated)

@@ -23,23 +23,24 @@ import (
 )
 
 const (
-	// defaultPatience is how long an answer waits for what comes of a request. The aggregator cuts requests off after 34 s.
-	defaultPatience = 10 * time.Second
-	// requestRetrySeconds is when a client should try again that was sent away because too many requests wait.
+	// defaultWaitTimeout limits how long a response waits for the outcome of a request. The aggregator's request
+	// timeout is 34 s.
+	defaultWaitTimeout = 10 * time.Second
+	// requestRetrySeconds is the Retry-After of a response to a request that is rejected because too many are pending.
 	requestRetrySeconds = 10
 )
 
-// requestREST is a subresource at which requests for the object in the path are created. Each is judged, carried out and
-// answered; none is stored. R is a pointer to the internal type of the requests.
+// requestREST is a subresource that accepts requests for the object in its path. Each is validated and executed; none
+// is stored. R is a pointer to the internal type of the requests.
 type requestREST[R object] struct {
 	newRequest func() R
-	// clusterScoped says that the objects that requests are for have no namespaces.
+	// clusterScoped is set if the objects have no namespaces.
 	clusterScoped bool
-	// judge says what is wrong with a request for the object called name, before admission is asked.
-	judge func(ctx context.Context, name string, request R) error
-	// carryOut does for the object called name what a request asks for, and writes the answer into it. A dry run changes
-	// nothing, and is refused when the request would be.
-	carryOut func(ctx context.Context, name string, request R, dryRun []string) error
+	// validate validates a request for the named object, before admission.
+	validate func(ctx context.Context, name string, request R) error
+	// execute performs a request for the named object and writes its outcome into it. A dry run changes nothing, and is
+	// rejected if the request would be.
+	execute func(ctx context.Context, name string, request R, dryRun []string) error
 }
 
 var (
@@ -51,13 +52,13 @@ var (
 // New returns an empty request.
 func (r *requestREST[R]) New() runtime.Object { return r.newRequest() }
 
-// Destroy leaves the storage to the main endpoints, which own it.
+// Destroy does nothing: the main endpoints own the storage.
 func (*requestREST[R]) Destroy() {}
 
-// NamespaceScoped says whether the objects that requests are for have namespaces.
+// NamespaceScoped implements rest.Scoper.
 func (r *requestREST[R]) NamespaceScoped() bool { return !r.clusterScoped }
 
-// Create carries out a request for the object called name.
+// Create executes a request for the named object.
 func (r *requestREST[R]) Create(
 	ctx context.Context, name string, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
 ) (runtime.Object, error) {
@@ -65,7 +66,7 @@ func (r *requestREST[R]) Create(
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a %T: %T", r.newRequest(), obj))
 	}
-	if err := r.judge(ctx, name, request); err != nil {
+	if err := r.validate(ctx, name, request); err != nil {
 		return nil, err
 	}
 	if validate != nil {
@@ -75,13 +76,13 @@ func (r *requestREST[R]) Create(
 	}
 	request.SetName(name)
 	request.SetManagedFields(nil)
-	if err := r.carryOut(ctx, name, request, options.DryRun); err != nil {
+	if err := r.execute(ctx, name, request, options.DryRun); err != nil {
 		return nil, err
 	}
 	return request, nil
 }
 
-// requester is the authenticated user who makes a request; what its body says is no matter.
+// requester returns the authenticated user of a request. The body is ignored.
 func requester(ctx context.Context) (string, error) {
 	actor, ok := actorOf(ctx)
 	if !ok {
@@ -90,7 +91,7 @@ func requester(ctx context.Context) (string, error) {
 	return actor.Username, nil
 }
 
-// invalid is what is wrong with a request of a kind, nil when nothing is.
+// invalid returns an Invalid error for a request, or nil without errors.
 func invalid(kind, name string, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
@@ -98,7 +99,7 @@ func invalid(kind, name string, errs field.ErrorList) error {
 	return apierrors.NewInvalid(configbutler.Kind(kind), name, errs)
 }
 
-// refused is a Conflict: the object in the path is not in a state in which a request can be carried out.
+// refused returns a Conflict: the state of the object does not allow the request.
 func refused(resource, name, reason string) error {
 	return apierrors.NewConflict(configbutler.Resource(resource), name, errors.New(reason))
 }
@@ -109,16 +110,16 @@ func read[O object](ctx context.Context, store rest.Getter, name string) (O, err
 	if err != nil {
 		return *new(O), err
 	}
-	return typed[O](obj)
+	return as[O](obj)
 }
 
-// change lets edit change an object as it is stored, again when somebody else was faster, and returns what is stored then. A
-// dry run judges the change and does not store it.
+// change updates an object with edit, retrying on conflicts, and returns the stored object. A dry run validates the
+// change without storing it.
 func change[O object](
 	ctx context.Context, store *genericregistry.Store, name string, dryRun []string, edit func(stored O) error,
 ) (O, error) {
 	changed := func(_ context.Context, _, stored runtime.Object) (runtime.Object, error) {
-		edited, err := typed[O](stored.DeepCopyObject())
+		edited, err := as[O](stored.DeepCopyObject())
 		if err != nil {
 			return nil, err
 		}
@@ -129,16 +130,16 @@ func change[O object](
 	if err != nil {
 		return *new(O), err
 	}
-	return typed[O](obj)
+	return as[O](obj)
 }
 
-// await shows the object called name to seen, as often as it changes after the resourceVersion since, until seen has seen
-// enough, the object is deleted or patience ends: what is waited for happens all the same. Without since, it begins with how
-// the object is, or was a moment ago.
+// await calls seen for each version of the named object after the resourceVersion since, until seen returns true, the
+// object is deleted or the timeout expires. The latter is no error: the request is processed all the same. With an
+// empty since, it starts with the current or a recent version.
 func await[O object](
-	ctx context.Context, patience time.Duration, store rest.Watcher, name, since string, seen func(O) (enough bool),
+	ctx context.Context, waitTimeout time.Duration, store rest.Watcher, name, since string, seen func(O) (enough bool),
 ) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	watched, err := store.Watch(ctx, &internalversion.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name), ResourceVersion: since,
@@ -162,7 +163,7 @@ func await[O object](
 	}
 }
 
-// watchedObject is the object of an event, which must not be changed; of an error or a bookmark there is none.
+// watchedObject returns the object of an event, which must not be modified. It returns false for errors and bookmarks.
 func watchedObject[O object](event watch.Event) (O, bool) {
 	obj := event.Object
 	if cached, ok := obj.(runtime.CacheableObject); ok { // the watch cache shares its objects in this shape
@@ -172,8 +173,8 @@ func watchedObject[O object](event watch.Event) (O, bool) {
 	return out, ok && event.Type != watch.Bookmark
 }
 
-// typed says that an object is of the type that its store holds.
-func typed[O object](obj runtime.Object) (O, error) {
+// as asserts the type of an object from a store.
+func as[O object](obj runtime.Object) (O, error) {
 	out, ok := obj.(O)
 	if !ok {
 		return out, fmt.Errorf("got a %T instead of a %T", obj, out)

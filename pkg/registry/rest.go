@@ -18,7 +18,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// naming tells discovery how a kind may be called besides its plural and singular.
+// naming provides the short names and categories of a kind to discovery.
 type naming struct{ shortNames []string }
 
 var (
@@ -26,10 +26,10 @@ var (
 	_ rest.CategoriesProvider = naming{}
 )
 
-// ShortNames are the abbreviations that kubectl accepts.
+// ShortNames implements rest.ShortNamesProvider.
 func (n naming) ShortNames() []string { return n.shortNames }
 
-// Categories are the words that select this kind among others.
+// Categories implements rest.CategoriesProvider.
 func (naming) Categories() []string { return []string{category} }
 
 // objectREST is the main endpoint of a kind that users write.
@@ -45,8 +45,8 @@ var (
 	_ rest.ShortNamesProvider   = &objectREST{}
 )
 
-// readAndDelete is what the API offers of a record. The API machinery finds the verbs of an endpoint in its methods, so
-// that what is not listed here cannot be requested.
+// readAndDelete is what the API offers of a record. The API machinery derives the verbs of an endpoint from its
+// methods, so methods that are not listed here cannot be requested.
 type readAndDelete interface {
 	rest.StorageWithReadiness
 	rest.Scoper
@@ -80,20 +80,21 @@ var (
 // New returns an empty object to decode a request into.
 func (r *statusREST) New() runtime.Object { return r.store.New() }
 
-// Destroy leaves the storage to the main endpoint, which owns it.
+// Destroy does nothing: the main endpoint owns the storage.
 func (*statusREST) Destroy() {}
 
-// Get reads the whole object.
+// Get returns the whole object.
 func (r *statusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	return r.store.Get(ctx, name, options)
 }
 
-// errServersStatus is why a user cannot write a status.
+// errServersStatus is returned to a user who writes a status.
 var errServersStatus = errors.New("a status is written by the server only: no right on the kind allows it; what users ask for is in the spec")
 
-// Update changes the status of an object that exists; unlike the main endpoint it never creates one, not even for
-// server-side apply. It is for the server's own controllers, which reach it as the server: by its status an object has rights
-// of the user who edited it, and Secrets of a destination are encrypted or not. No right on the kind is enough to forge that.
+// Update updates the status of an existing object; unlike the main endpoint it never creates one, not even for
+// server-side apply. Only the server's own controllers are allowed to: the status determines by whose permissions an
+// object is processed, and whether a destination's Secrets are encrypted, so that no permission on the kind is
+// sufficient.
 func (r *statusREST) Update(
 	ctx context.Context, name string, info rest.UpdatedObjectInfo,
 	createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc,
@@ -105,12 +106,12 @@ func (r *statusREST) Update(
 	return r.store.Update(ctx, name, info, createValidation, updateValidation, false, options)
 }
 
-// GetResetFields are the fields that this endpoint leaves as they are.
+// GetResetFields implements rest.ResetFieldsStrategy.
 func (r *statusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return r.store.GetResetFields()
 }
 
-// ConvertToTable makes the same table as the main endpoint.
+// ConvertToTable returns the same table as the main endpoint.
 func (r *statusREST) ConvertToTable(ctx context.Context, obj, options runtime.Object) (*metav1.Table, error) {
 	return r.store.ConvertToTable(ctx, obj, options)
 }

@@ -14,18 +14,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// rollback is the subresource rollback of an AppCatalog. It edits the spec on behalf of the user, who needs the right to
-// create rollbacks and none to change catalogs: what a catalog offered before, it has been allowed to show by whoever
-// wrote its spec then. For the same reason an edit of spec.pinnedRevision takes no right to read the source.
+// rollback is the subresource rollback of an AppCatalog. It edits the spec on behalf of the user, who needs the
+// permission to create rollbacks but not to update catalogs: the earlier author of the spec was allowed to show the
+// earlier content. For the same reason, an edit of spec.pinnedRevision requires no permission to read the source.
 func (c *catalogRequests) rollback() *requestREST[*configbutler.Rollback] {
 	return &requestREST[*configbutler.Rollback]{
 		newRequest: func() *configbutler.Rollback { return &configbutler.Rollback{} },
-		judge:      c.judgeRollback, carryOut: c.carryOutRollback,
+		validate:   c.validateRollback, execute: c.executeRollback,
 	}
 }
 
-// judgeRollback says whether there is such a revision. The strategy of catalogs asks again when the spec is changed.
-func (c *catalogRequests) judgeRollback(ctx context.Context, name string, request *configbutler.Rollback) error {
+// validateRollback rejects a revision that is not in the history. The catalog's strategy checks that again when the
+// spec changes.
+func (c *catalogRequests) validateRollback(ctx context.Context, name string, request *configbutler.Rollback) error {
 	catalog, err := read[*configbutler.AppCatalog](ctx, c.catalogs, name)
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ func (c *catalogRequests) judgeRollback(ctx context.Context, name string, reques
 	return invalid("Rollback", name, validation.ValidateRollback(request, name, catalog.Status.History))
 }
 
-func (c *catalogRequests) carryOutRollback(ctx context.Context, name string, request *configbutler.Rollback, dryRun []string) error {
+func (c *catalogRequests) executeRollback(ctx context.Context, name string, request *configbutler.Rollback, dryRun []string) error {
 	if _, err := requester(ctx); err != nil {
 		return err
 	}
@@ -58,18 +59,18 @@ func (c *catalogRequests) carryOutRollback(ctx context.Context, name string, req
 			name, catalog.Status.Revision, to)
 		c.awaitEdit(ctx, catalog)
 		if record := c.recordOf(ctx, catalog, syncstatus.EditBatch(catalog.Generation)); record != nil {
-			tell(answer, record)
+			addRecords(answer, record)
 		}
 	}
 	if !dryrun.IsDryRun(dryRun) {
-		answer.Message += "; to go forward again: " + clearing("appcatalog", catalog, "pinnedRevision")
+		answer.Message += "; to go forward again: " + clearCommand("appcatalog", catalog, "pinnedRevision")
 	}
 	return nil
 }
 
-// awaitEdit waits a while until the spec of a catalog as it was edited has been taken over.
+// awaitEdit waits for a while until the controller has observed the edited spec.
 func (c *catalogRequests) awaitEdit(ctx context.Context, edited *configbutler.AppCatalog) {
-	await(ctx, c.patience, c.catalogs, edited.Name, edited.ResourceVersion, func(now *configbutler.AppCatalog) bool {
+	await(ctx, c.waitTimeout, c.catalogs, edited.Name, edited.ResourceVersion, func(now *configbutler.AppCatalog) bool {
 		return now.Status.ObservedGeneration >= edited.Generation
 	})
 }

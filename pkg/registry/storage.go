@@ -22,40 +22,41 @@ import (
 	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
-// Storage is the REST storage of every kind.
+// Storage is the REST storage of all kinds.
 type Storage struct {
-	// Endpoints are the resources and subresources to serve, such as gitdestinations and gitdestinations/status.
+	// Endpoints are the served resources and subresources, such as gitdestinations and gitdestinations/status.
 	Endpoints map[string]rest.Storage
-	// Records writes the kinds that the API serves without create and update.
+	// Records writes the kinds that are served without create and update.
 	Records *Records
 }
 
-// Config is what the storage of the kinds is made of. All fields are required unless their comment says otherwise.
+// Config configures the storage. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Scheme knows the internal types and their versions.
+	// Scheme has the internal types and their versions registered.
 	Scheme *runtime.Scheme
-	// RESTOptions lead to the storage backend.
+	// RESTOptions provide the storage backend.
 	RESTOptions generic.RESTOptionsGetter
-	// Clock tells the ages in tables, and when specs are changed.
+	// Clock is used for ages in tables and for the times of edits.
 	Clock clock.PassiveClock
-	// Validation says what the settings of the server admit.
+	// Validation configures validation.
 	Validation validation.Options
-	// Recorder takes in who has made each change. Optional.
+	// Recorder records the author of each change. Optional.
 	Recorder Recorder
-	// Patience is how long an answer waits for what comes of a request; 10 s by default.
-	Patience time.Duration
-	// Plans say what syncs of environments would change. Optional: without it, diffs and dry runs of syncs are refused.
+	// WaitTimeout limits how long a response waits for the outcome of a request. The default is 10 s.
+	WaitTimeout time.Duration
+	// Plans compute what syncs of environments would change. Optional: without it, diffs and dry runs of syncs are
+	// rejected.
 	Plans Plans
-	// Authorizer decides who may see Secrets in diffs. Optional: without it, nobody may.
+	// Authorizer decides who is allowed to see Secrets in diffs. Optional: without it, no user is.
 	Authorizer authorizer.Authorizer
-	// Labels are those of namespaces, by which catalogs admit environments of other namespaces. Optional: without it, no
-	// selector matches.
+	// Labels returns the labels of namespaces, by which catalogs admit environments of other namespaces. Optional:
+	// without it, no selector matches.
 	Labels accesspolicy.Labels
-	// RecordAdmission is asked before a record is created, which no request asks for. Optional.
+	// RecordAdmission admits records before they are created without a request. Optional.
 	RecordAdmission admission.MutationInterface
 }
 
-// NewStorage opens the storage of every kind.
+// NewStorage opens the storage of all kinds.
 func NewStorage(config Config) (*Storage, error) {
 	storage := &Storage{
 		Endpoints: map[string]rest.Storage{},
@@ -76,21 +77,21 @@ func NewStorage(config Config) (*Storage, error) {
 	return storage, nil
 }
 
-// addRequests makes the subresources that take requests.
+// addRequests adds the subresources that accept requests.
 func (s *Storage) addRequests(config Config, stores map[string]*genericregistry.Store) {
-	patience := cmp.Or(config.Patience, defaultPatience)
+	waitTimeout := cmp.Or(config.WaitTimeout, defaultWaitTimeout)
 	mirror := &mirrorSync{
 		destinations: statusStore(config.Scheme, gitDestinations().erase(), stores["gitdestinations"]),
 		records:      stores["gitdestinationstatuses"],
 		clock:        config.Clock,
-		patience:     patience,
+		waitTimeout:  waitTimeout,
 	}
 	catalogs := &catalogRequests{
-		catalogs: stores["appcatalogs"],
-		statuses: statusStore(config.Scheme, appCatalogs().erase(), stores["appcatalogs"]),
-		records:  stores["syncstatuses"],
-		clock:    config.Clock,
-		patience: patience,
+		catalogs:    stores["appcatalogs"],
+		statuses:    statusStore(config.Scheme, appCatalogs().erase(), stores["appcatalogs"]),
+		records:     stores["syncstatuses"],
+		clock:       config.Clock,
+		waitTimeout: waitTimeout,
 	}
 	records := &recordRequests{
 		records: stores["syncstatuses"], catalogs: stores["appcatalogs"], environments: stores["environments"],
@@ -107,19 +108,19 @@ func (s *Storage) addRequests(config Config, stores map[string]*genericregistry.
 	s.Endpoints["syncstatuses/retry"] = records.retry()
 	s.Endpoints["syncpipelines/sync"] = (&pipelineSync{
 		pipelines: statusStore(config.Scheme, syncPipelines().erase(), stores["syncpipelines"]), policies: stores["syncpolicies"],
-		clock: config.Clock, patience: patience,
+		clock: config.Clock, waitTimeout: waitTimeout,
 	}).endpoint()
-	s.addEnvironmentRequests(config, stores, records, patience)
+	s.addEnvironmentRequests(config, stores, records, waitTimeout)
 }
 
-// addEnvironmentRequests makes the subresources of Environments that are no fields of theirs.
+// addEnvironmentRequests adds the request and diff subresources of Environments.
 func (s *Storage) addEnvironmentRequests(
-	config Config, stores map[string]*genericregistry.Store, records *recordRequests, patience time.Duration,
+	config Config, stores map[string]*genericregistry.Store, records *recordRequests, waitTimeout time.Duration,
 ) {
 	requests := &environmentRequests{
 		environments: stores["environments"], statuses: records.prompts.statuses,
 		records: stores["syncstatuses"], catalogs: stores["appcatalogs"],
-		moves: records, labels: config.Labels, clock: config.Clock, patience: patience,
+		moves: records, labels: config.Labels, clock: config.Clock, waitTimeout: waitTimeout,
 	}
 	if requests.labels == nil {
 		requests.labels = func(string) (labels.Set, bool) { return nil, false }
@@ -135,7 +136,7 @@ func (s *Storage) addEnvironmentRequests(
 	s.Endpoints["environments/rediscover"] = requests.rediscover()
 }
 
-// add makes the endpoints of one kind.
+// add adds the endpoints of a kind.
 func (s *Storage) add(scheme *runtime.Scheme, r resource, store *genericregistry.Store) error {
 	if r.record {
 		s.Endpoints[r.plural] = &recordREST{readAndDelete: store, naming: naming{r.shortNames}}
@@ -148,7 +149,7 @@ func (s *Storage) add(scheme *runtime.Scheme, r resource, store *genericregistry
 	return nil
 }
 
-// statusStore is the store of a kind for those in the server who change its status.
+// statusStore returns the store through which this server updates the status of a kind.
 func statusStore(scheme *runtime.Scheme, r resource, store *genericregistry.Store) *genericregistry.Store {
 	status := *store
 	strategy := statusStrategy{newStrategy(scheme, r)}
@@ -158,7 +159,7 @@ func statusStore(scheme *runtime.Scheme, r resource, store *genericregistry.Stor
 	return &status
 }
 
-// newStore opens the storage of one kind.
+// newStore opens the storage of a kind.
 func newStore(config Config, r resource) (*genericregistry.Store, error) {
 	store := &genericregistry.Store{
 		NewFunc:                   r.newObject,

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// strategy holds what the rules of change of all endpoints share.
+// strategy is the common part of all strategies.
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -28,38 +28,38 @@ func newStrategy(typer runtime.ObjectTyper, r resource) strategy {
 	return strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator, resource: r}
 }
 
-// NamespaceScoped says whether objects live in namespaces.
+// NamespaceScoped reports whether objects have namespaces.
 func (s strategy) NamespaceScoped() bool { return s.resource.namespaced }
 
-// AllowCreateOnUpdate refuses PUT to a name that does not exist. Server-side apply creates all the same.
+// AllowCreateOnUpdate forbids PUT to a name that does not exist. Server-side apply can still create objects.
 func (strategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
-// AllowUnconditionalUpdate lets kubectl replace work with a manifest that carries no resourceVersion.
+// AllowUnconditionalUpdate allows kubectl replace with a manifest that has no resourceVersion.
 func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
 
-// Canonicalize changes nothing: objects are stored as they were validated.
+// Canonicalize does nothing: objects are stored as they were validated.
 func (strategy) Canonicalize(runtime.Object) {}
 
-// Validate judges an object that is to be created.
+// Validate validates a new object.
 func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	return s.resource.validate(obj)
 }
 
-// ValidateUpdate judges an object that is to replace old.
+// ValidateUpdate validates an update.
 func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return s.resource.validateUpdate(obj, old)
 }
 
-// WarningsOnCreate has none.
+// WarningsOnCreate returns no warnings.
 func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
 
-// WarningsOnUpdate has none.
+// WarningsOnUpdate returns no warnings.
 func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
 
-// objectStrategy rules the main endpoint of a kind that users write: they set the spec, and the status stays as it is but
-// for what the kind keeps of edits.
+// objectStrategy is the strategy of the main endpoint of a kind that users write: requests set the spec, and the status
+// is unchanged except for recorded edits.
 type objectStrategy struct {
 	strategy
 	clock clock.PassiveClock
@@ -72,31 +72,31 @@ var (
 	_ rest.ResetFieldsStrategy = objectStrategy{}
 )
 
-// PrepareForCreate starts the generations at 1, without a status.
+// PrepareForCreate clears the status and sets the generation to 1.
 func (s objectStrategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	s.resource.clearStatus(obj)
 	setGeneration(obj, 1)
-	s.noteEdit(ctx, obj, nil)
+	s.recordEdit(ctx, obj, nil)
 	s.resource.derive(obj)
 }
 
-// PrepareForUpdate keeps the status and counts the generations of the spec.
+// PrepareForUpdate keeps the status and increments the generation if the spec changes.
 func (s objectStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	s.resource.keepStatus(obj, old)
 	setGeneration(obj, generationOf(old))
 	if s.resource.specChanged(obj, old) {
 		setGeneration(obj, generationOf(old)+1)
-		s.noteEdit(ctx, obj, old)
+		s.recordEdit(ctx, obj, old)
 	}
 	s.resource.derive(obj)
 }
 
-// GetResetFields tells server-side apply that nobody owns the status through this endpoint.
+// GetResetFields excludes the status from field ownership at this endpoint.
 func (objectStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetFields(fieldpath.MakePathOrDie("status"))
 }
 
-// statusStrategy rules the ways to the status: the status changes and everything else stays as it is.
+// statusStrategy is the strategy of status updates: everything except the status is unchanged.
 type statusStrategy struct{ strategy }
 
 var (
@@ -104,7 +104,7 @@ var (
 	_ rest.ResetFieldsStrategy = statusStrategy{}
 )
 
-// PrepareForUpdate takes back every change outside the status.
+// PrepareForUpdate reverts every change outside the status.
 func (s statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	s.resource.keepSpec(obj, old)
 	updated, err := meta.Accessor(obj)
@@ -122,12 +122,12 @@ func (s statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Obj
 	s.resource.derive(obj)
 }
 
-// ValidateUpdate judges the status and leaves the spec alone, which was judged when it was stored.
+// ValidateUpdate validates the status. The spec was validated when it was stored.
 func (s statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return s.resource.validateStatusUpdate(obj, old)
 }
 
-// GetResetFields tells server-side apply that only the status has owners through this endpoint.
+// GetResetFields excludes everything except the status from field ownership at this endpoint.
 func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetFields(
 		fieldpath.MakePathOrDie("spec"),
@@ -138,15 +138,16 @@ func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	)
 }
 
-// statusEndpointStrategy rules the status subresource, where the server's controllers write what they have read a while ago.
+// statusEndpointStrategy is the strategy of the status subresource, where controllers write objects that can be
+// outdated.
 type statusEndpointStrategy struct{ statusStrategy }
 
-// ValidateUpdate judges the status, and that it takes back nothing of what requests have written meanwhile.
+// ValidateUpdate also rejects a status that reverts what requests have written meanwhile.
 func (s statusEndpointStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	return append(s.statusStrategy.ValidateUpdate(ctx, obj, old), s.resource.validateStatusRequest(obj, old)...)
 }
 
-// recordStrategy rules a kind that only the server writes: everything in it is status, and nothing is taken back.
+// recordStrategy is the strategy of a record: only the server writes it, and everything in it is status.
 type recordStrategy struct{ strategy }
 
 var (
@@ -155,13 +156,13 @@ var (
 	_ rest.RESTDeleteStrategy = recordStrategy{}
 )
 
-// PrepareForCreate changes nothing.
+// PrepareForCreate does nothing.
 func (recordStrategy) PrepareForCreate(context.Context, runtime.Object) {}
 
-// PrepareForUpdate changes nothing.
+// PrepareForUpdate does nothing.
 func (recordStrategy) PrepareForUpdate(context.Context, runtime.Object, runtime.Object) {}
 
-// resetFields names the same paths for the one version that is served.
+// resetFields returns paths for the one served version.
 func resetFields(paths ...fieldpath.Path) map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{
 		fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): fieldpath.NewSet(paths...),

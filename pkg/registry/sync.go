@@ -22,24 +22,24 @@ import (
 	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
-// mirrorSync is the subresource sync of a GitDestination. It notes the request in the status of the destination, where the
-// replica that leads finds it, now or when one leads again, and waits a while for what that one finds.
+// mirrorSync is the subresource sync of a GitDestination. It adds the request to the status of the destination, from
+// where the current or next leader processes it, and waits for a while for the result.
 type mirrorSync struct {
-	// destinations changes the status of GitDestinations, records reads GitDestinationStatuses.
+	// destinations updates the status of GitDestinations, records reads GitDestinationStatuses.
 	destinations, records *genericregistry.Store
 	clock                 clock.PassiveClock
-	patience              time.Duration
+	waitTimeout           time.Duration
 }
 
 func (s *mirrorSync) endpoint() *requestREST[*configbutler.MirrorSync] {
 	return &requestREST[*configbutler.MirrorSync]{
 		newRequest: func() *configbutler.MirrorSync { return &configbutler.MirrorSync{} },
-		judge:      s.judge, carryOut: s.carryOut,
+		validate:   s.validate, execute: s.execute,
 	}
 }
 
-// judge says why a request cannot be accepted.
-func (s *mirrorSync) judge(ctx context.Context, name string, request *configbutler.MirrorSync) error {
+// validate rejects an invalid request.
+func (s *mirrorSync) validate(ctx context.Context, name string, request *configbutler.MirrorSync) error {
 	if err := invalid("MirrorSync", name, validation.ValidateMirrorSync(request, name)); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *mirrorSync) judge(ctx context.Context, name string, request *configbutl
 	return invalid("MirrorSync", name, validation.ValidateMirrorSyncTypes(request, selected))
 }
 
-// selected are the types that the rules of the destination select, as the replica that leads has found.
+// selected returns the types that the rules of the destination select, as recorded by the leader.
 func (s *mirrorSync) selected(ctx context.Context, name string) ([]configbutler.ResourceType, error) {
 	record, err := read[*configbutler.GitDestinationStatus](ctx, s.records, name)
 	if apierrors.IsNotFound(err) {
@@ -69,8 +69,8 @@ func (s *mirrorSync) selected(ctx context.Context, name string) ([]configbutler.
 	return types, nil
 }
 
-// carryOut makes a request durable and waits for what comes of it.
-func (s *mirrorSync) carryOut(ctx context.Context, name string, request *configbutler.MirrorSync, dryRun []string) error {
+// execute persists a request and waits for its outcome.
+func (s *mirrorSync) execute(ctx context.Context, name string, request *configbutler.MirrorSync, dryRun []string) error {
 	pending := configbutler.PendingSync{
 		ID: string(uuid.NewUUID()), Time: metav1.NewTime(s.clock.Now().Truncate(time.Second)),
 		Types: request.Spec.Types, Full: request.Spec.Full,
@@ -89,17 +89,17 @@ func (s *mirrorSync) carryOut(ctx context.Context, name string, request *configb
 	if err != nil {
 		return err
 	}
-	request.Status = configbutler.MirrorSyncStatus{Accepted: true, Message: "Would compare " + wanted(request) + " (dry run)"}
+	request.Status = configbutler.MirrorSyncStatus{Accepted: true, Message: "Would compare " + mirrorSyncScope(request) + " (dry run)"}
 	if !dryrun.IsDryRun(dryRun) {
 		s.answer(ctx, name, pending.ID, &request.Status)
 	}
 	return nil
 }
 
-// answer waits a while for what is found, and says it.
+// answer waits for a while for the result and writes it into the answer.
 func (s *mirrorSync) answer(ctx context.Context, name, id string, answer *configbutler.MirrorSyncStatus) {
 	answer.Message = later("accepted", name, id)
-	await(ctx, s.patience, s.records, name, "", func(record *configbutler.GitDestinationStatus) bool {
+	await(ctx, s.waitTimeout, s.records, name, "", func(record *configbutler.GitDestinationStatus) bool {
 		i := slices.IndexFunc(record.Status.Syncs, func(sync configbutler.SyncProgress) bool { return sync.ID == id })
 		if i < 0 {
 			return false
@@ -108,17 +108,17 @@ func (s *mirrorSync) answer(ctx context.Context, name, id string, answer *config
 		return answer.Found.CompletionTime != nil
 	})
 	if answer.Found != nil && answer.Found.CompletionTime != nil {
-		answer.Message = foundSentence(answer.Found)
+		answer.Message = syncSummary(answer.Found)
 	}
 }
 
-// later says where to look for what an answer did not wait for.
+// later returns the message for a request that is not finished, with the place of its result.
 func later(state, name, id string) string {
 	return fmt.Sprintf("The request is %s; status.syncs of GitDestinationStatus %s tells under the id %s what is found", state, name, id)
 }
 
-// foundSentence says what was found.
-func foundSentence(found *configbutler.SyncProgress) string {
+// syncSummary summarizes the result of a request.
+func syncSummary(found *configbutler.SyncProgress) string {
 	text := fmt.Sprintf("Compared %d of %d types: %d files written, %d removed", found.Compared, found.Types, found.FilesWritten, found.FilesRemoved)
 	if found.OrphansHeld > 0 {
 		text += fmt.Sprintf(", %d that no object maps to kept", found.OrphansHeld)
@@ -129,8 +129,8 @@ func foundSentence(found *configbutler.SyncProgress) string {
 	return text
 }
 
-// wanted says what a request asks for.
-func wanted(request *configbutler.MirrorSync) string {
+// mirrorSyncScope returns what a request compares, for messages.
+func mirrorSyncScope(request *configbutler.MirrorSync) string {
 	switch {
 	case len(request.Spec.Types) > 0:
 		return strings.Join(request.Spec.Types, ", ")

@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
-// table turns objects into the rows that kubectl get prints.
+// table converts objects to the tables that kubectl get prints.
 type table struct {
 	columns []column[runtime.Object]
 	clock   clock.PassiveClock
@@ -24,7 +24,7 @@ type table struct {
 
 var _ rest.TableConvertor = &table{}
 
-// ConvertToTable makes a table of an object or a list.
+// ConvertToTable converts an object or a list.
 func (t *table) ConvertToTable(_ context.Context, obj runtime.Object, options runtime.Object) (*metav1.Table, error) {
 	result := &metav1.Table{}
 	if wanted, ok := options.(*metav1.TableOptions); !ok || !wanted.NoHeaders {
@@ -47,7 +47,7 @@ func (t *table) ConvertToTable(_ context.Context, obj runtime.Object, options ru
 	return result, copyMeta(result, obj)
 }
 
-// definitions are the headers: NAME, and what the kind declares.
+// definitions returns the column definitions: NAME and those of the kind.
 func (t *table) definitions() []metav1.TableColumnDefinition {
 	definitions := []metav1.TableColumnDefinition{
 		{Name: "Name", Type: text, Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
@@ -62,7 +62,7 @@ func (t *table) definitions() []metav1.TableColumnDefinition {
 	return definitions
 }
 
-// row has one cell for each header. What is not seen in a text is shown: objects have names and words that anybody chose.
+// row returns the row of an object. Invisible characters are escaped, because names and texts are chosen by users.
 func (t *table) row(obj runtime.Object) (metav1.TableRow, error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *table) row(obj runtime.Object) (metav1.TableRow, error) {
 	return metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: obj}}, nil
 }
 
-// copyMeta gives the table the resourceVersion that a watch continues from, and what a list has left to read.
+// copyMeta copies the resourceVersion, from which a watch continues, and the continue token of a list.
 func copyMeta(result *metav1.Table, obj runtime.Object) error {
 	if list, err := meta.ListAccessor(obj); err == nil {
 		result.ResourceVersion = list.GetResourceVersion()

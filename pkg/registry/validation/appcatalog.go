@@ -18,7 +18,7 @@ import (
 
 const maxHistoryLimit = 100
 
-// ValidateAppCatalog checks a new AppCatalog.
+// ValidateAppCatalog validates a new AppCatalog.
 func ValidateAppCatalog(catalog *configbutler.AppCatalog) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&catalog.ObjectMeta, true, catalogName, metadataPath)
 	if catalog.Spec.PinnedRevision != nil {
@@ -27,9 +27,8 @@ func ValidateAppCatalog(catalog *configbutler.AppCatalog) field.ErrorList {
 	return append(errs, validateAppCatalogSpec(catalog)...)
 }
 
-// ValidateAppCatalogUpdate checks a changed AppCatalog. The source cannot change: revisions that can be gone back to, and
-// what their readers have been allowed to see, are of one namespace, and a change of it would read as the loss of every
-// workload.
+// ValidateAppCatalogUpdate validates an update. The source is immutable: the history, and what readers were allowed to
+// see, belong to one namespace, and another one would look like the loss of every workload.
 func ValidateAppCatalogUpdate(catalog, old *configbutler.AppCatalog) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&catalog.ObjectMeta, &old.ObjectMeta, metadataPath)
 	if catalog.Spec.SourceNamespace != old.Spec.SourceNamespace {
@@ -40,7 +39,7 @@ func ValidateAppCatalogUpdate(catalog, old *configbutler.AppCatalog) field.Error
 	return append(errs, validateAppCatalogSpec(catalog)...)
 }
 
-// ValidateAppCatalogStatusUpdate checks a changed status.
+// ValidateAppCatalogStatusUpdate validates a status update.
 func ValidateAppCatalogStatusUpdate(catalog, old *configbutler.AppCatalog) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&catalog.ObjectMeta, &old.ObjectMeta, metadataPath)
 	status := &catalog.Status
@@ -58,15 +57,16 @@ func ValidateAppCatalogStatusUpdate(catalog, old *configbutler.AppCatalog) field
 	return append(errs, validatePendingCatalogSyncs(status.PendingSyncs, statusPath.Child("pendingSyncs"))...)
 }
 
-// ValidateAppCatalogStatusRequest checks what somebody asks for in a status, besides: edits, requests and who answers for what
-// the catalog shows are recorded by the server, with the user whom it has authenticated. Edits and requests can be taken out.
+// ValidateAppCatalogStatusRequest also validates a status update from a client. Edits, requests and the user in
+// editedBy are recorded by the server for the authenticated user. Edits and requests can only be removed.
 func ValidateAppCatalogStatusRequest(catalog, old *configbutler.AppCatalog) field.ErrorList {
 	errs := validateOnlyTakenOut(catalog.Status.PendingEdits, old.Status.PendingEdits, statusPath.Child("pendingEdits"))
 	errs = append(errs, validateEditedBy(catalog.Status.EditedBy, old.Status.EditedBy)...)
 	return append(errs, validateOnlyTakenOut(catalog.Status.PendingSyncs, old.Status.PendingSyncs, statusPath.Child("pendingSyncs"))...)
 }
 
-// catalogName admits labels: records carry the name of their catalog in one, and in their own name before a dot.
+// catalogName requires a DNS label, because records carry the catalog's name in a label and in their own name before a
+// dot.
 func catalogName(name string, prefix bool) []string {
 	return apivalidation.NameIsDNSLabel(name, prefix)
 }
@@ -95,7 +95,7 @@ func validateSourceNamespace(namespace string, path *field.Path) field.ErrorList
 	return invalidUnless(apivalidation.ValidateNamespaceName(namespace, false), namespace, path)
 }
 
-// validateWorkloads checks workloads of a catalog. Each has a record, whose name is made of both names.
+// validateWorkloads validates the workloads of a catalog. The name of each record consists of both names.
 func validateWorkloads(catalog string, workloads []configbutler.WorkloadReference, path *field.Path) field.ErrorList {
 	errs := validateWorkloadReferences(workloads, path)
 	for i, workload := range workloads {
@@ -121,7 +121,7 @@ func validateWorkloadReferences(workloads []configbutler.WorkloadReference, path
 	return errs
 }
 
-// validateRecordName checks that there is room for the names of a catalog and a workload in that of the record.
+// validateRecordName checks that the names of a catalog and a workload fit into that of the record.
 func validateRecordName(catalog string, workload configbutler.WorkloadReference, path *field.Path) field.ErrorList {
 	const most = utilvalidation.DNS1123SubdomainMaxLength
 	record := v1alpha1.CatalogWorkloadName(catalog, v1alpha1.WorkloadKind(workload.Kind), workload.Name)
@@ -139,7 +139,7 @@ func validateWorkload(kind configbutler.WorkloadKind, name string, path *field.P
 	return append(errs, validateReferenceName(name, path.Child("name"))...)
 }
 
-// validatePin checks that a revision can be gone back to. One that stays pinned needs no history any more.
+// validatePin checks that a revision is in the history. A pin that does not change needs no history.
 func validatePin(pinned, before *int64, history []configbutler.CatalogRevision, path *field.Path) field.ErrorList {
 	if pinned == nil || before != nil && *before == *pinned {
 		return nil
@@ -147,7 +147,7 @@ func validatePin(pinned, before *int64, history []configbutler.CatalogRevision, 
 	return validateInHistory(*pinned, history, path)
 }
 
-// validateInHistory checks that a revision is one of those that can be gone back to.
+// validateInHistory checks that a revision is in the history.
 func validateInHistory(revision int64, history []configbutler.CatalogRevision, path *field.Path) field.ErrorList {
 	known := make([]string, len(history))
 	for i, there := range history {
@@ -178,7 +178,7 @@ func validateEntries(entries []configbutler.CatalogEntry, path *field.Path) fiel
 	return errs
 }
 
-// validateHistory checks that revisions fall from the newest on, which also keeps one from being there twice.
+// validateHistory checks that revisions are descending and thus unique.
 func validateHistory(history []configbutler.CatalogRevision, newest int64, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, there := range history {
@@ -227,7 +227,7 @@ func validateActor(actor string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateEditedBy checks that a status does not say that somebody else has written the spec.
+// validateEditedBy rejects a status that changes the author of the spec.
 func validateEditedBy(by, before *configbutler.AutomatedBy) field.ErrorList {
 	if equality.Semantic.DeepEqual(by, before) {
 		return nil

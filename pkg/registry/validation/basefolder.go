@@ -12,10 +12,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
-// markerFolder is the folder, in every destination's own, that holds the owner's marker.
+// markerFolder is the folder in each destination that holds the owner's marker.
 const markerFolder = ".configbutler"
 
-// validateBaseFolder admits the folders that files can be written to, in the one form in which they are compared.
+// validateBaseFolder requires a valid folder in its canonical form.
 func validateBaseFolder(folder string, path *field.Path) field.ErrorList {
 	clean, err := manifest.CleanBaseFolder(folder)
 	isMarkerFolder := func(segment string) bool { return strings.EqualFold(segment, markerFolder) }

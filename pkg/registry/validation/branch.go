@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxBranchLength leaves room for the lock file that Git keeps beside a reference: a file name has 255 bytes at most.
+// maxBranchLength leaves room for the suffix of Git's lock file: file names are limited to 255 bytes.
 const maxBranchLength = 244
 
 func validateBranch(branch string, path *field.Path) field.ErrorList {
@@ -25,7 +25,8 @@ func validateBranch(branch string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// refusedBranch says why a name cannot be that of a branch, by the rules of git check-ref-format --branch, or nothing.
+// refusedBranch returns why a name is no valid branch by the rules of git check-ref-format --branch, or an empty
+// string.
 func refusedBranch(branch string) string {
 	switch {
 	case strings.HasPrefix(branch, "refs/"):
@@ -40,7 +41,7 @@ func refusedBranch(branch string) string {
 	return refusedRefPath(branch)
 }
 
-// refusedRefPath says what is wrong with the segments of a branch name or of a glob for such names.
+// refusedRefPath returns what is wrong with the segments of a branch name or glob, or an empty string.
 func refusedRefPath(name string) string {
 	switch {
 	case len(name) > maxBranchLength:

@@ -15,13 +15,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// ValidateCatalogWorkload checks a new record.
+// ValidateCatalogWorkload validates a new record.
 func ValidateCatalogWorkload(record *configbutler.CatalogWorkload) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&record.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
 	return append(errs, validateCatalogWorkloadRecord(record)...)
 }
 
-// ValidateCatalogWorkloadUpdate checks a changed record.
+// ValidateCatalogWorkloadUpdate validates a changed record.
 func ValidateCatalogWorkloadUpdate(record, old *configbutler.CatalogWorkload) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&record.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateCatalogWorkloadRecord(record)...)

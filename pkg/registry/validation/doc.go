@@ -1,6 +1,6 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation says what is wrong with an object of the group configbutler.ai, field by field. Every message says
-// what is allowed, and none repeats what may be a credential.
+// Package validation validates objects of the group configbutler.ai. Every error names the field and what is allowed,
+// and none quotes what can be a credential.
 package validation

@@ -24,8 +24,8 @@ const (
 	maxIncluded    = 100
 )
 
-// ValidateEnvironment checks a new Environment. Whether its target is free, and its catalog admits it, is another question:
-// it needs other objects.
+// ValidateEnvironment validates a new Environment. It does not check what depends on other objects: whether the target
+// is available and the catalog admits the environment.
 func ValidateEnvironment(environment *configbutler.Environment) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&environment.ObjectMeta, true, environmentName, metadataPath)
 	if environment.Spec.PinnedRevision != nil {
@@ -35,9 +35,8 @@ func ValidateEnvironment(environment *configbutler.Environment) field.ErrorList 
 	return append(errs, validateEnvironmentSpec(environment)...)
 }
 
-// ValidateEnvironmentUpdate checks a changed Environment. What it is stays: from which catalog, where, and of which type.
-// The revisions that were applied are those of one catalog, what was written is in one namespace, and what was changed by
-// hand has been kept, or not, by the type.
+// ValidateEnvironmentUpdate validates an update. The catalog, the target and the type are immutable: applied revisions
+// belong to one catalog, written objects to one namespace, and manual changes were kept or not depending on the type.
 func ValidateEnvironmentUpdate(environment, old *configbutler.Environment) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&environment.ObjectMeta, &old.ObjectMeta, metadataPath)
 	errs = append(errs, validateEnvironmentIdentity(environment, old, specPath)...)
@@ -45,12 +44,13 @@ func ValidateEnvironmentUpdate(environment, old *configbutler.Environment) field
 	return append(errs, validateEnvironmentSpec(environment)...)
 }
 
-// environmentName admits labels: records carry the name of their environment in one, and in their own name before a dot.
+// environmentName requires a DNS label, because records carry the environment's name in a label and in their own name
+// before a dot.
 func environmentName(name string, prefix bool) []string {
 	return apivalidation.NameIsDNSLabel(name, prefix)
 }
 
-// validateEnvironmentIdentity checks that what an environment is stays.
+// validateEnvironmentIdentity rejects changes of the immutable fields.
 func validateEnvironmentIdentity(environment, old *configbutler.Environment, path *field.Path) field.ErrorList {
 	const another = "; make another environment"
 	spec, before := &environment.Spec, &old.Spec
@@ -72,7 +72,7 @@ func validateEnvironmentIdentity(environment, old *configbutler.Environment, pat
 	return errs
 }
 
-// catalogOf names the catalog of an environment, however it is written.
+// catalogOf returns the namespaced name of an environment's catalog.
 func catalogOf(environment *configbutler.Environment) string {
 	reference := environment.Spec.CatalogRef
 	if reference.Namespace == "" {
@@ -107,7 +107,7 @@ func validateEnvironmentSpec(environment *configbutler.Environment) field.ErrorL
 	return errs
 }
 
-// validateTargetNamespace keeps environments out of the namespaces that Kubernetes runs in.
+// validateTargetNamespace rejects the namespaces of Kubernetes itself.
 func validateTargetNamespace(namespace string, path *field.Path) field.ErrorList {
 	if namespace == "" {
 		return field.ErrorList{field.Required(path, "name the namespace that is built")}
@@ -118,7 +118,7 @@ func validateTargetNamespace(namespace string, path *field.Path) field.ErrorList
 	return invalidUnless(apivalidation.ValidateNamespaceName(namespace, false), namespace, path)
 }
 
-// validateEnvironmentType checks what is there for one type only.
+// validateEnvironmentType validates the fields that only one type has.
 func validateEnvironmentType(environment *configbutler.Environment, path *field.Path) field.ErrorList {
 	spec := &environment.Spec
 	errs := validateOneOf(spec.Type, path.Child("type"), configbutler.EnvironmentShared, configbutler.EnvironmentBranch)
@@ -153,7 +153,8 @@ func validateBase(base, name string, path *field.Path) field.ErrorList {
 	return invalidUnless(environmentName(base, false), base, path)
 }
 
-// validateIncluded checks that each object is of a kind that is copied by its name, and is there once, in whichever version.
+// validateIncluded checks that each object is of a kind that can be included, and is listed once regardless of its
+// version.
 func validateIncluded(objects []configbutler.IncludedObject, path *field.Path) field.ErrorList {
 	if n := len(objects); n > maxIncluded {
 		return field.ErrorList{field.TooMany(path, n, maxIncluded)}
@@ -170,7 +171,7 @@ func validateIncluded(objects []configbutler.IncludedObject, path *field.Path) f
 	return append(errs, validateUnique(names, path)...)
 }
 
-// validateIncludedKind keeps out what catalogs offer, what comes with workloads, and what grants rights.
+// validateIncludedKind rejects what catalogs offer, what is copied with workloads, and what grants permissions.
 func validateIncludedKind(object configbutler.IncludedObject, path *field.Path) field.ErrorList {
 	version, kind := path.Child("apiVersion"), path.Child("kind")
 	if object.APIVersion == "v1" {
@@ -216,7 +217,7 @@ func validateIngressHosts(hosts configbutler.IngressHosts, path *field.Path) fie
 	return errs
 }
 
-// validateSyncWindows reads windows as they are read when syncs wait for them.
+// validateSyncWindows parses windows as syncs do.
 func validateSyncWindows(windows []configbutler.SyncWindow, path *field.Path) field.ErrorList {
 	if len(windows) > maxSyncWindows {
 		return field.ErrorList{field.TooMany(path, len(windows), maxSyncWindows)}

@@ -13,16 +13,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// seenHash is what may be said of a version that was seen.
+// seenHash matches a hash or SeenRemoved.
 var seenHash = regexp.MustCompile("^([0-9a-f]{1,128}|" + v1alpha1.SeenRemoved + ")?$")
 
-// ValidateEnvironmentDependency checks a new record.
+// ValidateEnvironmentDependency validates a new record.
 func ValidateEnvironmentDependency(record *configbutler.EnvironmentDependency) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&record.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
 	return append(errs, validateEnvironmentDependencyRecord(record)...)
 }
 
-// ValidateEnvironmentDependencyUpdate checks a changed record.
+// ValidateEnvironmentDependencyUpdate validates a changed record.
 func ValidateEnvironmentDependencyUpdate(record, old *configbutler.EnvironmentDependency) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&record.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateEnvironmentDependencyRecord(record)...)

@@ -13,13 +13,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// ValidateSyncRequest checks a request to sync the environment called name.
+// ValidateSyncRequest validates a request to sync the environment called name.
 func ValidateSyncRequest(request *configbutler.SyncRequest, name string) field.ErrorList {
 	return append(validateNameInPath(request.Name, name), validateSyncRequestSpec(&request.Spec, specPath)...)
 }
 
-// ValidateSyncRequestWorkloads checks that the workloads of a request are among those that a sync of the environment is about:
-// what its catalog offers, of which a Branch holds some, and what the environment has besides.
+// ValidateSyncRequestWorkloads checks that the workloads of a request are among those of the environment: what its
+// catalog offers, limited to the branch workloads of a Branch, and what the environment already has.
 func ValidateSyncRequestWorkloads(
 	request *configbutler.SyncRequest, environment *configbutler.Environment, catalog *configbutler.AppCatalog,
 ) field.ErrorList {
@@ -33,7 +33,7 @@ func ValidateSyncRequestWorkloads(
 	return errs
 }
 
-// syncedWorkloads are the workloads that a sync of an environment is about.
+// syncedWorkloads returns the workloads that a sync of an environment covers.
 func syncedWorkloads(environment *configbutler.Environment, catalog *configbutler.AppCatalog) []configbutler.WorkloadReference {
 	var known []configbutler.WorkloadReference
 	for _, entry := range catalog.Status.Workloads {
@@ -50,7 +50,7 @@ func syncedWorkloads(environment *configbutler.Environment, catalog *configbutle
 	return known
 }
 
-// mostNamed is how many workloads an error lists. Whoever wants to see more looks at the catalog.
+// mostNamed limits how many workloads an error lists. The catalog lists all.
 const mostNamed = 20
 
 func unknownWorkload(
@@ -71,22 +71,22 @@ func unknownWorkload(
 	return field.NotSupported(path, name, names)
 }
 
-// nameOfWorkload is a workload as people write it.
+// nameOfWorkload formats a workload as kind/name.
 func nameOfWorkload(workload configbutler.WorkloadReference) string {
 	return fmt.Sprintf("%s/%s", workload.Kind, workload.Name)
 }
 
-// ValidateUndismissal checks a request to offer the environment called name again what was put aside.
+// ValidateUndismissal validates a request to prompt again for what was dismissed in the named environment.
 func ValidateUndismissal(request *configbutler.Undismissal, name string) field.ErrorList {
 	return validateNameInPath(request.Name, name)
 }
 
-// ValidateRediscovery checks a request to find anew what the workloads of the environment called name refer to.
+// ValidateRediscovery validates a request to rediscover the dependencies of the named environment.
 func ValidateRediscovery(request *configbutler.Rediscovery, name string) field.ErrorList {
 	return validateNameInPath(request.Name, name)
 }
 
-// ValidateConflictResolution checks decisions about the conflicts that the environment called name has.
+// ValidateConflictResolution validates decisions about the conflicts of the named environment.
 func ValidateConflictResolution(request *configbutler.ConflictResolution, name string, conflicts []configbutler.WorkloadConflict) field.ErrorList {
 	errs := validateNameInPath(request.Name, name)
 	if len(request.Spec.Keep)+len(request.Spec.Take) == 0 {
@@ -114,7 +114,7 @@ func validateSyncRequestSpec(spec *configbutler.SyncRequestSpec, path *field.Pat
 	return append(errs, validateWorkloadReferences(spec.Workloads, path.Child("workloads"))...)
 }
 
-// validateChoiceLists checks what can be seen without the conflicts.
+// validateChoiceLists validates what does not depend on the conflicts.
 func validateChoiceLists(spec *configbutler.ConflictResolutionSpec, path *field.Path) field.ErrorList {
 	return append(validateChoices(spec.Keep, path.Child("keep")), validateChoices(spec.Take, path.Child("take"))...)
 }
@@ -132,19 +132,19 @@ func validateChoices(choices []configbutler.ConflictChoice, path *field.Path) fi
 	return append(errs, validateWorkloadReferences(workloads, path)...)
 }
 
-// decision is about a field of a workload.
+// decision is about one field of a workload.
 type decision struct {
 	workload configbutler.WorkloadReference
 	field    string
 }
 
-// decisions are those made about conflicts.
+// decisions are the decisions about conflicts so far.
 type decisions struct {
 	conflicts []configbutler.WorkloadConflict
 	made      map[decision]bool
 }
 
-// add makes decisions about conflicts that there are and that nobody has decided about.
+// add adds decisions. Each must be about an existing conflict without a decision.
 func (d decisions) add(choices []configbutler.ConflictChoice, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, choice := range choices {
@@ -173,7 +173,7 @@ func (d decisions) add(choices []configbutler.ConflictChoice, path *field.Path) 
 	return errs
 }
 
-// declared says which of the fields that are to be taken the environment's own patches set.
+// declared rejects taking fields that the environment's own patches set.
 func (d decisions) declared(take []configbutler.ConflictChoice, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, choice := range take {
@@ -196,7 +196,7 @@ func (d decisions) isDeclared(workload configbutler.WorkloadReference, name stri
 	})
 }
 
-// fieldsOf are the fields of a workload that there are conflicts about.
+// fieldsOf returns the conflicting fields of a workload.
 func (d decisions) fieldsOf(workload configbutler.WorkloadReference) []string {
 	var fields []string
 	for _, conflict := range d.conflicts {
@@ -209,7 +209,7 @@ func (d decisions) fieldsOf(workload configbutler.WorkloadReference) []string {
 	return fields
 }
 
-// unknown says that a workload has no conflicts, and which have.
+// unknown returns the error for a workload without conflicts. It lists those with conflicts.
 func (d decisions) unknown(workload configbutler.WorkloadReference, path *field.Path) *field.Error {
 	name := nameOfWorkload(workload)
 	if len(d.conflicts) == 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// ValidateEnvironmentStatusUpdate checks a changed status. Revisions may fall: a rollback takes an environment back, and
-// somebody may have made its catalog anew.
+// ValidateEnvironmentStatusUpdate validates a status update. Revisions can decrease: by a rollback, or because the
+// catalog was recreated.
 func ValidateEnvironmentStatusUpdate(environment, old *configbutler.Environment) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&environment.ObjectMeta, &old.ObjectMeta, metadataPath)
 	status, path := &environment.Status, statusPath
@@ -34,8 +34,8 @@ func ValidateEnvironmentStatusUpdate(environment, old *configbutler.Environment)
 	return append(errs, validatePendingRequests(status.PendingRequests, path.Child("pendingRequests"))...)
 }
 
-// ValidateEnvironmentStatusRequest checks what somebody asks for in a status, besides: edits, requests and who answers for
-// automatic syncs are recorded by the server, with the user whom it has authenticated. Edits and requests can be taken out.
+// ValidateEnvironmentStatusRequest also validates a status update from a client. Edits, requests and the user in
+// automatedBy are recorded by the server for the authenticated user. Edits and requests can only be removed.
 func ValidateEnvironmentStatusRequest(environment, old *configbutler.Environment) field.ErrorList {
 	status, before := &environment.Status, &old.Status
 	errs := validateOnlyTakenOut(status.PendingEdits, before.PendingEdits, statusPath.Child("pendingEdits"))
@@ -151,7 +151,8 @@ func validateNotCopied(objects []configbutler.NotCopiedObject, path *field.Path)
 	return append(errs, validateUnique(names, path)...)
 }
 
-// validateAppliedHistory checks revisions in the order in which they were applied, which need not be that of their numbers.
+// validateAppliedHistory validates revisions in the order in which they were applied, which can differ from that of
+// their numbers.
 func validateAppliedHistory(history []configbutler.CatalogRevision, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if n := len(history); n > maxHistoryLimit {
@@ -204,7 +205,7 @@ func validatePendingRequests(pending []configbutler.PendingEnvironmentRequest, p
 	return errs
 }
 
-// validatePendingRequest checks that a request says what its type asks for, and nothing else.
+// validatePendingRequest checks that a request has the fields of its type and no others.
 func validatePendingRequest(request *configbutler.PendingEnvironmentRequest, path *field.Path) field.ErrorList {
 	errs := validateOneOf(request.Type, path.Child("type"), configbutler.EnvironmentRequestSync,
 		configbutler.EnvironmentRequestResolve, configbutler.EnvironmentRequestRediscover)
@@ -220,7 +221,7 @@ func validatePendingRequest(request *configbutler.PendingEnvironmentRequest, pat
 	return errs
 }
 
-// validatePresence checks that something is there for one type exactly.
+// validatePresence checks that a field is set for one type only.
 func validatePresence(there, wanted bool, of string, path *field.Path) field.ErrorList {
 	switch {
 	case wanted && !there:

@@ -13,19 +13,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 )
 
-// maxRecipients bounds the work of encrypting a Secret, which is done for each recipient.
+// maxRecipients limits the work of encrypting a Secret, which grows with each recipient.
 const maxRecipients = 100
 
-// ValidateGitDestination checks a new GitDestination.
+// ValidateGitDestination validates a new GitDestination.
 func ValidateGitDestination(destination *configbutler.GitDestination) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&destination.ObjectMeta, true, destinationName, metadataPath)
 	errs = append(errs, validateBaseFolder(destination.Spec.BaseFolder, specPath.Child("baseFolder"))...)
 	return append(errs, validateGitDestinationSpec(&destination.Spec, specPath)...)
 }
 
-// ValidateGitDestinationUpdate checks a changed GitDestination. Every field of the spec may change: a destination that
-// moves leaves its old folder to its next owner. A folder that stays is not checked again, so that an object from
-// before a name was refused can still be changed and deleted.
+// ValidateGitDestinationUpdate validates an update. Every field of the spec can change. An unchanged folder is not
+// validated again, so that an object with a name that is no longer valid can still be changed and deleted.
 func ValidateGitDestinationUpdate(destination, old *configbutler.GitDestination) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&destination.ObjectMeta, &old.ObjectMeta, metadataPath)
 	if destination.Spec.BaseFolder != old.Spec.BaseFolder {
@@ -34,20 +33,21 @@ func ValidateGitDestinationUpdate(destination, old *configbutler.GitDestination)
 	return append(errs, validateGitDestinationSpec(&destination.Spec, specPath)...)
 }
 
-// ValidateGitDestinationStateUpdate checks a changed status of a GitDestination; its record is a GitDestinationStatus.
+// ValidateGitDestinationStateUpdate validates a changed status of a GitDestination; its record is a GitDestinationStatus.
 func ValidateGitDestinationStateUpdate(destination, old *configbutler.GitDestination) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&destination.ObjectMeta, &old.ObjectMeta, metadataPath)
 	errs = append(errs, validateObserved(destination.Status.ObservedGeneration, destination.Status.Conditions)...)
 	return append(errs, validatePendingSyncs(destination.Status.PendingSyncs, statusPath.Child("pendingSyncs"))...)
 }
 
-// ValidateGitDestinationStateRequest checks what somebody asks for in a status, besides: requests are recorded by the
-// server, and everybody else can only take them out.
+// ValidateGitDestinationStateRequest also validates a status update from a client. Requests are recorded by the server
+// and can only be removed.
 func ValidateGitDestinationStateRequest(destination, old *configbutler.GitDestination) field.ErrorList {
 	return validateOnlyTakenOut(destination.Status.PendingSyncs, old.Status.PendingSyncs, statusPath.Child("pendingSyncs"))
 }
 
-// destinationName admits names that are also label values, because records carry the name of their subject in a label.
+// destinationName requires names that are valid label values, because records carry the name of their subject in a
+// label.
 func destinationName(name string, prefix bool) []string {
 	errs := apivalidation.NameIsDNSSubdomain(name, prefix)
 	if len(name) > utilvalidation.LabelValueMaxLength {
@@ -56,7 +56,7 @@ func destinationName(name string, prefix bool) []string {
 	return errs
 }
 
-// validateGitDestinationSpec checks all of a spec but the folder.
+// validateGitDestinationSpec validates a spec except for the folder.
 func validateGitDestinationSpec(spec *configbutler.GitDestinationSpec, path *field.Path) field.ErrorList {
 	errs := validateObjectReference(spec.RepoRef, path.Child("repoRef"))
 	errs = append(errs, validateBranch(spec.Branch, path.Child("branch"))...)

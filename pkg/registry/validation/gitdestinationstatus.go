@@ -10,13 +10,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 )
 
-// ValidateGitDestinationStatus checks a new record.
+// ValidateGitDestinationStatus validates a new record.
 func ValidateGitDestinationStatus(record *configbutler.GitDestinationStatus) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&record.ObjectMeta, true, destinationName, metadataPath)
 	return append(errs, validateGitDestinationRecord(&record.Status, statusPath)...)
 }
 
-// ValidateGitDestinationStatusUpdate checks a changed record.
+// ValidateGitDestinationStatusUpdate validates a changed record.
 func ValidateGitDestinationStatusUpdate(record, old *configbutler.GitDestinationStatus) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&record.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateGitDestinationRecord(&record.Status, statusPath)...)

@@ -20,27 +20,27 @@ const (
 	maxPushCommits  = 10000
 )
 
-// Options are the server's settings that decide what is valid.
+// Options configure validation.
 type Options struct {
 	// AllowInsecureURLs admits repositories at http and file URLs.
 	AllowInsecureURLs bool
 }
 
-// ValidateGitRepoConfig checks a new GitRepoConfig.
+// ValidateGitRepoConfig validates a new GitRepoConfig.
 func ValidateGitRepoConfig(config *configbutler.GitRepoConfig, options Options) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&config.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
 	return append(errs, validateGitRepoConfigSpec(&config.Spec, options, specPath)...)
 }
 
-// ValidateGitRepoConfigUpdate checks a changed GitRepoConfig. A URL that stays as it was needs no permission again, so that
-// objects can still be edited and deleted after the server has been told to refuse insecure ones.
+// ValidateGitRepoConfigUpdate validates an update. An unchanged URL is always allowed, so that objects can still be
+// changed and deleted after the server is configured to reject insecure URLs.
 func ValidateGitRepoConfigUpdate(config, old *configbutler.GitRepoConfig, options Options) field.ErrorList {
 	options.AllowInsecureURLs = options.AllowInsecureURLs || config.Spec.RepoURL == old.Spec.RepoURL
 	errs := apivalidation.ValidateObjectMetaUpdate(&config.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateGitRepoConfigSpec(&config.Spec, options, specPath)...)
 }
 
-// ValidateGitRepoConfigStatusUpdate checks a changed status.
+// ValidateGitRepoConfigStatusUpdate validates a changed status.
 func ValidateGitRepoConfigStatusUpdate(config, old *configbutler.GitRepoConfig) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&config.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateObserved(config.Status.ObservedGeneration, config.Status.Conditions)...)

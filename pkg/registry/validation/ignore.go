@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// maxManagerLength is what the API server allows a field manager, in characters.
+	// maxManagerLength is the API server's limit for a field manager, in characters.
 	maxManagerLength = 128
-	// maxIgnoreRules and maxIgnoreNames bound what is looked for in each object.
+	// maxIgnoreRules and maxIgnoreNames limit the work for each object.
 	maxIgnoreRules = 100
 	maxIgnoreNames = 1000
 )

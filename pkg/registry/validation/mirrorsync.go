@@ -15,10 +15,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// maxSyncTypes is how many types one request may name.
+// maxSyncTypes limits the types in a request.
 const maxSyncTypes = 100
 
-// ValidateMirrorSync checks a request to compare the destination called name.
+// ValidateMirrorSync validates a request to compare the destination called name.
 func ValidateMirrorSync(request *configbutler.MirrorSync, name string) field.ErrorList {
 	errs := validateNameInPath(request.Name, name)
 	path := specPath.Child("types")
@@ -54,7 +54,7 @@ func namesOf(types []configbutler.ResourceType) []string {
 	return slices.Compact(names)
 }
 
-// groupResource is a type's plural with its group, as in deployments.apps; the core group has no name.
+// groupResource formats a type as plural and group, as in deployments.apps.
 func groupResource(t configbutler.ResourceType) string {
 	return schema.GroupResource{Group: t.Group, Resource: t.Resource}.String()
 }

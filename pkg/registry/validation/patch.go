@@ -10,7 +10,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/patch"
 )
 
-// validatePatches reads patches as they are read when they are laid over objects.
+// validatePatches compiles patches as they are compiled for objects.
 func validatePatches(patches []configbutler.Patch, path *field.Path) field.ErrorList {
 	read := make([]patch.Patch, len(patches))
 	for i, p := range patches {

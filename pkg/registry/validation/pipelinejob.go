@@ -47,7 +47,7 @@ func validateJobSink(sink *configbutler.JobSink, path *field.Path) field.ErrorLi
 	return append(errs, validateJobTemplate(template, sink.ServiceAccountName, path)...)
 }
 
-// decodeJobTemplate reads a template strictly, so that a field that nobody knows is no field that nobody misses.
+// decodeJobTemplate decodes a template strictly, so that unknown fields are rejected.
 func decodeJobTemplate(raw runtime.RawExtension, path *field.Path) (*batchv1.JobTemplateSpec, field.ErrorList) {
 	switch n := len(raw.Raw); {
 	case n == 0 || string(raw.Raw) == "null":
@@ -71,7 +71,7 @@ func decodeJobTemplate(raw runtime.RawExtension, path *field.Path) (*batchv1.Job
 	return template, errs
 }
 
-// undecodable is the error for a value that is not of the type that its field has.
+// undecodable returns the error for a value of the wrong type.
 func undecodable(err error, path *field.Path) *field.Error {
 	const allowed = "must be a JobTemplateSpec of batch/v1"
 	var wrong *gojson.UnmarshalTypeError
@@ -81,8 +81,8 @@ func undecodable(err error, path *field.Path) *field.Error {
 	return field.Invalid(path, "***", allowed+": "+err.Error())
 }
 
-// validateJobTemplate checks what would keep every Job of the template from being made, or from running with the account of
-// the sink.
+// validateJobTemplate rejects what would prevent every Job of the template from being created or from running with the
+// sink's account.
 func validateJobTemplate(template *batchv1.JobTemplateSpec, account string, path *field.Path) field.ErrorList {
 	errs := validateTemplateMeta(&template.ObjectMeta, path.Child("metadata"))
 	path = path.Child("spec")
@@ -95,7 +95,7 @@ func validateJobTemplate(template *batchv1.JobTemplateSpec, account string, path
 	return append(errs, validatePodSpec(&template.Spec.Template.Spec, account, path.Child("template", "spec"))...)
 }
 
-// validateTemplateMeta checks that nothing is wanted of the Jobs' metadata but labels and annotations.
+// validateTemplateMeta rejects metadata of Jobs other than labels and annotations.
 func validateTemplateMeta(meta *metav1.ObjectMeta, path *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateLabels(meta.Labels, path.Child("labels"))
 	errs = append(errs, apivalidation.ValidateAnnotations(meta.Annotations, path.Child("annotations"))...)
@@ -135,7 +135,7 @@ func validatePodSpec(pod *corev1.PodSpec, account string, path *field.Path) fiel
 	return append(errs, validateContainers(pod.Containers, path.Child("containers"))...)
 }
 
-// validateAccount checks that a template names no other account than the sink, whose editor was asked about that one.
+// validateAccount rejects accounts other than the sink's, because only that one was authorized.
 func validateAccount(pod *corev1.PodSpec, account string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, given := range []struct{ name, value string }{
@@ -152,7 +152,7 @@ func invalidAccount(path *field.Path, named, account string) *field.Error {
 	return field.Invalid(path, named, fmt.Sprintf("must be absent or %q, which is the sink's serviceAccountName", account))
 }
 
-// validateContainers checks that containers leave room for the batch.
+// validateContainers checks that containers do not collide with the batch's volume and variables.
 func validateContainers(containers []corev1.Container, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range containers {

@@ -23,12 +23,12 @@ const (
 	minSinkTimeout = time.Second
 	maxSinkTimeout = 5 * time.Minute
 	minSinkBackoff = 100 * time.Millisecond
-	// maxCABundle is several times what systems trust by themselves.
+	// maxCABundle is several times the size of a system's default bundle.
 	maxCABundle    = 1 << 20
 	sinkURLAllowed = "must be http://host/path or https://host/path"
 )
 
-// collectionName is what DotAI takes for the name of a collection.
+// collectionName is the syntax of DotAI's collection names.
 var collectionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
 func validatePipelineSinks(sinks []configbutler.PipelineSink, path *field.Path) field.ErrorList {
@@ -119,7 +119,7 @@ func validateSinkURL(raw string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// refusedSinkURL says why a URL cannot have the paths of a format added to it, or nothing.
+// refusedSinkURL returns why the paths of a format cannot be appended to a URL, or an empty string.
 func refusedSinkURL(u *url.URL, raw string) string {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -136,7 +136,7 @@ func refusedSinkURL(u *url.URL, raw string) string {
 	return ""
 }
 
-// isPort says whether a URL's port is one, if there is any.
+// isPort reports whether a URL's port is empty or valid.
 func isPort(text string) bool {
 	if text == "" {
 		return true
@@ -145,7 +145,7 @@ func isPort(text string) bool {
 	return err == nil && port > 0
 }
 
-// validateCABundle checks that a bundle holds certificates and nothing else. No error shows what it holds.
+// validateCABundle checks that a bundle only holds certificates. Errors do not quote its content.
 func validateCABundle(sink *configbutler.HTTPSink, path *field.Path) field.ErrorList {
 	if len(sink.CABundle) == 0 {
 		return nil
@@ -163,7 +163,7 @@ func validateCABundle(sink *configbutler.HTTPSink, path *field.Path) field.Error
 	return nil
 }
 
-// refusedCertificates says why something is no series of certificates in PEM, or nothing.
+// refusedCertificates returns why a bundle is no sequence of PEM certificates, or an empty string.
 func refusedCertificates(bundle []byte) string {
 	const allowed = "must be certificates in PEM, in base64 once: BEGIN CERTIFICATE ... END CERTIFICATE"
 	begins := bytes.Count(bundle, []byte("-----BEGIN "))

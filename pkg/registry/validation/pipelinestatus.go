@@ -11,7 +11,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// ValidateSyncPipelineStatusUpdate checks a changed status.
+// ValidateSyncPipelineStatusUpdate validates a changed status.
 func ValidateSyncPipelineStatusUpdate(pipeline, old *configbutler.SyncPipeline) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&pipeline.ObjectMeta, &old.ObjectMeta, metadataPath)
 	status := &pipeline.Status
@@ -28,8 +28,8 @@ func ValidateSyncPipelineStatusUpdate(pipeline, old *configbutler.SyncPipeline) 
 	return append(errs, validateSinkStatuses(status.Sinks, statusPath.Child("sinks"))...)
 }
 
-// ValidateSyncPipelineStatusRequest checks what somebody asks for in a status, besides: requests and who answers for what is sent
-// are recorded by the server, with the user whom it has authenticated. Requests can be taken out.
+// ValidateSyncPipelineStatusRequest also validates a status update from a client. Requests and the user in editedBy are
+// recorded by the server for the authenticated user. Requests can only be removed.
 func ValidateSyncPipelineStatusRequest(pipeline, old *configbutler.SyncPipeline) field.ErrorList {
 	errs := validateEditedBy(pipeline.Status.EditedBy, old.Status.EditedBy)
 	return append(errs, validateOnlyTakenOut(pipeline.Status.PendingRequests, old.Status.PendingRequests, statusPath.Child("pendingRequests"))...)

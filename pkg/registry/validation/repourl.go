@@ -19,7 +19,7 @@ const (
 	urlsAllowed    = "must be https://host/path, ssh://user@host:port/path or user@host:path"
 )
 
-// shortSSH is the form user@host:path. Neither host nor path may look like a flag.
+// shortSSH is the form user@host:path. Neither host nor path can be mistaken for a flag.
 var shortSSH = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^-\s:][^\s]*$`)
 
 func validateRepoURL(raw string, options Options, path *field.Path) field.ErrorList {
@@ -102,8 +102,8 @@ func validateWebURLTemplate(template string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// withoutCredentials returns what can be shown of a URL, well-formed or not: nothing before the last @ but the scheme, and
-// no query or fragment.
+// withoutCredentials returns the printable part of a URL, well-formed or not: without anything between the scheme and
+// the last @, and without query and fragment.
 func withoutCredentials(raw string) string {
 	scheme, rest, found := strings.Cut(raw, "://")
 	if !found {

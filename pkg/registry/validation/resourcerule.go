@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 )
 
-// all stands for every operation, group, version or resource.
+// all selects every operation, group, version or resource.
 const all = "*"
 
 func validateResourceRule(rule *configbutler.ResourceRule, path *field.Path) field.ErrorList {
@@ -32,7 +32,7 @@ func validateOperations(operations []configbutler.Operation, path *field.Path) f
 	return errs
 }
 
-// validateNames checks a set of names, of which * alone stands for all; refused says why a name is not one.
+// validateNames validates a set of names or a single *. refused returns why a name is invalid.
 func validateNames(names []string, refused func(string) string, path *field.Path) field.ErrorList {
 	errs := validateSet(names, path)
 	for i, name := range names {
@@ -43,7 +43,7 @@ func validateNames(names []string, refused func(string) string, path *field.Path
 	return errs
 }
 
-// validateSet refuses what is there twice, and anything beside *.
+// validateSet rejects duplicates, and other values beside *.
 func validateSet[T ~string](names []T, path *field.Path) field.ErrorList {
 	errs := validateUnique(names, path)
 	if len(names) > 1 && slices.Contains(names, all) {

@@ -27,7 +27,7 @@ func validateObserved(generation int64, conditions []metav1.Condition) field.Err
 	return append(errs, metav1validation.ValidateConditions(conditions, statusPath.Child("conditions"))...)
 }
 
-// validateOnlyTakenOut checks that a list has nothing that was not in it before.
+// validateOnlyTakenOut rejects entries that were not in the list before.
 func validateOnlyTakenOut[E any](entries, before []E, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, entry := range entries {
@@ -120,7 +120,7 @@ func validateResourceType(resource configbutler.ResourceType, path *field.Path) 
 	return errs
 }
 
-// validateOneOf checks a choice. The error lists what can be chosen.
+// validateOneOf validates an enumerated value. The error lists the choices.
 func validateOneOf[T ~string](value T, path *field.Path, choices ...T) field.ErrorList {
 	if slices.Contains(choices, value) {
 		return nil
@@ -128,7 +128,7 @@ func validateOneOf[T ~string](value T, path *field.Path, choices ...T) field.Err
 	return field.ErrorList{field.NotSupported(path, value, choices)}
 }
 
-// validateUnique checks that a set holds nothing twice. It looks at each value once: a request can have hundreds of thousands.
+// validateUnique rejects duplicates. It runs in linear time: a request can have hundreds of thousands of values.
 func validateUnique[T ~string](values []T, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := make(map[T]bool, len(values))

@@ -22,17 +22,17 @@ const (
 	maxBatchWait      = 5 * time.Minute
 	maxBatchItems     = 1000
 	maxResyncInterval = 30 * day
-	// maxSourceNames is how many names a list that chooses definitions or types may have.
+	// maxSourceNames limits the names in a list of definitions or types.
 	maxSourceNames = 1000
 )
 
-// ValidateSyncPipeline checks a new SyncPipeline. Labels of Jobs carry its name.
+// ValidateSyncPipeline validates a new SyncPipeline. Labels of Jobs carry its name.
 func ValidateSyncPipeline(pipeline *configbutler.SyncPipeline) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&pipeline.ObjectMeta, false, apivalidation.NameIsDNSLabel, metadataPath)
 	return append(errs, validateSyncPipelineSpec(&pipeline.Spec, specPath)...)
 }
 
-// ValidateSyncPipelineUpdate checks a changed SyncPipeline. Every field of the spec may change.
+// ValidateSyncPipelineUpdate validates a changed SyncPipeline. Every field of the spec may change.
 func ValidateSyncPipelineUpdate(pipeline, old *configbutler.SyncPipeline) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&pipeline.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateSyncPipelineSpec(&pipeline.Spec, specPath)...)
@@ -50,7 +50,8 @@ func validateSyncPipelineSpec(spec *configbutler.SyncPipelineSpec, path *field.P
 	return append(errs, validateEvents(spec, path.Child("instances", "exclude"))...)
 }
 
-// validateEvents checks that no Job is told of Events: the cluster makes some for each Job, of which the next one would be told.
+// validateEvents rejects Events as a source of Job sinks: the cluster creates Events for each Job, which would cause
+// another Job.
 func validateEvents(spec *configbutler.SyncPipelineSpec, path *field.Path) field.ErrorList {
 	hasJob := slices.ContainsFunc(spec.Sinks, func(sink configbutler.PipelineSink) bool { return sink.Job != nil })
 	if !hasJob || isFalse(spec.Instances.Enabled) || !choosesEvents(&spec.Instances) {
@@ -60,7 +61,7 @@ func validateEvents(spec *configbutler.SyncPipelineSpec, path *field.Path) field
 		"must have events while a sink has job: the cluster makes Events for each Job, and another Job would be told of these, without end")}
 }
 
-// choosesEvents says whether Events are among what is chosen. Both groups that serve them show the same ones.
+// choosesEvents reports whether a source selects Events. Both groups that serve them have the same objects.
 func choosesEvents(source *configbutler.InstanceSource) bool {
 	const plural, full = "events", "events.events.k8s.io"
 	switch named := source.Resources; {
@@ -73,7 +74,7 @@ func choosesEvents(source *configbutler.InstanceSource) bool {
 	}
 }
 
-// validateSources checks what a pipeline tells of.
+// validateSources validates what a pipeline sends.
 func validateSources(spec *configbutler.SyncPipelineSpec, path *field.Path) field.ErrorList {
 	definitions, instances := &spec.CustomResourceDefinitions, &spec.Instances
 	var errs field.ErrorList
@@ -90,7 +91,7 @@ func validateSources(spec *configbutler.SyncPipelineSpec, path *field.Path) fiel
 
 func isFalse(value *bool) bool { return value != nil && !*value }
 
-// validateSourceNames checks a set of names; refused says why a name is not one.
+// validateSourceNames validates a set of names. refused returns why a name is invalid.
 func validateSourceNames(names []string, refused func(string) string, path *field.Path) field.ErrorList {
 	if n := len(names); n > maxSourceNames {
 		return field.ErrorList{field.TooMany(path, n, maxSourceNames)}
@@ -104,7 +105,8 @@ func validateSourceNames(names []string, refused func(string) string, path *fiel
 	return errs
 }
 
-// refusedDefinitions says why something is neither the name of a CustomResourceDefinition nor a glob for such names.
+// refusedDefinitions returns why an entry is neither the name of a CustomResourceDefinition nor a glob, or an empty
+// string.
 func refusedDefinitions(glob string) string {
 	name := strings.ReplaceAll(glob, all, "a")
 	if len(utilvalidation.IsDNS1123Subdomain(name)) == 0 && (name != glob || strings.Contains(name, ".")) {
@@ -113,7 +115,7 @@ func refusedDefinitions(glob string) string {
 	return "must be the name of a CustomResourceDefinition such as certificates.cert-manager.io, in which * stands for any characters"
 }
 
-// refusedTypes says why something is neither a type nor * for all of them.
+// refusedTypes returns why an entry is neither a type nor *, or an empty string.
 func refusedTypes(entry string) string {
 	if entry == all || refusedType(entry) == "" {
 		return ""
@@ -138,12 +140,12 @@ func validateResyncInterval(interval *metav1.Duration, path *field.Path) field.E
 	return field.ErrorList{field.Invalid(path, interval.Duration.String(), "must be 0s for never, or at least 1m and at most 720h")}
 }
 
-// ValidatePipelineSync checks a request to the pipeline called name.
+// ValidatePipelineSync validates a request to the named pipeline.
 func ValidatePipelineSync(request *configbutler.PipelineSync, name string) field.ErrorList {
 	return append(validateNameInPath(request.Name, name), validatePipelineScope(request.Spec.Scope, specPath.Child("scope"))...)
 }
 
-// ValidatePipelineSyncSource checks that a request is about something that the pipeline tells of.
+// ValidatePipelineSyncSource checks that the pipeline has sources in the scope of a request.
 func ValidatePipelineSyncSource(request *configbutler.PipelineSync, spec *configbutler.SyncPipelineSpec) field.ErrorList {
 	path := specPath.Child("scope")
 	switch scope := request.Spec.Scope; {
@@ -160,7 +162,7 @@ func validatePipelineScope(scope configbutler.PipelineScope, path *field.Path) f
 		configbutler.PipelineScopeAll, configbutler.PipelineScopeDefinitions, configbutler.PipelineScopeInstances)
 }
 
-// validateNamesOfSinks checks the keys of a list about sinks: none missing, none twice.
+// validateNamesOfSinks rejects missing and duplicate keys in a list of sinks.
 func validateNamesOfSinks(names []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range names {

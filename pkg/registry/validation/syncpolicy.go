@@ -28,19 +28,19 @@ const (
 	maxTrackingMarks = 100
 )
 
-// ValidateSyncPolicy checks a new SyncPolicy.
+// ValidateSyncPolicy validates a new SyncPolicy.
 func ValidateSyncPolicy(policy *configbutler.SyncPolicy) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&policy.ObjectMeta, false, policyName, metadataPath)
 	return append(errs, validateSyncPolicySpec(&policy.Spec, specPath)...)
 }
 
-// ValidateSyncPolicyUpdate checks a changed SyncPolicy. Every field of the spec may change.
+// ValidateSyncPolicyUpdate validates a changed SyncPolicy. Every field of the spec may change.
 func ValidateSyncPolicyUpdate(policy, old *configbutler.SyncPolicy) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&policy.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateSyncPolicySpec(&policy.Spec, specPath)...)
 }
 
-// ValidateSyncPolicyStatusUpdate checks a changed status.
+// ValidateSyncPolicyStatusUpdate validates a changed status.
 func ValidateSyncPolicyStatusUpdate(policy, old *configbutler.SyncPolicy) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&policy.ObjectMeta, &old.ObjectMeta, metadataPath)
 	status := &policy.Status
@@ -51,7 +51,7 @@ func ValidateSyncPolicyStatusUpdate(policy, old *configbutler.SyncPolicy) field.
 	return append(errs, apivalidation.ValidateNonnegativeField(status.SyncsWaiting, statusPath.Child("syncsWaiting"))...)
 }
 
-// policyName admits one name, so that there is one policy.
+// policyName allows only the name of the singleton.
 func policyName(name string, _ bool) []string {
 	if name == configbutler.SyncPolicyName {
 		return nil
@@ -118,7 +118,7 @@ func validateArchive(archive *configbutler.Archive, path *field.Path) field.Erro
 	return errs
 }
 
-// validateDuration checks a duration, if there is one. The error says what is allowed.
+// validateDuration validates the range of an optional duration.
 func validateDuration(value *metav1.Duration, least, most time.Duration, path *field.Path) field.ErrorList {
 	if value == nil || value.Duration >= least && value.Duration <= most {
 		return nil
@@ -127,7 +127,7 @@ func validateDuration(value *metav1.Duration, least, most time.Duration, path *f
 		fmt.Sprintf("must be at least %s and at most %s", short(least), short(most)))}
 }
 
-// short writes a duration without what is zero at its end, as in 1h.
+// short formats a duration without trailing zero units, as in 1h.
 func short(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -138,7 +138,7 @@ func short(d time.Duration) string {
 	return text
 }
 
-// validateRange checks a number, if there is one. The error says what is allowed.
+// validateRange validates the range of an optional number.
 func validateRange(value *int32, least, most int32, path *field.Path) field.ErrorList {
 	if value == nil || *value >= least && *value <= most {
 		return nil

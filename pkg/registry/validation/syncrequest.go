@@ -11,12 +11,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 )
 
-// ValidateCatalogSync checks a request to read the source of the catalog called name anew.
+// ValidateCatalogSync validates a request to read the source of the named catalog again.
 func ValidateCatalogSync(request *configbutler.CatalogSync, name string) field.ErrorList {
 	return validateNameInPath(request.Name, name)
 }
 
-// ValidateRollback checks a request to take the object called name to a revision of its history.
+// ValidateRollback validates a request to roll the named object back to a revision in its history.
 func ValidateRollback(request *configbutler.Rollback, name string, history []configbutler.CatalogRevision) field.ErrorList {
 	errs := validateNameInPath(request.Name, name)
 	path := specPath.Child("revision")
@@ -26,17 +26,17 @@ func ValidateRollback(request *configbutler.Rollback, name string, history []con
 	return append(errs, validateInHistory(request.Spec.Revision, history, path)...)
 }
 
-// ValidateDismissal checks a request to put aside what the object called name prompts for.
+// ValidateDismissal validates a request to dismiss the prompts of the named object.
 func ValidateDismissal(request *configbutler.Dismissal, name string) field.ErrorList {
 	return validateNameInPath(request.Name, name)
 }
 
-// ValidateRetry checks a request to try again what the record called name says has failed.
+// ValidateRetry validates a request to retry the named record.
 func ValidateRetry(request *configbutler.Retry, name string) field.ErrorList {
 	return validateNameInPath(request.Name, name)
 }
 
-// validateNameInPath checks that a request is not for another object than the one in its path.
+// validateNameInPath checks that a request has no other name than the one in its path.
 func validateNameInPath(given, name string) field.ErrorList {
 	if given == "" || given == name {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// ValidateSyncStatus checks a new record.
+// ValidateSyncStatus validates a new record.
 func ValidateSyncStatus(record *configbutler.SyncStatus) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&record.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
 	errs = append(errs, validateSyncStatusSpec(&record.Spec, specPath)...)
@@ -31,9 +31,9 @@ func ValidateSyncStatus(record *configbutler.SyncStatus) field.ErrorList {
 	return append(errs, validateSyncRecord(&record.Status, statusPath)...)
 }
 
-// ValidateSyncStatusUpdate checks a changed record: what it is about and who began it stay, unless a user asks for what waits,
-// and its state only goes where it can. So whoever has read it before somebody else moved it cannot take that back, and no record takes the place of
-// another one.
+// ValidateSyncStatusUpdate validates an update. The subject and the actor are immutable, unless a user requests what is
+// waiting, and only valid state transitions are allowed. So an outdated write cannot revert a transition, and no record
+// replaces another one.
 func ValidateSyncStatusUpdate(record, old *configbutler.SyncStatus) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&record.ObjectMeta, &old.ObjectMeta, metadataPath)
 	errs = append(errs, apivalidation.ValidateImmutableField(record.Spec, old.Spec, specPath)...)
@@ -49,12 +49,12 @@ func ValidateSyncStatusUpdate(record, old *configbutler.SyncStatus) field.ErrorL
 	return append(errs, validateSyncRecord(&record.Status, statusPath)...)
 }
 
-// claims says whether a record that waits becomes the request of a user.
+// claims reports whether a waiting record becomes the request of a user.
 func claims(record, old *configbutler.SyncRecord) bool {
 	return old.State == configbutler.SyncStatePending && record.State == old.State && old.Actor == ""
 }
 
-// namesOfRecord are those that the record of a batch can have.
+// namesOfRecord returns the possible names of the record of a batch.
 func namesOfRecord(spec *configbutler.SyncStatusSpec) []string {
 	return syncstatus.Names(v1alpha1.SyncStatusSpec{
 		Type: v1alpha1.SyncType(spec.Type), Batch: spec.Batch,

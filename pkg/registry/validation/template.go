@@ -9,7 +9,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/commitmessage"
 )
 
-// validateTemplates checks templates as they are read when commits are made. Errors name the line.
+// validateTemplates parses templates as commits do. Errors name the line.
 func validateTemplates(author, message string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if _, err := commitmessage.ParseAuthor(author); err != nil {

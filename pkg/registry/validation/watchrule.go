@@ -11,43 +11,43 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 )
 
-// ValidateWatchRule checks a new WatchRule.
+// ValidateWatchRule validates a new WatchRule.
 func ValidateWatchRule(rule *configbutler.WatchRule) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&rule.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
 	return append(errs, validateWatchRuleSpec(&rule.Spec, specPath)...)
 }
 
-// ValidateWatchRuleUpdate checks a changed WatchRule. Every field of the spec may change.
+// ValidateWatchRuleUpdate validates a changed WatchRule. Every field of the spec may change.
 func ValidateWatchRuleUpdate(rule, old *configbutler.WatchRule) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&rule.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateWatchRuleSpec(&rule.Spec, specPath)...)
 }
 
-// ValidateWatchRuleStatusUpdate checks a changed status.
+// ValidateWatchRuleStatusUpdate validates a changed status.
 func ValidateWatchRuleStatusUpdate(rule, old *configbutler.WatchRule) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&rule.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateWatchRuleStatus(&rule.Status)...)
 }
 
-// ValidateWatchRuleStatusRequest checks what somebody asks for in the status of a rule of either kind, besides: who wrote the spec is
-// recorded by the server.
+// ValidateWatchRuleStatusRequest also validates a status update of either kind of rule from a client. The author of the
+// spec is recorded by the server.
 func ValidateWatchRuleStatusRequest(status, old *configbutler.WatchRuleStatus) field.ErrorList {
 	return validateEditedBy(status.EditedBy, old.EditedBy)
 }
 
-// ValidateClusterWatchRule checks a new ClusterWatchRule.
+// ValidateClusterWatchRule validates a new ClusterWatchRule.
 func ValidateClusterWatchRule(rule *configbutler.ClusterWatchRule) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&rule.ObjectMeta, false, apivalidation.NameIsDNSSubdomain, metadataPath)
 	return append(errs, validateClusterWatchRuleSpec(&rule.Spec, specPath)...)
 }
 
-// ValidateClusterWatchRuleUpdate checks a changed ClusterWatchRule. Every field of the spec may change.
+// ValidateClusterWatchRuleUpdate validates a changed ClusterWatchRule. Every field of the spec may change.
 func ValidateClusterWatchRuleUpdate(rule, old *configbutler.ClusterWatchRule) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&rule.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateClusterWatchRuleSpec(&rule.Spec, specPath)...)
 }
 
-// ValidateClusterWatchRuleStatusUpdate checks a changed status.
+// ValidateClusterWatchRuleStatusUpdate validates a changed status.
 func ValidateClusterWatchRuleStatusUpdate(rule, old *configbutler.ClusterWatchRule) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&rule.ObjectMeta, &old.ObjectMeta, metadataPath)
 	return append(errs, validateWatchRuleStatus(&rule.Status)...)
@@ -92,7 +92,7 @@ func validateScope(scope configbutler.ResourceScope, namespaces *metav1.LabelSel
 	return append(errs, validateSelector(namespaces, path)...)
 }
 
-// validateRuleNames checks the names of a list of rules: none twice. A rule needs none.
+// validateRuleNames rejects duplicate names of rules. The name is optional.
 func validateRuleNames(names []string, path *field.Path) field.ErrorList {
 	if len(names) == 0 {
 		return field.ErrorList{field.Required(path, "at least one rule is needed")}

@@ -15,41 +15,41 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// catalogSentence says on one line how things are with a catalog: what keeps it from being ready, or else what keeps its
-// source's changes waiting, and what the source lacks.
-func catalogSentence(o *configbutler.AppCatalog) string {
+// catalogState returns a catalog's state as one line: what prevents it from being ready, or else what holds back
+// changes of its source, and what is missing in the source.
+func catalogState(o *configbutler.AppCatalog) string {
 	status := &o.Status
 	if ready := readyCondition(status.Conditions); ready.Status != metav1.ConditionTrue {
-		return unreadySentence(ready)
+		return unreadyState(ready)
 	}
 	if o.Generation != status.ObservedGeneration {
-		return editSentence(status.PendingEdits)
+		return editState(status.PendingEdits)
 	}
-	sentence := pauseSentence(&o.Spec, status.Conditions)
+	sentence := pauseState(&o.Spec, status.Conditions)
 	if n := missingFrom(status.Workloads); n > 0 {
 		sentence += fmt.Sprintf(", %d missing", n)
 	}
 	return sentence
 }
 
-// unreadySentence is the message of a condition, on one line.
-func unreadySentence(ready metav1.Condition) string {
+// unreadyState returns the message of a condition on one line.
+func unreadyState(ready metav1.Condition) string {
 	if ready.Message == "" {
 		return "Not looked at yet"
 	}
 	return strings.Join(strings.Fields(ready.Message), " ")
 }
 
-// editSentence says that a change of the spec has not been taken over yet.
-func editSentence(pending []configbutler.CatalogEdit) string {
+// editState returns the state of a catalog whose spec has an unprocessed change.
+func editState(pending []configbutler.CatalogEdit) string {
 	if len(pending) == 0 {
 		return "Taking over a change of the spec"
 	}
 	return "Taking over a change by " + pending[len(pending)-1].Actor
 }
 
-// pauseSentence says why changes of the source are not taken over, if they are not.
-func pauseSentence(spec *configbutler.AppCatalogSpec, conditions []metav1.Condition) string {
+// pauseState returns why changes of the source are not processed, if they are not.
+func pauseState(spec *configbutler.AppCatalogSpec, conditions []metav1.Condition) string {
 	paused := apimeta.FindStatusCondition(conditions, v1alpha1.ConditionPaused)
 	switch {
 	case paused == nil || paused.Status != metav1.ConditionTrue:
@@ -64,7 +64,7 @@ func pauseSentence(spec *configbutler.AppCatalogSpec, conditions []metav1.Condit
 	return "Paused"
 }
 
-// missingFrom counts the workloads that the source does not have.
+// missingFrom counts the workloads that are missing in the source.
 func missingFrom(entries []configbutler.CatalogEntry) int {
 	missing := 0
 	for _, entry := range entries {

@@ -25,19 +25,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// Recorder takes in who has made which change. It does not wait.
+// Recorder records who made which change. It does not block.
 type Recorder interface {
 	Enqueue(facts ...attribution.Fact)
 }
 
-// recordingOptions make storage tell a recorder who makes changes.
+// recordingOptions wrap storage so that a recorder is notified of changes.
 type recordingOptions struct {
 	generic.RESTOptionsGetter
 	recorder Recorder
 	clock    clock.PassiveClock
 }
 
-// GetRESTOptions returns the options of a resource with recordingStorage around its storage.
+// GetRESTOptions returns the options of a resource with its storage wrapped in recordingStorage.
 func (o *recordingOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
 	options, err := o.RESTOptionsGetter.GetRESTOptions(resource, example)
 	if err != nil {
@@ -54,14 +54,15 @@ func (o *recordingOptions) GetRESTOptions(resource schema.GroupResource, example
 	return options, nil
 }
 
-// recordingStorage tells who has made each change that it stores, when a request made it: none of a subresource that
-// changes the status only, and none that comes from within the process without a request.
+// recordingStorage records the author of each stored change that a request made. It ignores status subresources and
+// writes within the process without a request.
 //
-// It is the one place that every write reaches and no dry run does, each object of a deletecollection for itself.
+// This is the one place that every write reaches and no dry run does. A deletecollection reaches it once for each
+// object.
 //
-// The user is the one of the request. With impersonation that is the impersonated one: kube-apiserver authorizes who
-// impersonates, and its aggregator then passes on the name, the groups and the extra fields of the impersonated user
-// only. Who is behind them is known to its audit log, not here.
+// The user is the one of the request. With impersonation that is the impersonated user: kube-apiserver authorizes the
+// impersonation, and its aggregator only forwards the impersonated user's name, groups and extra fields. The
+// impersonating user is only known to kube-apiserver's audit log.
 type recordingStorage struct {
 	storage.Interface
 	resource schema.GroupResource
@@ -69,7 +70,7 @@ type recordingStorage struct {
 	clock    clock.PassiveClock
 }
 
-// Create tells of what it has created.
+// Create creates an object and records the creation.
 func (s *recordingStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
 	if err := s.Interface.Create(ctx, key, obj, out, ttl); err != nil {
 		return err
@@ -78,19 +79,19 @@ func (s *recordingStorage) Create(ctx context.Context, key string, obj, out runt
 	return nil
 }
 
-// GuaranteedUpdate tells of what it has created or changed. An update that leaves everything as it is changes nothing,
-// nor does the deletion of an object that waits for its finalizers already.
+// GuaranteedUpdate creates or updates an object and records the change. It does not record an update without changes,
+// or the deletion of an object that already waits for its finalizers.
 func (s *recordingStorage) GuaranteedUpdate(
 	ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cachedExistingObject runtime.Object,
 ) error {
 	var before string
 	var generation int64
-	noting := func(existing runtime.Object, response storage.ResponseMeta) (runtime.Object, *uint64, error) {
+	recordingUpdate := func(existing runtime.Object, response storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		before, generation = resourceVersionOf(existing), generationOf(existing)
 		return tryUpdate(existing, response)
 	}
-	err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, noting, cachedExistingObject)
+	err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, recordingUpdate, cachedExistingObject)
 	if err != nil {
 		return err
 	}
@@ -100,13 +101,13 @@ func (s *recordingStorage) GuaranteedUpdate(
 	return nil
 }
 
-// bySubresource says whether a request is for a subresource.
+// bySubresource reports whether a request is for a subresource.
 func bySubresource(ctx context.Context) bool {
 	request, found := genericapirequest.RequestInfoFrom(ctx)
 	return found && request.Subresource != ""
 }
 
-// Delete tells of what it has deleted.
+// Delete deletes an object and records the deletion.
 func (s *recordingStorage) Delete(
 	ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validateDeletion storage.ValidateObjectFunc, cachedExistingObject runtime.Object, opts storage.DeleteOptions,
@@ -119,8 +120,8 @@ func (s *recordingStorage) Delete(
 	return nil
 }
 
-// record tells that a request has made obj what it is, or was when it went. before is the resourceVersion that obj had,
-// if there was one and it is known.
+// record records that a request changed or deleted obj. before is the previous resourceVersion, empty if there was none
+// or it is unknown.
 func (s *recordingStorage) record(ctx context.Context, obj runtime.Object, before string, gone bool) {
 	actor, ok := actorOf(ctx)
 	request, found := genericapirequest.RequestInfoFrom(ctx)
@@ -152,8 +153,8 @@ func (s *recordingStorage) fact(
 	}
 }
 
-// operationOf is what a request asks for. Its verb tells a deletion that finalizers hold up from an update, and an update
-// that lets a deletion go on from the deletion; and server-side apply creates what is missing.
+// operationOf returns the operation of a request. The verb distinguishes a deletion that finalizers block from an
+// update, and an update that completes a deletion from that deletion. Server-side apply can create an object.
 func operationOf(request *genericapirequest.RequestInfo, before string, gone bool) v1alpha1.Operation {
 	switch request.Verb {
 	case "delete", "deletecollection":
@@ -166,7 +167,7 @@ func operationOf(request *genericapirequest.RequestInfo, before string, gone boo
 	}
 }
 
-// actorOf is the authenticated user of a request, as facts tell of users.
+// actorOf returns the authenticated user of a request as an attribution actor.
 func actorOf(ctx context.Context) (attribution.Actor, bool) {
 	info, found := userOf(ctx)
 	if !found {
@@ -175,7 +176,7 @@ func actorOf(ctx context.Context) (attribution.Actor, bool) {
 	return attribution.NewActor(info.GetName(), info.GetGroups(), info.GetExtra()), true
 }
 
-// userOf is the authenticated user of a request.
+// userOf returns the authenticated user of a request.
 func userOf(ctx context.Context) (user.Info, bool) {
 	info, found := genericapirequest.UserFrom(ctx)
 	return info, found && info.GetName() != "" && info.GetName() != user.Anonymous

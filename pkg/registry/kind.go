@@ -1,10 +1,10 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registry says how each kind is served: its names, verbs, validation, columns and rules of change.
+// Package registry serves the kinds of the API: their names, verbs, validation, columns and strategies.
 //
-// A kind is one declaration, listed in kinds.go. The strategies, the REST endpoints and the tables are written once and read
-// the declaration, so that a new kind adds data and no behaviour.
+// A kind is one declaration, listed in kinds.go. Strategies, REST endpoints and tables are generic and read the
+// declaration, so that a new kind adds data and no code.
 package registry
 
 import (
@@ -17,7 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// category is the word that selects all of our kinds, as in kubectl get slipstream.
+// category selects all kinds of the API, as in kubectl get slipstream.
 const category = "slipstream"
 
 // object is a pointer to the internal type of a kind.
@@ -26,7 +26,7 @@ type object interface {
 	metav1.Object
 }
 
-// kind declares one kind; O is a pointer to its internal type, S its spec and T its status.
+// kind declares a kind. O is a pointer to its internal type, S its spec and T its status.
 type kind[O object, S, T any] struct {
 	plural, singular string
 	shortNames       []string
@@ -34,32 +34,32 @@ type kind[O object, S, T any] struct {
 
 	newObject func() O
 	newList   func() runtime.Object
-	// spec and status point into an object. A kind without a spec is a record: the server writes it in process with
+	// spec and status return pointers into an object. A kind without a spec is a record: the server writes it with
 	// Records, and the API offers no way to create or change it.
 	spec   func(O) *S
 	status func(O) *T
 
-	// validate judges a new object, validateUpdate one that replaces old, and validateStatusUpdate one whose status does;
-	// a record has no use for the last.
+	// validate validates a new object, validateUpdate an update, and validateStatusUpdate a status update. A record
+	// does not use the last.
 	validate             func(O) field.ErrorList
 	validateUpdate       func(updated, old O) field.ErrorList
 	validateStatusUpdate func(updated, old O) field.ErrorList
-	// validateStatusRequest, if there is one, judges besides what a controller writes at the endpoint of the status: what
-	// the strategies and the requests of users record there, a controller may take out and not add.
+	// validateStatusRequest also validates updates by controllers at the status endpoint, if it is set: they are
+	// allowed to remove what the strategies and the requests of users record there, but not to add to it.
 	validateStatusRequest func(updated, old O) field.ErrorList
-	// edits, if there are any, keep who has changed the spec in the status.
+	// edits, if set, record in the status who changed the spec.
 	edits *edits[O]
-	// derive, if there is one, sets the fields of the status that follow from the rest of the object, whoever writes it.
+	// derive, if set, computes the derived fields of the status at every write.
 	derive func(O)
-	// selectable are the fields, besides the name and the namespace, that field selectors may use. v1alpha1 has to convert
-	// their labels.
+	// selectable are the fields that field selectors support besides the name and the namespace. v1alpha1 has to
+	// convert their labels.
 	selectable map[string]func(O) string
 
-	// columns follow NAME in the tables that kubectl get prints.
+	// columns follow the column NAME in tables.
 	columns []column[O]
 }
 
-// resource is a kind without its types, as the strategies and endpoints see it.
+// resource is a kind with erased types, for the strategies and endpoints.
 type resource struct {
 	plural, singular string
 	shortNames       []string
@@ -71,28 +71,28 @@ type resource struct {
 	validate       func(obj runtime.Object) field.ErrorList
 	validateUpdate func(obj, old runtime.Object) field.ErrorList
 
-	// The rest is about kinds that users write; none of it is set for a record.
+	// The remaining functions are for kinds that users write, and are nil for a record.
 	validateStatusUpdate func(obj, old runtime.Object) field.ErrorList
-	// validateStatusRequest admits everything, where the kind does not say otherwise.
+	// validateStatusRequest accepts everything unless the kind defines it.
 	validateStatusRequest func(obj, old runtime.Object) field.ErrorList
-	// clearStatus, keepStatus and keepSpec undo what a request may not set.
+	// clearStatus, keepStatus and keepSpec revert what a request is not allowed to set.
 	clearStatus func(obj runtime.Object)
 	keepStatus  func(obj, old runtime.Object)
 	keepSpec    func(obj, old runtime.Object)
 	specChanged func(obj, old runtime.Object) bool
-	// admitEdit says why no change of the spec can be noted in the status of obj, and noteEdit notes one, which has made obj
-	// of old. A kind that keeps no edits admits all of them and notes none.
-	admitEdit func(obj runtime.Object, actor string) error
-	noteEdit  func(obj, old runtime.Object, e edit)
-	// derive does nothing where the kind does not say otherwise.
+	// admitEdit returns an error if a change of the spec cannot be recorded in the status of obj. recordEdit records a
+	// change of old to obj. They do nothing for a kind without edits.
+	admitEdit  func(obj runtime.Object, actor string) error
+	recordEdit func(obj, old runtime.Object, e edit)
+	// derive does nothing unless the kind defines it.
 	derive func(obj runtime.Object)
-	// attributes are what selectors look at; nil: the labels, name and namespace.
+	// attributes are the attributes for selectors; nil means the labels, name and namespace.
 	attributes storage.AttrFunc
 
 	columns []column[runtime.Object]
 }
 
-// erase forgets the types. The API machinery hands every function the type that newObject makes.
+// erase erases the types. The API machinery passes every function the type that newObject returns.
 func (k kind[O, S, T]) erase() resource {
 	r := resource{
 		plural: k.plural, singular: k.singular, shortNames: k.shortNames, namespaced: k.namespaced,
@@ -123,10 +123,10 @@ func (k kind[O, S, T]) erase() resource {
 		}
 		return k.edits.admit(obj.(O), actor)
 	}
-	r.noteEdit = func(obj, old runtime.Object, e edit) {
+	r.recordEdit = func(obj, old runtime.Object, e edit) {
 		if k.edits != nil {
 			before, _ := old.(O)
-			k.edits.note(obj.(O), before, e)
+			k.edits.record(obj.(O), before, e)
 		}
 	}
 	r.derive = func(obj runtime.Object) {
@@ -146,7 +146,7 @@ func (k kind[O, S, T]) erase() resource {
 	return r
 }
 
-// attributesOf are what selectors look at.
+// attributesOf returns the attributes for selectors.
 func (k kind[O, S, T]) attributesOf(obj O) (labels.Set, fields.Set, error) {
 	attributes := storage.DefaultNamespaceScopedAttr
 	if !k.namespaced {
