@@ -23,47 +23,47 @@ import (
 	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
-// name is what the server calls itself in logs and in OpenAPI.
+// name is the server's name in logs and in OpenAPI.
 const name = "slipstream"
 
-// Config is what a server is made of. Options fill Generic before it is completed.
+// Config configures a server. Options fill Generic before it is completed.
 type Config struct {
 	Generic *genericapiserver.RecommendedConfig
-	// Clock tells the ages in tables.
+	// Clock is used for ages in tables.
 	Clock clock.PassiveClock
-	// Validation says what the settings of the server admit.
+	// Validation configures validation.
 	Validation validation.Options
-	// Recorder takes in who has made each change of the kinds that are served. Optional.
+	// Recorder records the author of each change of the served kinds. Optional.
 	Recorder registry.Recorder
-	// Plans say what syncs of environments would change. Optional: without it, nothing is planned.
+	// Plans compute what syncs of environments would change. Optional: without it, plans are rejected.
 	Plans registry.Plans
 
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory
 }
 
-// CompletedConfig can make a server. Only Complete returns one.
+// CompletedConfig creates a server. Only Complete returns one.
 type CompletedConfig struct {
 	config  Config
 	generic genericapiserver.CompletedConfig
 }
 
-// NewConfig returns a configuration for the kinds of scheme, with their OpenAPI documents, and nothing else decided.
+// NewConfig returns a configuration for the kinds of scheme with their OpenAPI documents.
 func NewConfig(scheme *runtime.Scheme, codecs serializer.CodecFactory) *Config {
 	generic := genericapiserver.NewRecommendedConfig(codecs)
 	addOpenAPI(&generic.Config, scheme)
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		return withQuietDiscovery(genericapiserver.DefaultBuildHandlerChain(withDiscretion(withEmptyBodies(handler)), config))
+		return withQuietDiscovery(genericapiserver.DefaultBuildHandlerChain(withRedactedLogs(withEmptyBodies(handler)), config))
 	}
 	return &Config{Generic: generic, Clock: clock.RealClock{}, scheme: scheme, codecs: codecs}
 }
 
-// Complete derives what has not been decided. The configuration must not be changed afterwards.
+// Complete fills in derived values. The configuration must not be changed afterwards.
 func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{config: *c, generic: c.Generic.Complete()}
 }
 
-// New makes the server with every kind installed. It opens the storage of the kinds; Server.Run releases it.
+// New creates the server with all kinds installed. It opens the storage of the kinds, which Server.Run closes.
 func (c CompletedConfig) New() (*Server, error) {
 	generic, err := c.generic.New(name, genericapiserver.NewEmptyDelegate())
 	if err != nil {
@@ -81,7 +81,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		Recorder:        c.config.Recorder,
 		Plans:           c.config.Plans,
 		Authorizer:      c.generic.Authorization.Authorizer,
-		Labels:          c.labelsOf,
+		Labels:          c.namespaceLabels,
 		RecordAdmission: namespaces,
 	})
 	if err != nil {
@@ -104,8 +104,8 @@ func (c CompletedConfig) New() (*Server, error) {
 	return &Server{Generic: generic, Records: storage.Records}, nil
 }
 
-// labelsOf are those of a namespace, as the informer of admission has it; false if there is none.
-func (c CompletedConfig) labelsOf(namespace string) (labels.Set, bool) {
+// namespaceLabels returns the labels of a namespace from the admission informer, or false if it does not exist.
+func (c CompletedConfig) namespaceLabels(namespace string) (labels.Set, bool) {
 	found, err := c.config.Generic.SharedInformerFactory.Core().V1().Namespaces().Lister().Get(namespace)
 	if err != nil {
 		return nil, false
@@ -113,8 +113,8 @@ func (c CompletedConfig) labelsOf(namespace string) (labels.Set, bool) {
 	return found.Labels, true
 }
 
-// namespaceLifecycle refuses what nobody would clean up: new records in a namespace that is going. Requests pass the
-// same plugin in the chain of all of them.
+// namespaceLifecycle rejects new records in a terminating namespace, which would never be cleaned up. Requests pass the
+// same plugin in the admission chain.
 func (c CompletedConfig) namespaceLifecycle() (admission.MutationInterface, error) {
 	client, err := kubernetes.NewForConfig(c.config.Generic.ClientConfig)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// withQuietDiscovery answers discovery requests to their end, also those that the client has cancelled meanwhile.
+// withQuietDiscovery completes discovery requests even if the client cancels them.
 //
-// Every few seconds kube-apiserver's aggregator sends five of them at once, to see whether the server is available, and
-// cancels the others when the first is answered. The handlers behind would log five errors for each that was cancelled.
-// Discovery takes no time that would be worth saving. What cannot be written to a client that has not cancelled is an error as before.
+// Every few seconds, kube-apiserver's aggregator sends five of them at once to check the server's availability, and
+// cancels the others after the first response. The discovery handlers would log five errors for each cancelled request.
+// Discovery is cheap, so nothing is lost. Write errors without a cancellation are unchanged.
 func withQuietDiscovery(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isDiscovery(r) {
@@ -28,14 +28,14 @@ func withQuietDiscovery(handler http.Handler) http.Handler {
 	})
 }
 
-// isDiscovery says whether a request asks for groups, the versions of one, or the types of one: /apis, /apis/GROUP and
-// /apis/GROUP/VERSION.
+// isDiscovery reports whether a request is for the groups, the versions of a group or the resources of a version:
+// /apis, /apis/GROUP or /apis/GROUP/VERSION.
 func isDiscovery(r *http.Request) bool {
 	segments := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	return r.Method == http.MethodGet && segments[0] == "apis" && len(segments) <= 3
 }
 
-// cancellableWriter writes nothing any more, and says that all is well, once the client has cancelled.
+// cancellableWriter discards writes and reports success once the client has cancelled.
 type cancellableWriter struct {
 	http.ResponseWriter
 

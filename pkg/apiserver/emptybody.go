@@ -16,8 +16,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// withEmptyBodies lets a create of a subresource go without a body, which then means {}: an action has defaults for
-// everything that can be asked of it. The decoder behind would refuse an empty document.
+// withEmptyBodies reads an empty body of a create request for a subresource as {}: all fields of an action have
+// defaults. The decoder would reject an empty document.
 func withEmptyBodies(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -28,7 +28,7 @@ func withEmptyBodies(handler http.Handler) http.Handler {
 	})
 }
 
-// fillBody replaces a body that is empty but for white space. It waits for the first byte that is not.
+// fillBody replaces a body that is empty except for white space. It waits for the first other byte.
 func fillBody(r *http.Request) {
 	body := bufio.NewReader(r.Body)
 	for {
@@ -47,7 +47,7 @@ func fillBody(r *http.Request) {
 	}
 }
 
-// readCloser reads from one and closes the other.
+// readCloser reads from one reader and closes another.
 type readCloser struct {
 	io.Reader
 	io.Closer

@@ -17,7 +17,7 @@ import (
 	generated "github.com/configbutler/slipstream/pkg/generated/openapi"
 )
 
-// addOpenAPI documents the kinds of scheme in both versions of OpenAPI.
+// addOpenAPI adds OpenAPI v2 and v3 documents for the kinds of scheme.
 func addOpenAPI(config *genericapiserver.Config, scheme *runtime.Scheme) {
 	namer := openapi.NewDefinitionNamer(scheme)
 	v2 := genericapiserver.DefaultOpenAPIConfig(generated.GetOpenAPIDefinitions, namer)
@@ -32,11 +32,12 @@ func addOpenAPI(config *genericapiserver.Config, scheme *runtime.Scheme) {
 	config.OpenAPIV3Config = v3
 }
 
-// subresource ends the operation ids of status subresources. Upstream makes the ids of kind and subresource without a
-// separator, so that reading the kind GitDestinationStatus and reading the status of a GitDestination would be one.
+// subresource is the suffix of the operation ids of status subresources. Upstream concatenates kind and subresource
+// without a separator, so that reading a GitDestinationStatus and reading the status of a GitDestination would have the
+// same id.
 const subresource = "Subresource"
 
-// operationIDAndTags names an operation as upstream does, and tells kinds and subresources apart.
+// operationIDAndTags returns upstream's operation id and tags, with ids that distinguish kinds and subresources.
 func operationIDAndTags(route common.Route) (string, []string, error) {
 	adapter, ok := route.(*restfuladapter.RouteAdapter)
 	if !ok {

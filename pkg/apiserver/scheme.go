@@ -1,7 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver assembles the API server: one group on upstream's generic server, and the loop beside it.
+// Package apiserver assembles the API server: one API group on the generic API server of k8s.io/apiserver, with the
+// controllers beside it.
 package apiserver
 
 import (
@@ -13,11 +14,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
 )
 
-// NewScheme knows every kind that the server serves, and those in which any API server answers.
+// NewScheme returns a scheme with all served kinds and the common kinds of any API server.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
-	// Options such as ListOptions and answers such as Status belong to no group of ours. They travel as v1.
+	// Options such as ListOptions and responses such as Status have no group. They are encoded as v1.
 	unversioned := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, unversioned)
 	scheme.AddUnversionedTypes(unversioned,
@@ -30,7 +31,7 @@ func NewScheme() *runtime.Scheme {
 	return scheme
 }
 
-// NewCodecs encodes and decodes the kinds of scheme.
+// NewCodecs returns the codecs for the kinds of scheme.
 func NewCodecs(scheme *runtime.Scheme) serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme)
 }

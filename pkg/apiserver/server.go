@@ -17,14 +17,13 @@ import (
 // Server serves the API and runs the controllers.
 type Server struct {
 	Generic *genericapiserver.GenericAPIServer
-	// Records writes the kinds that the API offers to nobody for writing.
+	// Records writes the kinds that are served without create and update.
 	Records *registry.Records
 	// outlasting are the tasks of AddOutlasting.
 	outlasting []func(ctx context.Context)
 }
 
-// AddBackground runs a task on every replica, from the time the server listens until it no longer does. The task
-// must return when its context is done.
+// AddBackground runs a task on every replica while the server listens. The task must return when its context is done.
 func (s *Server) AddBackground(name string, task func(ctx context.Context)) error {
 	return s.Generic.AddPostStartHook(name, func(hook genericapiserver.PostStartHookContext) error {
 		go task(hook.Context)
@@ -32,8 +31,8 @@ func (s *Server) AddBackground(name string, task func(ctx context.Context)) erro
 	})
 }
 
-// AddOutlasting runs a task on every replica, from before the server listens until the last request has been answered: what
-// requests hand over to it, it has. Run waits for its end.
+// AddOutlasting runs a task on every replica from before the server listens until the last request is completed, so
+// that it receives everything that requests hand over. Run waits for it.
 func (s *Server) AddOutlasting(task func(ctx context.Context)) {
 	s.outlasting = append(s.outlasting, task)
 }

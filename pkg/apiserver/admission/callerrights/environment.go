@@ -17,34 +17,35 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// wantedByEnvironment is what syncs of an environment do, which whoever writes its spec asks for.
-func (p *Plugin) wantedByEnvironment(ctx context.Context, e *v1alpha1.Environment, old runtime.Object) (wanted, error) {
+// requirementsOfEnvironment returns the permissions for what syncs of an environment do, which the author of its spec
+// must have.
+func (p *Plugin) requirementsOfEnvironment(ctx context.Context, e *v1alpha1.Environment, old runtime.Object) (requirements, error) {
 	before, updated := old.(*v1alpha1.Environment)
-	if updated && asksForNoMore(&e.Spec, &before.Spec) {
-		return wanted{}, nil
+	if updated && needsNoNewAccess(&e.Spec, &before.Spec) {
+		return requirements{}, nil
 	}
 	catalog, err := p.catalogOf(ctx, e)
 	if err != nil {
-		return wanted{}, err
+		return requirements{}, err
 	}
-	// Requests of others may wait, which were made for the patches of before.
+	// Pending requests of other users were made for the previous patches.
 	if catalog == nil && updated && !equality.Semantic.DeepEqual(e.Spec.Patches, before.Spec.Patches) && access.PatchesNameObjects(e) {
-		return wanted{refusal: fmt.Errorf("spec.patches: they may name Secrets or ConfigMaps, and of which namespace is not known "+
+		return requirements{refusal: fmt.Errorf("spec.patches: they may name Secrets or ConfigMaps, and of which namespace is not known "+
 			"while AppCatalog %s does not exist: create the catalog first", e.Spec.CatalogRef.Name)}, nil
 	}
 	namesMore := len(e.Spec.Include) > 0 && (!updated || !equality.Semantic.DeepEqual(e.Spec.Include, before.Spec.Include))
 	if catalog == nil && namesMore {
-		return wanted{refusal: fmt.Errorf("spec.include: it names objects, and of which namespace is not known "+
+		return requirements{refusal: fmt.Errorf("spec.include: it names objects, and of which namespace is not known "+
 			"while AppCatalog %s does not exist: create the catalog first", e.Spec.CatalogRef.Name)}, nil
 	}
-	permissions, err := p.synced(ctx, e, catalog)
-	return wanted{permissions: append(access.OfAccount(e), permissions...)}, err
+	permissions, err := p.syncPermissions(ctx, e, catalog)
+	return requirements{permissions: append(access.OfAccount(e), permissions...)}, err
 }
 
-// asksForNoMore says whether an environment has nothing written that it had not before. Everything counts but what is left out
-// here: automation that ends, or only shows what it would do; when it works, by the rights of whoever has turned it on; how long
-// the environment lives and what can be gone back to; and that what it wrote stays.
-func asksForNoMore(spec, before *v1alpha1.EnvironmentSpec) bool {
+// needsNoNewAccess reports whether a change of an environment causes no further writes. It ignores automation that is
+// disabled or becomes a shadow, the sync windows (automatic syncs have the permissions of the user who enabled them),
+// the TTL and the history limit, and that written objects are orphaned.
+func needsNoNewAccess(spec, before *v1alpha1.EnvironmentSpec) bool {
 	was := before.DeepCopy()
 	was.SyncWindows, was.TTL, was.HistoryLimit = spec.SyncWindows, spec.TTL, spec.HistoryLimit
 	if !spec.AutoSync {
@@ -62,18 +63,19 @@ func asksForNoMore(spec, before *v1alpha1.EnvironmentSpec) bool {
 	return equality.Semantic.DeepEqual(spec, was)
 }
 
-// doneFor is what a sync of an environment does.
-func (p *Plugin) doneFor(ctx context.Context, e *v1alpha1.Environment) (wanted, error) {
+// requirementsOfSync returns the permissions for a sync of an environment.
+func (p *Plugin) requirementsOfSync(ctx context.Context, e *v1alpha1.Environment) (requirements, error) {
 	catalog, err := p.catalogOf(ctx, e)
 	if err != nil {
-		return wanted{}, err
+		return requirements{}, err
 	}
-	permissions, err := p.synced(ctx, e, catalog)
-	return wanted{permissions: permissions}, err
+	permissions, err := p.syncPermissions(ctx, e, catalog)
+	return requirements{permissions: permissions}, err
 }
 
-// synced is what syncs of an environment take now. One that finds the target gone later asks again.
-func (p *Plugin) synced(ctx context.Context, e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) ([]access.Permission, error) {
+// syncPermissions returns the permissions that a sync of an environment requires now. A sync checks again if the target
+// namespace was deleted meanwhile.
+func (p *Plugin) syncPermissions(ctx context.Context, e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) ([]access.Permission, error) {
 	permissions, target := access.OfEnvironment(e, catalog), access.OfTarget(e)
 	if len(target) == 0 {
 		return permissions, nil
@@ -88,7 +90,7 @@ func (p *Plugin) synced(ctx context.Context, e *v1alpha1.Environment, catalog *v
 	return permissions, nil
 }
 
-// catalogOf returns the catalog of an environment, nil if there is none.
+// catalogOf returns the catalog of an environment, nil if it does not exist.
 func (p *Plugin) catalogOf(ctx context.Context, e *v1alpha1.Environment) (*v1alpha1.AppCatalog, error) {
 	catalog, err := p.references.AppCatalog(ctx, cmp.Or(e.Spec.CatalogRef.Namespace, e.Namespace), e.Spec.CatalogRef.Name)
 	switch {
@@ -100,20 +102,20 @@ func (p *Plugin) catalogOf(ctx context.Context, e *v1alpha1.Environment) (*v1alp
 	return catalog, nil
 }
 
-// wantedByRequest is what a request at a subresource makes the server do. Nothing is asked when there is nothing that it could
-// be for: whoever carries it out says so.
-func (p *Plugin) wantedByRequest(ctx context.Context, a admission.Attributes) (wanted, error) {
+// requirementsOfRequest returns the permissions for a request at a subresource. It returns none if the object does not
+// exist: executing the request reports that.
+func (p *Plugin) requirementsOfRequest(ctx context.Context, a admission.Attributes) (requirements, error) {
 	e, err := p.environmentOf(ctx, a)
 	if apierrors.IsNotFound(err) || err == nil && e == nil {
-		return wanted{}, nil
+		return requirements{}, nil
 	}
 	if err != nil {
-		return wanted{}, err
+		return requirements{}, err
 	}
-	return p.doneFor(ctx, e)
+	return p.requirementsOfSync(ctx, e)
 }
 
-// environmentOf is the environment that a request has something written in, nil if there is none such.
+// environmentOf returns the environment that a request syncs, nil if there is none.
 func (p *Plugin) environmentOf(ctx context.Context, a admission.Attributes) (*v1alpha1.Environment, error) {
 	switch a.GetResource().Resource + "/" + a.GetSubresource() {
 	case "environments/sync", "environments/resolve":
@@ -122,7 +124,7 @@ func (p *Plugin) environmentOf(ctx context.Context, a admission.Attributes) (*v1
 		e, err := p.environment(ctx, a.GetNamespace(), a.GetName())
 		if err == nil {
 			e = e.DeepCopy()
-			e.Spec.PinnedRevision = new(int64) // Whatever the revision is, it can bring what the catalog does not offer now.
+			e.Spec.PinnedRevision = new(int64) // Any earlier revision can contain what the catalog no longer offers.
 		}
 		return e, err
 	case "syncstatuses/retry":

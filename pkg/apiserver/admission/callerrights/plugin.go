@@ -1,15 +1,19 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package callerrights keeps the server from being a way round RBAC.
+// Package callerrights prevents privilege escalation through the server's account.
 //
-// The server reads and writes the cluster with an account of its own, which may do more than the people who tell it what to
-// do. So whoever creates a rule, or changes its spec, must be allowed to list and watch what it selects, and whoever
-// names a Secret must be allowed to get it. Whoever says where a destination or a repository leads must be allowed to
-// read what the rules that are there already send to it. Whoever says what a catalog shows must be allowed to read that
-// in its source. Whoever says what an environment is built from, or has it synced, must be allowed to write in its target what
-// syncs write there. Whoever says what a pipeline sends, and where, must be allowed to list it and to use what the sinks use.
-// Deletions, status and metadata are left to RBAC on our own kinds.
+// The server accesses the cluster with its own account, which can have more permissions than the users who configure
+// it. Creating an object or changing its spec therefore requires the permissions for what the server does as a result:
+//
+//   - a rule: to list and watch the objects that it selects;
+//   - a reference to a Secret: to get the Secret;
+//   - a destination or a repository: to read what existing rules send there;
+//   - a catalog: to read in its source what it shows;
+//   - an environment, or a request to sync it: to write in its target what syncs write there;
+//   - a pipeline: to list what it sends, and to use what its sinks use.
+//
+// Deletions, status and metadata only depend on RBAC for the kinds themselves.
 package callerrights
 
 import (
@@ -33,13 +37,13 @@ import (
 // PluginName is the name of the plugin in flags.
 const PluginName = "CallerRights"
 
-// Plugin asks the authorizer whether the caller may do what an object makes the server do.
+// Plugin checks that the caller is allowed to do what an object makes the server do.
 type Plugin struct {
 	*admission.Handler
 	authorizer authorizer.Authorizer
 	resolver   access.Resolver
 	references References
-	// kinds converts objects to what the rest of the program knows them as.
+	// kinds converts objects to v1alpha1.
 	kinds *runtime.Scheme
 }
 
@@ -50,49 +54,49 @@ var (
 	_ wantsSources                      = &Plugin{}
 )
 
-// Register offers the plugin under its name.
+// Register registers the plugin under its name.
 func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// New returns a plugin that still has to be given its authorizer, its resolver and its references.
+// New returns a plugin without its authorizer, resolver and references, which initializers set.
 func New() *Plugin {
 	kinds := runtime.NewScheme()
 	install.Install(kinds)
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update), kinds: kinds}
 }
 
-// wantsSources is a plugin that NewInitializer initializes.
+// wantsSources is implemented by plugins that NewInitializer initializes.
 type wantsSources interface {
 	setSources(resolver access.Resolver, references References)
 }
 
-// sourcesInitializer gives plugins what they know the rules from.
+// sourcesInitializer sets the resolver and the references of plugins.
 type sourcesInitializer struct {
 	resolver   access.Resolver
 	references References
 }
 
-// NewInitializer lets the plugin resolve rules as the controllers do, and find those that are there.
+// NewInitializer returns an initializer that lets the plugin resolve rules as controllers do, and list existing ones.
 func NewInitializer(resolver access.Resolver, references References) admission.PluginInitializer {
 	return sourcesInitializer{resolver, references}
 }
 
-// Initialize gives plugin the sources when it wants them.
+// Initialize implements admission.PluginInitializer.
 func (i sourcesInitializer) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(wantsSources); ok {
 		wants.setSources(i.resolver, i.references)
 	}
 }
 
-// SetAuthorizer sets the authorizer that decides for the server's own requests too.
+// SetAuthorizer sets the authorizer, which is also that of the server's requests.
 func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
 func (p *Plugin) setSources(resolver access.Resolver, references References) {
 	p.resolver, p.references = resolver, references
 }
 
-// ValidateInitialization says what the plugin has not been given.
+// ValidateInitialization returns an error if a dependency is missing.
 func (p *Plugin) ValidateInitialization() error {
 	if p.authorizer == nil {
 		return errors.New(PluginName + " needs an authorizer")
@@ -106,46 +110,46 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate refuses an object, or a request at a subresource, that would make the server do what the caller may not. A rule that
-// selects types which are not served is admitted with a warning. When what is referred to cannot be read, the client is asked to
-// try again.
+// Validate rejects an object, or a request at a subresource, that would make the server do what the caller is not
+// allowed to do. A rule that selects types that are not served is admitted with a warning. If a referenced object
+// cannot be read, the client is asked to retry.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	wanted, err := p.wantedBy(ctx, a)
+	requirements, err := p.requirementsOf(ctx, a)
 	if err != nil {
-		return tryAgain(err)
+		return unavailable(err)
 	}
-	refusals, err := p.refusals(ctx, a, wanted.permissions)
+	refusals, err := p.refusals(ctx, a, requirements.permissions)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	if wanted.refusal != nil {
-		refusals = append(refusals, wanted.refusal)
+	if requirements.refusal != nil {
+		refusals = append(refusals, requirements.refusal)
 	}
 	if len(refusals) > 0 {
 		return admission.NewForbidden(a, errors.Join(refusals...))
 	}
-	for _, text := range wanted.warnings {
+	for _, text := range requirements.warnings {
 		warning.AddWarning(ctx, "", text)
 	}
 	return nil
 }
 
-// retryAfterSeconds is when a client should try again.
+// retryAfterSeconds is the Retry-After of unavailable.
 const retryAfterSeconds = 1
 
-// tryAgain is for what may be found out later.
-func tryAgain(err error) error {
+// unavailable returns a retryable error for a check that failed temporarily.
+func unavailable(err error) error {
 	status := apierrors.NewServiceUnavailable(fmt.Sprintf("finding out what the caller must be allowed to do: %v", err))
 	status.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
 	return status
 }
 
-// mostRefusals keeps an answer short. A shared destination may be fed from every namespace.
-const mostRefusals = 10
+// maxRefusals limits the length of an error: a shared destination can have rules in every namespace.
+const maxRefusals = 10
 
-// refusals say what of permissions the caller does not have; the first ones, when it is much.
+// refusals returns an error for each permission that the caller lacks, up to maxRefusals.
 func (p *Plugin) refusals(ctx context.Context, a admission.Attributes, permissions []access.Permission) ([]error, error) {
-	missing, err := access.Missing(ctx, p.authorizer, a.GetUserInfo(), permissions, mostRefusals)
+	missing, err := access.Missing(ctx, p.authorizer, a.GetUserInfo(), permissions, maxRefusals)
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// redirectedByDestination is what existing rules send to a destination that is new, or that leads elsewhere than old.
+// redirectedByDestination returns the permissions for what existing rules send to a new destination, or to one with
+// other readers than old.
 func (p *Plugin) redirectedByDestination(ctx context.Context, o *v1alpha1.GitDestination, old runtime.Object) ([]access.Permission, error) {
-	if before, ok := old.(*v1alpha1.GitDestination); ok && sameGoal(o, before) {
+	if before, ok := old.(*v1alpha1.GitDestination); ok && sameReaders(o, before) {
 		return nil, nil
 	}
 	flow, err := p.newFlow(ctx, "or use a GitDestination of another name")
@@ -29,16 +30,16 @@ func (p *Plugin) redirectedByDestination(ctx context.Context, o *v1alpha1.GitDes
 	return flow.permissions, nil
 }
 
-// sameGoal says whether two versions of a destination send the same things to the same readers.
-func sameGoal(o, before *v1alpha1.GitDestination) bool {
+// sameReaders reports whether two versions of a destination send the same content to the same readers.
+func sameReaders(o, before *v1alpha1.GitDestination) bool {
 	return repositoryOf(o) == repositoryOf(before) &&
 		o.Spec.Branch == before.Spec.Branch &&
 		o.Spec.Secrets == before.Spec.Secrets &&
 		equality.Semantic.DeepEqual(o.Spec.Encryption, before.Spec.Encryption)
 }
 
-// redirectedByRepository is what existing rules send to a repository that is new (before is nil), or that lies elsewhere
-// than before.
+// redirectedByRepository returns the permissions for what existing rules send to a new repository (before is nil), or
+// to one with another location than before.
 func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *v1alpha1.GitRepoConfig) ([]access.Permission, error) {
 	if before != nil && o.Spec.RepoURL == before.Spec.RepoURL &&
 		equality.Semantic.DeepEqual(o.Spec.SecretRef, before.Spec.SecretRef) {
@@ -63,12 +64,12 @@ func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *v1alpha1
 	return flow.permissions, nil
 }
 
-// repositoryOf is the repository that a destination refers to.
+// repositoryOf returns the repository of a destination.
 func repositoryOf(destination *v1alpha1.GitDestination) types.NamespacedName {
 	return target(destination.Spec.RepoRef, destination.Namespace)
 }
 
-// target is what a reference in an object of namespace names.
+// target resolves a reference in an object of namespace.
 func target(ref v1alpha1.ObjectReference, namespace string) types.NamespacedName {
 	if ref.Namespace != "" {
 		namespace = ref.Namespace
@@ -76,28 +77,28 @@ func target(ref v1alpha1.ObjectReference, namespace string) types.NamespacedName
 	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
-// flow gathers what existing rules, and the archive of the SyncPolicy, send to destinations. They count whether or not the
-// destination admits them, since its owner can admit them later.
+// flow collects what existing rules, and the archive of the SyncPolicy, send to destinations. They count even if the
+// destination does not admit them, since its owner can do so later.
 type flow struct {
 	senders     []sender
 	remedy      string
 	permissions []access.Permission
-	// seen keeps permissions from being asked for twice.
+	// seen removes duplicate permissions.
 	seen map[subject]bool
 }
 
-// sender is what sends something to a destination.
+// sender is an object that sends content to a destination.
 type sender struct {
 	to types.NamespacedName
-	// cause is a clause that the destination ends.
+	// cause is a clause to which the destination is appended.
 	cause string
-	read  func() wanted
+	read  func() requirements
 }
 
-// subject is what a permission to read is about.
+// subject is the subject of a read permission.
 type subject struct{ namespace, group, resource string }
 
-// newFlow knows the rules that exist, and the SyncPolicy.
+// newFlow lists the existing rules and the SyncPolicy.
 func (p *Plugin) newFlow(ctx context.Context, remedy string) (*flow, error) {
 	rules, err := p.references.WatchRules(ctx)
 	if err != nil {
@@ -122,14 +123,14 @@ func (p *Plugin) senders(
 		rule := &rules[i]
 		senders = append(senders, sender{
 			to: target(rule.Spec.DestinationRef, rule.Namespace), cause: fmt.Sprintf("which WatchRule %s/%s sends to", rule.Namespace, rule.Name),
-			read: func() wanted { return p.readByRule(rule) },
+			read: func() requirements { return p.requirementsOfRule(rule) },
 		})
 	}
 	for i := range clusterRules {
 		rule := &clusterRules[i]
 		senders = append(senders, sender{
 			to: types.NamespacedName(rule.Spec.DestinationRef), cause: fmt.Sprintf("which ClusterWatchRule %s sends to", rule.Name),
-			read: func() wanted { return p.readByClusterRule(rule) },
+			read: func() requirements { return p.requirementsOfClusterRule(rule) },
 		})
 	}
 	for i := range policies {
@@ -139,16 +140,16 @@ func (p *Plugin) senders(
 		}
 		senders = append(senders, sender{
 			to: types.NamespacedName(*archive.DestinationRef), cause: "which the SyncPolicy archives in",
-			read: func() wanted { return wanted{permissions: access.OfPolicy(&policies[i])} },
+			read: func() requirements { return requirements{permissions: access.OfPolicy(&policies[i])} },
 		})
 	}
 	return senders
 }
 
-// into gathers what is sent to a destination.
+// into adds what is sent to a destination.
 func (f *flow) into(destination *v1alpha1.GitDestination) {
 	key := types.NamespacedName{Namespace: destination.Namespace, Name: destination.Name}
-	// With Encrypt, Secrets are readable for whoever chose the recipients.
+	// With Encrypt, the user who chose the recipients can decrypt Secrets.
 	secrets := destination.Spec.Secrets != v1alpha1.SecretsOmit
 	for _, s := range f.senders {
 		if s.to != key {
@@ -158,8 +159,8 @@ func (f *flow) into(destination *v1alpha1.GitDestination) {
 	}
 }
 
-// add gathers what one sender reads, without Secrets if they are left out.
-func (f *flow) add(read wanted, secrets bool, cause string) {
+// add adds what one sender reads, except Secrets if they are omitted.
+func (f *flow) add(read requirements, secrets bool, cause string) {
 	for _, p := range read.permissions {
 		p.Resources = slices.DeleteFunc(slices.Clone(p.Resources), func(resource string) bool {
 			about := subject{p.Namespace, p.Group, resource}

@@ -1,12 +1,13 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placement refuses environments and catalogs that would get in each other's way.
+// Package placement rejects environments and catalogs whose namespaces conflict.
 //
-// An environment that is created must be alone in its target, with the Branches that live in it, and away from what catalogs
-// follow; its catalog must admit it, unless that does not exist yet; and a Branch must fit its base. A catalog must not follow what
-// an environment builds. What cannot be changed later is judged once, and of changes the workloads that a Branch takes. What gets
-// past that, because it is created at once at another replica, the controllers find out by the same rules.
+// A new environment must be the only one in its target, except for Branches that share it, and its target must not be
+// the source of a catalog. Its catalog must admit it, unless the catalog does not exist yet, and a Branch must fit its
+// base. A catalog's source must not be the target of an environment. Immutable fields are checked at creation, and
+// added branch workloads at updates. Objects that are created concurrently at another replica can pass; the controllers
+// detect them by the same rules.
 package placement
 
 import (
@@ -28,17 +29,17 @@ import (
 // PluginName is the name of the plugin in flags.
 const PluginName = "EnvironmentPlacement"
 
-// Objects lists what there is, in all namespaces. A list holds every write that was acknowledged before it was asked for, by
-// whichever replica.
+// Objects lists objects in all namespaces. A list must include every write that any replica acknowledged before the
+// call.
 type Objects interface {
 	Environments(ctx context.Context) ([]v1alpha1.Environment, error)
 	AppCatalogs(ctx context.Context) ([]v1alpha1.AppCatalog, error)
 }
 
-// Plugin compares new environments and catalogs with those that are there.
+// Plugin compares new environments and catalogs with existing objects.
 type Plugin struct {
 	*admission.Handler
-	// own is the namespace of this server; empty: it has none.
+	// own is the namespace of this server, empty if there is none.
 	own     string
 	objects Objects
 	cluster kubernetes.Interface
@@ -51,33 +52,34 @@ var (
 	_ wantsObjects                           = &Plugin{}
 )
 
-// Register offers the plugin under its name.
+// Register registers the plugin under its name.
 func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// New returns a plugin that still has to be given what it compares with.
+// New returns a plugin without its objects and its client, which initializers set.
 func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// wantsObjects is a plugin that NewInitializer initializes.
+// wantsObjects is implemented by plugins that NewInitializer initializes.
 type wantsObjects interface {
 	setObjects(own string, objects Objects)
 }
 
-// objectsInitializer gives plugins what they compare with.
+// objectsInitializer sets the objects of plugins.
 type objectsInitializer struct {
 	own     string
 	objects Objects
 }
 
-// NewInitializer lets the plugin list objects, and tells it the namespace of this server; empty: it has none.
+// NewInitializer returns an initializer that sets how the plugin lists objects, and the namespace of this server, empty
+// if there is none.
 func NewInitializer(own string, objects Objects) admission.PluginInitializer {
 	return objectsInitializer{own, objects}
 }
 
-// Initialize gives plugin the objects when it wants them.
+// Initialize implements admission.PluginInitializer.
 func (i objectsInitializer) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(wantsObjects); ok {
 		wants.setObjects(i.own, i.objects)
@@ -86,11 +88,11 @@ func (i objectsInitializer) Initialize(plugin admission.Interface) {
 
 func (p *Plugin) setObjects(own string, objects Objects) { p.own, p.objects = own, objects }
 
-// SetExternalKubeClientSet lets the plugin ask for the labels of namespaces. No cache tells them: people create a namespace and
-// what refers to its labels with one command.
+// SetExternalKubeClientSet sets the client that reads the labels of namespaces. They are not cached: users create a
+// namespace and objects that depend on its labels with one command.
 func (p *Plugin) SetExternalKubeClientSet(cluster kubernetes.Interface) { p.cluster = cluster }
 
-// ValidateInitialization says what the plugin has not been given.
+// ValidateInitialization returns an error if a dependency is missing.
 func (p *Plugin) ValidateInitialization() error {
 	if p.objects == nil {
 		return errors.New(PluginName + " needs objects")
@@ -101,7 +103,7 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate refuses what gets in the way of something that is there. When that cannot be listed, the client is asked to try again.
+// Validate rejects objects that conflict with existing ones. If those cannot be listed, the client is asked to retry.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil
@@ -109,20 +111,20 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	switch obj := a.GetObject().(type) {
 	case *configbutler.Environment:
 		old, _ := a.GetOldObject().(*configbutler.Environment)
-		return p.judgeEnvironment(ctx, obj, old)
+		return p.validateEnvironment(ctx, obj, old)
 	case *configbutler.AppCatalog:
 		if a.GetOperation() == admission.Create { // The source stays what it is.
-			return p.judgeCatalog(ctx, obj)
+			return p.validateCatalog(ctx, obj)
 		}
 	}
 	return nil
 }
 
-// retryAfterSeconds is when a client should try again.
+// retryAfterSeconds is the Retry-After of unavailable.
 const retryAfterSeconds = 1
 
-// tryAgain is for what may be found out later.
-func tryAgain(err error) error {
+// unavailable returns a retryable error for a check that failed temporarily.
+func unavailable(err error) error {
 	status := apierrors.NewServiceUnavailable(fmt.Sprintf("finding out what else there is: %v", err))
 	status.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
 	return status

@@ -9,8 +9,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/logredact"
 )
 
-// withDiscretion keeps what requests have read from the cluster out of the log: some look at Secrets.
-func withDiscretion(handler http.Handler) http.Handler {
+// withRedactedLogs keeps response bodies that requests read from the cluster, including Secrets, out of the log.
+func withRedactedLogs(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler.ServeHTTP(w, r.WithContext(logredact.WithoutBodies(r.Context())))
 	})

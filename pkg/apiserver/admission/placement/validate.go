@@ -19,9 +19,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// judgeEnvironment says why an environment may not be where it wants to be. Of a change of one that is there, it is about the
-// workloads that it takes.
-func (p *Plugin) judgeEnvironment(ctx context.Context, obj, old *configbutler.Environment) error {
+// validateEnvironment rejects an environment that conflicts with existing objects. For an update, only added branch
+// workloads are checked.
+func (p *Plugin) validateEnvironment(ctx context.Context, obj, old *configbutler.Environment) error {
 	taken := workloadsTaken(obj, old)
 	if old != nil && taken.Len() == 0 {
 		return nil
@@ -30,10 +30,10 @@ func (p *Plugin) judgeEnvironment(ctx context.Context, obj, old *configbutler.En
 	if err := v1alpha1.Convert_configbutler_Environment_To_v1alpha1_Environment(obj, wanted, nil); err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("converting Environment %s/%s: %w", obj.Namespace, obj.Name, err))
 	}
-	wanted.CreationTimestamp = metav1.Time{} // What is stored comes before it, whatever the second in which it was created.
-	obstacles, err := p.obstacles(ctx, wanted)
+	wanted.CreationTimestamp = metav1.Time{} // Stored objects take precedence, even those created in the same second.
+	obstacles, err := p.conflicts(ctx, wanted)
 	if err != nil {
-		return tryAgain(err)
+		return unavailable(err)
 	}
 	var errs field.ErrorList
 	for _, obstacle := range obstacles {
@@ -44,7 +44,7 @@ func (p *Plugin) judgeEnvironment(ctx context.Context, obj, old *configbutler.En
 	return invalid("Environment", obj.Name, errs)
 }
 
-// workloadsTaken are the fields of branchWorkloads that are not as they were.
+// workloadsTaken returns the field paths of added branchWorkloads.
 func workloadsTaken(obj, old *configbutler.Environment) sets.Set[string] {
 	taken := sets.New[string]()
 	for i, workload := range obj.Spec.BranchWorkloads {
@@ -55,8 +55,8 @@ func workloadsTaken(obj, old *configbutler.Environment) sets.Set[string] {
 	return taken
 }
 
-// obstacles compares an environment with everything that is there.
-func (p *Plugin) obstacles(ctx context.Context, wanted *v1alpha1.Environment) ([]placement.Conflict, error) {
+// conflicts compares an environment with all existing objects.
+func (p *Plugin) conflicts(ctx context.Context, wanted *v1alpha1.Environment) ([]placement.Conflict, error) {
 	environments, err := p.objects.Environments(ctx)
 	if err != nil {
 		return nil, err
@@ -82,11 +82,11 @@ func (p *Plugin) obstacles(ctx context.Context, wanted *v1alpha1.Environment) ([
 	return around.Check(wanted), failure
 }
 
-// judgeCatalog keeps a catalog from following what an environment builds.
-func (p *Plugin) judgeCatalog(ctx context.Context, obj *configbutler.AppCatalog) error {
+// validateCatalog rejects a catalog whose source is the target of an environment.
+func (p *Plugin) validateCatalog(ctx context.Context, obj *configbutler.AppCatalog) error {
 	environments, err := p.objects.Environments(ctx)
 	if err != nil {
-		return tryAgain(err)
+		return unavailable(err)
 	}
 	around := placement.Cluster{Environments: pointers(environments)}
 	source := obj.Spec.SourceNamespace

@@ -15,7 +15,7 @@ import (
 // Clients log the bodies of answers from level 8.
 func TestRequestsLogNothingThatTheyRead(t *testing.T) {
 	var summaries, bodies bool
-	handler := withDiscretion(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler := withRedactedLogs(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		logger := klog.FromContext(r.Context())
 		summaries, bodies = logger.V(6).Enabled(), logger.V(8).Enabled()
 	}))
