@@ -1,7 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accesspolicy answers whether objects of a namespace may refer to an object of another.
+// Package accesspolicy evaluates access policies: whether objects of a namespace are allowed to refer to an object of
+// another.
 package accesspolicy
 
 import (
@@ -11,11 +12,11 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Labels are those of a namespace; false when there is none of the name.
+// Labels returns the labels of a namespace, or false if it does not exist.
 type Labels func(namespace string) (labels.Set, bool)
 
-// Admits says whether a policy of an object in the namespace own lets objects of the namespace from refer to it. No policy means
-// the same namespace only.
+// Admits reports whether the policy of an object in the namespace own allows objects of the namespace from to refer to
+// it. Without a policy, only the same namespace is allowed.
 func Admits(policy *v1alpha1.AccessPolicy, own, from string, labelsOf Labels) bool {
 	if policy == nil {
 		return own == from
@@ -23,7 +24,7 @@ func Admits(policy *v1alpha1.AccessPolicy, own, from string, labelsOf Labels) bo
 	return admits(policy.NamespacedRules, own, from, labelsOf)
 }
 
-// AdmitsToCatalog says the same of the policy of an AppCatalog.
+// AdmitsToCatalog is Admits for the policy of an AppCatalog.
 func AdmitsToCatalog(policy *v1alpha1.CatalogAccessPolicy, own, from string, labelsOf Labels) bool {
 	if policy == nil {
 		return own == from

@@ -5,7 +5,7 @@ package egress
 
 import "net/netip"
 
-// The words of --allow-destinations.
+// The words that --allow-destinations accepts.
 const (
 	// Loopback allows the addresses of this host that no other host can reach.
 	Loopback = "loopback"
@@ -15,16 +15,17 @@ const (
 	Host = "host"
 )
 
-// Words returns the words of --allow-destinations, each of which allows the classes that name it.
+// Words returns the words of --allow-destinations. Each allows the classes with that word.
 func Words() []string { return []string{Loopback, LinkLocal, Host} }
 
-// Class is a set of addresses that are refused unless --allow-destinations allows them.
+// Class is a set of addresses that are rejected unless --allow-destinations allows them.
 type Class struct {
-	// Name is what errors call the class.
+	// Name is the name in errors.
 	Name string
-	// Word is the word of --allow-destinations that allows the class. Without one, only addresses and CIDRs allow what is in it.
+	// Word is the word of --allow-destinations that allows the class. Without one, only addresses and CIDRs allow its
+	// addresses.
 	Word string
-	// Ranges are the addresses. A class that depends on where the server runs has none.
+	// Ranges are the addresses. A class that depends on the server's environment has none.
 	Ranges []Range
 	// Reason describes the addresses of a class that has no ranges.
 	Reason string
@@ -33,7 +34,7 @@ type Class struct {
 // Range is a part of a class.
 type Range struct {
 	Prefix netip.Prefix
-	// Reason says what is at these addresses, and where that is written.
+	// Reason describes the addresses and cites the source.
 	Reason string
 }
 
@@ -46,7 +47,7 @@ func (c Class) contains(addr netip.Addr) bool {
 	return false
 }
 
-// The classes, in the order in which an address is looked for in them.
+// The classes, in the order in which an address is matched.
 var (
 	loopback = Class{Name: "loopback", Word: Loopback, Ranges: []Range{
 		cidr("127.0.0.0/8", "this host (RFC 1122)"),

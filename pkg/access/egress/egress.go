@@ -1,13 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package egress decides which addresses the server may connect to on behalf of a user.
+// Package egress decides which addresses the server is allowed to connect to on behalf of a user.
 //
-// Repository and sink URLs come from people who may write a Slipstream object but who
-// must not be able to use the server's place in the network: every outgoing connection
-// that a user's URL causes is made by one dialer that looks at the address it is about to
-// connect to, after name resolution, so that a name cannot be made to point elsewhere in
-// between. Classes and Forms are all that is refused; the documentation is made from them.
+// Users set the URLs of repositories and sinks, but must not be able to use the server's position in the network. One
+// dialer makes all connections to such URLs. It checks each address after name resolution and right before the
+// connection, so that a name cannot resolve to another address in between. Classes and Forms are everything that is
+// rejected, and the documentation is generated from them.
 package egress
 
 import (
@@ -25,19 +24,19 @@ import (
 // dialTimeout bounds one attempt to connect.
 const dialTimeout = 10 * time.Second
 
-// Policy says which addresses are refused: those of all classes, unless they are explicitly allowed. The zero value allows none of
-// them, knows no API server, and allows every other address.
+// Policy rejects the addresses of all classes, unless they are explicitly allowed. The zero value allows none of them,
+// knows no API server, and allows every other address.
 type Policy struct {
 	words   []string
 	allowed []netip.Prefix
 	// apiServers are the addresses by which the server reaches kube-apiserver.
 	apiServers []netip.Addr
-	// interfaces returns the addresses of the host's network interfaces, with their networks. It is net.InterfaceAddrs when it is nil.
+	// interfaces returns the addresses and networks of the host's interfaces. It is net.InterfaceAddrs if it is nil.
 	interfaces func() ([]net.Addr, error)
 }
 
-// NewPolicy parses what --allow-destinations was given: one of the words, an IP address or a CIDR. apiServers are refused
-// unless an address or a CIDR in allow holds them.
+// NewPolicy parses the values of --allow-destinations: a word, an IP address or a CIDR. apiServers are rejected unless
+// an address or a CIDR in allow contains them.
 func NewPolicy(allow []string, apiServers ...netip.Addr) (*Policy, error) {
 	p := &Policy{}
 	for _, addr := range apiServers {
@@ -57,7 +56,7 @@ func NewPolicy(allow []string, apiServers ...netip.Addr) (*Policy, error) {
 	return p, nil
 }
 
-// parsePrefix reads an address or a CIDR. One that is IPv4-mapped means the IPv4 addresses.
+// parsePrefix parses an address or a CIDR. An IPv4-mapped one means the IPv4 addresses.
 func parsePrefix(entry string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(entry)
 	if addr, addrErr := netip.ParseAddr(entry); addrErr == nil && addr.Zone() == "" {
@@ -74,11 +73,11 @@ func parsePrefix(entry string) (netip.Prefix, error) {
 	return prefix.Masked(), nil
 }
 
-// RefusedError says that an address may not be connected to.
+// RefusedError is returned for an address that the policy rejects.
 type RefusedError struct {
-	// Address is what is refused.
+	// Address is the rejected address.
 	Address string
-	// Via is the address that was to be connected to when it is another one, which holds Address.
+	// Via is the address of the connection if that one embeds Address.
 	Via   string
 	Class string
 }
@@ -91,15 +90,15 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("connections to %s (%s)%s are refused; --allow-destinations can allow them", e.Address, e.Class, via)
 }
 
-// Check returns a *RefusedError if addr may not be connected to. All addresses to which a connection may lead have to be
-// allowed, each by itself: who allows the addresses of a translator has not allowed what is behind it.
+// Check returns a *RefusedError if a connection to addr is not allowed. Every address that the connection can lead to
+// must be allowed: allowing a translator's address does not allow the address behind it.
 func (p *Policy) Check(addr netip.Addr) error {
 	if !addr.IsValid() {
 		return errors.New("there is no address to connect to")
 	}
 	all := reached(addr)
 	for _, each := range all {
-		class, err := p.refuses(each)
+		class, err := p.refusalOf(each)
 		if err != nil {
 			return err
 		}
@@ -115,30 +114,30 @@ func (p *Policy) Check(addr netip.Addr) error {
 	return nil
 }
 
-// refuses returns the class because of which an address is refused, or nothing.
-func (p *Policy) refuses(addr netip.Addr) (string, error) {
+// refusalOf returns the name of the class that rejects an address, or an empty string.
+func (p *Policy) refusalOf(addr netip.Addr) (string, error) {
 	if slices.ContainsFunc(p.allowed, func(prefix netip.Prefix) bool { return prefix.Contains(addr) }) {
 		return "", nil
 	}
 	for _, class := range Classes() {
-		holds, err := p.holds(class, addr)
+		contains, err := p.contains(class, addr)
 		switch {
 		case err != nil:
 			return "", err
-		case holds && class.Word != "" && slices.Contains(p.words, class.Word):
-			// The host has these addresses, and kube-apiserver may have them.
+		case contains && class.Word != "" && slices.Contains(p.words, class.Word):
+			// These are addresses of the host, and possibly of kube-apiserver.
 			if class.Name == loopback.Name {
 				return "", nil
 			}
-		case holds:
+		case contains:
 			return class.Name, nil
 		}
 	}
 	return "", nil
 }
 
-// holds says whether an address is of a class here.
-func (p *Policy) holds(class Class, addr netip.Addr) (bool, error) {
+// contains reports whether a class contains an address.
+func (p *Policy) contains(class Class, addr netip.Addr) (bool, error) {
 	switch class.Name {
 	case apiServer.Name:
 		return slices.Contains(p.apiServers, addr), nil
@@ -148,7 +147,7 @@ func (p *Policy) holds(class Class, addr netip.Addr) (bool, error) {
 	return class.contains(addr), nil
 }
 
-// isHost says whether a network interface has an address now. It can have another one in a minute, so nothing is remembered.
+// isHost reports whether a network interface has an address now. Interfaces change, so the result is not cached.
 func (p *Policy) isHost(addr netip.Addr) (bool, error) {
 	interfaces := p.interfaces
 	if interfaces == nil {
@@ -168,8 +167,8 @@ func (p *Policy) isHost(addr netip.Addr) (bool, error) {
 	}), nil
 }
 
-// DialContext connects to address if the policy allows the address it resolves to. It has
-// the signature that http.Transport and gitrepo.Remote take.
+// DialContext connects to address if the policy allows the address that it resolves to. It fits http.Transport and
+// gitrepo.Remote.
 func (p *Policy) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: p.control}
 	return dialer.DialContext(ctx, network, address)

@@ -8,31 +8,32 @@ import (
 	"net/netip"
 )
 
-// Form is a form of IPv6 addresses that hold an IPv4 address, to which a router, a translator or the far end of a tunnel passes on
-// what is sent to them.
+// Form is a form of IPv6 addresses with an embedded IPv4 address, to which a router, a translator or a tunnel endpoint
+// forwards.
 type Form struct {
-	// Name is what the form is called, and where it is written.
+	// Name is the name of the form and its source.
 	Name string
-	// Prefix is what such addresses begin with.
+	// Prefix is the prefix of such addresses.
 	Prefix netip.Prefix
-	// Where says in words where the IPv4 address is.
+	// Where describes the position of the IPv4 address.
 	Where string
 
-	// identifier is what the second half of such an address begins with, apart from its bit for universal identifiers. It may be empty.
+	// identifier is the beginning of the interface identifier, ignoring the bit for universal identifiers. It can be
+	// empty.
 	identifier []byte
 	places     []place
 }
 
-// place is where an address holds another one.
+// place is the position of an embedded address.
 type place struct {
 	bytes [4]int
-	// inverted says that each bit is.
+	// inverted is set if each bit is inverted.
 	inverted bool
-	// guessed says that the address may hold none here. What is no address of a host means that it does not.
+	// guessed is set if the position can hold something else. A value that is no host address is ignored.
 	guessed bool
 }
 
-// Forms returns all forms that can be known by looking at an address.
+// Forms returns the forms that can be recognized by the address alone.
 func Forms() []Form {
 	last := place{bytes: [4]int{12, 13, 14, 15}}
 	return []Form{
@@ -60,7 +61,7 @@ func Forms() []Form {
 	}
 }
 
-// embedded returns the IPv4 addresses that an address holds by the form.
+// embedded returns the IPv4 addresses that an address embeds in this form.
 func (f Form) embedded(addr netip.Addr) []netip.Addr {
 	if !addr.Is6() || !f.Prefix.Contains(addr) || addr.IsUnspecified() || addr.IsLoopback() {
 		return nil
@@ -89,8 +90,8 @@ func (f Form) embedded(addr netip.Addr) []netip.Addr {
 	return all
 }
 
-// reached returns where a connection to an address may arrive: there, and at the addresses that it holds. One that is IPv4-mapped is
-// the other one: the kernel connects to that.
+// reached returns the addresses that a connection can lead to: the address itself and the embedded ones. An IPv4-mapped
+// address only leads to the IPv4 address, which is what the kernel connects to.
 func reached(addr netip.Addr) []netip.Addr {
 	addr = addr.WithZone("").Unmap()
 	all := []netip.Addr{addr}
