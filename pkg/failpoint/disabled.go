@@ -5,8 +5,8 @@
 
 package failpoint
 
-// Enabled says whether this build obeys SLIPSTREAM_FAILPOINTS.
+// Enabled reports whether this build reads SLIPSTREAM_FAILPOINTS.
 const Enabled = false
 
-// Reach marks the step called name. It does nothing in this build.
+// Reach marks the named step. It does nothing in this build.
 func Reach(name string) {}

@@ -15,13 +15,13 @@ import (
 	"syscall"
 )
 
-// Enabled says whether this build obeys SLIPSTREAM_FAILPOINTS.
+// Enabled reports whether this build reads SLIPSTREAM_FAILPOINTS.
 const Enabled = true
 
-// environment holds the failpoints of this process.
+// environment is the variable with the failpoints of this process.
 const environment = "SLIPSTREAM_FAILPOINTS"
 
-// armed is read from the environment once, when the first step is reached; the map never changes afterwards.
+// armed is parsed from the environment when the first step is reached. The map is read-only.
 var armed = sync.OnceValue(func() map[string]*countdown {
 	points, err := parse(os.Getenv(environment))
 	if err != nil {
@@ -30,13 +30,13 @@ var armed = sync.OnceValue(func() map[string]*countdown {
 	return points
 })
 
-// countdown counts how often a step may still be reached before the process dies.
+// countdown counts the remaining times that a step can be reached before the process is killed.
 type countdown struct {
 	left atomic.Int64
 }
 
-// Reach marks the step called name and kills the process when the environment says so.
-// It panics when SLIPSTREAM_FAILPOINTS cannot be read, since a test with a misspelt failpoint would prove nothing.
+// Reach marks the named step and kills the process if the environment requires it. It panics if SLIPSTREAM_FAILPOINTS
+// is malformed, since a test with a misspelt failpoint would prove nothing.
 func Reach(name string) {
 	point, ok := armed()[name]
 	if !ok || point.left.Add(-1) != 0 {
@@ -49,7 +49,7 @@ func Reach(name string) {
 	select {} // the signal is on its way; the step after this one must not run
 }
 
-// parse reads "name=kill[@n],...". An empty text arms nothing.
+// parse parses "name=kill[@n],...".
 func parse(text string) (map[string]*countdown, error) {
 	points := map[string]*countdown{}
 	for entry := range strings.SplitSeq(text, ",") {
@@ -71,7 +71,7 @@ func parse(text string) (map[string]*countdown, error) {
 	return points, nil
 }
 
-// parseAction reads "kill" or "kill@n" and returns n, 1 when it is absent.
+// parseAction parses "kill" or "kill@n" and returns n, which defaults to 1.
 func parseAction(action string) (int64, error) {
 	verb, count, counted := strings.Cut(action, "@")
 	if verb != "kill" {

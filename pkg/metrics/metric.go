@@ -1,13 +1,13 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics answers what all metrics of the server have in common: their names begin with slipstream_, and a later
-// version may change them. Whoever makes a metric registers it.
+// Package metrics creates the server's metrics: all names begin with slipstream_, and the stability level is alpha.
+// Callers register the metrics.
 package metrics
 
 import "k8s.io/component-base/metrics"
 
-// namespace is what the names begin with, an underscore behind it.
+// namespace is the prefix of the names, without its underscore.
 const namespace = "slipstream"
 
 // NewCounter returns a counter without labels.
@@ -26,7 +26,7 @@ func NewGaugeVec(name, help string, labels ...string) *metrics.GaugeVec {
 	return metrics.NewGaugeVec(gauge(name, help), labels)
 }
 
-// NewHistogram returns a histogram without labels. The buckets are their upper bounds, in the unit that the name ends with.
+// NewHistogram returns a histogram without labels. The buckets are upper bounds in the unit of the name's suffix.
 func NewHistogram(name, help string, buckets []float64) *metrics.Histogram {
 	return metrics.NewHistogram(histogram(name, help, buckets))
 }
@@ -36,7 +36,7 @@ func NewHistogramVec(name, help string, buckets []float64, labels ...string) *me
 	return metrics.NewHistogramVec(histogram(name, help, buckets), labels)
 }
 
-// NewDesc describes a metric whose value is looked up when metrics are read.
+// NewDesc describes a metric whose value is computed at each scrape.
 func NewDesc(name, help string, labels ...string) *metrics.Desc {
 	return metrics.NewDesc(metrics.BuildFQName(namespace, "", name), help, labels, nil, metrics.ALPHA, "")
 }

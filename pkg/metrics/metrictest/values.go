@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrictest answers what the server's metrics are in a test. Tests that go on at the same time have the same ones.
+// Package metrictest reads the server's metrics in tests. Parallel tests share them.
 package metrictest
 
 import (
@@ -11,15 +11,15 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Values are all metrics of the server's own, by their names without slipstream_ and the values of their labels in the order of
-// those labels' names, such as "watches mirror open"; of a histogram, how often it was observed.
+// Values returns the server's own metrics. The keys are names without slipstream_, followed by label values in the
+// order of the label names, such as "watches mirror open". The value of a histogram is its count.
 func Values(t testing.TB) map[string]float64 {
 	t.Helper()
 	values, _ := gather(t)
 	return values
 }
 
-// Sums are the sums of what histograms have observed, by the same names.
+// Sums returns the sums of histograms, by the same keys.
 func Sums(t testing.TB) map[string]float64 {
 	t.Helper()
 	_, sums := gather(t)
