@@ -56,7 +56,7 @@ waits for good answers until --timeout. Exit codes: 0 all is good; 1 something i
 	return withUsageErrors(command)
 }
 
-func newCheckup(opts *options.Options) (*installcheck.Checkup, error) {
+func newCheckup(opts *options.Options) (*installcheck.Checker, error) {
 	config, err := clusterConfig(opts.Recommended.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func newCheckup(opts *options.Options) (*installcheck.Checkup, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for objects: %w", err)
 	}
-	return &installcheck.Checkup{
+	return &installcheck.Checker{
 		Discovery: discoverer, Dynamic: objects, Namespace: opts.Namespace, Lease: opts.LeaderElection.ResourceName, Clock: clock.RealClock{},
 	}, nil
 }

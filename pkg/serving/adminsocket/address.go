@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 )
 
-// longestAddress is what the kernel takes as the path of a socket, in bytes: 108 with the byte that ends it on Linux,
-// 104 elsewhere.
-const longestAddress = 103
+// maxPathLength is the kernel's limit for a socket's path in bytes: 108 including the final NUL on Linux, 104
+// elsewhere.
+const maxPathLength = 103
 
-// address is a path of the socket in an open folder that the kernel takes, as long as the folder stays open. A folder
-// with a long name is reached through the process's own descriptor of it.
+// address returns a path of the socket that fits the limit while the folder is open. A folder with a long path is
+// reached through the process's file descriptor.
 func address(folder *os.File) string {
-	if path := filepath.Join(folder.Name(), SocketName); len(path) <= longestAddress {
+	if path := filepath.Join(folder.Name(), SocketName); len(path) <= maxPathLength {
 		return path
 	}
 	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), SocketName)

@@ -17,24 +17,24 @@ import (
 	"time"
 )
 
-// ErrNotRunning says that no server listens in the data directory. One whose socket
-// could not be made still holds the files.
+// ErrNotRunning is returned if no server listens in the data directory. A server that failed to create its socket can
+// still lock the files.
 var ErrNotRunning = errors.New("no server is running on this data directory")
 
 const (
-	// maxErrorText bounds what is read of an error's text.
+	// maxErrorText limits how much of an error's text is read.
 	maxErrorText = 64 << 10
 
-	// continueTimeout is how long a command may take to decide whether it wants its input.
+	// continueTimeout limits how long a command can take to decide whether it reads its input.
 	continueTimeout = 10 * time.Second
 )
 
-// Client asks the server that runs on a data directory.
+// Client sends commands to the server that runs on a data directory.
 type Client struct {
 	http *http.Client
 }
 
-// NewClient returns a client of the server on dir. It connects when it is asked to.
+// NewClient returns a client of the server on dir. It connects for each command.
 func NewClient(dir string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialIn(ctx, dir) }
 	return &Client{http: &http.Client{
@@ -53,9 +53,8 @@ func dialIn(ctx context.Context, dir string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", address(folder))
 }
 
-// Do asks for a command and returns its answer. Reading the answer ends with the
-// error of the command if it fails on the way, never with io.EOF alone. It fails
-// with [ErrNotRunning] if there is no server, after which nothing was done.
+// Do executes a command and returns its output. If the command fails, reading the output ends with that error, never
+// with io.EOF alone. Do returns [ErrNotRunning] if there is no server, in which case nothing was done.
 func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body io.Reader) (io.ReadCloser, error) {
 	target := url.URL{Scheme: "http", Host: "server", Path: path, RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), body)
@@ -63,7 +62,7 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 		return nil, fmt.Errorf("asking for %s: %w", path, err)
 	}
 	if body != nil {
-		// What is refused at once is not sent.
+		// Send no input to a command that fails at once.
 		request.Header.Set("Expect", "100-continue")
 	}
 	response, err := c.http.Do(request)
@@ -79,7 +78,7 @@ func (c *Client) Do(ctx context.Context, method, path string, query url.Values, 
 	return nil, refusal(response, path)
 }
 
-// refusal is the error that a server answered before any output.
+// refusal returns the error of a command that failed before any output.
 func refusal(response *http.Response, path string) error {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxErrorText))
 	if err != nil {
@@ -91,20 +90,20 @@ func refusal(response *http.Response, path string) error {
 	return &Error{text: strings.TrimSpace(string(text))}
 }
 
-// Error is what went wrong in the server.
+// Error is an error in the server.
 type Error struct {
 	text string
 }
 
 func (e *Error) Error() string { return "running server: " + e.text }
 
-// errorTrailer carries the error of a command whose answer had begun.
+// errorTrailer is the trailer with the error of a command that failed after its first output.
 const errorTrailer = "Slipstream-Error"
 
-// encodeError writes an error as the value of a header, which takes no line breaks.
+// encodeError encodes an error as a header value, which must not contain line breaks.
 func encodeError(err error) string { return url.QueryEscape(err.Error()) }
 
-// answer is the body of a response, which ends with the error behind it.
+// answer is the body of a response, followed by the error in its trailer.
 type answer struct {
 	response *http.Response
 }

@@ -1,27 +1,23 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adminsocket answers how a command asks the server that runs on a data
-// directory: over a socket in that directory.
+// Package adminsocket lets commands reach the server that runs on a data directory, over a socket in that directory.
 //
-// # Who may ask
+// # Authorization
 //
-// Whoever may open the files of the directory. The socket has their mode, and
-// there is no other check.
+// Every user who is allowed to open the files of the directory. The socket has their mode, and there is no other check.
 //
 // # Protocol
 //
-// Plain HTTP/1.1, one request for each connection. A command is a method and a
-// path; its arguments are the query, its input the body. The answer is streamed:
-// it begins with the command's first output, and an error that comes later is
-// sent behind it, so that an answer which was cut off is never taken for a
-// whole one.
+// Plain HTTP/1.1 with one request for each connection. A command is a method and a path. Its arguments are the query,
+// its input is the body. The output is streamed from the first byte on, and a later error is sent as a trailer, so that
+// truncated output is never taken for complete.
 //
-//	socket, err := control.Listen(ctx, dir)
+//	socket, err := adminsocket.Listen(ctx, dir)
 //	socket.Handle("GET /store/check", func(answer io.Writer, request *http.Request) error { ... })
 //	go socket.Serve()
 //	defer socket.Close() // before what the handlers use is closed
 //
-//	answer, err := control.NewClient(dir).Do(ctx, http.MethodGet, "/store/check", nil, nil)
-//	if errors.Is(err, control.ErrNotRunning) { ... open the files instead ... }
+//	answer, err := adminsocket.NewClient(dir).Do(ctx, http.MethodGet, "/store/check", nil, nil)
+//	if errors.Is(err, adminsocket.ErrNotRunning) { ... open the files instead ... }
 package adminsocket

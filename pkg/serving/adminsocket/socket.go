@@ -24,21 +24,20 @@ import (
 const SocketName = "control.sock"
 
 const (
-	// headerTimeout bounds the wait for a request on a new connection.
+	// headerTimeout limits the wait for a request on a new connection.
 	headerTimeout = 10 * time.Second
 
-	// stallTimeout is how long an asker may leave what was written to it unread. A stalled one would hold what its command
-	// holds, such as a view of the stores, for ever.
+	// stallTimeout limits how long a client can leave output unread. A stalled client would hold the resources of its
+	// command, such as a view of the stores, forever.
 	stallTimeout = time.Minute
 )
 
-// Handler does what a command asks. It takes its input, the body of the request,
-// before it writes, and what it writes reaches the asker as it is written. An error ends the answer and reaches the asker as well, so its text
-// must hold no secret. The context of the request ends with the asker and with
-// the socket.
+// Handler executes a command. It reads its input, the body of the request, before it writes, and its output is sent as
+// it is written. An error ends the output and is sent to the client, so its text must not contain secrets. The context
+// of the request ends with the client and with the socket.
 type Handler func(answer io.Writer, request *http.Request) error
 
-// Socket takes the requests of commands.
+// Socket serves commands.
 type Socket struct {
 	path     string
 	listener net.Listener
@@ -46,16 +45,15 @@ type Socket struct {
 	server   *http.Server
 	logger   logr.Logger
 
-	// stop ends the requests under way, which running counts.
+	// stop cancels the running requests, which running counts.
 	stop    context.CancelFunc
 	mu      sync.Mutex
 	closed  bool
 	running sync.WaitGroup
 }
 
-// Listen makes the socket in dir. It takes the place of one that was left behind,
-// so only the process that holds the files of dir may call it. ctx gives the
-// logger; the socket is there until Close.
+// Listen creates the socket in dir. It replaces a socket that a crashed process left, so only the process that locks
+// the files of dir is allowed to call it. ctx provides the logger. The socket exists until Close.
 func Listen(ctx context.Context, dir string) (*Socket, error) {
 	listener, err := listen(ctx, dir)
 	if err != nil {
@@ -75,8 +73,7 @@ func Listen(ctx context.Context, dir string) (*Socket, error) {
 	return s, nil
 }
 
-// listen binds the socket in a folder of its own, where nobody can reach it before
-// its mode is right, and moves it to its place.
+// listen binds the socket in a private folder, where no other user can reach it before its mode is set, and renames it.
 func listen(ctx context.Context, dir string) (net.Listener, error) {
 	private, err := os.MkdirTemp(dir, ".control-") // mode 0700
 	if err != nil {
@@ -100,14 +97,14 @@ func listen(ctx context.Context, dir string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Handle names the handler of a command, as http.ServeMux does: "GET /store/check".
+// Handle registers the handler of a command with a pattern of http.ServeMux, such as "GET /store/check".
 func (s *Socket) Handle(pattern string, handler Handler) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, r, handler)
 	})
 }
 
-// Serve answers until Close.
+// Serve serves commands until Close.
 func (s *Socket) Serve() error {
 	if err := s.server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving %s: %w", s.path, err)
@@ -115,8 +112,7 @@ func (s *Socket) Serve() error {
 	return nil
 }
 
-// Close ends what is being answered, waits for it, and removes the socket. It may
-// be called more than once.
+// Close cancels running commands, waits for them, and removes the socket. It may be called more than once.
 func (s *Socket) Close() error {
 	defer s.running.Wait()
 	s.mu.Lock()
@@ -129,7 +125,7 @@ func (s *Socket) Close() error {
 	return errors.Join(s.server.Close(), os.Remove(s.path))
 }
 
-// begin counts a request in, unless Close was called.
+// begin counts a request, unless Close was called.
 func (s *Socket) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +135,7 @@ func (s *Socket) begin() bool {
 	return !s.closed
 }
 
-// answer runs a handler and sends its error, as the status if there was no output yet, else behind it.
+// answer runs a handler and sends its error, as the status before any output, else as a trailer.
 func (s *Socket) answer(w http.ResponseWriter, r *http.Request, handler Handler) {
 	if !s.begin() {
 		http.Error(w, "the server is shutting down", http.StatusServiceUnavailable)
@@ -154,7 +150,7 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request, handler Handler)
 	if err == nil {
 		return
 	}
-	s.logger.Error(err, "A command failed", "command", r.Pattern)
+	s.logger.Error(err, "Command failed", "command", r.Pattern)
 	in.drain()
 	if out.begun {
 		w.Header().Set(errorTrailer, encodeError(err))
@@ -164,7 +160,7 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request, handler Handler)
 	http.Error(w, err.Error(), http.StatusInternalServerError)
 }
 
-// stream sends what is written at once, and fails when nobody reads it.
+// stream flushes what is written, and fails if the client does not read it.
 type stream struct {
 	response http.ResponseWriter
 	control  *http.ResponseController
@@ -194,8 +190,8 @@ func (i *input) Read(p []byte) (int, error) {
 	return i.ReadCloser.Read(p)
 }
 
-// drain takes what the handler left, because an asker that cannot send all would not read the answer. One that was not
-// told to send yet sends nothing.
+// drain reads the rest of the input, because a client that cannot send everything would not read the response. A client
+// that still waits to send its input sends nothing.
 func (i *input) drain() {
 	if i.begun {
 		_, _ = io.Copy(io.Discard, i.ReadCloser) // The answer is an error already.

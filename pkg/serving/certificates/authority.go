@@ -21,25 +21,25 @@ import (
 )
 
 const (
-	// skew is how far back certificates begin, for clocks that disagree. kube-controller-manager takes as much.
+	// skew is how much certificates are backdated for clock skew, as by kube-controller-manager.
 	skew = 5 * time.Minute
-	// ownAuthority begins the name of authorities that the server has made.
+	// ownAuthority is the prefix of the names of authorities that the server created.
 	ownAuthority = "slipstream-serving-authority@"
 	// serialBits is the size of random serial numbers.
 	serialBits = 120
 )
 
-// authority signs certificates of the server. It does not change.
+// authority signs the server's certificates. It is immutable.
 type authority struct {
-	// identity is the authority's own: behind its certificate are those of authorities above it, if it has any.
+	// identity is the authority's own. Its certificate is followed by those of superior authorities, if there are any.
 	identity
 }
 
-// loopback are the addresses that every certificate is for: a server asks itself.
+// loopback returns the addresses that every certificate includes, because the server connects to itself.
 func loopback() []net.IP { return []net.IP{net.IPv4(127, 0, 0, 1).To4(), net.IPv6loopback} }
 
-// newAuthority makes an authority with a new key, which is good for certificates for these names and for loopback only:
-// whoever gets hold of the key cannot pass for anybody else where the authority is trusted.
+// newAuthority creates an authority with a new key, constrained to names and loopback: a stolen key cannot impersonate
+// other servers where the authority is trusted.
 func newAuthority(names []string, now time.Time, lifetime time.Duration) (*authority, error) {
 	template := newTemplate(fmt.Sprintf("%s%d", ownAuthority, now.Unix()), now, lifetime)
 	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero = true, true, true
@@ -56,7 +56,7 @@ func newAuthority(names []string, now time.Time, lifetime time.Duration) (*autho
 	return parseAuthority(certificate, key, nil)
 }
 
-// parseAuthority takes a certificate that may sign others, its key, and what else clients are to trust with it.
+// parseAuthority parses a certificate that can sign others, its key, and further authorities that clients trust.
 func parseAuthority(certificate, key, bundle []byte) (*authority, error) {
 	own, err := newIdentity(certificate, key, nil)
 	if err != nil {
@@ -73,19 +73,19 @@ func parseAuthority(certificate, key, bundle []byte) (*authority, error) {
 	return a, nil
 }
 
-// ours tells whether a server has made it, and not a person.
+// ours reports whether a server created the authority, not a user.
 func (a *authority) ours() bool {
 	subject := a.leaf().Subject.CommonName
 	return strings.HasPrefix(subject, ownAuthority) && bytes.Equal(a.leaf().RawIssuer, a.leaf().RawSubject)
 }
 
-// valid tells whether clients take what it signs now.
+// valid reports whether clients accept what it signs now.
 func (a *authority) valid(now time.Time) bool {
 	return !now.Before(a.leaf().NotBefore) && !now.After(a.leaf().NotAfter)
 }
 
-// permits returns why clients that trust it would refuse what it signs for names. An authority may be for some names only:
-// those that the server had before, or that somebody has chosen.
+// permits returns why clients that trust the authority would reject its certificates for names. An authority can be
+// constrained to other names: previous ones, or those that a user chose.
 func (a *authority) permits(names []string, now time.Time) error {
 	signed, err := a.sign(names, now, skew)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *authority) permits(names []string, now time.Time) error {
 	return signed.verify([]*x509.Certificate{a.leaf()}, names[0], now)
 }
 
-// sign makes a certificate for names, the first of which is its own, that is valid no longer than the authority is.
+// sign issues a certificate for names, of which the first is the common name. It is valid no longer than the authority.
 func (a *authority) sign(names []string, now time.Time, lifetime time.Duration) (*identity, error) {
 	template := newTemplate(names[0], now, lifetime)
 	if end := a.leaf().NotAfter; end.Before(template.NotAfter) {
@@ -120,21 +120,21 @@ func (a *authority) sign(names []string, now time.Time, lifetime time.Duration) 
 	return signed, nil
 }
 
-// due tells whether it is time for another certificate in the place of one that a server has made: two thirds of its
-// life are over, or it has not begun, as when the clock was wrong.
+// due reports whether a certificate that a server created should be replaced: two thirds of its lifetime are over, or
+// it is not valid yet because the clock was wrong.
 func due(certificate *x509.Certificate, now time.Time) bool {
 	third := certificate.NotAfter.Sub(certificate.NotBefore.Add(skew)) / 3
 	return now.Before(certificate.NotBefore) || !now.Before(certificate.NotAfter.Add(-third))
 }
 
-// newTemplate returns what all certificates have in common, except a serial number.
+// newTemplate returns the common part of all certificates, without a serial number.
 func newTemplate(name string, now time.Time, lifetime time.Duration) *x509.Certificate {
 	return &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-skew), NotAfter: now.Add(lifetime),
 	}
 }
 
-// issue makes a key and a certificate for it, signed by an authority, or by the key itself.
+// issue creates a key with a certificate, signed by an authority or self-signed.
 func issue(template *x509.Certificate, by *authority) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

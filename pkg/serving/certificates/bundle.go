@@ -12,10 +12,10 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// mostOthers bounds the authorities in a bundle that the one who adds to it does not need.
-const mostOthers = 8
+// maxOthers limits the authorities in a bundle that the writer does not need.
+const maxOthers = 8
 
-// parseBundle returns the certificates in a text, which may have anything else in it.
+// parseBundle returns the certificates in a text, which can contain anything else.
 func parseBundle(text []byte) []*x509.Certificate {
 	var found []*x509.Certificate
 	for {
@@ -30,7 +30,7 @@ func parseBundle(text []byte) []*x509.Certificate {
 	}
 }
 
-// encodeBundle is the text of certificates, in PEM.
+// encodeBundle encodes certificates in PEM.
 func encodeBundle(certificates []*x509.Certificate) []byte {
 	var text []byte
 	for _, each := range certificates {
@@ -43,7 +43,7 @@ func contains(certificates []*x509.Certificate, certificate *x509.Certificate) b
 	return slices.ContainsFunc(certificates, certificate.Equal)
 }
 
-// sameCertificates compares without regard to the order.
+// sameCertificates compares certificates regardless of their order.
 func sameCertificates(some, others []*x509.Certificate) bool {
 	return containsAll(some, others) && containsAll(others, some)
 }
@@ -52,8 +52,8 @@ func containsAll(certificates, wanted []*x509.Certificate) bool {
 	return !slices.ContainsFunc(wanted, func(each *x509.Certificate) bool { return !contains(certificates, each) })
 }
 
-// withAuthorities puts what is wanted first in a bundle, which loses what has expired and, at the end, what is too much.
-// One that has everything stays as it is.
+// withAuthorities puts the wanted authorities first in a bundle, and drops expired ones and excess ones at the end. A
+// bundle that has all of them is unchanged.
 func withAuthorities(held, wanted []*x509.Certificate, now time.Time) []*x509.Certificate {
 	if containsAll(held, wanted) {
 		return held
@@ -61,5 +61,5 @@ func withAuthorities(held, wanted []*x509.Certificate, now time.Time) []*x509.Ce
 	others := slices.DeleteFunc(slices.Clone(held), func(each *x509.Certificate) bool {
 		return contains(wanted, each) || now.After(each.NotAfter)
 	})
-	return slices.Concat(wanted, others[:min(len(others), mostOthers)])
+	return slices.Concat(wanted, others[:min(len(others), maxOthers)])
 }

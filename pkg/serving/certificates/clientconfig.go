@@ -14,18 +14,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
-// bundle is what an object says of whom its client trusts.
+// bundle is the part of an object that defines which authorities its client trusts.
 type bundle struct {
-	// place tells bundles apart.
+	// place identifies the bundle.
 	place string
-	// config is the part of the object that has the bundle; nil if nobody trusts anybody for this server by it.
+	// config is the part of the object that holds the bundle, nil if no client trusts this server by it.
 	config      map[string]any
 	authorities []*x509.Certificate
-	// ours reports whether the server looks after it.
+	// ours is set if the server maintains the bundle.
 	ours bool
 }
 
-// clientConfigs are the parts of an object that say how a client reaches a server, by where they are.
+// clientConfigs returns the client configurations in an object by their location.
 func clientConfigs(object *unstructured.Unstructured) iter.Seq2[string, map[string]any] {
 	return func(yield func(string, map[string]any) bool) {
 		if spec, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec"); found {
@@ -45,16 +45,16 @@ func clientConfigs(object *unstructured.Unstructured) iter.Seq2[string, map[stri
 	}
 }
 
-// automanaged marks APIServices that kube-apiserver makes for definitions of custom resources.
+// automanaged is the label of APIServices that kube-apiserver creates for CustomResourceDefinitions.
 const automanaged = "kube-aggregator.kubernetes.io/automanaged"
 
-// What people should know about an APIService that kube-apiserver has made, and what they can do.
+// Messages about an APIService that kube-apiserver created, and the remedy.
 const (
 	ServedByDefinitions = "APIService " + APIServiceName + " is served by CustomResourceDefinitions of this group and version, not by this server"
 	MakeItServed        = "remove them, or take the label " + automanaged + " off it and apply it again"
 )
 
-// bundleOf is the bundle of a client of this server, and what people should know about why the server leaves it alone.
+// bundleOf returns the bundle of a client of this server, and a message about why the server does not maintain it.
 func (r *registrations) bundleOf(object *unstructured.Unstructured, config map[string]any) (bundle, string) {
 	service, _ := config["service"].(map[string]any)
 	encoded, _ := config["caBundle"].(string)
@@ -79,12 +79,13 @@ func (r *registrations) bundleOf(object *unstructured.Unstructured, config map[s
 	return found, ""
 }
 
-// leadsHere reports whether clients of a Service come to this server.
+// leadsHere reports whether a Service is that of this server.
 func (r *registrations) leadsHere(service map[string]any) bool {
 	return service["namespace"] == r.service.Namespace && service["name"] == r.service.Name
 }
 
-// absence says why requests for the kinds do not come to this server, if they do not. The APIService is nil if there is none.
+// absence returns why requests for the kinds do not reach this server, if they do not. The APIService is nil if it does
+// not exist.
 func (r *registrations) absence(apiService *unstructured.Unstructured) string {
 	if apiService == nil {
 		return absent

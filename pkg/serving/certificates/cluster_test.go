@@ -233,7 +233,7 @@ func (c *cluster) bundles(t *testing.T) [2]string {
 
 // replica is one server.
 type replica struct {
-	keeper *servingcertificates.Keeper
+	keeper *servingcertificates.Controller
 	leader *servingcertificates.Leader
 	// covered says that clients have trusted it once.
 	covered bool

@@ -1,37 +1,37 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificates answers with which certificate the server serves, and which authorities the cluster trusts for it.
+// Package certificates manages the serving certificate and the authorities that the cluster trusts for it.
 //
-// # Where certificates come from
+// # Sources
 //
-// [OwnAuthority] keeps an authority in a Secret that all replicas share, and signs short-lived certificates in memory.
-// [Files] are certificates that somebody else makes, with the authority that clients are to trust for them.
+// [OwnAuthority] stores an authority in a Secret that all replicas share, and signs short-lived certificates in memory.
+// [Files] are certificates that another party issues, with the authority that clients trust for them.
 //
-// # Who changes what
+// # Division of work
 //
-// Every replica has a [Keeper]: it reads its source, adds the authorities that it needs to the bundles of the objects
-// by which the cluster finds the server (the APIService, and webhooks that lead to the server's Service), and shows
-// another certificate when everybody who trusts the one before trusts it, too. The [Leader] takes authorities out that
-// nobody needs any more, and makes a new authority of the server's own when the one in the Secret is old or gone.
+// Every replica runs a [Controller]. It reads its source, adds the authorities that it needs to the bundles of the
+// objects that register the server (the APIService, and webhooks for the server's Service), and serves a new
+// certificate once all clients that trust the previous one trust it, too. The [Leader] removes authorities that are no
+// longer needed, and creates a new authority if the one in the Secret is old or missing.
 //
-// What is added by one replica is never taken out by another that does not lead, so that replicas of two modes or
-// versions can serve beside each other. What a bundle has is what API servers trust some moments later: a certificate is
-// shown only after its authority has been in place for as long as [settle].
+// Only the leader removes what another replica added, so that replicas with different modes or versions can serve side
+// by side. API servers observe a bundle some moments after it changes: a certificate is served only once its authority
+// has been in the bundles for [settle].
 //
-// # Rest
+// # Triggers
 //
-// A look reads what it decides by, and trusts no cache. Once one has found everything as it is to be, the next is made when
-// a watch tells that the APIService or the webhooks have changed, when the files or the age of what is shown ask for it, and
-// after [longestRest] at the latest.
+// Each sync reads the current state and uses no cache. After a sync without changes, the next one runs when a watch
+// reports a change of the APIService or the webhooks, when the files or the age of the certificate require it, and
+// after [maxInterval] at the latest.
 //
-// # Dying at any step
+// # Crash safety
 //
-// A new authority of the server's own gets into the bundles first, then into the Secret, and then signs. Whoever dies
-// between two of these leaves an authority in the bundles that nobody uses, which the next leader takes out. An
-// authority that somebody puts into the Secret or into the files by hand is added to the bundles by whoever sees it
-// first, while certificates of the old one are shown.
+// A new authority is first added to the bundles, then stored in the Secret, and then signs. A crash between these steps
+// leaves an unused authority in the bundles, which the next leader removes. An authority that a user puts into the
+// Secret or the files is added to the bundles by the first replica that reads it, while certificates of the old one are
+// served.
 //
-// Nothing that goes wrong ends the server or its readiness: it goes on with what it has, says so in its log, counts it,
-// and tries again.
+// No failure ends the server or its readiness: it continues with the current certificate, logs and counts the failure,
+// and retries.
 package certificates

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// holdOfFiles is much longer than it takes until every replica has new files.
+// holdOfFiles is much longer than it takes until all replicas have new files.
 const holdOfFiles = 24 * time.Hour
 
-// Files are certificates that somebody else makes. All three files change at once, or within some seconds.
+// Files are certificates that another party issues. All three files change at once, or within some seconds.
 type Files struct {
-	// Certificate and Key are what is served. Authority has the certificates that clients are to trust for it.
+	// Certificate and Key are served. Authority has the certificates that clients trust.
 	Certificate, Key, Authority string
-	// Name is that by which clients know the server.
+	// Name is the name by which clients verify the server.
 	Name string
 }
 
 var _ Source = Files{}
 
-// String names the files.
+// String returns the names of the files.
 func (f Files) String() string {
 	return fmt.Sprintf("files %s, %s and %s", f.Certificate, f.Key, f.Authority)
 }
@@ -41,7 +41,7 @@ func (f Files) wanted(_ context.Context, now time.Time, known ...*identity) (*id
 	return read, nil
 }
 
-// read returns what the files have, if they fit each other.
+// read reads the files and returns an error if they do not match.
 func (f Files) read(now time.Time) (*identity, error) {
 	var texts [3][]byte
 	for index, path := range []string{f.Certificate, f.Key, f.Authority} {
@@ -56,7 +56,7 @@ func (f Files) read(now time.Time) (*identity, error) {
 		return nil, fmt.Errorf("%s and %s must be a certificate and its private key in PEM: %w", f.Certificate, f.Key, err)
 	}
 	// One that has expired may be shown while there is no other, if nothing else is wrong with it.
-	if err := found.verify(found.authorities, f.Name, timely(found.leaf(), now)); err != nil && !untimely(err) {
+	if err := found.verify(found.authorities, f.Name, validTime(found.leaf(), now)); err != nil && !isOnlyExpired(err) {
 		return nil, fmt.Errorf("%s must be a certificate for %s that an authority in %s has signed: %w", f.Certificate, f.Name, f.Authority, err)
 	}
 	return found, nil

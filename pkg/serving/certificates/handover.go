@@ -6,22 +6,23 @@ package certificates
 import "time"
 
 const (
-	// interval is how often everything is looked at while something is under way, and whether there is reason to otherwise.
+	// interval is the time between syncs while a change is in progress, and between checks for changes otherwise.
 	interval = 5 * time.Second
-	// settle is how long after a change of a bundle every API server has surely taken it in. One does within a second.
+	// settle is the time after which every API server has observed a change of a bundle. Usually it takes less than a
+	// second.
 	settle = 10 * time.Second
-	// patience is how long a certificate waits when nobody can tell whether it is trusted.
-	patience = 5 * time.Minute
+	// overdueAfter is how long a certificate waits if it is unknown whether clients trust it.
+	overdueAfter = 5 * time.Minute
 )
 
-// handover is the way from one certificate to the next.
+// handover is the transition from one certificate to the next.
 type handover struct {
 	name  string
 	next  *identity
 	since time.Time
 }
 
-// to names what is next, from now on if it is something else than before.
+// to sets the next certificate. The transition starts anew if it differs from the previous one.
 func (h *handover) to(next *identity, now time.Time) {
 	if h.next == nil || next == nil || !h.next.sameTrust(next) {
 		h.since = now
@@ -29,7 +30,7 @@ func (h *handover) to(next *identity, now time.Time) {
 	h.next = next
 }
 
-// safe tells whether no client is lost that trusts what is shown now.
+// safe reports whether all clients that trust the current certificate trust the next one.
 func (h *handover) safe(shown *identity, trusts []trust, now time.Time) bool {
 	if shown == nil || shown.sameTrust(h.next) {
 		return true
@@ -42,12 +43,12 @@ func (h *handover) safe(shown *identity, trusts []trust, now time.Time) bool {
 	return true
 }
 
-// overdue tells whether to go on without knowing who trusts whom.
+// overdue reports whether to continue without knowing what clients trust.
 func (h *handover) overdue(shown *identity, now time.Time) bool {
-	return now.Sub(h.since) >= patience || shown.leaf().NotAfter.Before(now.Add(interval))
+	return now.Sub(h.since) >= overdueAfter || shown.leaf().NotAfter.Before(now.Add(interval))
 }
 
-// loses tells whether a client that trusts what is shown would not trust what is next.
+// loses reports whether a client that trusts the current certificate would not trust the next one.
 func (h *handover) loses(shown *identity, client trust, now time.Time) bool {
 	return shown.verify(client.authorities, h.name, now.Add(interval)) == nil &&
 		h.next.verify(client.longerThan(settle, now), h.name, now) != nil

@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// identity is that by which clients know the server. It does not change.
+// identity is a certificate with its key. It is immutable.
 type identity struct {
-	// certificate and key are PEM. Behind the certificate are those between it and its authority.
+	// certificate and key are PEM. The certificate is followed by its intermediates.
 	certificate, key []byte
 	chain            []*x509.Certificate
 	private          crypto.PrivateKey
-	// authorities are those that clients are to trust.
+	// authorities are those that clients need to trust.
 	authorities []*x509.Certificate
-	// signer is the authority of the server's own that has signed it; nil if somebody else has.
+	// signer is the server's own authority that signed it, nil for other issuers.
 	signer *authority
 }
 
-// newIdentity takes a certificate and the key that must belong to it.
+// newIdentity parses a certificate and its key, which must match.
 func newIdentity(certificate, key []byte, authorities []*x509.Certificate) (*identity, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
@@ -42,13 +42,13 @@ func newIdentity(certificate, key []byte, authorities []*x509.Certificate) (*ide
 
 func (i *identity) leaf() *x509.Certificate { return i.chain[0] }
 
-// verify returns why a client that trusts authorities, and wants the server of that name, would refuse it.
+// verify returns why a client that trusts authorities would reject the certificate for name.
 func (i *identity) verify(authorities []*x509.Certificate, name string, at time.Time) error {
 	_, err := i.path(authorities, name, at)
 	return err
 }
 
-// path is that from the certificate to one of the authorities.
+// path returns the chain from the certificate to one of the authorities.
 func (i *identity) path(authorities []*x509.Certificate, name string, at time.Time) ([]*x509.Certificate, error) {
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
 	for _, each := range authorities {
@@ -66,30 +66,30 @@ func (i *identity) path(authorities []*x509.Certificate, name string, at time.Ti
 	return paths[0], nil
 }
 
-// sameTrust tells whether clients that trust one of the two trust the other.
+// sameTrust reports whether clients that trust one of the two trust the other.
 func (i *identity) sameTrust(other *identity) bool {
 	return sameCertificates(i.authorities, other.authorities)
 }
 
-// equal tells whether it is the same certificate, for the same authorities.
+// equal reports whether both have the same certificate and authorities.
 func (i *identity) equal(other *identity) bool {
 	return bytes.Equal(i.certificate, other.certificate) && bytes.Equal(i.key, other.key) && i.sameTrust(other)
 }
 
-// describe names a certificate to people.
+// describe describes a certificate for logs and errors.
 func describe(certificate *x509.Certificate) string {
 	return fmt.Sprintf("%q (serial number %x, until %s)",
 		certificate.Subject.CommonName, certificate.SerialNumber, certificate.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// untimely tells whether only the time is wrong with a certificate.
-func untimely(err error) bool {
+// isOnlyExpired reports whether an error is only about a certificate's validity period.
+func isOnlyExpired(err error) bool {
 	var invalid x509.CertificateInvalidError
 	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
 }
 
-// timely is the time next to now at which a certificate is valid.
-func timely(certificate *x509.Certificate, now time.Time) time.Time {
+// validTime returns the time closest to now at which a certificate is valid.
+func validTime(certificate *x509.Certificate, now time.Time) time.Time {
 	switch {
 	case now.Before(certificate.NotBefore):
 		return certificate.NotBefore

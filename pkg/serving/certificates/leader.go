@@ -14,29 +14,28 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/logredact"
 )
 
-// Leader is what one replica does for all. It lasts for as long as its replica leads.
+// Leader does the work of one replica for all, while that replica leads.
 type Leader struct {
-	keeper   *Keeper
-	reporter reporter
-	vigil    vigil
-	// handover is to an authority that the leader has made and that is not in the Secret yet.
+	keeper         *Controller
+	reporter       reporter
+	changeDetector changeDetector
+	// handover is the transition to an authority that the leader created and that is not in the Secret yet.
 	handover handover
-	// unneeded says since when this leader has seen an authority in a bundle that it does not need.
+	// unneeded is the time since which an authority in a bundle was not needed by this leader.
 	unneeded map[string]time.Time
 }
 
-// NewLeader returns what the replica of a Keeper does while it leads.
-func NewLeader(keeper *Keeper) *Leader {
+// NewLeader returns the Leader for a replica's Controller.
+func NewLeader(keeper *Controller) *Leader {
 	return &Leader{
 		keeper: keeper, handover: handover{name: keeper.name}, unneeded: map[string]time.Time{},
-		vigil: newVigil(keeper.watches, keeper.config.Source),
+		changeDetector: newVigil(keeper.watches, keeper.config.Source),
 	}
 }
 
-// Name is "serving-certificate".
 func (l *Leader) Name() string { return "serving-certificate" }
 
-// Run does what is due until ctx is done. What fails is tried again.
+// Run syncs as necessary until ctx is done. Failures are retried.
 func (l *Leader) Run(ctx context.Context) error {
 	term := NewLeader(l.keeper)
 	every(ctx, l.keeper.config.Clock, func() {
@@ -47,30 +46,30 @@ func (l *Leader) Run(ctx context.Context) error {
 	return nil
 }
 
-// idle tells whether a look would change nothing, as far as that can be told without asking the cluster.
+// idle reports whether a sync would change nothing, as far as that is known without a request to the cluster.
 func (l *Leader) idle(now time.Time) bool {
-	return l.handover.next == nil && !l.reporter.failing() && l.vigil.quiet(now)
+	return l.handover.next == nil && !l.reporter.failing() && l.changeDetector.quiet(now)
 }
 
-// RunOnce does what is due. Trouble is logged and counted.
+// RunOnce syncs once. Failures are logged and counted.
 func (l *Leader) RunOnce(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(logredact.WithoutBodies(ctx), lookTimeout)
+	ctx, cancel := context.WithTimeout(logredact.WithoutBodies(ctx), syncTimeout)
 	defer cancel()
 	now := l.keeper.config.Clock.Now()
-	l.vigil.begin(now)
+	l.changeDetector.begin(now)
 	var failure error
 	if own, isOwn := l.keeper.config.Source.(*OwnAuthority); isOwn {
 		failure = l.replace(ctx, own, now)
 	}
 	if failure == nil {
-		// Nothing is taken out while something is wrong: other replicas may go on with what they have.
+		// Remove nothing after a failure: other replicas may still use their authorities.
 		failure = l.tidy(ctx, now)
 	}
 	l.reporter.report(ctx, "The authorities of the serving certificate cannot be brought up to date for now, trying again", failure)
 }
 
-// replace makes another authority when that of the server's own is old, gone or for other names, and puts it into the
-// Secret once the cluster trusts it.
+// replace creates another authority if the server's own is old, missing or for other names, and stores it in the Secret
+// once the cluster trusts it.
 func (l *Leader) replace(ctx context.Context, own *OwnAuthority, now time.Time) error {
 	secret, found, err := own.read(ctx)
 	if err != nil {
@@ -95,7 +94,7 @@ func (l *Leader) replace(ctx context.Context, own *OwnAuthority, now time.Time) 
 	return errors.Join(err, own.store(ctx, secret, next.signer, encodeBundle(bundle)))
 }
 
-// propose makes an authority that is to be in the Secret, unless there is one.
+// propose creates the next authority for the Secret, unless there is one.
 func (l *Leader) propose(own *OwnAuthority, now time.Time) error {
 	if next := l.handover.next; next != nil && !due(next.signer.leaf(), now) && !due(next.leaf(), now) {
 		return nil
@@ -111,7 +110,8 @@ func (l *Leader) propose(own *OwnAuthority, now time.Time) error {
 	return err
 }
 
-// retire takes out what has expired, and what nobody has needed for so long that no replica shows a certificate of it.
+// retire returns the edit that removes expired authorities, and those unneeded for so long that no replica serves their
+// certificates.
 func (l *Leader) retire(now time.Time) edit {
 	needed, hold := l.keeper.needed(), l.keeper.config.Source.hold()
 	if next := l.handover.next; next != nil {
@@ -132,7 +132,7 @@ func (l *Leader) retire(now time.Time) edit {
 	}
 }
 
-// tidy takes out what nobody needs, and tells whom the cluster trusts then.
+// tidy removes unneeded authorities and publishes those that the cluster trusts afterwards.
 func (l *Leader) tidy(ctx context.Context, now time.Time) error {
 	trusts, err := l.keeper.registrations.change(ctx, now, l.retire(now))
 	if err != nil {
@@ -140,12 +140,12 @@ func (l *Leader) tidy(ctx context.Context, now time.Time) error {
 	}
 	l.forget(trusts)
 	if own, isOwn := l.keeper.config.Source.(*OwnAuthority); isOwn {
-		return l.tell(ctx, own, trusts)
+		return l.publishBundle(ctx, own, trusts)
 	}
 	return nil
 }
 
-// forget begins anew with an authority that is in no bundle any more: another replica may need it later.
+// forget resets the time of authorities that are in no bundle any more: another replica can need them later.
 func (l *Leader) forget(trusts []trust) {
 	maps.DeleteFunc(l.unneeded, func(key string, _ time.Time) bool {
 		return !slices.ContainsFunc(trusts, func(each trust) bool {
@@ -154,9 +154,8 @@ func (l *Leader) forget(trusts []trust) {
 	})
 }
 
-// tell keeps what the Secret says of all authorities that are trusted equal to what the cluster trusts, for whoever
-// takes it to other clients.
-func (l *Leader) tell(ctx context.Context, own *OwnAuthority, trusts []trust) error {
+// publishBundle stores the authorities that the cluster trusts in the Secret, for use by other clients.
+func (l *Leader) publishBundle(ctx context.Context, own *OwnAuthority, trusts []trust) error {
 	secret, found, err := own.read(ctx)
 	if err != nil || found == nil || !found.ours() || len(trusts) == 0 {
 		return err

@@ -25,7 +25,7 @@ var (
 		"reason")
 )
 
-// Why requests for the kinds do not come to this server.
+// Values of the reason why requests for the kinds do not reach this server.
 const (
 	// absent: there is no APIService.
 	absent = "absent"
@@ -40,7 +40,7 @@ func init() {
 	observeAbsence("") // nothing is known yet to be in the way
 }
 
-// observeAbsence shows why requests for the kinds do not come to this server; empty if they do.
+// observeAbsence sets the metric of why requests for the kinds do not reach this server, empty if they do.
 func observeAbsence(why string) {
 	for _, reason := range []string{absent, byDefinitions, byAnotherService} {
 		value := 0.0
@@ -51,7 +51,7 @@ func observeAbsence(why string) {
 	}
 }
 
-// observe shows when what is served expires.
+// observe sets the metric of the served certificate's expiry.
 func observe(shown *identity, name string, now time.Time) {
 	certificateNotBefore.Set(float64(shown.leaf().NotBefore.Unix()))
 	certificateExpiration.Set(float64(shown.leaf().NotAfter.Unix()))

@@ -25,13 +25,13 @@ import (
 
 // Objects by which a cluster finds the server.
 const (
-	// APIServiceName is that of the kinds.
+	// APIServiceName is the name of the APIService.
 	APIServiceName = "v1alpha1.configbutler.ai"
-	// WebhookConfigurationName is that of the webhook that tells who makes changes.
+	// WebhookConfigurationName is the name of the webhook configuration for attribution.
 	WebhookConfigurationName = "slipstream-attribution"
 )
 
-// registered are the objects.
+// registered are the objects that register the server.
 var registered = []struct {
 	resource schema.GroupVersionResource
 	name     string
@@ -43,33 +43,34 @@ var registered = []struct {
 	},
 }
 
-// registrations are the objects by which the cluster finds the server, with the authorities that it trusts for that.
+// registrations are the objects that register the server in the cluster, with the authorities that clients trust by
+// them.
 type registrations struct {
 	client  dynamic.Interface
 	service types.NamespacedName
 
 	mutex sync.Mutex
-	// since says when an authority was first seen where it is.
-	since map[sighting]time.Time
-	// remarks are what was last said of why an object is left alone.
+	// since is the time when an authority was first seen at a location.
+	since map[location]time.Time
+	// remarks are the last messages about objects that are not maintained.
 	remarks map[string]string
 }
 
-// sighting is an authority in one place.
-type sighting struct {
+// location is an authority in one bundle.
+type location struct {
 	place       string
 	certificate [sha256.Size]byte
 }
 
-// trust is whom a client of the server trusts.
+// trust is the set of authorities that a client of the server trusts.
 type trust struct {
-	// unknown says that it could not be read.
+	// unknown is set if the bundle could not be read.
 	unknown     bool
 	authorities []*x509.Certificate
 	since       []time.Time
 }
 
-// longerThan are the authorities that have been there for some time.
+// longerThan returns the authorities that have been in the bundle for at least age.
 func (t trust) longerThan(age time.Duration, now time.Time) []*x509.Certificate {
 	var found []*x509.Certificate
 	for index, each := range t.authorities {
@@ -80,11 +81,11 @@ func (t trust) longerThan(age time.Duration, now time.Time) []*x509.Certificate 
 	return found
 }
 
-// edit says which authorities a bundle is to have that has some. It returns what it got to leave the bundle alone.
+// edit returns the new authorities of a bundle, or the held ones if the bundle does not change.
 type edit func(held []*x509.Certificate) []*x509.Certificate
 
-// change edits the bundles of all objects and returns what the cluster trusts then. Those that somebody else looks
-// after are only read. With an error it returns what it knows, and what could not be written is as it was.
+// change edits the bundles of all objects and returns what the cluster trusts afterwards. Bundles that another party
+// maintains are only read. With an error it returns what is known; what could not be written is unchanged.
 func (r *registrations) change(ctx context.Context, now time.Time, edit edit) ([]trust, error) {
 	var trusts []trust
 	var failure error
@@ -96,7 +97,7 @@ func (r *registrations) change(ctx context.Context, now time.Time, edit edit) ([
 			trusts = append(trusts, trust{unknown: true})
 		}
 		for _, bundle := range bundles {
-			trusts = append(trusts, r.sighted(bundle, now))
+			trusts = append(trusts, r.trustOf(bundle, now))
 		}
 	}
 	return trusts, failure
@@ -108,21 +109,21 @@ type registration struct {
 	kind, name string
 }
 
-// changeOne edits the bundles of one object, unless it does not exist.
+// changeOne edits the bundles of one object if it exists.
 func (r *registrations) changeOne(ctx context.Context, one registration, edit edit) ([]bundle, error) {
 	var bundles []bundle
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		object, err := one.client.Get(ctx, one.name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			bundles = nil
-			r.noteAbsence(one.name, nil)
+			r.observeRegistration(one.name, nil)
 			return nil
 		}
 		if err != nil {
 			bundles = nil
 			return fmt.Errorf("reading %s %s: %w", one.kind, one.name, err)
 		}
-		r.noteAbsence(one.name, object)
+		r.observeRegistration(one.name, object)
 		bundles = r.bundles(ctx, object)
 		edited, changed := editAll(bundles, edit)
 		if !changed {
@@ -139,17 +140,17 @@ func (r *registrations) changeOne(ctx context.Context, one registration, edit ed
 	return bundles, err
 }
 
-// noteAbsence shows whether requests for the kinds come to this server, by one of the objects.
-func (r *registrations) noteAbsence(name string, object *unstructured.Unstructured) {
+// observeRegistration sets the metric of whether requests for the kinds reach this server.
+func (r *registrations) observeRegistration(name string, object *unstructured.Unstructured) {
 	if name == APIServiceName {
 		observeAbsence(r.absence(object))
 	}
 }
 
-// fieldManager is what the server calls itself in objects of the cluster when it writes its authorities.
+// fieldManager is the server's field manager for bundles.
 const fieldManager = "slipstream-serving"
 
-// editAll returns bundles as they are after an edit, which is made in the objects that they are of.
+// editAll edits bundles in their objects and returns the edited bundles.
 func editAll(bundles []bundle, edit edit) (edited []bundle, changed bool) {
 	for _, each := range bundles {
 		if each.ours {
@@ -164,7 +165,7 @@ func editAll(bundles []bundle, edit edit) (edited []bundle, changed bool) {
 	return edited, changed
 }
 
-// names are those of the authorities in bundles.
+// names returns the names of the authorities in bundles.
 func names(bundles []bundle) []string {
 	var found []string
 	for _, bundle := range bundles {
@@ -175,14 +176,14 @@ func names(bundles []bundle) []string {
 	return found
 }
 
-// sighted is whom clients with a bundle trust, and since when.
-func (r *registrations) sighted(bundle bundle, now time.Time) trust {
+// trustOf returns what clients with a bundle trust, and since when.
+func (r *registrations) trustOf(bundle bundle, now time.Time) trust {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	seen := trust{authorities: bundle.authorities}
-	present := map[sighting]bool{}
+	present := map[location]bool{}
 	for _, each := range bundle.authorities {
-		this := sighting{bundle.place, sha256.Sum256(each.Raw)}
+		this := location{bundle.place, sha256.Sum256(each.Raw)}
 		if _, known := r.since[this]; !known {
 			r.since[this] = now
 		}
@@ -197,14 +198,14 @@ func (r *registrations) sighted(bundle bundle, now time.Time) trust {
 	return seen
 }
 
-// bundles are those in an object that lead to this server.
+// bundles returns the bundles in an object that are for this server.
 func (r *registrations) bundles(ctx context.Context, object *unstructured.Unstructured) []bundle {
 	var found []bundle
 	for place, config := range clientConfigs(object) {
 		bundle, remark := r.bundleOf(object, config)
 		bundle.place = object.GetKind() + place
 		if r.isNews(bundle.place, remark) {
-			klog.FromContext(ctx).Info("The server's authority is not written there: "+remark, "kind", object.GetKind(), "name", object.GetName())
+			klog.FromContext(ctx).Info("Not writing the server's authority: "+remark, "kind", object.GetKind(), "name", object.GetName())
 		}
 		if bundle.config != nil {
 			found = append(found, bundle)
@@ -213,7 +214,7 @@ func (r *registrations) bundles(ctx context.Context, object *unstructured.Unstru
 	return found
 }
 
-// isNews tells whether something else was last said of a place.
+// isNews reports whether a remark differs from the last one about a place.
 func (r *registrations) isNews(place, remark string) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

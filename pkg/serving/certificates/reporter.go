@@ -10,12 +10,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// reporter counts failures and logs those that say something new. It has one user.
+// reporter counts failures and logs each new one once. It is not safe for concurrent use.
 type reporter struct {
 	last string
 }
 
-// failing tells whether the last report was of a failure.
+// failing reports whether the last report was a failure.
 func (r *reporter) failing() bool { return r.last != "" }
 
 func (r *reporter) report(ctx context.Context, what string, err error) {

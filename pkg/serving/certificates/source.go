@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// Source is where the server's certificate comes from.
+// Source is a source of the serving certificate.
 type Source interface {
-	// String names it to people.
+	// String describes the source.
 	String() string
-	// wanted returns what the server is to show from now on: one of those that it knows, if it is that, or another. The
-	// first is the one that it shows. With an error it may return what to go on with, or nil.
+	// wanted returns the certificate to serve from now on: one of the known ones, of which the first is served now, or
+	// another. With an error it returns the certificate to continue with, or nil.
 	wanted(ctx context.Context, now time.Time, known ...*identity) (*identity, error)
-	// renewed returns what is shown, or the same for longer if it can be had without asking anybody.
+	// renewed returns the served certificate, or a renewed one if that requires no request to the cluster.
 	renewed(now time.Time, shown *identity) (*identity, error)
-	// changed tells whether something else is to be shown, as far as that is known without asking the cluster.
+	// changed reports whether another certificate should be served, as far as that is known without a request to the
+	// cluster.
 	changed(now time.Time, shown *identity) bool
-	// hold is how long an authority stays in bundles that is not needed by the leader any more: after that time no
-	// replica shows a certificate of it.
+	// hold returns how long an authority stays in bundles after the leader no longer needs it. After that time no
+	// replica serves its certificates.
 	hold() time.Duration
 }

@@ -114,8 +114,8 @@ func object(of schema.GroupVersionResource, kind, namespace, name string, conten
 }
 
 // checkup is one of this cluster.
-func (c *cluster) checkup(out io.Writer, limit time.Duration) *installcheck.Checkup {
-	return &installcheck.Checkup{
+func (c *cluster) checkup(out io.Writer, limit time.Duration) *installcheck.Checker {
+	return &installcheck.Checker{
 		Discovery: c.discovery, Dynamic: c.objects, Namespace: "slipstream-system", Lease: "slipstream", Limit: limit, Clock: c.clock, Out: out,
 	}
 }

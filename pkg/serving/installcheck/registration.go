@@ -24,7 +24,7 @@ const (
 	apiServiceName = certificates.APIServiceName
 	webhookName    = certificates.WebhookConfigurationName
 
-	// reinstall brings back whatever was removed.
+	// reinstall restores removed objects.
 	reinstall = "run helm upgrade, or kubectl apply -f artifacts/install.yaml"
 )
 
@@ -33,8 +33,8 @@ var (
 	webhooks    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 )
 
-// askAPIServer finds out whether anything can be asked at all.
-func (c *Checkup) askAPIServer(ctx context.Context) (string, error) {
+// checkAPIServer checks that kube-apiserver responds.
+func (c *Checker) checkAPIServer(ctx context.Context) (string, error) {
 	version, err := c.Discovery.ServerVersionWithContext(ctx)
 	if err != nil {
 		return "", failure{err, "see whether this machine or Pod reaches kube-apiserver with this account"}
@@ -42,8 +42,8 @@ func (c *Checkup) askAPIServer(ctx context.Context) (string, error) {
 	return version.GitVersion + " answers", nil
 }
 
-// askAPIService finds out whether kube-apiserver passes requests on, and to whom.
-func (c *Checkup) askAPIService(ctx context.Context) (string, error) {
+// checkAPIService checks that kube-apiserver forwards requests to this server.
+func (c *Checker) checkAPIService(ctx context.Context) (string, error) {
 	object, err := c.apiService(ctx)
 	if err != nil {
 		return "", err
@@ -67,8 +67,8 @@ func (c *Checkup) askAPIService(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s is available, served by the Service %s/%s", apiServiceName, namespace, name), nil
 }
 
-// available returns an error unless kube-apiserver has got an answer from the server.
-func (c *Checkup) available(object *unstructured.Unstructured) error {
+// available returns an error unless kube-apiserver considers the APIService available.
+func (c *Checker) available(object *unstructured.Unstructured) error {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, each := range conditions {
 		condition, _ := each.(map[string]any)
@@ -83,8 +83,8 @@ func (c *Checkup) available(object *unstructured.Unstructured) error {
 	return failure{errors.New("kube-apiserver has not looked at it yet"), "see the log of kube-apiserver"}
 }
 
-// unavailable says what to do about a reason for which an APIService is not available.
-func (c *Checkup) unavailable(reason any) string {
+// unavailable returns the next step for the reason why an APIService is not available.
+func (c *Checker) unavailable(reason any) string {
 	switch reason {
 	case "ServiceNotFound":
 		return reinstall
@@ -97,9 +97,9 @@ func (c *Checkup) unavailable(reason any) string {
 	return fmt.Sprintf("kubectl -n %s logs deploy/slipstream", c.Namespace)
 }
 
-// askCertificate finds out by whom certificates must be signed that kube-apiserver trusts. That the one which is served is, it has shown
-// by being available.
-func (c *Checkup) askCertificate(ctx context.Context) (string, error) {
+// checkCertificate returns which authorities kube-apiserver trusts. That the served certificate is trusted follows from
+// the APIService's availability.
+func (c *Checker) checkCertificate(ctx context.Context) (string, error) {
 	object, err := c.apiService(ctx)
 	if err != nil {
 		return "", err
@@ -119,8 +119,8 @@ func (c *Checkup) askCertificate(ctx context.Context) (string, error) {
 	return c.lasting(authorities)
 }
 
-// lasting returns how long the authorities last, and an error if none does any more.
-func (c *Checkup) lasting(authorities []*x509.Certificate) (string, error) {
+// lasting returns how long the authorities are valid, and an error if none is.
+func (c *Checker) lasting(authorities []*x509.Certificate) (string, error) {
 	var last time.Time
 	for _, authority := range authorities {
 		if authority.NotAfter.After(last) {
@@ -134,13 +134,13 @@ func (c *Checkup) lasting(authorities []*x509.Certificate) (string, error) {
 	return "the authorities that kube-apiserver trusts last until " + day, nil
 }
 
-func (c *Checkup) serverWrites() string {
+func (c *Checker) serverWrites() string {
 	return "the server writes it, so see why it does not: kubectl -n " + c.Namespace + " logs deploy/slipstream"
 }
 
-// askAttribution finds out whether kube-apiserver can ask about changes, where that is wanted. Nobody hears of it otherwise: a
-// question that fails is passed over.
-func (c *Checkup) askAttribution(ctx context.Context) (string, error) {
+// checkAttribution checks that kube-apiserver can reach the attribution webhook, if it is installed. Failures are
+// otherwise invisible, because the webhook's failure policy ignores them.
+func (c *Checker) checkAttribution(ctx context.Context) (string, error) {
 	object, err := c.Dynamic.Resource(webhooks).Get(ctx, webhookName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "there is no webhook " + webhookName + ", so commits name people only if the audit log tells of them", nil
@@ -154,15 +154,15 @@ func (c *Checkup) askAttribution(ctx context.Context) (string, error) {
 	}
 	for _, each := range hooks {
 		hook, _ := each.(map[string]any)
-		if err := c.heard(hook); err != nil {
+		if err := c.checkReachable(hook); err != nil {
 			return "", err
 		}
 	}
 	return "kube-apiserver tells of changes by the webhook " + webhookName, nil
 }
 
-// heard returns an error if what a webhook tells cannot come to this server, by its Service or by the aggregator.
-func (c *Checkup) heard(hook map[string]any) error {
+// checkReachable returns an error if a webhook does not reach this server, by its Service or by the aggregator.
+func (c *Checker) checkReachable(hook map[string]any) error {
 	namespace, behindService, _ := unstructured.NestedString(hook, "clientConfig", "service", "namespace")
 	name, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "name")
 	bundle, _, _ := unstructured.NestedString(hook, "clientConfig", "caBundle")
@@ -176,7 +176,7 @@ func (c *Checkup) heard(hook map[string]any) error {
 	return nil
 }
 
-func (c *Checkup) apiService(ctx context.Context) (*unstructured.Unstructured, error) {
+func (c *Checker) apiService(ctx context.Context) (*unstructured.Unstructured, error) {
 	object, err := c.Dynamic.Resource(apiServices).Get(ctx, apiServiceName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, failure{errors.New(apiServiceName + " is not registered"), reinstall}

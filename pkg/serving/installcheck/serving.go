@@ -22,8 +22,8 @@ import (
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// askDiscovery finds out whether clients are told of every kind.
-func (c *Checkup) askDiscovery(ctx context.Context) (string, error) {
+// checkDiscovery checks that every kind is in discovery.
+func (c *Checker) checkDiscovery(ctx context.Context) (string, error) {
 	listed, err := c.listed(ctx)
 	if err != nil {
 		return "", err
@@ -44,9 +44,9 @@ func (c *Checkup) askDiscovery(ctx context.Context) (string, error) {
 	return fmt.Sprintf("it names all %d kinds", len(listed)), nil
 }
 
-// askObjects finds out whether the server reads what is stored, and lets in whom kube-apiserver lets in: it asks for one
-// object of each kind and looks at none.
-func (c *Checkup) askObjects(ctx context.Context) (string, error) {
+// checkObjects checks that the server reads what is stored and accepts kube-apiserver's users. It lists one object of
+// each kind.
+func (c *Checker) checkObjects(ctx context.Context) (string, error) {
 	listed, err := c.listed(ctx)
 	if err != nil {
 		return "", err
@@ -60,15 +60,15 @@ func (c *Checkup) askObjects(ctx context.Context) (string, error) {
 	return fmt.Sprintf("those of all %d kinds can be listed", len(listed)), nil
 }
 
-func (c *Checkup) notListed(err error) string {
+func (c *Checker) notListed(err error) string {
 	if apierrors.IsForbidden(err) {
 		return "give this account the right to list them, or see whether the server's account is bound to the ClusterRole system:auth-delegator"
 	}
 	return "kubectl -n " + c.Namespace + " logs deploy/slipstream"
 }
 
-// askControllers finds out whether a replica leads, without which nothing is written to Git.
-func (c *Checkup) askControllers(ctx context.Context) (string, error) {
+// checkControllers checks that a replica leads, without which nothing is written to Git.
+func (c *Checker) checkControllers(ctx context.Context) (string, error) {
 	next := fmt.Sprintf("kubectl -n %[1]s get lease %[2]s -o yaml; kubectl -n %[1]s logs deploy/slipstream", c.Namespace, c.Lease)
 	lease, err := c.Dynamic.Resource(leases).Namespace(c.Namespace).Get(ctx, c.Lease, metav1.GetOptions{})
 	if err != nil {
@@ -84,15 +84,15 @@ func (c *Checkup) askControllers(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", failure{fmt.Errorf("reading when the leader renewed its Lease: %w", err), next}
 	}
-	// The clocks of two nodes may differ by as much again.
+	// Allow for clock skew between nodes.
 	if age := c.Clock.Since(renewed); age > 2*time.Duration(duration)*time.Second {
 		return "", failure{fmt.Errorf("%s leads no more: it renewed its Lease %s ago", holder, age.Round(time.Second)), next}
 	}
 	return holder + " leads", nil
 }
 
-// listed are the resources of the API that can be listed.
-func (c *Checkup) listed(ctx context.Context) ([]metav1.APIResource, error) {
+// listed returns the resources of the API that support list.
+func (c *Checker) listed(ctx context.Context) ([]metav1.APIResource, error) {
 	all, err := c.Discovery.ServerResourcesForGroupVersionWithContext(ctx, v1alpha1.SchemeGroupVersion.String())
 	if err != nil {
 		return nil, failure{fmt.Errorf("asking what is served: %w", err), "kubectl -n " + c.Namespace + " logs deploy/slipstream"}
@@ -102,7 +102,7 @@ func (c *Checkup) listed(ctx context.Context) ([]metav1.APIResource, error) {
 	}), nil
 }
 
-// stored are the kinds of which there are lists.
+// stored returns the kinds that have lists.
 func stored() ([]string, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {

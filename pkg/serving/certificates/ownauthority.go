@@ -19,37 +19,37 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// authorityKey is the entry of the Secret with all authorities that clients trust.
+// authorityKey is the key of the Secret's entry with all authorities that clients trust.
 const authorityKey = "ca.crt"
 
-// OwnAuthority is an authority of the server's own, in a Secret that all replicas share. It has one user.
+// OwnAuthority is the server's own authority, in a Secret that all replicas share. It is not safe for concurrent use.
 type OwnAuthority struct {
-	// Client reaches the Secret of that Name.
+	// Client accesses the Secret of that Name.
 	Client typedv1.SecretInterface
 	Name   string
-	// Names are those that a certificate is for. The first is the one by which the cluster knows the server.
+	// Names are the names in certificates. The first is the one by which the cluster verifies the server.
 	Names []string
-	// CertificateLifetime and AuthorityLifetime say how long what is made is valid. Both are renewed at two thirds.
+	// CertificateLifetime and AuthorityLifetime are the validity periods. Both are renewed after two thirds.
 	CertificateLifetime, AuthorityLifetime time.Duration
 
-	// spare signs while there is nothing else that could.
+	// spare signs while there is no other authority.
 	spare *authority
 }
 
 var _ Source = &OwnAuthority{}
 
-// String names the Secret.
+// String returns the name of the Secret.
 func (o *OwnAuthority) String() string { return "Secret " + o.Name }
 
 func (o *OwnAuthority) hold() time.Duration { return o.CertificateLifetime }
 
-// wanted goes on with the authority in memory when there is none in the Secret, and makes one only when the server has
-// none yet: what replaces one that is in use is the leader's to decide.
+// wanted falls back to the authority in memory if there is none in the Secret. It creates one only if the server has
+// none yet: replacing an authority in use is up to the leader.
 func (o *OwnAuthority) wanted(ctx context.Context, now time.Time, known ...*identity) (*identity, error) {
 	signer, failure := o.shared(ctx, now, known[0])
 	if signer == nil {
 		var err error
-		if signer, err = o.lonely(now, known[0]); err != nil {
+		if signer, err = o.local(now, known[0]); err != nil {
 			return nil, errors.Join(failure, err)
 		}
 	}
@@ -62,8 +62,8 @@ func (o *OwnAuthority) wanted(ctx context.Context, now time.Time, known ...*iden
 	return signed, errors.Join(failure, err)
 }
 
-// shared returns the authority in the Secret, which is made at the start if there is none. It returns nil if there is
-// none that is of use.
+// shared returns the authority in the Secret, which is created at the start if it is missing. It returns nil if there
+// is no usable one.
 func (o *OwnAuthority) shared(ctx context.Context, now time.Time, shown *identity) (*authority, error) {
 	secret, found, err := o.read(ctx)
 	if err != nil {
@@ -91,9 +91,8 @@ func (o *OwnAuthority) shared(ctx context.Context, now time.Time, shown *identit
 	return found, nil
 }
 
-// lonely returns an authority that need not be known to other replicas: the one that has signed what is shown, or one
-// in memory.
-func (o *OwnAuthority) lonely(now time.Time, shown *identity) (*authority, error) {
+// local returns an authority that other replicas need not know: the signer of the served certificate, or one in memory.
+func (o *OwnAuthority) local(now time.Time, shown *identity) (*authority, error) {
 	if shown != nil && shown.signer.valid(now) {
 		return shown.signer, nil
 	}
@@ -122,8 +121,8 @@ func (o *OwnAuthority) renewed(now time.Time, shown *identity) (*identity, error
 	return signed, nil
 }
 
-// read returns the Secret and the authority in it. Both are nil if there is none; the authority is if the Secret is
-// empty. An error is about a Secret that cannot be read, or that has something else in it.
+// read returns the Secret and its authority. Both are nil if the Secret does not exist; only the authority is nil if
+// the Secret is empty. It returns an error if the Secret cannot be read or has other content.
 func (o *OwnAuthority) read(ctx context.Context) (*corev1.Secret, *authority, error) {
 	secret, err := o.Client.Get(ctx, o.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -144,7 +143,7 @@ func (o *OwnAuthority) read(ctx context.Context) (*corev1.Secret, *authority, er
 	return secret, found, nil
 }
 
-// make puts a new authority where none is.
+// make creates and stores a new authority.
 func (o *OwnAuthority) make(ctx context.Context, secret *corev1.Secret, now time.Time) (*authority, error) {
 	made, err := newAuthority(o.Names, now, o.AuthorityLifetime)
 	if err != nil {
@@ -156,7 +155,7 @@ func (o *OwnAuthority) make(ctx context.Context, secret *corev1.Secret, now time
 	return made, nil
 }
 
-// store puts an authority into the Secret as it was read, or into a new one. Somebody else may have been faster.
+// store writes an authority to the given Secret, or to a new one. It fails with a conflict after a concurrent write.
 func (o *OwnAuthority) store(ctx context.Context, secret *corev1.Secret, a *authority, bundle []byte) error {
 	data := map[string][]byte{corev1.TLSCertKey: a.certificate, corev1.TLSPrivateKeyKey: a.key, authorityKey: bundle}
 	var err error

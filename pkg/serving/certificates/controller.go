@@ -22,70 +22,70 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/logredact"
 )
 
-// lookTimeout bounds one look, and with it what the start waits for a cluster that does not answer.
-const lookTimeout = 10 * time.Second
+// syncTimeout limits one sync, and thereby how long the start waits for a cluster that does not respond.
+const syncTimeout = 10 * time.Second
 
-// Config is what a Keeper needs.
+// Config configures a Controller.
 type Config struct {
 	Source Source
-	// Client reaches the objects by which the cluster finds the server.
+	// Client accesses the objects that register the server.
 	Client dynamic.Interface
-	// Watcher tells when they change. Without it they are read every few seconds.
+	// Watcher watches them. Without it they are read every few seconds.
 	Watcher metadata.Interface
-	// Service is that in front of the server.
+	// Service is the server's Service.
 	Service types.NamespacedName
 	Clock   clock.WithTicker
 }
 
-// Keeper is the certificate of one replica. It keeps itself up to date while the server serves with it.
-type Keeper struct {
-	config        Config
-	name          string
-	registrations *registrations
-	reporter      reporter
-	watches       *watches
-	vigil         vigil
+// Controller provides the certificate of one replica, and renews it while the server runs.
+type Controller struct {
+	config         Config
+	name           string
+	registrations  *registrations
+	reporter       reporter
+	watches        *watches
+	changeDetector changeDetector
 
 	mutex     sync.Mutex
 	listeners []dynamiccertificates.Listener
-	// shown is nil before the first look. It is changed by looks only.
+	// shown is nil before the first sync. Only syncs change it.
 	shown *identity
-	// handover is to what waits to be shown, if anything does.
+	// handover is the transition to the next certificate, if there is one.
 	handover handover
 }
 
 var (
-	_ dynamiccertificates.CertKeyContentProvider = &Keeper{}
-	_ dynamiccertificates.ControllerRunner       = &Keeper{}
+	_ dynamiccertificates.CertKeyContentProvider = &Controller{}
+	_ dynamiccertificates.ControllerRunner       = &Controller{}
 )
 
-// New returns a Keeper that shows nothing before RunOnce.
-func New(config Config) *Keeper {
+// New returns a Controller without a certificate. RunOnce loads it.
+func New(config Config) *Controller {
 	name, watches := ServerName(config.Service), newWatches(config.Watcher)
-	return &Keeper{
-		config: config, name: name, handover: handover{name: name}, watches: watches, vigil: newVigil(watches, config.Source),
+	return &Controller{
+		config: config, name: name, handover: handover{name: name}, watches: watches, changeDetector: newVigil(watches, config.Source),
 		registrations: &registrations{
-			client: config.Client, service: config.Service, since: map[sighting]time.Time{}, remarks: map[string]string{},
+			client: config.Client, service: config.Service, since: map[location]time.Time{}, remarks: map[string]string{},
 		},
 	}
 }
 
-// ServerName is the name in the certificate by which API servers know a server behind a Service.
+// ServerName returns the name by which API servers verify a server behind a Service.
 func ServerName(service types.NamespacedName) string {
 	return service.Name + "." + service.Namespace + ".svc"
 }
 
-// Names are all names by which a server behind a Service is reached. The first is its ServerName.
+// Names returns all names of a server behind a Service. The first is its ServerName.
 func Names(service types.NamespacedName) []string {
 	name := ServerName(service)
 	return []string{name, name + ".cluster.local", service.Name + "." + service.Namespace, service.Name, "localhost"}
 }
 
-// Name is where the certificate comes from.
-func (k *Keeper) Name() string { return "serving-certificate::" + k.config.Source.String() }
+// Name identifies the source of the certificate.
+func (k *Controller) Name() string { return "serving-certificate::" + k.config.Source.String() }
 
-// CurrentCertKeyContent is what the server shows, in PEM.
-func (k *Keeper) CurrentCertKeyContent() (certificate, key []byte) {
+// CurrentCertKeyContent returns the served certificate and its key in PEM.
+func (k *Controller) CurrentCertKeyContent() (certificate, key []byte) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if k.shown == nil {
@@ -94,19 +94,20 @@ func (k *Keeper) CurrentCertKeyContent() (certificate, key []byte) {
 	return k.shown.certificate, k.shown.key
 }
 
-// AddListener has somebody told when the server shows something else.
-func (k *Keeper) AddListener(listener dynamiccertificates.Listener) {
+// AddListener registers a listener for changes of the served certificate.
+func (k *Controller) AddListener(listener dynamiccertificates.Listener) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.listeners = append(k.listeners, listener)
 }
 
-// RunOnce does what is due. The error says that there is nothing to show; other trouble is logged and counted.
-func (k *Keeper) RunOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(logredact.WithoutBodies(ctx), lookTimeout)
+// RunOnce syncs once if necessary. It returns an error only if there is no certificate; other failures are logged and
+// counted.
+func (k *Controller) RunOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(logredact.WithoutBodies(ctx), syncTimeout)
 	defer cancel()
 	now := k.config.Clock.Now()
-	k.vigil.begin(now)
+	k.changeDetector.begin(now)
 	failure := k.look(ctx, now)
 	k.reporter.report(ctx, "The serving certificate cannot be brought up to date for now, trying again", failure)
 	if shown, _ := k.state(); shown == nil {
@@ -115,10 +116,10 @@ func (k *Keeper) RunOnce(ctx context.Context) error {
 	return nil
 }
 
-// Run does what is due until ctx is done.
-func (k *Keeper) Run(ctx context.Context, _ int) {
+// Run syncs as necessary until ctx is done.
+func (k *Controller) Run(ctx context.Context, _ int) {
 	if err := k.watches.start(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "The objects by which the cluster finds the server are not watched, but read every few seconds")
+		klog.FromContext(ctx).Error(err, "Failed to watch the objects that register the server, reading them every few seconds")
 	}
 	defer k.watches.running.Wait()
 	every(ctx, k.config.Clock, func() {
@@ -128,13 +129,13 @@ func (k *Keeper) Run(ctx context.Context, _ int) {
 	})
 }
 
-// idle tells whether a look would change nothing, as far as that can be told without asking the cluster.
-func (k *Keeper) idle(now time.Time) bool {
+// idle reports whether a sync would change nothing, as far as that is known without a request to the cluster.
+func (k *Controller) idle(now time.Time) bool {
 	shown, next := k.state()
-	return shown != nil && shown == next && !k.reporter.failing() && k.vigil.quiet(now) && !k.config.Source.changed(now, shown)
+	return shown != nil && shown == next && !k.reporter.failing() && k.changeDetector.quiet(now) && !k.config.Source.changed(now, shown)
 }
 
-// every calls look again and again until ctx is done.
+// every calls look periodically until ctx is done.
 func every(ctx context.Context, clock clock.WithTicker, look func()) {
 	ticker := clock.NewTicker(interval)
 	defer ticker.Stop()
@@ -148,8 +149,8 @@ func every(ctx context.Context, clock clock.WithTicker, look func()) {
 	}
 }
 
-// look reads the source, has the cluster trust it, and shows what is safe to show.
-func (k *Keeper) look(ctx context.Context, now time.Time) error {
+// look reads the source, adds its authorities to the bundles, and serves the certificate once that is safe.
+func (k *Controller) look(ctx context.Context, now time.Time) error {
 	var failure error
 	shown, waiting := k.state()
 	if shown != nil {
@@ -176,22 +177,22 @@ func (k *Keeper) look(ctx context.Context, now time.Time) error {
 	return failure
 }
 
-// state is what is shown and what waits to be; either may be nil.
-func (k *Keeper) state() (shown, next *identity) {
+// state returns the current and the next certificate. Either can be nil.
+func (k *Controller) state() (shown, next *identity) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.shown, k.handover.next
 }
 
-// wait has an identity wait for being shown.
-func (k *Keeper) wait(wanted *identity, now time.Time) {
+// wait sets the next certificate.
+func (k *Controller) wait(wanted *identity, now time.Time) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	k.handover.to(wanted, now)
 }
 
-// show has the server show an identity, and returns it.
-func (k *Keeper) show(ctx context.Context, shown *identity, now time.Time) *identity {
+// show serves a certificate and returns it.
+func (k *Controller) show(ctx context.Context, shown *identity, now time.Time) *identity {
 	k.mutex.Lock()
 	k.shown = shown
 	listeners := slices.Clone(k.listeners)
@@ -205,8 +206,8 @@ func (k *Keeper) show(ctx context.Context, shown *identity, now time.Time) *iden
 	return shown
 }
 
-// needed are the authorities of what is shown and of what waits to be.
-func (k *Keeper) needed() []*x509.Certificate {
+// needed returns the authorities of the current and the next certificate.
+func (k *Controller) needed() []*x509.Certificate {
 	var found []*x509.Certificate
 	shown, next := k.state()
 	for _, identity := range []*identity{next, shown} {
@@ -222,8 +223,8 @@ func (k *Keeper) needed() []*x509.Certificate {
 	return found
 }
 
-// add puts what this replica needs into a bundle.
-func (k *Keeper) add(now time.Time) edit {
+// add returns the edit that adds the authorities of this replica to a bundle.
+func (k *Controller) add(now time.Time) edit {
 	needed := k.needed()
 	return func(held []*x509.Certificate) []*x509.Certificate { return withAuthorities(held, needed, now) }
 }

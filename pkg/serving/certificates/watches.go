@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// longestRest is how long nothing is read while nothing is heard. It bounds how late a change of the Secret is seen, which
-	// is not watched: nobody waits for it, since clients trust what is shown until then.
-	longestRest = time.Minute
-	// looksInHold is how often at least one looks while an authority stays in bundles that is not needed any more.
-	looksInHold = 6
+	// maxInterval limits the time between syncs without events. It bounds how late a change of the Secret is observed,
+	// which is not watched: clients trust the served certificate until then.
+	maxInterval = time.Minute
+	// minSyncsInHold is the minimum number of syncs while an unneeded authority stays in bundles.
+	minSyncsInHold = 6
 )
 
-// watches count what happens to the objects by which the cluster finds the server.
+// watches counts the events of the objects that register the server.
 type watches struct {
 	informers []cache.SharedIndexInformer
 	events    atomic.Uint64
 	running   sync.WaitGroup
 }
 
-// newWatches watches nothing before start, and nothing at all without a client.
+// newWatches returns watches that start starts. Without a client there are none.
 func newWatches(client metadata.Interface) *watches {
 	w := &watches{}
 	if client == nil {
@@ -49,7 +49,7 @@ func newWatches(client metadata.Interface) *watches {
 	return w
 }
 
-// start watches until ctx is done. What is running has ended some time after that.
+// start watches until ctx is done. The watches end some time later.
 func (w *watches) start(ctx context.Context) error {
 	ctx = logredact.WithoutBodies(ctx)
 	heard := func(any) { w.events.Add(1) }
@@ -66,7 +66,7 @@ func (w *watches) start(ctx context.Context) error {
 	return nil
 }
 
-// open tells whether everything is watched.
+// open reports whether all objects are watched.
 func (w *watches) open() bool {
 	for _, each := range w.informers {
 		if !each.HasSynced() {
@@ -76,24 +76,24 @@ func (w *watches) open() bool {
 	return len(w.informers) > 0
 }
 
-// vigil tells whether there may be something new in the cluster since the last look. It has one user.
-type vigil struct {
+// changeDetector detects changes in the cluster since the last sync. It is not safe for concurrent use.
+type changeDetector struct {
 	watches *watches
 	rest    time.Duration
-	// heard and last are what had happened, and the time, when the last look began.
+	// heard and last are the event count and the time at the start of the last sync.
 	heard uint64
 	last  time.Time
 }
 
-func newVigil(watches *watches, source Source) vigil {
-	return vigil{watches: watches, rest: min(longestRest, source.hold()/looksInHold)}
+func newVigil(watches *watches, source Source) changeDetector {
+	return changeDetector{watches: watches, rest: min(maxInterval, source.hold()/minSyncsInHold)}
 }
 
-// begin takes note that a look begins, which sees what has happened until now.
-func (v *vigil) begin(now time.Time) { v.heard, v.last = v.watches.events.Load(), now }
+// begin records that a sync begins, which observes all events until now.
+func (v *changeDetector) begin(now time.Time) { v.heard, v.last = v.watches.events.Load(), now }
 
-// quiet tells whether nothing has been heard since the last look, which is not long ago.
-func (v *vigil) quiet(now time.Time) bool {
+// quiet reports whether there was no event since the last sync, which was recent.
+func (v *changeDetector) quiet(now time.Time) bool {
 	age := now.Sub(v.last)
 	return v.watches.open() && v.watches.events.Load() == v.heard && age >= 0 && age < v.rest
 }
