@@ -176,7 +176,7 @@ func (m *missing) moved(
 	return objects, nil
 }
 
-// beside says whether an object is to be applied, so that nothing of an object of its name is lost. A binding keeps the subjects that it
+// beside reports whether an object is to be applied, so that nothing of an object of its name is lost. A binding keeps the subjects that it
 // has by now; anything else is left as it is.
 func (m *missing) beside(ctx context.Context, in dynamic.ResourceInterface, moved *unstructured.Unstructured) (bool, error) {
 	there, err := in.Get(ctx, moved.GetName(), metav1.GetOptions{})

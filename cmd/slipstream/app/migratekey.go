@@ -87,7 +87,7 @@ func (m *migrateCommand) readKey(ctx context.Context, home encryption.Home) ([]b
 	return content, err
 }
 
-// outside tells whether no cluster can be reached because none is named, and this is no Pod that has an account.
+// outside reports whether no cluster can be reached because none is named, and this is no Pod that has an account.
 func (m *migrateCommand) outside(err error) bool {
 	return m.options.Recommended.CoreAPI.CoreAPIKubeconfigPath == "" && (errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist))
 }

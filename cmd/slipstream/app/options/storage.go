@@ -86,7 +86,7 @@ func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	})
 }
 
-// PrefixGiven tells whether the user has chosen the prefix of the keys.
+// PrefixGiven reports whether the user has chosen the prefix of the keys.
 func (o *StorageOptions) PrefixGiven() bool { return o.prefix != nil && o.prefix.Changed }
 
 func (o *StorageOptions) validate() []error {
