@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app is what people do with Slipstream from a shell beyond what kubectl can do itself.
+// Package app implements the kubectl plugin of Slipstream.
 package app
 
 import (
@@ -15,7 +15,7 @@ import (
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 )
 
-// NewCommand returns the plugin. Errors are told apart by ExitCode, and printed by nobody.
+// NewCommand returns the plugin. It does not print errors; ExitCode distinguishes them.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	config := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
 	root := &cobra.Command{
@@ -35,7 +35,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return root
 }
 
-// connect returns clients for the API server that flags and kubeconfigs lead to. Its warnings go where errors go.
+// connect returns clients for the API server of flags and kubeconfigs. Warnings are written to the error stream.
 func connect(config genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) (client.ConfigbutlerV1alpha1Interface, error) {
 	found, err := config.ToRESTConfig()
 	if err != nil {

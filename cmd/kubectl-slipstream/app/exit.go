@@ -10,24 +10,24 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Exit codes of the plugin, the same for all its commands.
+// Exit codes of all commands of the plugin.
 const (
 	exitError = 2
-	// exitFailed says that what was asked for was done, and did not go well.
+	// exitFailed is returned after a request that was executed and failed.
 	exitFailed = 3
-	// exitConflict says that something stands in the way, such as that a pipeline is suspended.
+	// exitConflict is returned if the state of an object does not allow the request, such as a suspended pipeline.
 	exitConflict  = 4
 	exitForbidden = 5
-	// exitTimeout says that the time limit came first. What was asked for goes on.
+	// exitTimeout is returned after the time limit. The request continues.
 	exitTimeout = 124
-	// exitInterrupted is what shells say of SIGINT. What was asked for goes on.
+	// exitInterrupted is the shell's exit code for SIGINT. The request continues.
 	exitInterrupted = 130
 )
 
-// errFailed is wrapped by errors about what was done and did not go well.
+// errFailed is wrapped by the errors of requests that were executed and failed.
 var errFailed = errors.New("failed")
 
-// ExitCode is what the plugin ends with after an error of its command.
+// ExitCode returns the exit code for an error of the command.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:

@@ -25,10 +25,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// progressInterval is how often it is said how far a run is, at most.
+// progressInterval is the minimum time between progress messages.
 const progressInterval = 2 * time.Second
 
-// follower says how far a run of a pipeline is.
+// follower prints the progress of a pipeline's run.
 type follower struct {
 	api client.ConfigbutlerV1alpha1Interface
 	// name is that of the pipeline, id that of the run.
@@ -39,7 +39,7 @@ type follower struct {
 	saidAt time.Time
 }
 
-// untilFinished waits for the run to finish, and returns it as it was then; nil when another one has finished since.
+// untilFinished waits for the run to finish and returns its result, nil if another run has finished since.
 func (f *follower) untilFinished(ctx context.Context) (*v1alpha1.PipelineRun, error) {
 	var finished *v1alpha1.PipelineRun
 	_, err := watchtools.UntilWithSync(ctx, f.listWatch(), &v1alpha1.SyncPipeline{}, nil, func(event watch.Event) (bool, error) {
@@ -60,13 +60,13 @@ func (f *follower) untilFinished(ctx context.Context) (*v1alpha1.PipelineRun, er
 	return finished, err
 }
 
-// listWatch shows one pipeline, across restarts of the server.
+// listWatch watches one pipeline across restarts of the server.
 func (f *follower) listWatch() cache.ListerWatcher {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, f.name).String()
 	pipelines := f.api.SyncPipelines()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			// What a cache has may be older than the request: then its run would seem to be over.
+			// A cached list can be older than the request, in which case its run would seem to be over.
 			options.FieldSelector, options.ResourceVersion, options.ResourceVersionMatch = only, "", ""
 			return pipelines.List(ctx, options)
 		},
@@ -101,7 +101,7 @@ func (f *follower) say(line string) {
 	}
 }
 
-// howFar reads like "Sent 120 of 10000: assistant 20 of 5000, index 100 of 5000".
+// howFar formats progress, as in "Sent 120 of 10000: assistant 20 of 5000, index 100 of 5000".
 func howFar(run *v1alpha1.PipelineRun) string {
 	if run.Phase == v1alpha1.PipelineRunListing {
 		return "Listing what there is"

@@ -36,7 +36,7 @@ const missingExample = `  # Look at what the environment alice lacks, and that t
   # Create it, with your own rights
   kubectl slipstream missing alice -n teams | kubectl apply -f -`
 
-// movable are the kinds that status.notCopied names, and where they are read.
+// movable are the kinds in status.notCopied, with their resources.
 var movable = map[string]schema.GroupVersionResource{
 	"Role":                  rbacv1.SchemeGroupVersion.WithResource("roles"),
 	"RoleBinding":           rbacv1.SchemeGroupVersion.WithResource("rolebindings"),
@@ -105,7 +105,7 @@ func (m *missing) run(ctx context.Context, name string) error {
 	return nil
 }
 
-// marksOf are the marks of tools that are left out: those of widespread tools, and those that the SyncPolicy names, for who may read it.
+// marksOf returns the default ownership marks, and those of the SyncPolicy if the user is allowed to read it.
 func marksOf(ctx context.Context, policies client.SyncPolicyInterface) (objectcopy.Marks, error) {
 	marks := objectcopy.DefaultMarks()
 	policy, err := policies.Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
@@ -122,8 +122,8 @@ func marksOf(ctx context.Context, policies client.SyncPolicyInterface) (objectco
 	return marks.And(more), nil
 }
 
-// moved are the objects that an environment lacks, as they would be in its target. If one of them cannot be read, there are none: what
-// is applied is to be all of it.
+// moved returns the objects that an environment lacks, as they would be in its target. If one of them cannot be read,
+// it returns none, because the output is applied as a whole.
 func (m *missing) moved(
 	ctx context.Context, e *v1alpha1.Environment, target objectcopy.Target, source string,
 ) ([]*unstructured.Unstructured, error) {
@@ -176,8 +176,8 @@ func (m *missing) moved(
 	return objects, nil
 }
 
-// beside reports whether an object is to be applied, so that nothing of an object of its name is lost. A binding keeps the subjects that it
-// has by now; anything else is left as it is.
+// beside reports whether an object is to be applied without loss of an existing object of its name. A binding keeps its
+// current subjects; any other object is left unchanged.
 func (m *missing) beside(ctx context.Context, in dynamic.ResourceInterface, moved *unstructured.Unstructured) (bool, error) {
 	there, err := in.Get(ctx, moved.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -201,7 +201,7 @@ func (m *missing) beside(ctx context.Context, in dynamic.ResourceInterface, move
 	return true, unstructured.SetNestedSlice(moved.Object, all, "subjects")
 }
 
-// note prints a line beside what is for kubectl apply.
+// note prints a line that is not for kubectl apply.
 func (m *missing) note(format string, args ...any) {
 	_, _ = fmt.Fprintln(m.ErrOut, printable.Line(fmt.Sprintf(format, args...))) // Nothing depends on it.
 }

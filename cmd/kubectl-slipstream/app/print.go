@@ -14,10 +14,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// answerWidth is how much of an answer fits on a line of a terminal beside the other columns.
+// answerWidth is how much of a sink's response fits on a line of a terminal beside the other columns.
 const answerWidth = 80
 
-// printRun prints a table of what a run has sent to whom, or in a sentence why there is none.
+// printRun prints a table of what a run has sent to which sink, or why there is none.
 func printRun(out io.Writer, answer *v1alpha1.PipelineSync) error {
 	run := answer.Status.Run
 	if answer.Status.Message != "" || run == nil {

@@ -21,12 +21,12 @@ import (
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 )
 
-// scopes are the words of --scope.
+// scopes are the values of --scope.
 var scopes = map[string]v1alpha1.PipelineScope{
 	"all": v1alpha1.PipelineScopeAll, "crds": v1alpha1.PipelineScopeDefinitions, "instances": v1alpha1.PipelineScopeInstances,
 }
 
-// The words of --dry-run, which are those of kubectl.
+// The values of --dry-run, as in kubectl.
 const (
 	dryRunNone   = "none"
 	dryRunServer = "server"
@@ -102,7 +102,7 @@ func (s *syncPipeline) run(ctx context.Context, name string) error {
 	return s.report(answer)
 }
 
-// follow brings the answer up to what has become of its run when that has finished.
+// follow waits for the run and updates the answer with its result.
 func (s *syncPipeline) follow(ctx context.Context, api client.ConfigbutlerV1alpha1Interface, name string, answer *v1alpha1.PipelineSync) error {
 	if !s.wait || s.dryRun == dryRunServer || isFinished(answer.Status.Run) {
 		return nil
@@ -118,7 +118,7 @@ func (s *syncPipeline) follow(ctx context.Context, api client.ConfigbutlerV1alph
 	return nil
 }
 
-// report prints what was sent to whom, and is an error when not all was.
+// report prints what was sent to which sink, and returns an error if not all was.
 func (s *syncPipeline) report(answer *v1alpha1.PipelineSync) error {
 	if s.print.OutputFlagSpecified() {
 		printer, err := s.print.ToPrinter()
@@ -134,7 +134,7 @@ func (s *syncPipeline) report(answer *v1alpha1.PipelineSync) error {
 	return failureOf(answer.Status.Run)
 }
 
-// failureOf is the error that a run has not told all sinks of everything, nil if it has.
+// failureOf returns an error if a run has not sent everything to all sinks.
 func failureOf(run *v1alpha1.PipelineRun) error {
 	if !isFinished(run) {
 		return nil

@@ -32,7 +32,7 @@ func assemble(
 	if err := reachCluster(ctx, opts); err != nil {
 		return nil, err
 	}
-	keeper, err := openSealing(ctx, opts, stores, &config.Generic.Config)
+	keeper, err := openEncryption(ctx, opts, stores, &config.Generic.Config)
 	if err != nil {
 		return nil, err
 	}

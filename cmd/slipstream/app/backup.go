@@ -30,16 +30,16 @@ import (
 )
 
 const (
-	// backupPath is the command that a server is asked for.
+	// backupPath is the path of the command on the admin socket.
 	backupPath = "/backup"
-	// keyParameter asks for the encryption key as well.
+	// keyParameter includes the encryption key.
 	keyParameter = "encryption-key"
 )
 
-// stream stands for standard input or output where a file is named.
+// stream stands for standard input or output in place of a file name.
 const stream = "-"
 
-// backupCommand is what a backup is asked for.
+// backupCommand holds the flags of the command.
 type backupCommand struct {
 	storage *options.StorageOptions
 	output  string
@@ -49,7 +49,7 @@ type backupCommand struct {
 	stdout, stderr io.Writer
 }
 
-// newBackupCommand backs up a data directory, of which the server's flags say where it is.
+// newBackupCommand returns the command that backs up the data directory of the server's flags.
 func newBackupCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
 	b := &backupCommand{storage: opts.Storage}
 	command := &cobra.Command{
@@ -77,14 +77,14 @@ Exit codes: 0 done; 1 failed, and no file was written; 2 wrong flags.`,
 	return withUsageErrors(command)
 }
 
-// addStorageFlags gives a command those of the server's flags that say where a data directory is.
+// addStorageFlags adds the server's flags that locate the data directory to a command.
 func addStorageFlags(command *cobra.Command, flags *pflag.FlagSet) {
 	for _, name := range []string{"storage-backend", "data-dir"} {
 		command.Flags().AddFlag(flags.Lookup(name))
 	}
 }
 
-// checkDataDir refuses storage that is not in a data directory.
+// checkDataDir rejects storage that is not in a data directory.
 func checkDataDir(storage *options.StorageOptions) error {
 	switch {
 	case storage.Backend == options.BackendEtcd3:
@@ -113,7 +113,7 @@ func (b *backupCommand) run(ctx context.Context) error {
 	return b.writeFile(ctx)
 }
 
-// writeFile writes the backup under another name and renames it once it is whole and on disk.
+// writeFile writes the backup under a temporary name and renames it once it is complete and synced.
 func (b *backupCommand) writeFile(ctx context.Context) (err error) {
 	if _, err := os.Lstat(b.output); !errors.Is(err, fs.ErrNotExist) && !b.force {
 		return errors.Join(fmt.Errorf("%s exists: name another file, or add --force to replace it", b.output), err)
@@ -140,7 +140,7 @@ func (b *backupCommand) writeFile(ctx context.Context) (err error) {
 	return b.report(m)
 }
 
-// place gives the finished file its name. Another that has come into being meanwhile is not replaced unasked.
+// place renames the finished file. It does not replace a file that was created meanwhile, unless that is allowed.
 func (b *backupCommand) place(temporary string) error {
 	if b.force {
 		return os.Rename(temporary, b.output)
@@ -151,7 +151,7 @@ func (b *backupCommand) place(temporary string) error {
 	return os.Remove(temporary)
 }
 
-// copyTo writes the backup, which is read and verified on its way.
+// copyTo writes the backup and verifies it while reading.
 func (b *backupCommand) copyTo(ctx context.Context, w io.Writer) (archive.Manifest, error) {
 	source, err := b.open(ctx)
 	if err != nil {
@@ -167,7 +167,7 @@ func (b *backupCommand) copyTo(ctx context.Context, w io.Writer) (archive.Manife
 	return m, nil
 }
 
-// open asks the server that runs for a backup, or makes one from the files of a stopped one.
+// open requests a backup from the running server, or creates one from the files of a stopped server.
 func (b *backupCommand) open(ctx context.Context) (io.ReadCloser, error) {
 	query := url.Values{}
 	if b.withKey {
@@ -192,7 +192,7 @@ func (b *backupCommand) open(ctx context.Context) (io.ReadCloser, error) {
 	return ours, nil
 }
 
-// report says what was backed up, and that the key was not.
+// report prints what was backed up, and that the key was not.
 func (b *backupCommand) report(m archive.Manifest) error {
 	text := fmt.Sprintf("backed up %s at revision %d of its objects, %d MiB\n", b.storage.DataDir, m.Stores[0].Revision, m.Size()/mebibyte)
 	if !b.withKey {
@@ -204,7 +204,7 @@ func (b *backupCommand) report(m archive.Manifest) error {
 	return err
 }
 
-// backupOptions are those of a backup that is made now.
+// backupOptions returns the options of a new backup.
 func backupOptions(dir *datadir.Dir, withKey bool) backup.Options {
 	options := backup.Options{Version: version(), Now: time.Now()}
 	if withKey {
@@ -213,7 +213,7 @@ func backupOptions(dir *datadir.Dir, withKey bool) backup.Options {
 	return options
 }
 
-// answerBackup backs up the open stores.
-func (s *stores) answerBackup(answer io.Writer, request *http.Request) error {
+// serveBackup backs up the open stores.
+func (s *stores) serveBackup(answer io.Writer, request *http.Request) error {
 	return backup.Write(answer, s.engines(), backupOptions(s.dir, request.URL.Query().Get(keyParameter) == "true"))
 }

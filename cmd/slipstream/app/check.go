@@ -20,10 +20,10 @@ import (
 	"github.com/configbutler/slipstream/pkg/serving/installcheck"
 )
 
-// checkLimit is how long a new installation may take until it is checked to be good, its image being pulled already.
+// checkLimit is the time within which a new installation must work, once its image is pulled.
 const checkLimit = 2 * time.Minute
 
-// newCheckCommand checks an installation through kube-apiserver, of which the server's flags say how it is reached.
+// newCheckCommand returns the command that checks an installation through the kube-apiserver of the server's flags.
 func newCheckCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
 	limit := checkLimit
 	command := &cobra.Command{

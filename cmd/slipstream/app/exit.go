@@ -14,25 +14,25 @@ import (
 // Exit codes of the program.
 const (
 	exitFailed = 1
-	// exitUsage says that flags or arguments are wrong. Nothing was done.
+	// exitUsage is returned for invalid flags or arguments. Nothing was done.
 	exitUsage = 2
-	// exitUnfinished says that a restore is decided, and is finished by the next start or the next restore.
+	// exitUnfinished is returned if a restore is decided and the next start or restore finishes it.
 	exitUnfinished = 3
-	// exitRestart says that the server ended in order to be started again, on restored data. It is EX_TEMPFAIL of
-	// sysexits.h, so that a supervisor which only restarts after failures does.
+	// exitRestart is returned if the server ended in order to be restarted on restored data. It is EX_TEMPFAIL of
+	// sysexits.h, so that a supervisor that only restarts after failures does.
 	exitRestart = 75
 )
 
-// errRestart ends a server that is to be started again.
+// errRestart ends a server that is to be restarted.
 var errRestart = errors.New("ended to be started again on the restored data")
 
-// usageError is about flags or arguments.
+// usageError is an error in flags or arguments.
 type usageError struct{ error }
 
-// Unwrap is what is wrong.
+// Unwrap returns the cause.
 func (e usageError) Unwrap() error { return e.error }
 
-// ExitCode is what the program ends with after an error of its command.
+// ExitCode returns the exit code for an error of the command.
 func ExitCode(err error) int {
 	var usage usageError
 	switch {
@@ -48,7 +48,7 @@ func ExitCode(err error) int {
 	return exitFailed
 }
 
-// withUsageErrors makes a command tell errors in its flags and arguments from others.
+// withUsageErrors makes a command return errors in its flags and arguments as usageError.
 func withUsageErrors(command *cobra.Command) *cobra.Command {
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	if check := command.Args; check != nil {

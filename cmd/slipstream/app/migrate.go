@@ -24,7 +24,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/migrate"
 )
 
-// migrateCommand is what a migration is asked for.
+// migrateCommand holds the flags of the command.
 type migrateCommand struct {
 	options  *options.Options
 	storage  *options.StorageOptions
@@ -35,7 +35,7 @@ type migrateCommand struct {
 	stdout, stderr io.Writer
 }
 
-// newMigrateCommand moves everything from files to etcd or back, of which the server's flags say where they are.
+// newMigrateCommand returns the command that migrates between files and etcd, as located by the server's flags.
 func newMigrateCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
 	m := &migrateCommand{options: opts, storage: opts.Storage}
 	command := &cobra.Command{
@@ -81,7 +81,7 @@ Exit codes: 0 done and compared; 1 refused or failed, and it may be run again; 2
 	return withUsageErrors(command)
 }
 
-// validate says what is wrong with the flags, and what is allowed.
+// validate returns an error for invalid flags.
 func (m *migrateCommand) validate() error {
 	backends := map[string]bool{options.BackendBolt: true, options.BackendEtcd3: true}
 	switch {
@@ -119,7 +119,7 @@ func (m *migrateCommand) run(ctx context.Context) (err error) {
 	return m.toFiles(ctx, etcd)
 }
 
-// reach fails if etcd does not answer in time: its client would go on trying.
+// reach fails if etcd does not respond in time: its client would retry forever.
 func reach(ctx context.Context, etcd *clientv3.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdDialTimeout)
 	defer cancel()
@@ -165,7 +165,7 @@ storage.etcd.prefix of the chart); start none on %s any more, whose files are as
 `, result.Revision, prefix, dir.Path(), key))
 }
 
-// prefixOfFiles is what the keys in files begin with. They cannot get another prefix on their way.
+// prefixOfFiles returns the prefix of the keys in files. A migration cannot change it.
 func (m *migrateCommand) prefixOfFiles(ctx context.Context, dir *datadir.Dir) (string, error) {
 	configured := m.storage.Etcd.StorageConfig.Prefix
 	prefix, err := migrate.PrefixOf(ctx, v1alpha1.GroupName, dir, configured)
@@ -201,7 +201,7 @@ etcd any more, which is as it was. Files that were replaced are in %s.
 `, result.Revision, aside, key))
 }
 
-// report prints what was copied and what comes next.
+// report prints what was copied and the next step.
 func (m *migrateCommand) report(result migrate.Result, next string) error {
 	for _, section := range result.Sections {
 		_, err := fmt.Fprintf(m.stdout, "%s: %d keys, %d bytes, the same on both sides, sha256 %x (%d copied now, %d had expired)\n",
@@ -214,7 +214,7 @@ func (m *migrateCommand) report(result migrate.Result, next string) error {
 	return err
 }
 
-// explain adds to an error what can be done about it.
+// explain adds the remedy to an error.
 func (m *migrateCommand) explain(err error) error {
 	advice := map[error]string{
 		datadir.ErrInUse:          "stop the server first: end its process, or scale its Deployment to 0 and wait until the Pod has ended",

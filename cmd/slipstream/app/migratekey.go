@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/migrate"
 )
 
-// What is left to do about the encryption configuration.
+// Messages about the remaining steps for the encryption configuration.
 const (
 	keyIsUsers = "Start it with the encryption configuration of before: --encryption-provider-config (encryption.configSecret of the chart)."
 	keyIsThere = "The encryption configuration is in %s."
@@ -25,7 +25,8 @@ Run this again with --kubeconfig, or in a Pod with the server's ServiceAccount%s
   %s`
 )
 
-// keyToCluster puts the configuration beside the files where servers on etcd look for it, and says what is left to do.
+// keyToCluster copies the configuration from beside the files to the cluster, where servers on etcd read it, and
+// returns the remaining step.
 func (m *migrateCommand) keyToCluster(ctx context.Context, dir *datadir.Dir) (left string, err error) {
 	content, err := m.readKey(ctx, encryption.Folder{Path: dir.Path()})
 	if err != nil || content == nil {
@@ -40,12 +41,12 @@ func (m *migrateCommand) keyToCluster(ctx context.Context, dir *datadir.Dir) (le
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, sealingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, encryptionTimeout)
 	defer cancel()
 	return fmt.Sprintf(keyIsThere, secret), encryption.Copy(ctx, content, secret)
 }
 
-// keyToFile has the configuration of servers on etcd put beside the files, and says what is left to do.
+// keyToFile copies the configuration of servers on etcd to a file beside the others, and returns the remaining step.
 func (m *migrateCommand) keyToFile(ctx context.Context, dir *datadir.Dir, o *migrate.Options) (left string, err error) {
 	folder := encryption.Folder{Path: dir.Path()}
 	secret, err := newSecretHome(m.options)
@@ -73,12 +74,12 @@ func (m *migrateCommand) keyToFile(ctx context.Context, dir *datadir.Dir, o *mig
 	return fmt.Sprintf(keyIsThere, folder), nil
 }
 
-// readKey is the configuration that the servers have made, or nil if the user's own is in use.
+// readKey returns the configuration that the server generated, or nil if the user provides one.
 func (m *migrateCommand) readKey(ctx context.Context, home encryption.Home) ([]byte, error) {
 	if m.storage.Etcd.EncryptionProviderConfigFilepath != "" {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, sealingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, encryptionTimeout)
 	defer cancel()
 	content, err := home.Read(ctx)
 	if errors.Is(err, encryption.ErrAbsent) {
@@ -87,7 +88,7 @@ func (m *migrateCommand) readKey(ctx context.Context, home encryption.Home) ([]b
 	return content, err
 }
 
-// outside reports whether no cluster can be reached because none is named, and this is no Pod that has an account.
+// outside reports whether no cluster is configured and the process does not run in a Pod with an account.
 func (m *migrateCommand) outside(err error) bool {
 	return m.options.Recommended.CoreAPI.CoreAPIKubeconfigPath == "" && (errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist))
 }

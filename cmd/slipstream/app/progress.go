@@ -11,19 +11,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// progressInterval is how long something may take before it says how far it is, and how often it says so.
+// progressInterval is the time before the first and between further progress messages.
 const progressInterval = 2 * time.Second
 
-// mebibyte is what progress is counted in.
+// mebibyte is the unit of progress messages.
 const mebibyte = 1 << 20
 
-// progress passes on what is read and says how far it is.
+// progress forwards what is read and reports progress.
 type progress struct {
 	io.Reader
 	out   io.Writer
 	what  string
 	clock clock.PassiveClock
-	// total is the number of bytes to come, 0 if it is not known.
+	// total is the expected number of bytes, 0 if unknown.
 	total, done int64
 	said        time.Time
 }

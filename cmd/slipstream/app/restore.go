@@ -28,13 +28,13 @@ import (
 )
 
 const (
-	// restorePath is the command that a server is asked for, with the backup as its input.
+	// restorePath is the path of the command on the admin socket, which reads the backup as its input.
 	restorePath = "/restore"
-	// unreadableParameter allows rows that cannot be opened.
+	// unreadableParameter allows rows that cannot be decrypted.
 	unreadableParameter = "allow-unreadable"
 )
 
-// restoreCommand is what a restore is asked for.
+// restoreCommand holds the flags of the command.
 type restoreCommand struct {
 	storage         *options.StorageOptions
 	allowUnreadable bool
@@ -43,7 +43,7 @@ type restoreCommand struct {
 	stdout, stderr io.Writer
 }
 
-// newRestoreCommand restores a data directory, of which the server's flags say where it is.
+// newRestoreCommand returns the command that restores the data directory of the server's flags.
 func newRestoreCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
 	r := &restoreCommand{storage: opts.Storage}
 	command := &cobra.Command{
@@ -101,7 +101,7 @@ func (r *restoreCommand) run(ctx context.Context, name string) (err error) {
 	return r.restore(ctx, newProgress(source, r.stderr, "restoring", total, clock.RealClock{}))
 }
 
-// restore hands the backup to the server that runs, or puts it in place of the files of a stopped one.
+// restore sends the backup to the running server, or replaces the files of a stopped one.
 func (r *restoreCommand) restore(ctx context.Context, source io.Reader) error {
 	query := url.Values{}
 	if r.allowUnreadable {
@@ -132,16 +132,16 @@ func (r *restoreCommand) restoreStopped(ctx context.Context, source io.Reader) (
 	return reportRestore(r.stdout, staged, "start the server")
 }
 
-// reportRestore says what was restored and what comes next.
+// reportRestore prints what was restored and the next step.
 func reportRestore(w io.Writer, staged backup.Staged, next string) error {
 	_, err := fmt.Fprintf(w, "restored the backup of %s, revision %d; what was there before is kept in %s; %s\n",
 		staged.Created.Format(time.RFC3339), staged.Stores[0].Revision, staged.Aside, next)
 	return err
 }
 
-// answerRestore takes a backup for the place of the open stores and has the server started again. One restore runs at a
-// time, and none after one that was decided.
-func (s *stores) answerRestore(storage *options.StorageOptions, restart func()) adminsocket.Handler {
+// serveRestore stages a backup to replace the open stores and restarts the server. Only one restore runs at a time, and
+// none after one was decided.
+func (s *stores) serveRestore(storage *options.StorageOptions, restart func()) adminsocket.Handler {
 	var running sync.Mutex
 	return func(answer io.Writer, request *http.Request) error {
 		if !running.TryLock() {

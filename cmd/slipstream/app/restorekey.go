@@ -14,15 +14,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
-// keyCheck refuses a backup that the server could not read once it is restored.
+// keyCheck rejects a backup that the server could not decrypt after the restore.
 type keyCheck struct {
 	storage *options.StorageOptions
-	// allowUnreadable takes one of which some rows cannot be opened, as long as a server starts on it.
+	// allowUnreadable accepts a backup with some undecryptable rows if a server can start on it.
 	allowUnreadable bool
 }
 
-// run looks at all rows with the configuration that the server is going to have: the user's own, or that in the key
-// file.
+// run checks all rows with the configuration that the server will use: the user's own, or that in the key file.
 func (c keyCheck) run(ctx context.Context, stored backup.Stores, keyFile string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -50,7 +49,7 @@ func (c keyCheck) run(ctx context.Context, stored backup.Stores, keyFile string)
 	return nil
 }
 
-// origin has the configuration. remedy says what to do when it lacks a key.
+// origin returns the source of the configuration, and the remedy if a key is missing.
 func (c keyCheck) origin(keyFile string) (origin encryption.Origin, remedy string) {
 	const first, last = "add the key that is missing to ", " as a further provider, and restore again"
 	if file := c.storage.Etcd.EncryptionProviderConfigFilepath; file != "" {
@@ -66,7 +65,7 @@ func (c keyCheck) origin(keyFile string) (origin encryption.Origin, remedy strin
 		"name it with --encryption-provider-config"
 }
 
-// missing refuses sealed rows when there is no configuration. For rows that are plain the server makes one.
+// missing rejects encrypted rows without a configuration. For plain rows the server generates one.
 func (c keyCheck) missing(ctx context.Context, origin encryption.Origin, rows []encryption.Rows) error {
 	found, err := encryption.Find(ctx, rows...)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
-// newRotateKeyCommand changes the server's own encryption configuration, which a running server follows. It takes
-// those of the server's flags that say where it is.
+// newRotateKeyCommand returns the command that changes the server's own encryption configuration, as located by the
+// server's flags. A running server reloads it.
 func newRotateKeyCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rotate-key",

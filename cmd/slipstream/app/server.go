@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app is the command slipstream: it turns options into a server and runs it.
+// Package app implements the command slipstream: it builds a server from options and runs it.
 package app
 
 import (
@@ -64,13 +64,13 @@ Git branches equal to the live objects that rules select.`,
 	return command
 }
 
-// unwrapped leaves the width of lines in the usage text to the terminal.
+// unwrapped leaves the line width of the usage text to the terminal.
 const unwrapped = 0
 
-// addFlags registers the flags by subject, and a usage text that shows them so.
+// addFlags registers the flags by subject, and the usage text that groups them.
 func addFlags(command *cobra.Command, opts *options.Options) {
 	sets := opts.Flags()
-	// The settings of the log are among the options. Of two flags of one name, either would count.
+	// The options include the flags for logging, which must not be registered twice.
 	globalflag.AddGlobalFlags(sets.FlagSet("global"), command.Name(), logs.SkipLoggingConfigurationFlags())
 	for _, set := range sets.FlagSets {
 		command.Flags().AddFlagSet(set)
@@ -78,7 +78,7 @@ func addFlags(command *cobra.Command, opts *options.Options) {
 	cliflag.SetUsageAndHelpFunc(command, sets, unwrapped)
 }
 
-// version is that of the module, with the commit for a build from a work tree.
+// version returns the module's version, with the commit if built from a work tree.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -93,7 +93,7 @@ func version() string {
 	return text
 }
 
-// run serves until ctx is done. What it opened is closed when it returns, after the last request has been answered.
+// run serves until ctx is done. It closes what it opened after the last request is completed.
 func run(ctx context.Context, opts *options.Options, config *apiserver.Config) (err error) {
 	ctx = logredact.WithoutBodies(ctx)
 	logger := klog.FromContext(ctx)

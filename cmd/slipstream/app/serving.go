@@ -28,16 +28,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/serving/certificates"
 )
 
-// Times of waiting for a cluster that does not answer at the start.
+// Timeouts for a cluster that does not respond at the start.
 const (
-	// reachLimit is how long a start waits. It is shorter than what a startup probe allows.
+	// reachLimit limits how long a start waits. It is less than the startup probe allows.
 	reachLimit    = 30 * time.Second
 	reachInterval = time.Second
 )
 
-// reachCluster returns when the cluster of opts answers anything at all, or has not for so long that the start goes on to
-// say why: the server cannot tell who asks without it. A server that is started while kube-apiserver is restarted
-// would otherwise end, and come back when kubelet thinks fit.
+// reachCluster waits until the cluster responds, or until the limit, after which the start continues and fails with the
+// reason: the server cannot authenticate users without the cluster. Otherwise a server that starts while kube-apiserver
+// restarts would exit and wait for kubelet's back-off.
 func reachCluster(ctx context.Context, opts *options.Options) error {
 	config, err := clusterConfig(opts.Recommended.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
@@ -68,7 +68,7 @@ func reachCluster(ctx context.Context, opts *options.Options) error {
 	return nil
 }
 
-// answers returns an error unless a server says anything.
+// answers returns an error unless a server responds.
 func answers(ctx context.Context, client *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -82,8 +82,7 @@ func answers(ctx context.Context, client *http.Client, url string) error {
 	return response.Body.Close()
 }
 
-// openServing makes a server show a certificate that is kept up to date, if opts ask for that, and returns what the
-// leader does for it.
+// openServing makes the server use a managed certificate, if the options enable it, and returns the leader's runner.
 func openServing(ctx context.Context, opts *options.Options, config *genericapiserver.RecommendedConfig) ([]controller.Runner, error) {
 	if opts.Serving.AuthoritySecret == "" && opts.Serving.AuthorityFile == "" {
 		return nil, nil
@@ -106,12 +105,12 @@ func openServing(ctx context.Context, opts *options.Options, config *genericapis
 	if err := keeper.RunOnce(logredact.WithoutBodies(ctx)); err != nil {
 		return nil, err
 	}
-	// It is started and stopped with the listener.
+	// The listener starts and stops it.
 	config.SecureServing.Cert = keeper
 	return []controller.Runner{certificates.NewLeader(keeper)}, nil
 }
 
-// newCertificateSource is where opts have certificates from.
+// newCertificateSource returns the source of certificates.
 func newCertificateSource(opts *options.Options, cluster *rest.Config, service types.NamespacedName) (certificates.Source, error) {
 	serving := opts.Serving
 	if serving.AuthorityFile != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newStoreCommand returns the commands about what the server has stored.
+// newStoreCommand returns the commands for the server's stores.
 func newStoreCommand(commands ...*cobra.Command) *cobra.Command {
 	store := &cobra.Command{
 		Use:   "store",
@@ -19,9 +19,9 @@ func newStoreCommand(commands ...*cobra.Command) *cobra.Command {
 	return store
 }
 
-// addCommands adds commands beside serving. Each shows its own flags only: usage and help texts of a command are those
-// of its parent unless it has some, and the server's list the server's flags and no commands; those are named in its
-// long text.
+// addCommands adds subcommands. Each shows only its own flags: without texts of its own, a command inherits the usage
+// and help texts of its parent, which list the server's flags and no commands. The parent's long text names the
+// subcommands.
 func addCommands(root *cobra.Command, commands ...*cobra.Command) {
 	plain := &cobra.Command{}
 	root.Long += "\n\nOther commands, of which --help tells more:"

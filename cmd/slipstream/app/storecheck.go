@@ -28,31 +28,31 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/unreadable"
 )
 
-// errDamaged says that a check found something.
+// errDamaged is returned if a check has findings.
 var errDamaged = errors.New("the stores are damaged: keep a copy of the data directory as it is, and restore a backup")
 
-// storeCheck is what a check is asked for.
+// storeCheck holds the flags and the state of the command.
 type storeCheck struct {
 	storage *options.StorageOptions
 	clock   clock.PassiveClock
 
 	stdout, stderr io.Writer
 	findings       map[string]*fileFindings
-	// unreadable are those of the findings that are about records which cannot be read.
+	// unreadable counts the findings about records that cannot be read.
 	unreadable int
 	said       time.Time
 }
 
-// fileFindings are those about one file.
+// fileFindings are the findings about one file.
 type fileFindings struct {
 	count int
 	lines []string
 }
 
-// shownFindings bounds the findings about a file that are printed.
+// shownFindings limits the printed findings of a file.
 const shownFindings = 1000
 
-// newStoreCheckCommand checks the files of a data directory, of which the server's flags say where it is.
+// newStoreCheckCommand returns the command that checks the data directory of the server's flags.
 func newStoreCheckCommand(ctx context.Context, opts *options.Options, flags *pflag.FlagSet) *cobra.Command {
 	c := &storeCheck{storage: opts.Storage, clock: clock.RealClock{}}
 	command := &cobra.Command{
@@ -101,7 +101,7 @@ func (c *storeCheck) run(ctx context.Context) error {
 	}
 }
 
-// check checks a copy of the files that a running server has open, or the files of a stopped one.
+// check checks a copy of the files of a running server, or the files of a stopped one.
 func (c *storeCheck) check(ctx context.Context) error {
 	if err := checkFilesOf(c.storage, "etcd checks itself: use etcdutl hashkv and etcdctl endpoint health"); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (c *storeCheck) check(ctx context.Context) error {
 	return errors.Join(c.checkFolder(ctx, dir.Path()), dir.Close())
 }
 
-// checkFilesOf refuses storage that is not in files, with what to do instead.
+// checkFilesOf rejects storage that is not in files, with the alternative.
 func checkFilesOf(storage *options.StorageOptions, instead string) error {
 	if storage.Backend == options.BackendBolt {
 		return nil
@@ -145,7 +145,7 @@ func (c *storeCheck) checkCopy(ctx context.Context, answer io.Reader) (err error
 	return c.checkFolder(ctx, folder)
 }
 
-// writeNew writes a file that is not there yet.
+// writeNew writes a file that must not exist.
 func writeNew(path string, content io.Reader) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -155,8 +155,8 @@ func writeNew(path string, content io.Reader) error {
 	return errors.Join(err, file.Close())
 }
 
-// checkFolder checks both stores of a folder, then the records in them, and prints how they are. If it fails, it prints
-// what it has found until then, and calls nothing sound.
+// checkFolder checks both stores of a folder and the records in them, and prints the findings. If it fails, it prints
+// the findings so far and reports nothing as sound.
 func (c *storeCheck) checkFolder(ctx context.Context, folder string) (err error) {
 	names := []string{datadir.APIFile, datadir.WorkFile}
 	defer func() {

@@ -56,7 +56,7 @@ func openRecords(t *testing.T, opts *options.Options) *records {
 	}
 	scheme := apiserver.NewScheme()
 	config := genericapiserver.NewConfig(apiserver.NewCodecs(scheme))
-	keeper, err := openSealing(ctx, opts, stores, config)
+	keeper, err := openEncryption(ctx, opts, stores, config)
 	if err != nil {
 		t.Fatal(err)
 	}

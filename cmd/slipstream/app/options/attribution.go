@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// defaultMaxWait is a little more than an API server's audit takes with the settings that the documentation asks for.
+	// defaultMaxWait is slightly more than the delay of an API server's audit webhook with the documented settings.
 	defaultMaxWait = 2 * time.Second
-	// longestMaxWait is what an API server's audit takes with its defaults. Who waits longer waits for nothing.
+	// longestMaxWait is the delay of an API server's audit webhook with default settings. A longer wait is useless.
 	longestMaxWait = 30 * time.Second
-	// auditClientName is that of the certificate that the plugin makes for kube-apiserver's audit webhook.
+	// auditClientName is the common name in the certificate that the plugin creates for kube-apiserver's audit webhook.
 	auditClientName = "kube-apiserver-audit"
 )
 
-// AttributionOptions say how long a change waits for its author, and who may tell of authors.
+// AttributionOptions configure how long a change waits for its author, and who is allowed to report authors.
 type AttributionOptions struct {
-	// MaxWait is the longest time that a change waits for the report of who made it.
+	// MaxWait limits how long a change waits for the report of its author.
 	MaxWait time.Duration
-	// AuditClientCAFile and AuditClientNames are the authority and the common names of the certificates with which audit
-	// events are taken. Without the file none are.
+	// AuditClientCAFile and AuditClientNames are the authority and the common names of client certificates that are
+	// allowed to send audit events. Without the file, none are accepted.
 	AuditClientCAFile string
 	AuditClientNames  []string
-	// AdmissionSegmentFile holds the secret last segment of the path at which admission reviews are taken without the
-	// aggregator. Without it none are.
+	// AdmissionSegmentFile holds the secret last segment of the path that accepts admission reviews without the
+	// aggregator. Without it, none are accepted.
 	AdmissionSegmentFile string
-	// AdmissionClientCAFile is the authority of the certificates that are demanded there besides.
+	// AdmissionClientCAFile is the authority of client certificates that are additionally required there.
 	AdmissionClientCAFile string
 }
 
@@ -79,7 +79,7 @@ func (o *AttributionOptions) validate() []error {
 	return append(errs, validateAuthorities("admission-client-ca-file", o.AdmissionClientCAFile)...)
 }
 
-// validateAuthorities wants certificates in the file that a flag names.
+// validateAuthorities requires certificates in the file of a flag.
 func validateAuthorities(flag, file string) []error {
 	if file == "" {
 		return nil

@@ -23,14 +23,15 @@ import (
 const (
 	// auditLog is the audit log in the data directory.
 	auditLog = "audit/audit.log"
-	// stdout is how upstream's flag calls standard output.
+	// stdout is the value of upstream's flag for standard output.
 	stdout = "-"
-	// auditFileMegabytes is the size of one file of the log in the data directory, auditFiles how many old ones are kept.
+	// auditFileMegabytes is the size of one file of the log in the data directory, auditFiles the number of rotated
+	// files.
 	auditFileMegabytes = 100
 	auditFiles         = 10
 )
 
-// completeAudit has the log be written without being asked for. A policy of the user's own says also where to.
+// completeAudit enables the audit log by default. A user's own policy requires a user's own destination.
 func completeAudit(o *genericoptions.AuditOptions, storage *StorageOptions) {
 	if o.PolicyFile != "" || o.LogOptions.Path != "" {
 		return
@@ -43,7 +44,7 @@ func completeAudit(o *genericoptions.AuditOptions, storage *StorageOptions) {
 	o.LogOptions.MaxSize, o.LogOptions.MaxBackups = auditFileMegabytes, auditFiles
 }
 
-// applyAudit has the shipped policy apply where the user has given none, to which upstream would write nothing.
+// applyAudit applies the shipped policy unless the user provides one. Without a policy, upstream logs nothing.
 func applyAudit(o *genericoptions.AuditOptions, config *genericapiserver.Config) error {
 	if o.PolicyFile != "" || o.LogOptions.Path == "" {
 		return nil

@@ -11,10 +11,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
 )
 
-// EnvironmentOptions say what is the same for all environments, whatever the SyncPolicy says.
+// EnvironmentOptions configure all environments, in addition to the SyncPolicy.
 type EnvironmentOptions struct {
-	// TrackingMarks are labels and annotations by which tools find what they own, which copies do not have, as
-	// transplant.ParseMarks reads them.
+	// TrackingMarks are ownership marks that are removed from copies, in the syntax of objectcopy.ParseMarks.
 	TrackingMarks []string
 }
 
@@ -29,7 +28,7 @@ func (o *EnvironmentOptions) addFlags(flags *cliflag.NamedFlagSets) {
 			"Repeat or separate with commas.")
 }
 
-// Marks returns what TrackingMarks says. The error names the mark that is wrong.
+// Marks parses TrackingMarks. An error names the invalid mark.
 func (o *EnvironmentOptions) Marks() (objectcopy.Marks, error) {
 	marks, err := objectcopy.ParseMarks(o.TrackingMarks...)
 	if err != nil {

@@ -17,27 +17,27 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// MirrorOptions say how changes are gathered and which types are mirrored.
+// MirrorOptions configure batches, branches and the selection of types.
 type MirrorOptions struct {
-	// BatchMaxFiles, BatchMaxBytesMiB and BatchMaxWaitSeconds bound what is gathered before a push.
+	// BatchMaxFiles, BatchMaxBytesMiB and BatchMaxWaitSeconds limit a batch of changes for one push.
 	BatchMaxFiles       int
 	BatchMaxBytesMiB    int
 	BatchMaxWaitSeconds int
-	// GitMaxMemoryMiB is how much memory one operation on a remote may hold.
+	// GitMaxMemoryMiB limits the memory of one operation on a remote.
 	GitMaxMemoryMiB int
-	// WorkersMaxGlobal is how many branches are written at once, WorkersMaxPerRepo how many of one repository.
+	// WorkersMaxGlobal limits the branches that are written concurrently, WorkersMaxPerRepo those of one repository.
 	WorkersMaxGlobal  int
 	WorkersMaxPerRepo int
-	// LeaseSeconds is how long the Lease of a branch lasts, RenewSeconds when it is renewed while it is in use.
+	// LeaseSeconds is the duration of a branch's Lease, RenewSeconds the interval of its renewal.
 	LeaseSeconds int
 	RenewSeconds int
-	// LeaseNamespace is where the Leases of branches are; the server's own namespace if empty.
+	// LeaseNamespace is the namespace of the Leases of branches, the server's own if empty.
 	LeaseNamespace string
-	// DiscoveryRefresh is how often discovery is asked without cause.
+	// DiscoveryRefresh is the interval of discovery without a trigger.
 	DiscoveryRefresh time.Duration
-	// DiscoveryExclude are types, as resource.group, that only a rule which names them selects.
+	// DiscoveryExclude are types, as resource.group, that rules must name to select them.
 	DiscoveryExclude []string
-	// WatchAll lets rules without resources select every type instead of the preset.
+	// WatchAll makes rules without resources select every type instead of the preset.
 	WatchAll bool
 }
 
@@ -109,7 +109,7 @@ const (
 	minGitMemoryMiB = 32
 )
 
-// Limits are the limits of batches and branches.
+// Limits returns the limits of batches and branches.
 func (o *MirrorOptions) Limits() mirror.Limits {
 	return mirror.Limits{
 		MaxFiles: o.BatchMaxFiles, MaxBytes: o.BatchMaxBytesMiB << 20,
@@ -118,7 +118,7 @@ func (o *MirrorOptions) Limits() mirror.Limits {
 	}
 }
 
-// Leases are the place and the times of the Leases of branches, of a server in a namespace.
+// Leases returns the configuration of the branches' Leases for a server in a namespace.
 func (o *MirrorOptions) Leases(own string) mirror.Leases {
 	return mirror.Leases{
 		Namespace: cmp.Or(o.LeaseNamespace, own),
@@ -126,7 +126,7 @@ func (o *MirrorOptions) Leases(own string) mirror.Leases {
 	}
 }
 
-// Policy says what rules mean that do not name their types.
+// Policy returns which types a rule without resources selects.
 func (o *MirrorOptions) Policy() watch.Policy {
 	policy := watch.DefaultPolicy()
 	if o.WatchAll {

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package options says what can be set on the command line, what is allowed, and what it does to the server.
+// Package options defines, validates and applies the server's command line options.
 package options
 
 import (
@@ -41,20 +41,20 @@ import (
 )
 
 const (
-	// leaseName is the Lease that decides which replica runs the controllers.
+	// leaseName is the leader election Lease.
 	leaseName = "slipstream"
-	// securePort is one that firewalls between a managed control plane and its nodes let through.
+	// securePort is a port that firewalls between managed control planes and their nodes usually allow.
 	securePort = 10250
-	// watchGracePeriod is how long a shutdown waits for watches to take their leave. Without it the watches of the cluster's
+	// watchGracePeriod limits how long a shutdown waits for watches to end. Without it, the watches of the cluster's
 	// controllers would keep the process alive for a minute, while a successor waits for the files.
 	watchGracePeriod = 5 * time.Second
-	// defaultNamespace is where the server lives when nothing tells.
+	// defaultNamespace is the server's namespace if it is unknown.
 	defaultNamespace = "slipstream-system"
-	// namespaceFile names the namespace of the pod.
+	// namespaceFile contains the namespace of the pod.
 	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
-// Options are the settings of the server.
+// Options are the server's options.
 type Options struct {
 	Recommended    *genericoptions.RecommendedOptions
 	Server         *genericoptions.ServerRunOptions
@@ -67,21 +67,21 @@ type Options struct {
 	LeaderElection componentconfig.LeaderElectionConfiguration
 	Logging        *logs.Options
 
-	// Namespace is the server's own: its Lease and its Secrets live there.
+	// Namespace is the server's own, which contains its Lease and its Secrets.
 	Namespace string
-	// Features is what --feature-gates sets.
+	// Features are set by --feature-gates.
 	Features featuregate.MutableVersionedFeatureGate
 }
 
-// GitOptions say which remotes the server may talk to.
+// GitOptions configure which remotes the server is allowed to connect to.
 type GitOptions struct {
-	// AllowInsecure permits repositories at http and file URLs.
+	// AllowInsecure allows repositories at http and file URLs.
 	AllowInsecure bool
-	// AllowDestinations lifts the refusal of addresses: a word of egress, an address, a CIDR.
+	// AllowDestinations allows addresses that are rejected by default: a word of package egress, an address or a CIDR.
 	AllowDestinations []string
 }
 
-// New returns the defaults. The codecs are those of the kinds that are stored.
+// New returns the defaults. The codecs are those of the stored kinds.
 func New(codecs serializer.CodecFactory) *Options {
 	recommended := genericoptions.NewRecommendedOptions(keyspace.Default, codecs.LegacyCodec(v1alpha1.SchemeGroupVersion))
 	recommended.SecureServing.BindPort = securePort
@@ -126,8 +126,8 @@ func init() {
 	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 }
 
-// newComponents registers the libraries' version as the one that features follow. The server's own version must not:
-// features of the libraries would count as not invented yet.
+// newComponents registers the libraries' version as the one that determines feature defaults. With the server's own
+// version, the libraries' features would count as not yet available.
 func newComponents() (basecompatibility.ComponentGlobalsRegistry, featuregate.MutableVersionedFeatureGate) {
 	features := utilfeature.DefaultMutableFeatureGate
 	components := basecompatibility.NewComponentGlobalsRegistry()
@@ -136,7 +136,7 @@ func newComponents() (basecompatibility.ComponentGlobalsRegistry, featuregate.Mu
 	return components, features
 }
 
-// ownNamespace is the namespace of the pod, when the server runs in one.
+// ownNamespace returns the namespace of the pod, if the server runs in one.
 func ownNamespace() string {
 	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
 		return namespace
@@ -147,7 +147,7 @@ func ownNamespace() string {
 	return defaultNamespace
 }
 
-// Flags are the flags by subject.
+// Flags returns the flags by subject.
 func (o *Options) Flags() (flags cliflag.NamedFlagSets) {
 	flags.Order = []string{"storage", "git", "mirror", "attribution", "controllers", "cluster", "secure serving"}
 	o.Storage.addFlags(flags.FlagSet("storage"))
@@ -183,7 +183,7 @@ func (o *GitOptions) addFlags(flags *cliflag.NamedFlagSets) {
 			strings.Join(egress.Words(), ", ")+", an IP address or a CIDR. The cloud's metadata is link-local. Repeat or separate with commas.")
 }
 
-// Complete fills in what follows from other settings.
+// Complete fills in derived values.
 func (o *Options) Complete() error {
 	o.Storage.complete()
 	completeAudit(o.Recommended.Audit, o.Storage)
@@ -208,7 +208,7 @@ func (o *Options) Complete() error {
 	return nil
 }
 
-// Validate says everything that is wrong, and what is allowed.
+// Validate returns all errors in the options.
 func (o *Options) Validate() error {
 	var errs []error
 	errs = append(errs, o.Storage.validate()...)
@@ -226,7 +226,7 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateRecommended leaves the storage out, which StorageOptions judge.
+// validateRecommended validates upstream's options except for the storage, which StorageOptions validate.
 func (o *Options) validateRecommended() []error {
 	recommended := *o.Recommended
 	recommended.Etcd = nil
@@ -266,8 +266,7 @@ func (o *Options) validateLeaderElection() []error {
 	return errs
 }
 
-// ApplyComponents makes --feature-gates and --emulated-version take effect. It comes before everything that asks for a
-// feature.
+// ApplyComponents applies --feature-gates and --emulated-version. It must precede everything that reads a feature.
 func (o *Options) ApplyComponents() error {
 	if err := o.Server.ComponentGlobalsRegistry.Set(); err != nil {
 		return fmt.Errorf("setting feature gates: %w", err)
@@ -275,9 +274,9 @@ func (o *Options) ApplyComponents() error {
 	return nil
 }
 
-// ApplyTo configures everything of the server but its storage, which must have been chosen before. The options must be
-// complete and valid. newInitializer makes what gives admission its knowledge of rules, once the connections to the
-// cluster and to the server itself are known.
+// ApplyTo configures the server except for its storage, which must be configured before. The options must be complete
+// and valid. newInitializer returns the initializers of admission plugins, once the connections to the cluster and to
+// the server itself are configured.
 func (o *Options) ApplyTo(
 	config *apiserver.Config, newInitializer func(*genericapiserver.RecommendedConfig) (admission.PluginInitializer, error),
 ) error {

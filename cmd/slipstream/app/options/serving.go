@@ -22,16 +22,16 @@ const (
 	shortestCertificateDuration = 30 * time.Second
 )
 
-// ServingOptions say with which certificate the server serves, and whom it has the cluster trust for that. Without
-// AuthoritySecret and AuthorityFile the cluster is left alone.
+// ServingOptions configure the serving certificate and the authorities that the cluster trusts for it. Without
+// AuthoritySecret and AuthorityFile the cluster's objects are not changed.
 type ServingOptions struct {
-	// Service is the name of the Service in front of the server, in the server's namespace.
+	// Service is the name of the server's Service in its namespace.
 	Service string
-	// AuthoritySecret is the Secret in the server's namespace with an authority of the server's own.
+	// AuthoritySecret is the Secret in the server's namespace with the server's own authority.
 	AuthoritySecret string
-	// CertificateDuration and AuthorityDuration say how long what the server makes is valid.
+	// CertificateDuration and AuthorityDuration are the validity periods of what the server issues.
 	CertificateDuration, AuthorityDuration time.Duration
-	// AuthorityFile has the authorities that belong to the certificate in a file.
+	// AuthorityFile has the authorities for a certificate in files.
 	AuthorityFile string
 }
 
@@ -56,7 +56,7 @@ func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
 		"Service in --namespace in front of the server. Its names are in the certificates of --serving-authority-secret, and bundles of clients that go through it are kept right.")
 }
 
-// validate says what is wrong, beside the flags of upstream's for files.
+// validate returns all errors, in addition to those of upstream's flags for files.
 func (o *ServingOptions) validate(files genericoptions.CertKey) []error {
 	var errs []error
 	if problems := content.IsDNS1123Label(o.Service); len(problems) > 0 {
@@ -78,7 +78,7 @@ func (o *ServingOptions) validate(files genericoptions.CertKey) []error {
 	return errs
 }
 
-// validateOwn is about an authority of the server's own.
+// validateOwn validates the flags for the server's own authority.
 func (o *ServingOptions) validateOwn() []error {
 	var errs []error
 	if problems := content.IsDNS1123Subdomain(o.AuthoritySecret); len(problems) > 0 {

@@ -18,9 +18,9 @@ import (
 
 // Storage backends.
 const (
-	// BackendBolt keeps everything in files of the data directory, for one replica.
+	// BackendBolt stores everything in files of the data directory, for one replica.
 	BackendBolt = "bbolt"
-	// BackendEtcd3 keeps everything in etcd, for several replicas.
+	// BackendEtcd3 stores everything in etcd, for several replicas.
 	BackendEtcd3 = "etcd3"
 )
 
@@ -31,10 +31,10 @@ const (
 )
 
 const (
-	// leastCompactionInterval leaves a client that reads page by page time to do so.
+	// leastCompactionInterval is the minimum that gives clients time to read a list page by page.
 	leastCompactionInterval = time.Second
-	// workCompactionInterval is more than anybody who follows the working state falls behind. Its history is many times as
-	// large as what it holds, since every change that is mirrored is written to it and removed from it again.
+	// workCompactionInterval is longer than any reader of the working state lags behind. Its history is many times its
+	// size, since every mirrored change is written and removed again.
 	workCompactionInterval = 15 * time.Second
 	// archiveFolder is the folder of the archive in the data directory.
 	archiveFolder = "archive"
@@ -42,15 +42,15 @@ const (
 	defaultDataDir = "/var/lib/slipstream"
 )
 
-// StorageOptions say where objects and working state are kept.
+// StorageOptions configure where objects and working state are stored.
 type StorageOptions struct {
 	// Backend is BackendBolt or BackendEtcd3.
 	Backend string
-	// DataDir holds the files of BackendBolt. It is created with mode 0700.
+	// DataDir contains the files of BackendBolt. It is created with mode 0700.
 	DataDir string
-	// ArchiveDir is where records are archived; with BackendBolt a folder of DataDir if it is empty.
+	// ArchiveDir is where records are archived. With BackendBolt it defaults to a folder of DataDir.
 	ArchiveDir string
-	// Etcd is upstream's, for the connection of BackendEtcd3 and for encryption and caching of both.
+	// Etcd configures the connection of BackendEtcd3, and encryption and caching of both backends.
 	Etcd *genericoptions.EtcdOptions
 
 	// prefix is the flag of that name.
@@ -61,7 +61,7 @@ func newStorageOptions(etcd *genericoptions.EtcdOptions) *StorageOptions {
 	return &StorageOptions{Backend: BackendBolt, DataDir: defaultDataDir, Etcd: etcd}
 }
 
-// addFlags takes upstream's flags over, except the one that would offer etcd alone.
+// addFlags adds upstream's flags, except for the one that only offers etcd.
 func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Backend, "storage-backend", o.Backend,
 		"Where objects are kept: bbolt, in files of --data-dir, for one replica; or etcd3, in --etcd-servers, for several.")
@@ -86,7 +86,7 @@ func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	})
 }
 
-// PrefixGiven reports whether the user has chosen the prefix of the keys.
+// PrefixGiven reports whether the user has set the prefix of the keys.
 func (o *StorageOptions) PrefixGiven() bool { return o.prefix != nil && o.prefix.Changed }
 
 func (o *StorageOptions) validate() []error {
@@ -107,7 +107,7 @@ func (o *StorageOptions) validateBackend() []error {
 	return []error{fmt.Errorf("--storage-backend=%q must be bbolt or etcd3", o.Backend)}
 }
 
-// ArchiveFolder is where records are archived; empty: this server has no place for them.
+// ArchiveFolder returns where records are archived, empty if there is no place for them.
 func (o *StorageOptions) ArchiveFolder() string {
 	if o.ArchiveDir == "" && o.Backend == BackendBolt {
 		return filepath.Join(o.DataDir, archiveFolder)
@@ -115,18 +115,18 @@ func (o *StorageOptions) ArchiveFolder() string {
 	return o.ArchiveDir
 }
 
-// complete makes the watch cache keep what a client may resume from for as long as the store does.
+// complete makes the watch cache keep events for as long as the store keeps its history.
 func (o *StorageOptions) complete() {
 	config := &o.Etcd.StorageConfig
 	config.EventsHistoryWindow = max(config.EventsHistoryWindow, config.CompactionInterval)
 }
 
-// Engine are the settings of the file of objects of BackendBolt.
+// Engine returns the options of the object store of BackendBolt.
 func (o *StorageOptions) Engine() bolt.Options {
 	return bolt.Options{CompactionInterval: o.Etcd.StorageConfig.CompactionInterval}
 }
 
-// WorkEngine are the settings of the file of the working state of BackendBolt.
+// WorkEngine returns the options of the work store of BackendBolt.
 func (o *StorageOptions) WorkEngine() bolt.Options {
 	return bolt.Options{CompactionInterval: min(workCompactionInterval, o.Etcd.StorageConfig.CompactionInterval)}
 }

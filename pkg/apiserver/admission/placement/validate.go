@@ -31,14 +31,14 @@ func (p *Plugin) validateEnvironment(ctx context.Context, obj, old *configbutler
 		return apierrors.NewInternalError(fmt.Errorf("converting Environment %s/%s: %w", obj.Namespace, obj.Name, err))
 	}
 	wanted.CreationTimestamp = metav1.Time{} // Stored objects take precedence, even those created in the same second.
-	obstacles, err := p.conflicts(ctx, wanted)
+	conflicts, err := p.conflicts(ctx, wanted)
 	if err != nil {
 		return unavailable(err)
 	}
 	var errs field.ErrorList
-	for _, obstacle := range obstacles {
-		if old == nil || taken.Has(obstacle.Field.String()) {
-			errs = append(errs, field.Invalid(obstacle.Field, obstacle.Value, obstacle.Message))
+	for _, conflict := range conflicts {
+		if old == nil || taken.Has(conflict.Field.String()) {
+			errs = append(errs, field.Invalid(conflict.Field, conflict.Value, conflict.Message))
 		}
 	}
 	return invalid("Environment", obj.Name, errs)

@@ -16,9 +16,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
-// serveCommands answers commands that ask for something of the open stores, until close is called, which must be before
-// the stores are closed. restart ends the server, which is to be started again. A server that cannot make the socket
-// serves its API all the same.
+// serveCommands serves commands that use the open stores until closeSocket is called, which must happen before the
+// stores are closed. restart ends the server such that it is started again. A server that cannot create the socket
+// still serves its API.
 func (s *stores) serveCommands(ctx context.Context, storage *options.StorageOptions, restart func()) (closeSocket func() error) {
 	if s.dir == nil {
 		return func() error { return nil }
@@ -29,18 +29,18 @@ func (s *stores) serveCommands(ctx context.Context, storage *options.StorageOpti
 		logger.Error(err, "No command reaches this server: it has to be stopped for a backup and for a restore")
 		return func() error { return nil }
 	}
-	socket.Handle(http.MethodGet+" "+backupPath, s.answerBackup)
-	socket.Handle(http.MethodPost+" "+restorePath, s.answerRestore(storage, restart))
+	socket.Handle(http.MethodGet+" "+backupPath, s.serveBackup)
+	socket.Handle(http.MethodPost+" "+restorePath, s.serveRestore(storage, restart))
 	socket.Handle(http.MethodPost+" "+setAsidePath, s.answerSetAside(storage))
 	served := make(chan error, 1)
 	go func() { served <- socket.Serve() }()
 	return func() error { return errors.Join(socket.Close(), <-served) }
 }
 
-// engines are the open files.
+// engines returns the open stores.
 func (s *stores) engines() backup.Stores { return backup.Stores{API: s.api, Work: s.work} }
 
-// states are what the open files say about themselves, by their names.
+// states returns the state of the open files by name.
 func (s *stores) states() backup.Replaced {
 	return backup.Replaced{datadir.APIFile: backup.StateOf(s.api), datadir.WorkFile: backup.StateOf(s.work)}
 }

@@ -17,17 +17,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
-// sealingTimeout bounds what is read before anything is served.
-const sealingTimeout = 30 * time.Second
+// encryptionTimeout limits what is read before the server starts.
+const encryptionTimeout = 30 * time.Second
 
-// openSealing makes a server seal what it stores, and returns what keeps it sealed under the right key. The server is
-// not ready while it cannot seal or open; restarting would not help, so it stays alive, as with upstream. ctx must
-// outlive the server.
-func openSealing(
+// openEncryption enables encryption at rest, and returns the runner that keeps stored rows under the current key. The
+// server is not ready while it cannot encrypt or decrypt. It stays alive, as upstream does, because a restart would not
+// help. ctx must outlive the server.
+func openEncryption(
 	ctx context.Context, opts *options.Options, stores *stores, config *genericapiserver.Config,
 ) (*encryption.RotationController, error) {
 	stored := stores.sealed(ctx, opts.Storage.Etcd.StorageConfig.Prefix)
-	encrypter, err := openSealer(ctx, opts, stored, config.APIServerID)
+	encrypter, err := openEncrypter(ctx, opts, stored, config.APIServerID)
 	if err != nil {
 		return nil, err
 	}
@@ -38,14 +38,13 @@ func openSealing(
 	return &encryption.RotationController{Encrypter: encrypter, Rows: stored, Times: times}, nil
 }
 
-// openSealer loads the configuration under which the stores are sealed, which is made at the first start unless the
-// user has one.
-func openSealer(ctx context.Context, opts *options.Options, stored []encryption.Rows, serverID string) (*encryption.Encrypter, error) {
+// openEncrypter loads the encryption configuration. It is generated at the first start unless the user provides one.
+func openEncrypter(ctx context.Context, opts *options.Options, stored []encryption.Rows, serverID string) (*encryption.Encrypter, error) {
 	origin, err := newOrigin(opts)
 	if err != nil {
 		return nil, err
 	}
-	starting, cancel := context.WithTimeout(ctx, sealingTimeout)
+	starting, cancel := context.WithTimeout(ctx, encryptionTimeout)
 	defer cancel()
 	home, ours := origin.(encryption.Home)
 	if ours {
@@ -63,7 +62,7 @@ func openSealer(ctx context.Context, opts *options.Options, stored []encryption.
 	return encrypter, encrypter.Check(starting, stored...)
 }
 
-// newOrigin is where opts have the configuration.
+// newOrigin returns the source of the encryption configuration.
 func newOrigin(opts *options.Options) (encryption.Origin, error) {
 	if file := opts.Storage.Etcd.EncryptionProviderConfigFilepath; file != "" {
 		return encryption.File{Path: file}, nil
@@ -71,7 +70,8 @@ func newOrigin(opts *options.Options) (encryption.Origin, error) {
 	return newHome(opts)
 }
 
-// newHome is where the server keeps its own configuration: beside the files, or in the cluster when there are replicas.
+// newHome returns where the server stores its own configuration: beside the files, or in the cluster if there can be
+// replicas.
 func newHome(opts *options.Options) (encryption.Home, error) {
 	switch opts.Storage.Backend {
 	case options.BackendBolt:
@@ -94,8 +94,8 @@ func newSecretHome(opts *options.Options) (encryption.Home, error) {
 	return encryption.ClusterSecret{Client: client.CoreV1().Secrets(opts.Namespace), Namespace: opts.Namespace}, nil
 }
 
-// clusterConfig leads to the cluster of a kubeconfig, or to that of the pod if it has no name. Upstream's option makes
-// the same of it, once the storage is there.
+// clusterConfig returns the client configuration of a kubeconfig, or of the pod if the path is empty. It equals that of
+// upstream's option, which is only available once the storage is configured.
 func clusterConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()
