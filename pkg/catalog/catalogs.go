@@ -73,7 +73,7 @@ func newCatalogs(ctx context.Context, config Config, shared *controller.Shared) 
 		api: shared.Client.ConfigbutlerV1alpha1(), records: shared.Records, unseen: c.unseen, clock: shared.Clock,
 		revisions: revisions.New(shared.Store),
 		source:    c.reach.of, trouble: c.trouble, taken: c.interests.taken, events: c.events,
-		naming: newNaming(config.Landings, shared.Store, shared.Clock), author: c.authors.FindSince,
+		naming: newNaming(config.CommitIndex, shared.Store, shared.Clock), author: c.authors.FindSince,
 	}
 	c.streams = watch.NewStreams(controllerName, objects, (*watchHandler)(c))
 	return c, c.listen()

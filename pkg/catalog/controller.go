@@ -37,8 +37,8 @@ var _ Authors = &attribution.Joiner{}
 type Config struct {
 	// Namespace is the server's own, which no catalog follows; empty: it has none.
 	Namespace string
-	// Landings know which commits of mirrored branches hold an object; nil: nothing is mirrored.
-	Landings *commitindex.Log
+	// CommitIndex has the commits that hold an object; nil if nothing is mirrored.
+	CommitIndex *commitindex.Index
 	// Facts are the reports of who made changes; nil: only what managedFields say is known.
 	Facts attribution.Facts
 	// Hash is the keyed hash of canonical content that facts have; nil: they have none.

@@ -29,7 +29,7 @@ import (
 
 // naming has records name the commits that hold what they tell of. Where nothing is mirrored it is nil, and does nothing.
 type naming struct {
-	log     *commitindex.Log
+	index   *commitindex.Index
 	waiting *commits.Waiting
 
 	mu sync.Mutex
@@ -39,12 +39,12 @@ type naming struct {
 	landed map[string]sets.Set[commitindex.Object]
 }
 
-func newNaming(log *commitindex.Log, store *table.Store, clock clock.WithTicker) *naming {
-	if log == nil {
+func newNaming(index *commitindex.Index, store *table.Store, clock clock.WithTicker) *naming {
+	if index == nil {
 		return nil
 	}
 	return &naming{
-		log: log, waiting: commits.NewWaiting(store.Table(commits.TableName), clock),
+		index: index, waiting: commits.NewWaiting(store.Table(commits.TableName), clock),
 		looked: sets.New[string](), landed: map[string]sets.Set[commitindex.Object]{},
 	}
 }
@@ -53,7 +53,7 @@ func newNaming(log *commitindex.Log, store *table.Store, clock clock.WithTicker)
 func (n *naming) follow(namespaces []string) {
 	if n != nil {
 		resources := slices.Collect(maps.Values(v1alpha1.WorkloadResources()))
-		n.log.Follow(commitindex.Interest{Resources: resources, Namespaces: namespaces})
+		n.index.SetScope(commitindex.Scope{Resources: resources, Namespaces: namespaces})
 	}
 }
 
@@ -62,7 +62,7 @@ func (n *naming) run(ctx context.Context, look func(namespace string)) {
 	if n == nil {
 		return
 	}
-	n.log.Run(ctx, func(objects []commitindex.Object) {
+	n.index.Run(ctx, func(objects []commitindex.Object) {
 		for _, object := range objects {
 			n.note(object)
 			look(object.Namespace)
@@ -116,15 +116,15 @@ func (n *naming) name(ctx context.Context, t *task, next plan, record *v1alpha1.
 
 // held are the commits that hold what spans tell of, the newest first.
 func (n *naming) held(ctx context.Context, spans []commits.Span) ([]v1alpha1.MirroredCommit, error) {
-	var held []commitindex.Landing
+	var held []commitindex.Entry
 	for _, span := range spans {
-		landings, err := n.log.Of(ctx, span.Object)
+		landings, err := n.index.Lookup(ctx, span.Object)
 		if err != nil {
 			return nil, err
 		}
-		held = append(held, span.Held(landings)...)
+		held = append(held, span.Match(landings)...)
 	}
-	slices.SortFunc(held, func(a, b commitindex.Landing) int { return b.Compare(a) })
+	slices.SortFunc(held, func(a, b commitindex.Entry) int { return b.Compare(a) })
 	out := make([]v1alpha1.MirroredCommit, len(held))
 	for i, one := range held {
 		out[i] = mirrored(one.Commit)
@@ -150,9 +150,9 @@ func (k *keeper) nameLanded(ctx context.Context, namespace string) error {
 		return nil
 	}
 	var errs []error
-	for entry, err := range k.naming.waiting.In(ctx, namespace) {
-		if err == nil && slices.ContainsFunc(entry.Spans, concerned) {
-			err = k.amend(ctx, entry)
+	for waiting, err := range k.naming.waiting.In(ctx, namespace) {
+		if err == nil && slices.ContainsFunc(waiting.Spans, concerned) {
+			err = k.amend(ctx, waiting)
 		}
 		errs = append(errs, err)
 	}
@@ -164,19 +164,19 @@ func (k *keeper) nameLanded(ctx context.Context, namespace string) error {
 }
 
 // amend has a record name the commits that hold what it tells of. One that has failed names them when it is applied.
-func (k *keeper) amend(ctx context.Context, entry commits.Entry) error {
-	found, err := k.naming.held(ctx, entry.Spans)
+func (k *keeper) amend(ctx context.Context, waiting commits.Record) error {
+	found, err := k.naming.held(ctx, waiting.Spans)
 	if err != nil || len(found) == 0 {
 		return err
 	}
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		record, err := k.api.SyncStatuses(entry.Record.Namespace).Get(ctx, entry.Record.Name, metav1.GetOptions{})
+		record, err := k.api.SyncStatuses(waiting.Name.Namespace).Get(ctx, waiting.Name.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil
 		case err != nil:
 			return fmt.Errorf("read a record that waits for commits: %w", err)
-		case record.Spec.Batch != entry.Batch || failed(record):
+		case record.Spec.Batch != waiting.Batch || failed(record):
 			return nil
 		}
 		amended := record.DeepCopy()
@@ -191,7 +191,7 @@ func (k *keeper) amend(ctx context.Context, entry commits.Entry) error {
 		return nil
 	case apierrors.IsInvalid(err):
 		// No attempt would do better, and nothing else is to wait for it.
-		klog.FromContext(ctx).Error(err, "Commits cannot be named", "syncStatus", entry.Record)
+		klog.FromContext(ctx).Error(err, "Commits cannot be named", "syncStatus", waiting.Name)
 		return nil
 	}
 	return err

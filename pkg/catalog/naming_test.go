@@ -32,10 +32,10 @@ func mirroredStage(t *testing.T) *stage {
 }
 
 // lands has a commit for a destination land that holds a workload as it is now.
-func (s *stage) lands(commit, destination, name string, change ...func(*commitindex.Landing)) {
+func (s *stage) lands(commit, destination, name string, change ...func(*commitindex.Entry)) {
 	s.Helper()
 	version := strconv.Itoa(s.version)
-	one := commitindex.Landing{
+	one := commitindex.Entry{
 		Object: commitindex.Object{GroupResource: deployments.GroupResource(), Namespace: "production", Name: name},
 		First:  version, Last: version, Commit: commitindex.Commit{
 			Destination: types.NamespacedName{Namespace: "ops", Name: destination}, SHA: commit, Time: noon,
@@ -45,16 +45,16 @@ func (s *stage) lands(commit, destination, name string, change ...func(*commitin
 	for _, change := range change {
 		change(&one)
 	}
-	if err := cmp.Or(s.log.Pushing(s.Context(), commit, []commitindex.Landing{one}), s.log.Landed(s.Context(), commit)); err != nil {
+	if err := cmp.Or(s.log.Prepare(s.Context(), commit, []commitindex.Entry{one}), s.log.Record(s.Context(), commit)); err != nil {
 		s.Fatal(err)
 	}
 }
 
 // removes is what a commit does that removes a file.
-func removes(one *commitindex.Landing) { one.Removed = true }
+func removes(one *commitindex.Entry) { one.Removed = true }
 
 // found is what a comparison finds.
-func found(one *commitindex.Landing) { one.First = "" }
+func found(one *commitindex.Entry) { one.First = "" }
 
 // named are the commits of a revision's record.
 func (s *stage) named(revision int64) string {
@@ -135,7 +135,7 @@ func TestRecordsNameCommitsThatLandLater(t *testing.T) {
 	if status := s.syncStatuses()[1].Status; status.State != v1alpha1.SyncStateDismissed || status.ResolvedBy != "dana" {
 		t.Errorf("the record is %s by %s", status.State, status.ResolvedBy)
 	}
-	s.lands("late", "rest", "api", func(one *commitindex.Landing) { one.First = ""; one.Last = strconv.Itoa(version + 1) })
+	s.lands("late", "rest", "api", func(one *commitindex.Entry) { one.First = ""; one.Last = strconv.Itoa(version + 1) })
 	s.names(2, "late b a")
 }
 
@@ -242,7 +242,7 @@ func TestAMirrorIsAskedForSourcesOnly(t *testing.T) {
 	wants := func(resource, namespace string) bool {
 		gr := deployments.GroupResource()
 		gr.Resource = resource
-		return s.log.Wants(commitindex.Object{GroupResource: gr, Namespace: namespace, Name: "api"})
+		return s.log.InScope(commitindex.Object{GroupResource: gr, Namespace: namespace, Name: "api"})
 	}
 	if !wants("deployments", "production") || wants("deployments", "staging") || wants("secrets", "production") {
 		t.Error("it is asked for something else")

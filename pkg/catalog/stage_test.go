@@ -76,7 +76,7 @@ type stage struct {
 	// capacity is that of the intake, 0 for its own.
 	capacity int
 	// log is what a mirror tells of its commits in the same process, where mirrored says that there is one.
-	log      *commitindex.Log
+	log      *commitindex.Index
 	mirrored bool
 	// writing is held by who changes catalogs.
 	writing sync.Mutex
@@ -190,7 +190,7 @@ func (s *stage) start(last int) (ended <-chan struct{}) {
 	config := Config{AttributionMaxWait: 20 * time.Second, Namespace: "slipstream-system"}
 	if s.mirrored {
 		s.log = commitindex.New(s.store().Table(commitindex.TableName), s.clock, 0)
-		config.Landings = s.log
+		config.CommitIndex = s.log
 	}
 	config.Authors = s.authors
 	if s.facts != nil {

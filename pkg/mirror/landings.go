@@ -14,43 +14,43 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
-// Landings take note of which commits hold the objects that somebody cares for.
+// Landings is the commit index as the mirror writes it.
 type Landings interface {
-	// Resume takes over what an earlier process has left.
-	Resume(ctx context.Context) error
-	// Wants says whether somebody cares for an object.
-	Wants(object commitindex.Object) bool
-	// Pushing notes what a push will have brought if the remote accepts it.
-	Pushing(ctx context.Context, tip string, landings []commitindex.Landing) error
-	// Landed says that the remote has accepted it, at least once.
-	Landed(ctx context.Context, tip string) error
-	// Withdraw says that the remote has refused it.
-	Withdraw(ctx context.Context, tip string) error
+	// Load reads the scope that an earlier process has stored.
+	Load(ctx context.Context) error
+	// InScope reports whether entries of an object are stored.
+	InScope(object commitindex.Object) bool
+	// Prepare stores the entries of a push before it is sent.
+	Prepare(ctx context.Context, tip string, entries []commitindex.Entry) error
+	// Record adds the entries of a push that the remote has accepted. It is called at least once for each.
+	Record(ctx context.Context, tip string) error
+	// Discard deletes the entries of a push that the remote has rejected.
+	Discard(ctx context.Context, tip string) error
 }
 
-var _ Landings = &commitindex.Log{}
+var _ Landings = &commitindex.Index{}
 
 // resumeLandings takes over what an earlier process has left.
 func (s *branchServices) resumeLandings(ctx context.Context) error {
 	if s.landings == nil {
 		return nil
 	}
-	return s.landings.Resume(ctx)
+	return s.landings.Load(ctx)
 }
 
 // landings are what a commit of changes, which are those of the group that change anything, brings of the objects that
 // somebody cares for. Of what a sweep removes no change of an object is known, so it brings nothing.
-func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []Change, seed bool) []commitindex.Landing {
+func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g group, changes []Change, seed bool) []commitindex.Entry {
 	if w.services.landings == nil {
 		return nil
 	}
-	var landings []commitindex.Landing
+	var landings []commitindex.Entry
 	for _, change := range changes {
 		object := commitindex.Object{GroupResource: change.Object.resource().GroupResource(), Namespace: change.Object.Namespace, Name: change.Object.Name}
-		if change.ResourceVersion == "" || !w.services.landings.Wants(object) {
+		if change.ResourceVersion == "" || !w.services.landings.InScope(object) {
 			continue
 		}
-		next := commitindex.Landing{
+		next := commitindex.Entry{
 			Object: object, Last: change.ResourceVersion,
 			Commit: commitindex.Commit{
 				Destination: m.key, SHA: hash.String(), Time: commit.Committer.When.Truncate(time.Second), Message: subjectOf(commit), URL: commitURL(m.plan, hash),
@@ -67,11 +67,11 @@ func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g 
 }
 
 // noteLandings makes durable what a push is going to bring.
-func (w *worker) noteLandings(ctx context.Context, note *pushNote, landings []commitindex.Landing) error {
+func (w *worker) noteLandings(ctx context.Context, note *pushNote, landings []commitindex.Entry) error {
 	if note.Lands = len(landings) > 0; !note.Lands {
 		return nil
 	}
-	return w.services.landings.Pushing(ctx, note.Tip.String(), landings)
+	return w.services.landings.Prepare(ctx, note.Tip.String(), landings)
 }
 
 // landed tells that a push has landed.
@@ -79,7 +79,7 @@ func (w *worker) landed(ctx context.Context, note pushNote) error {
 	if !note.Lands || w.services.landings == nil {
 		return nil
 	}
-	return w.services.landings.Landed(ctx, note.Tip.String())
+	return w.services.landings.Record(ctx, note.Tip.String())
 }
 
 // refused tells that a push will not land, if that is how it has ended. One before it, made within the same second of the
@@ -89,5 +89,5 @@ func (w *worker) refused(ctx context.Context, note pushNote, err error) error {
 	if !note.Lands || !errors.Is(err, gitrepo.ErrMoved) || slices.ContainsFunc(w.doubts, same) {
 		return err
 	}
-	return errors.Join(err, w.services.landings.Withdraw(ctx, note.Tip.String()))
+	return errors.Join(err, w.services.landings.Discard(ctx, note.Tip.String()))
 }

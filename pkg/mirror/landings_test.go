@@ -21,18 +21,18 @@ import (
 
 // caredFor lets somebody care for the ConfigMaps of namespace shop.
 func caredFor(s *stage) {
-	s.interest = &commitindex.Interest{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"shop"}}
+	s.interest = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"shop"}}
 }
 
 // landings are what is known of an object, the oldest first.
-func (s *stage) landings(o Object) []commitindex.Landing {
+func (s *stage) landings(o Object) []commitindex.Entry {
 	s.t.Helper()
 	log := commitindex.New(table.New(s.kv, "/test").Table(commitindex.TableName), clock.RealClock{}, 0)
-	found, err := log.Of(s.t.Context(), commitindex.Object{GroupResource: o.resource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
+	found, err := log.Lookup(s.t.Context(), commitindex.Object{GroupResource: o.resource().GroupResource(), Namespace: o.Namespace, Name: o.Name})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	slices.SortFunc(found, func(a, b commitindex.Landing) int { return commitindex.Compare(a.Last, b.Last) })
+	slices.SortFunc(found, func(a, b commitindex.Entry) int { return commitindex.Compare(a.Last, b.Last) })
 	return found
 }
 
@@ -209,7 +209,7 @@ func TestCommitsAreKnownAfterFaults(t *testing.T) {
 // What nobody cares for costs nothing.
 func TestNobodyCaresForCommits(t *testing.T) {
 	s := newStage(t, perChange, func(s *stage) {
-		s.interest = &commitindex.Interest{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"dev"}}
+		s.interest = &commitindex.Scope{Resources: []schema.GroupResource{configMaps.GroupResource()}, Namespaces: []string{"dev"}}
 	})
 	s.burst("unwatched", 20)
 	s.mirrored()

@@ -78,7 +78,7 @@ type pushed struct {
 	written, removed int
 	bytes            int
 	// landings are what the push brings of objects that somebody cares for.
-	landings []commitindex.Landing
+	landings []commitindex.Entry
 	// authors counts the changes by the signal that told who made them.
 	authors v1alpha1.AttributionCounts
 	// files is how many more files there are of each type, found how many were written and removed.
@@ -349,7 +349,7 @@ func (s *pushed) warning() string {
 func (w *worker) push(ctx context.Context, members []member, batches []*batch) error {
 	began := time.Now()
 	note := &pushNote{Through: map[types.UID]uint64{}}
-	var landings []commitindex.Landing
+	var landings []commitindex.Entry
 	for _, b := range batches {
 		if b.pushed.commits > 0 {
 			note.Tip = b.pushed.last
@@ -403,7 +403,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 
 // send pushes what is staged, so that a process that dies meanwhile can be followed by one
 // that finds out whether the remote has accepted it.
-func (w *worker) send(ctx context.Context, note *pushNote, landings []commitindex.Landing) error {
+func (w *worker) send(ctx context.Context, note *pushNote, landings []commitindex.Entry) error {
 	w.compared = slices.DeleteFunc(w.compared, func(scope comparedScope) bool { return time.Since(scope.Time) > compareLag })
 	note.Base, note.Compared = w.branch.Tip(), w.compared
 	before := w.doubts[max(0, len(w.doubts)-keptDoubts+1):]

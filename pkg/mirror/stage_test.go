@@ -103,7 +103,7 @@ type stage struct {
 	eventMutex sync.Mutex
 	eventLog   []string
 	// interest is whose commits somebody cares for; nil: nobody does.
-	interest *commitindex.Interest
+	interest *commitindex.Scope
 
 	// The rest is of the process that runs.
 	*mirror
@@ -163,7 +163,7 @@ func (s *stage) start() {
 	}
 	if s.interest != nil {
 		log := commitindex.New(store.Table(commitindex.TableName), clock.RealClock{}, 0)
-		log.Follow(*s.interest)
+		log.SetScope(*s.interest)
 		m.services.landings = log
 	}
 	s.life.begin(cancel)

@@ -100,7 +100,7 @@ const mirrorName = "slipstream"
 
 // mirror writes what rules select to Git, records the commits in index, and writes the files of deposits.
 func (c *controllers) mirror(
-	identity string, policy *egress.Policy, index *commitindex.Log, deposits *mirror.Deposits,
+	identity string, policy *egress.Policy, index *commitindex.Index, deposits *mirror.Deposits,
 ) (*mirror.Controller, error) {
 	leasing, err := mirror.NewLeasing(c.cluster)
 	if err != nil {
@@ -143,10 +143,10 @@ func addressesOf(config *rest.Config) []netip.Addr {
 }
 
 // catalog keeps AppCatalogs up to date, with the commits of their changes from index.
-func (c *controllers) catalog(index *commitindex.Log) *catalog.Controller {
+func (c *controllers) catalog(index *commitindex.Index) *catalog.Controller {
 	return &catalog.Controller{Config: catalog.Config{
 		Namespace: c.opts.Namespace, Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: c.opts.Attribution.MaxWait,
-		Landings: index,
+		CommitIndex: index,
 	}}
 }
 

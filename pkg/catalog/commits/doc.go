@@ -1,18 +1,22 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package commits answers which commits of mirrored branches hold what a record of a catalog tells of.
+// Package commits matches the SyncStatuses of catalogs with the commits that hold the changes they record.
 //
-// A record tells that objects of the source have changed between two of their versions: a Span each. What has landed in
-// branches (pkg/store/commitindex) says of each commit which versions of an object it holds. A commit is named when the two overlap:
-// of twenty changes that became twenty commits all are named, of a commit that holds changes of two records both name it. A
-// comparison of a branch with the cluster knows no versions in between: its commit is named by the record whose change
-// the branch did not have before.
+// A SyncStatus records that objects of the source changed from one version to another: a Span for each object. The commit index
+// (pkg/store/commitindex) has the versions of an object that each commit holds. A commit is named if the two overlap: all
+// commits of a change that became several, and one commit in the records of all changes that it holds. A commit made by a
+// comparison of a branch with the cluster holds no intermediate versions; it is named by the record of the change that the
+// branch did not have before.
 //
-// # What is promised
+// # Why this is not a second index
 //
-// A commit that lands after its record was written is named when it has landed: that a record waits is durable before the
-// record is (Waiting). A record waits for landing.MaxAge, counted from when its change was seen, as long as it is among the
-// newest MaxWaiting of its source namespace. Whoever looks through the waiting records after a restart, and whenever
-// something has landed, names each commit at least once; that it is named twice changes nothing.
+// A commit may be pushed after its record was written. Waiting stores which records are still to name commits, and the spans
+// that they recorded: what to look up in the commit index, and not what it answers. It holds no commits.
+//
+// # Durability and bounds
+//
+// A record waits durably before it is written. It waits for commitindex.MaxAge from when its change was detected, while it is
+// one of the newest MaxWaiting of its source namespace. A caller that goes through the waiting records after a restart, and
+// whenever the commit index has new entries, names each commit at least once. Naming a commit twice has no effect.
 package commits

@@ -11,91 +11,93 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
-// Span is what a record tells of one object: how it has changed from one resourceVersion to another.
+// Span is the change of one object that a record is about: from one resourceVersion to another.
 type Span struct {
 	Object commitindex.Object `json:"object"`
-	// After is the resourceVersion that was recorded before, From that of the first change which counts. Each may be empty;
-	// when both are, all that became of the object since it was made is recorded.
+	// After is the resourceVersion of the previous record, From that of the first change that counts. Each may be empty. If
+	// both are, the span begins with the creation of the object.
 	After string `json:"after,omitempty"`
 	From  string `json:"from,omitempty"`
-	// To is the resourceVersion that is recorded. It is empty when the object is gone.
+	// To is the resourceVersion that is recorded. It is empty if the object was deleted.
 	To string `json:"to,omitempty"`
 }
 
-// Held returns those of an object's landings whose commits hold what the span tells of, the newest first.
-func (s Span) Held(landings []commitindex.Landing) []commitindex.Landing {
-	var held []commitindex.Landing
-	for _, of := range byDestination(landings) {
+// Match returns the entries of the span's object whose commits hold the change, the newest first.
+func (s Span) Match(entries []commitindex.Entry) []commitindex.Entry {
+	var matching []commitindex.Entry
+	for _, of := range byDestination(entries) {
 		if s.To == "" {
-			held = append(held, s.gone(of)...)
+			matching = append(matching, s.deletion(of)...)
 		} else {
-			held = append(held, s.changed(of)...)
+			matching = append(matching, s.change(of)...)
 		}
 	}
-	slices.SortFunc(held, func(a, b commitindex.Landing) int { return b.Compare(a) })
-	return held
+	slices.SortFunc(matching, func(a, b commitindex.Entry) int { return b.Compare(a) })
+	return matching
 }
 
-// byDestination divides landings, the oldest first.
-func byDestination(landings []commitindex.Landing) map[types.NamespacedName][]commitindex.Landing {
-	sorted := slices.Clone(landings)
-	slices.SortFunc(sorted, commitindex.Landing.Compare)
-	out := map[types.NamespacedName][]commitindex.Landing{}
-	for _, one := range sorted {
-		out[one.Commit.Destination] = append(out[one.Commit.Destination], one)
+// byDestination groups entries by destination, the oldest first.
+func byDestination(entries []commitindex.Entry) map[types.NamespacedName][]commitindex.Entry {
+	sorted := slices.Clone(entries)
+	slices.SortFunc(sorted, commitindex.Entry.Compare)
+	out := map[types.NamespacedName][]commitindex.Entry{}
+	for _, entry := range sorted {
+		out[entry.Commit.Destination] = append(out[entry.Commit.Destination], entry)
 	}
 	return out
 }
 
-// gone are the landings up to that of the removal; none while that has not landed.
-func (s Span) gone(of []commitindex.Landing) []commitindex.Landing {
-	of = slices.DeleteFunc(of, func(one commitindex.Landing) bool { return !s.reached(one) })
-	removal := slices.IndexFunc(of, func(one commitindex.Landing) bool { return one.Removed })
+// deletion returns the entries up to the one that removes the object; none as long as that does not exist.
+func (s Span) deletion(of []commitindex.Entry) []commitindex.Entry {
+	of = slices.DeleteFunc(of, func(entry commitindex.Entry) bool { return !s.reachedBy(entry) })
+	removal := slices.IndexFunc(of, func(entry commitindex.Entry) bool { return entry.Removed })
 	return s.sinceCreation(of[:removal+1])
 }
 
-// changed are the landings of an object that is there. That its file was removed says that nobody selects it any more.
-func (s Span) changed(of []commitindex.Landing) []commitindex.Landing {
-	of = slices.DeleteFunc(of, func(one commitindex.Landing) bool { return one.Removed || !s.reached(one) })
-	var within []commitindex.Landing
-	for _, one := range of {
-		if again := len(within) > 0 && compared(one) && within[len(within)-1].Last == one.Last; s.begins(one) && !again {
-			within = append(within, one)
+// change returns the entries of an object that exists. A commit that removes its file only says that no rule selects the object
+// any more.
+func (s Span) change(of []commitindex.Entry) []commitindex.Entry {
+	of = slices.DeleteFunc(of, func(entry commitindex.Entry) bool { return entry.Removed || !s.reachedBy(entry) })
+	var within []commitindex.Entry
+	for _, entry := range of {
+		repeated := len(within) > 0 && fromComparison(entry) && within[len(within)-1].Last == entry.Last
+		if s.endsAfterStartOf(entry) && !repeated {
+			within = append(within, entry)
 		}
 	}
 	if len(within) > 0 {
 		return s.sinceCreation(within)
 	}
-	// No branch of the destination had the change before: the next comparison has brought it.
-	if next := slices.IndexFunc(of, compared); next >= 0 {
+	// No branch of the destination had the change: the next comparison has added it.
+	if next := slices.IndexFunc(of, fromComparison); next >= 0 {
 		return of[next : next+1]
 	}
 	return nil
 }
 
-// compared says whether a landing is what a comparison has found.
-func compared(one commitindex.Landing) bool { return one.First == "" }
+// fromComparison reports whether a commit comes from a comparison of a branch with the cluster.
+func fromComparison(entry commitindex.Entry) bool { return entry.First == "" }
 
-// reached says whether a landing holds a change that is not before the span.
-func (s Span) reached(one commitindex.Landing) bool {
-	return (s.From == "" || commitindex.Compare(one.Last, s.From) >= 0) && (s.After == "" || commitindex.Compare(one.Last, s.After) > 0)
+// reachedBy reports whether the last change of an entry is not before the span.
+func (s Span) reachedBy(entry commitindex.Entry) bool {
+	return (s.From == "" || commitindex.Compare(entry.Last, s.From) >= 0) && (s.After == "" || commitindex.Compare(entry.Last, s.After) > 0)
 }
 
-// begins says whether a landing holds a change that is not after the span, as far as that is known.
-func (s Span) begins(one commitindex.Landing) bool {
-	if compared(one) {
-		return commitindex.Compare(one.Last, s.To) <= 0
+// endsAfterStartOf reports whether the first known change of an entry is not after the span.
+func (s Span) endsAfterStartOf(entry commitindex.Entry) bool {
+	if fromComparison(entry) {
+		return commitindex.Compare(entry.Last, s.To) <= 0
 	}
-	return commitindex.Compare(one.First, s.To) <= 0
+	return commitindex.Compare(entry.First, s.To) <= 0
 }
 
-// sinceCreation leaves out what was of another object of the name, when nothing else says where the span begins.
-func (s Span) sinceCreation(of []commitindex.Landing) []commitindex.Landing {
+// sinceCreation drops the entries of an earlier object of the same name, if nothing else says where the span begins.
+func (s Span) sinceCreation(of []commitindex.Entry) []commitindex.Entry {
 	if s.After != "" || s.From != "" {
 		return of
 	}
-	for i, one := range slices.Backward(of) {
-		if one.Created {
+	for i, entry := range slices.Backward(of) {
+		if entry.Created {
 			return of[i:]
 		}
 	}

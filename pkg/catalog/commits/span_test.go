@@ -19,14 +19,14 @@ import (
 
 // landings reads lines such as "main a 10-12 created": a destination, a commit, and the versions that it holds; those of a
 // comparison are "-12".
-func landings(lines ...string) (out []commitindex.Landing) {
+func landings(lines ...string) (out []commitindex.Entry) {
 	for i, line := range lines {
 		words := strings.Fields(line)
 		first, last, many := strings.Cut(words[2], "-")
 		if !many {
 			last = first
 		}
-		out = append(out, commitindex.Landing{
+		out = append(out, commitindex.Entry{
 			First: first, Last: last, Created: strings.Contains(line, "created"), Removed: strings.Contains(line, "removed"),
 			Commit: commitindex.Commit{
 				Destination: types.NamespacedName{Namespace: "ops", Name: words[0]}, SHA: words[1], Time: time.Unix(int64(i), 0),
@@ -99,7 +99,7 @@ func TestHeld(t *testing.T) {
 			given := landings(test.lines...)
 			before := slices.Clone(given)
 			var got []string
-			for _, one := range test.span.Held(given) {
+			for _, one := range test.span.Match(given) {
 				got = append(got, one.Commit.SHA)
 			}
 			if strings.Join(got, " ") != test.want {
@@ -134,7 +134,7 @@ func TestEveryCommitIsNamed(t *testing.T) {
 			// What is recorded was read a little later, when nothing else had changed but a status.
 			span := commits.Span{After: fmt.Sprint(100 + after*10 + random.IntN(10)), To: fmt.Sprint(100 + to*10 + random.IntN(10))}
 			var got, want []string
-			for _, one := range span.Held(landings(lines...)) {
+			for _, one := range span.Match(landings(lines...)) {
 				got = append(got, one.Commit.SHA)
 			}
 			first := 1

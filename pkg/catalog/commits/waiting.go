@@ -18,72 +18,72 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
-	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 
-// TableName is that of the table of the work store that waiting records are kept in.
+// TableName is the name of the table of the work store that waiting records are stored in.
 const TableName = "catalog-commits"
 
-// MaxWaiting is how many records of a source namespace wait for commits, the newest.
+// MaxWaiting is the number of records of one source namespace that wait for commits, the newest.
 const MaxWaiting = 1000
 
-// Waiting keeps which records commits may still be named in.
+// Waiting stores the records that may still have to name commits.
 //
-// Its rows are {namespace}/{seconds}/{catalog's namespace}/{record}, with the time at which the change was seen in 16
-// hexadecimal digits, so that the oldest come first.
+// Its rows are {source namespace}/{seconds}/{namespace}/{record}. Seconds is the time at which the change was detected, in 16
+// hexadecimal digits, so that the oldest sort first.
 type Waiting struct {
-	table *storetable.Table
+	table *table.Table
 	clock clock.PassiveClock
 }
 
-// NewWaiting returns what a table holds.
-func NewWaiting(table *storetable.Table, clock clock.PassiveClock) *Waiting {
+// NewWaiting returns the waiting records stored in a table.
+func NewWaiting(table *table.Table, clock clock.PassiveClock) *Waiting {
 	return &Waiting{table: table, clock: clock}
 }
 
-// Entry is a record that waits.
-type Entry struct {
-	Record types.NamespacedName
-	// Batch tells the record from another one that has taken its name.
+// Record is a SyncStatus that waits for commits.
+type Record struct {
+	Name types.NamespacedName
+	// Batch is the spec.batch of the SyncStatus. Another SyncStatus of the same name has a different one.
 	Batch string
 	Spans []Span
 }
 
-// row is the stored form of an entry.
+// row is the stored form of a record.
 type row struct {
 	Batch string `json:"batch"`
 	Spans []Span `json:"spans"`
 }
 
-// Expect notes that a record of a source namespace, which is about to be written, tells of spans, and returns them. Spans
-// that were noted for it before, by who may have done a part of its work since, begin where they began then.
+// Expect stores the spans of a record of a source namespace before the record is written, and returns them. A span that an
+// earlier attempt has stored keeps its beginning.
 func (w *Waiting) Expect(ctx context.Context, namespace string, record *v1alpha1.SyncStatus, spans []Span) ([]Span, error) {
 	key := fmt.Sprintf("%s/%016x/%s/%s", namespace, max(record.Status.DetectedAt.Unix(), 0), record.Namespace, record.Name)
 	before, _, err := w.table.Get(ctx, key)
 	if err != nil {
-		return nil, fmt.Errorf("read which commits a record waits for: %w", err)
+		return nil, fmt.Errorf("read the spans of a waiting record: %w", err)
 	}
-	next := row{record.Spec.Batch, united(decoded(before).Spans, spans)}
+	next := row{record.Spec.Batch, merge(decode(before).Spans, spans)}
 	if len(next.Spans) == 0 {
 		return nil, nil
 	}
-	// A row has nothing that JSON cannot express.
+	// All fields of a row can be expressed in JSON.
 	value, _ := json.Marshal(next)
-	if err := w.table.Put(ctx, storetable.Row{Key: key, Value: value}); err != nil {
-		return nil, fmt.Errorf("note which commits a record waits for: %w", err)
+	if err := w.table.Put(ctx, table.Row{Key: key, Value: value}); err != nil {
+		return nil, fmt.Errorf("store the spans of a waiting record: %w", err)
 	}
 	return next.Spans, w.trim(ctx, namespace)
 }
 
-// decoded is what a row says; nothing, when it cannot be read.
-func decoded(value []byte) (out row) {
+// decode returns the zero row for a value that cannot be decoded.
+func decode(value []byte) (out row) {
 	_ = json.Unmarshal(value, &out)
 	return out
 }
 
-// united lets spans of before begin where they did and end where they do now.
-func united(before, now []Span) []Span {
+// merge returns the spans of both, at most syncstatus.MaxListed. One that is in both begins as before and ends as now.
+func merge(before, now []Span) []Span {
 	out := slices.Clone(before)
 	for _, span := range now {
 		same := func(other Span) bool { return other.Object == span.Object }
@@ -96,59 +96,59 @@ func united(before, now []Span) []Span {
 	return out
 }
 
-// In yields the records of a source namespace that wait, the oldest first.
-func (w *Waiting) In(ctx context.Context, namespace string) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
+// In yields the waiting records of a source namespace, the oldest first.
+func (w *Waiting) In(ctx context.Context, namespace string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
 		for stored, err := range w.table.Scan(ctx, namespace+"/") {
 			if err != nil {
-				yield(Entry{}, fmt.Errorf("read which records wait for commits: %w", err))
+				yield(Record{}, fmt.Errorf("list records that wait for commits: %w", err))
 				return
 			}
 			name, since, ok := parse(stored.Key)
-			of := decoded(stored.Value)
-			if !ok || w.over(since) || len(of.Spans) == 0 {
-				continue // It goes when the next record comes.
+			of := decode(stored.Value)
+			if !ok || w.expired(since) || len(of.Spans) == 0 {
+				continue // Expect deletes it.
 			}
-			if !yield(Entry{Record: name, Batch: of.Batch, Spans: of.Spans}, nil) {
+			if !yield(Record{Name: name, Batch: of.Batch, Spans: of.Spans}, nil) {
 				return
 			}
 		}
 	}
 }
 
-// trim lets go of the records of a namespace that wait in vain, or are too many.
+// trim deletes the expired records of a namespace, and those above MaxWaiting.
 func (w *Waiting) trim(ctx context.Context, namespace string) error {
 	count, err := w.table.Count(ctx, namespace+"/")
 	if err != nil {
-		return fmt.Errorf("count the records that wait for commits: %w", err)
+		return fmt.Errorf("count the waiting records: %w", err)
 	}
-	var gone []string
+	var excess []string
 	for stored, err := range w.table.Scan(ctx, namespace+"/") {
 		if err != nil {
-			return fmt.Errorf("look for records that wait in vain: %w", err)
+			return fmt.Errorf("list waiting records: %w", err)
 		}
-		if _, since, ok := parse(stored.Key); ok && !w.over(since) && count <= MaxWaiting {
+		if _, since, ok := parse(stored.Key); ok && !w.expired(since) && count <= MaxWaiting {
 			break
 		}
-		gone = append(gone, stored.Key)
+		excess = append(excess, stored.Key)
 		count--
 	}
-	if len(gone) == 0 {
+	if len(excess) == 0 {
 		return nil
 	}
-	if err := w.table.Delete(ctx, gone...); err != nil {
-		return fmt.Errorf("let go of records that wait in vain: %w", err)
+	if err := w.table.Delete(ctx, excess...); err != nil {
+		return fmt.Errorf("delete waiting records: %w", err)
 	}
 	return nil
 }
 
-// over says whether nothing is waited for any more.
-func (w *Waiting) over(since time.Time) bool { return w.clock.Since(since) > commitindex.MaxAge }
+// expired reports whether a record detected at a time no longer waits.
+func (w *Waiting) expired(since time.Time) bool { return w.clock.Since(since) > commitindex.MaxAge }
 
-// keyParts is how many parts a key has.
+// keyParts is the number of parts of a key.
 const keyParts = 4
 
-// parse reads the key of a row.
+// parse parses the key of a row.
 func parse(key string) (record types.NamespacedName, since time.Time, ok bool) {
 	parts := strings.Split(key, "/")
 	if len(parts) != keyParts {

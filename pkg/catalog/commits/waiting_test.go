@@ -67,10 +67,10 @@ func (s *stage) waits(namespace string, want ...string) {
 		if err != nil {
 			s.Fatal(err)
 		}
-		if entry.Record.Namespace != "teams" || entry.Batch != "batch of "+entry.Record.Name {
+		if entry.Name.Namespace != "teams" || entry.Batch != "batch of "+entry.Name.Name {
 			s.Errorf("waiting is %+v", entry)
 		}
-		got = append(got, fmt.Sprint(entry.Record.Name, " ", len(entry.Spans)))
+		got = append(got, fmt.Sprint(entry.Name.Name, " ", len(entry.Spans)))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		s.Errorf("those that wait:\n%s", diff)
@@ -126,7 +126,7 @@ func TestTheNewestRecordsWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n++; first == "" {
-			first = entry.Record.Name
+			first = entry.Name.Name
 		}
 	}
 	if n != commits.MaxWaiting || first != "2" {

@@ -1,24 +1,23 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package commitindex answers which commits of mirrored branches hold an object.
+// Package commitindex stores which commit of which Git destination holds which version of an object.
 //
-// Who pushes says before each push which commits would hold which objects, and after it that the remote has accepted them.
-// Who has to name commits says which objects it cares for, is told when something has landed, and asks. Of objects that
-// nobody cares for nothing is kept.
+// It is the one table that answers this question. The mirror writes it: it prepares the entries of a push before it sends the
+// push, and records them after the remote has accepted it. Readers set the scope, the objects that entries are stored for,
+// and look objects up. What a reader needs to know of a commit is a field of Entry or Commit.
 //
-// # What is promised
+// # Durability
 //
-// What Pushing was told is durable before the push is made, and Landed can be called again: if the pusher calls it at least
-// once for each push that the remote has accepted, however many processes die meanwhile, every commit is told. It is kept
-// for MaxAge, the newest MaxPerObject of each object, and the newest DefaultCapacity of all objects. Of an object that
-// somebody begins to care for, earlier commits are not known.
+// Prepared entries are durable before the push is sent. Record is idempotent: if the mirror calls it at least once for every
+// push that the remote has accepted, no entry is lost, however often the process dies. Entries are stored for MaxAge, the newest
+// MaxPerObject of each object and the newest DefaultCapacity of all. Commits made before an object came into scope have no entry.
 //
 // # Rows
 //
-//	interest                                                               what somebody cares for
-//	pushes/{tip}/{number}                                                  what a push would bring, some of it
-//	objects/{namespace}/{group}/{resource}/{name}/{destination}/{commit}   what has landed
+//	interest                                                               the scope
+//	pushes/{tip}/{number}                                                  prepared entries of a push
+//	objects/{namespace}/{group}/{resource}/{name}/{destination}/{commit}   a recorded entry
 //
-// The rows of a push become those of its objects when it has landed. A push that never does grows old and goes.
+// Record moves the entries of a push to their objects. Those of a push that is never accepted expire.
 package commitindex

@@ -13,29 +13,29 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// TableName is that of the table of the work store that a log is kept in.
+// TableName is the name of the table of the work store that the index is stored in.
 const TableName = "landings"
 
 const (
-	interestKey   = "interest"
+	scopeKey      = "interest"
 	pushesPrefix  = "pushes/"
 	objectsPrefix = "objects/"
-	// rowLandings is how many landings of a push are in one row.
-	rowLandings = 50
+	// rowEntries is the number of prepared entries in one row.
+	rowEntries = 50
 )
 
-// pushRow is the stored form of some landings of a push.
+// pushRow is the stored form of some entries of a push.
 type pushRow struct {
-	// At is when the push was about to be made.
-	At       time.Time `json:"at"`
-	Landings []Landing `json:"landings"`
+	// At is the time at which the entries were prepared.
+	At      time.Time `json:"at"`
+	Entries []Entry   `json:"landings"`
 }
 
-// objectRow is the stored form of what has landed.
+// objectRow is the stored form of a recorded entry.
 type objectRow struct {
-	// At is when that was noted.
-	At      time.Time `json:"at"`
-	Landing Landing   `json:"landing"`
+	// At is the time at which the entry was recorded.
+	At    time.Time `json:"at"`
+	Entry Entry     `json:"landing"`
 }
 
 func pushPrefix(tip string) string { return pushesPrefix + tip + "/" }
@@ -44,31 +44,31 @@ func objectPrefix(o Object) string {
 	return objectsPrefix + strings.Join([]string{o.Namespace, o.Group, o.Resource, o.Name}, "/") + "/"
 }
 
-// pushRows are the rows of a push.
-func pushRows(tip string, landings []Landing, now time.Time) []table.Row {
+// pushRows returns the rows of a push.
+func pushRows(tip string, entries []Entry, now time.Time) []table.Row {
 	var rows []table.Row
-	for some := range slices.Chunk(landings, rowLandings) {
+	for chunk := range slices.Chunk(entries, rowEntries) {
 		row := pushRow{At: now}
-		for _, landing := range some {
-			row.Landings = append(row.Landings, landing.kept())
+		for _, entry := range chunk {
+			row.Entries = append(row.Entries, entry.bounded())
 		}
 		rows = append(rows, encode(fmt.Sprintf("%s%06d", pushPrefix(tip), len(rows)), row))
 	}
 	return rows
 }
 
-// objectRows are the rows of what has landed. The same landing has the same key each time.
-func objectRows(landings []Landing, now time.Time) []table.Row {
-	rows := make([]table.Row, len(landings))
-	for i, landing := range landings {
-		commit := landing.Commit
-		rows[i] = encode(objectPrefix(landing.Object)+commit.Destination.String()+"/"+commit.SHA, objectRow{now, landing})
+// objectRows returns the rows of recorded entries. The same entry always has the same key.
+func objectRows(entries []Entry, now time.Time) []table.Row {
+	rows := make([]table.Row, len(entries))
+	for i, entry := range entries {
+		commit := entry.Commit
+		rows[i] = encode(objectPrefix(entry.Object)+commit.Destination.String()+"/"+commit.SHA, objectRow{now, entry})
 	}
 	return rows
 }
 
 func encode(key string, value any) table.Row {
-	// No form has anything that JSON cannot express.
+	// All stored forms can be expressed in JSON.
 	encoded, _ := json.Marshal(value)
 	return table.Row{Key: key, Value: encoded}
 }

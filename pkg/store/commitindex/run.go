@@ -18,38 +18,39 @@ import (
 )
 
 const (
-	// MaxAge is how long a landing is kept.
+	// MaxAge is how long an entry is stored.
 	MaxAge = 7 * 24 * time.Hour
-	// MaxPerObject is how many landings of one object are kept, the newest.
+	// MaxPerObject is the number of entries stored of one object, the newest.
 	MaxPerObject = 100
-	// DefaultCapacity is how many landings are kept of all objects, the newest. There may be a tenth more until they are trimmed.
+	// DefaultCapacity is the number of entries stored of all objects, the newest. Up to a tenth more are stored until the
+	// table is trimmed.
 	DefaultCapacity = 20_000
-	// trimShare is which part of the capacity may be added before the table is trimmed.
+	// trimShare is the part of the capacity that may be added before the table is trimmed: a tenth.
 	trimShare = 10
-	// tendInterval is how often Run looks without cause, for what is too old and for what has failed.
-	tendInterval = time.Minute
+	// maintainInterval is how often Run retries what failed, and deletes what has expired.
+	maintainInterval = time.Minute
 )
 
-// Run keeps the log in order until ctx ends, and calls landed with the objects of which something has landed, from one
-// goroutine. One Run at a time.
-func (l *Log) Run(ctx context.Context, landed func([]Object)) {
-	l.listen(sets.New[Object]())
-	defer l.listen(nil)
-	ticker := l.clock.NewTicker(tendInterval)
+// Run stores the scope, trims the table and calls recorded with the objects that have new entries, from one goroutine, until
+// ctx ends. Only one Run may be active.
+func (i *Index) Run(ctx context.Context, recorded func([]Object)) {
+	i.report(sets.New[Object]())
+	defer i.report(nil)
+	ticker := i.clock.NewTicker(maintainInterval)
 	defer ticker.Stop()
 	trimmed := time.Time{}
 	for {
-		if objects := l.news(); len(objects) > 0 {
-			landed(objects)
+		if objects := i.takeRecorded(); len(objects) > 0 {
+			recorded(objects)
 		}
-		due := l.clock.Since(trimmed) >= time.Hour
-		if err := l.tend(ctx, due); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "What is known of commits cannot be put in order, trying again", "retryAfter", tendInterval)
+		due := i.clock.Since(trimmed) >= time.Hour
+		if err := i.maintain(ctx, due); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Failed to maintain the commit index", "retryAfter", maintainInterval)
 		} else if due {
-			trimmed = l.clock.Now()
+			trimmed = i.clock.Now()
 		}
 		select {
-		case <-l.wake:
+		case <-i.wake:
 		case <-ticker.C():
 		case <-ctx.Done():
 			return
@@ -57,132 +58,132 @@ func (l *Log) Run(ctx context.Context, landed func([]Object)) {
 	}
 }
 
-// listen begins to remember what is to be told, or ends it.
-func (l *Log) listen(landed sets.Set[Object]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.landed = landed
+// report begins to collect objects with new entries in a set, or stops if the set is nil.
+func (i *Index) report(into sets.Set[Object]) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.recorded = into
 }
 
-// news returns what is to be told.
-func (l *Log) news() []Object {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	objects := l.landed.UnsortedList()
-	clear(l.landed)
+// takeRecorded removes and returns the objects with new entries.
+func (i *Index) takeRecorded() []Object {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	objects := i.recorded.UnsortedList()
+	clear(i.recorded)
 	return objects
 }
 
-// tend saves what is not saved, and trims the table when there is cause, or it is due.
-func (l *Log) tend(ctx context.Context, due bool) error {
-	l.mu.Lock()
-	interest, followed, unsaved, untrimmed := l.interest, l.followed, l.unsaved, l.untrimmed
-	l.unsaved, l.untrimmed = false, false
-	if untrimmed || due {
-		l.added = 0
+// maintain stores the scope if it has changed, and trims the table if that is pending or due.
+func (i *Index) maintain(ctx context.Context, due bool) error {
+	i.mu.Lock()
+	scope, scopeSet, unsaved, trim := i.scope, i.scopeSet, i.scopeUnsaved, i.trimPending
+	i.scopeUnsaved, i.trimPending = false, false
+	if trim || due {
+		i.added = 0
 	}
-	l.mu.Unlock()
+	i.mu.Unlock()
 	if unsaved {
-		if err := l.table.Put(ctx, encode(interestKey, interest)); err != nil {
-			l.again(true, untrimmed)
-			return fmt.Errorf("note whose commits are wanted: %w", err)
+		if err := i.table.Put(ctx, encode(scopeKey, scope)); err != nil {
+			i.retry(true, trim)
+			return fmt.Errorf("store the scope of the commit index: %w", err)
 		}
 	}
-	if !untrimmed && !due {
+	if !trim && !due {
 		return nil
 	}
-	if err := l.trim(ctx, func(o Object) bool { return !followed || interest.includes(o) }); err != nil {
-		l.again(false, true)
+	if err := i.trim(ctx, func(o Object) bool { return !scopeSet || scope.includes(o) }); err != nil {
+		i.retry(false, true)
 		return err
 	}
 	return nil
 }
 
-// again has done at another time what has failed. It does not wake Run, whose ticker does.
-func (l *Log) again(unsaved, untrimmed bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.unsaved, l.untrimmed = l.unsaved || unsaved, l.untrimmed || untrimmed
+// retry marks what failed, for the next tick of Run.
+func (i *Index) retry(save, trim bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.scopeUnsaved, i.trimPending = i.scopeUnsaved || save, i.trimPending || trim
 }
 
-// trim removes what is too old or too much, and what nobody cares for. A row that cannot be read goes as well.
-func (l *Log) trim(ctx context.Context, wanted func(Object) bool) error {
-	oldest := l.clock.Now().Add(-MaxAge)
-	pushes, err := l.oldPushes(ctx, oldest)
+// trim deletes rows that are too old, too many, out of scope or unreadable.
+func (i *Index) trim(ctx context.Context, inScope func(Object) bool) error {
+	oldest := i.clock.Now().Add(-MaxAge)
+	pushes, err := i.expiredPushes(ctx, oldest)
 	if err != nil {
 		return err
 	}
-	landings, err := l.oldLandings(ctx, func(row objectRow) bool {
-		return !row.At.Before(oldest) && wanted(row.Landing.Object)
+	entries, err := i.excessEntries(ctx, func(row objectRow) bool {
+		return !row.At.Before(oldest) && inScope(row.Entry.Object)
 	})
 	if err != nil {
 		return err
 	}
-	// A transaction at a time, so that others have their turn.
-	for some := range slices.Chunk(append(pushes, landings...), table.MaxAtomicRows) {
-		if err := l.table.Delete(ctx, some...); err != nil {
-			return fmt.Errorf("remove what is kept of commits for too long: %w", err)
+	// One transaction for each chunk, so that other writers are not blocked for long.
+	for chunk := range slices.Chunk(append(pushes, entries...), table.MaxAtomicRows) {
+		if err := i.table.Delete(ctx, chunk...); err != nil {
+			return fmt.Errorf("trim the commit index: %w", err)
 		}
 	}
 	return nil
 }
 
-// oldPushes returns the keys of what never landed.
-func (l *Log) oldPushes(ctx context.Context, oldest time.Time) ([]string, error) {
-	var gone []string
-	for row, err := range l.table.Scan(ctx, pushesPrefix) {
+// expiredPushes returns the keys of prepared entries that were never recorded.
+func (i *Index) expiredPushes(ctx context.Context, oldest time.Time) ([]string, error) {
+	var expired []string
+	for row, err := range i.table.Scan(ctx, pushesPrefix) {
 		if err != nil {
-			return nil, fmt.Errorf("look for old pushes: %w", err)
+			return nil, fmt.Errorf("list prepared entries: %w", err)
 		}
 		if push, err := decode[pushRow](row); err != nil || push.At.Before(oldest) {
-			gone = append(gone, row.Key)
+			expired = append(expired, row.Key)
 		}
 	}
-	return gone, nil
+	return expired, nil
 }
 
-// oldLandings returns the keys of what is not to be kept, and of what is more than there is room for.
-func (l *Log) oldLandings(ctx context.Context, keep func(objectRow) bool) ([]string, error) {
-	var gone []string
-	var kept, ofObject []aged
+// excessEntries returns the keys of entries that keep rejects, or that exceed MaxPerObject or the capacity.
+func (i *Index) excessEntries(ctx context.Context, keep func(objectRow) bool) ([]string, error) {
+	var excess []string
+	var kept, ofObject []version
 	prefix := ""
-	for row, err := range l.table.Scan(ctx, objectsPrefix) {
+	for row, err := range i.table.Scan(ctx, objectsPrefix) {
 		if err != nil {
-			return nil, fmt.Errorf("look for old landings: %w", err)
+			return nil, fmt.Errorf("list entries: %w", err)
 		}
 		stored, err := decode[objectRow](row)
 		if err != nil || !keep(stored) {
-			gone = append(gone, row.Key)
+			excess = append(excess, row.Key)
 			continue
 		}
-		if next := objectPrefix(stored.Landing.Object); next != prefix {
-			kept = append(kept, newest(ofObject, MaxPerObject, &gone)...)
+		if next := objectPrefix(stored.Entry.Object); next != prefix {
+			kept = append(kept, newest(ofObject, MaxPerObject, &excess)...)
 			prefix, ofObject = next, nil
 		}
-		ofObject = append(ofObject, aged{row.Key, stored.At, stored.Landing.Last})
+		ofObject = append(ofObject, version{row.Key, stored.At, stored.Entry.Last})
 	}
-	kept = append(kept, newest(ofObject, MaxPerObject, &gone)...)
-	newest(kept, l.capacity, &gone)
-	return gone, nil
+	kept = append(kept, newest(ofObject, MaxPerObject, &excess)...)
+	newest(kept, i.capacity, &excess)
+	return excess, nil
 }
 
-// aged is a row, when it was written, and the resourceVersion that it tells of.
-type aged struct {
+// version is the age of a row: when it was recorded, and the last resourceVersion it holds.
+type version struct {
 	key  string
 	at   time.Time
 	last string
 }
 
-// newest returns the newest of rows, and adds the keys of the others to those that go.
-func newest(rows []aged, limit int, gone *[]string) []aged {
+// newest returns the newest rows up to a limit, and adds the keys of the others to excess.
+func newest(rows []version, limit int, excess *[]string) []version {
 	if len(rows) <= limit {
 		return rows
 	}
-	slices.SortFunc(rows, func(a, b aged) int {
+	slices.SortFunc(rows, func(a, b version) int {
 		return cmp.Or(b.at.Compare(a.at), Compare(b.last, a.last), strings.Compare(a.key, b.key))
 	})
 	for _, row := range rows[limit:] {
-		*gone = append(*gone, row.key)
+		*excess = append(*excess, row.key)
 	}
 	return rows[:limit]
 }

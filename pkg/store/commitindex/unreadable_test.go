@@ -15,19 +15,19 @@ import (
 func TestRowsThatCannotBeReadAreLeftOut(t *testing.T) {
 	s := newStage(t)
 	log := s.open(0)
-	log.Follow(shop)
-	landings := make([]commitindex.Landing, 60) // They take two rows.
+	log.SetScope(shop)
+	landings := make([]commitindex.Entry, 60) // They take two rows.
 	for i := range landings {
 		landings[i] = commit(web("shop"), fmt.Sprintf("%02d", i), "7")
 	}
-	s.must(log.Pushing(t.Context(), "tip", landings))
+	s.must(log.Prepare(t.Context(), "tip", landings))
 	for _, key := range []string{"interest", "pushes/tip/000000", "objects/shop/apps/deployments/web/ops/main/zz"} {
 		s.must(s.table().Put(t.Context(), table.Row{Key: key, Value: []byte("{")}))
 	}
 	log = s.open(0)
-	s.must(log.Landed(t.Context(), "tip"))
+	s.must(log.Record(t.Context(), "tip"))
 	s.knows(log, web("shop"), "50", "51", "52", "53", "54", "55", "56", "57", "58", "59")
-	log.Follow(shop)
+	log.SetScope(shop)
 	_, stop := s.run(log)
 	s.eventually("what cannot be read goes", func() error {
 		if n := s.rows(); n != 10 {
@@ -36,7 +36,7 @@ func TestRowsThatCannotBeReadAreLeftOut(t *testing.T) {
 		return nil
 	})
 	stop()
-	if !s.open(0).Wants(web("shop")) {
+	if !s.open(0).InScope(web("shop")) {
 		t.Error("nobody cares any more")
 	}
 }

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 var (
 	noon        = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
-	shop        = commitindex.Interest{Resources: []schema.GroupResource{deployments}, Namespaces: []string{"shop"}}
+	shop        = commitindex.Scope{Resources: []schema.GroupResource{deployments}, Namespaces: []string{"shop"}}
 )
 
 // stage is a store that outlives processes, and the clock.
@@ -52,10 +52,10 @@ func (s *stage) table() *table.Table {
 }
 
 // open begins another process.
-func (s *stage) open(capacity int) *commitindex.Log {
+func (s *stage) open(capacity int) *commitindex.Index {
 	s.Helper()
 	log := commitindex.New(s.table(), s.clock, capacity)
-	s.must(log.Resume(s.Context()))
+	s.must(log.Load(s.Context()))
 	return log
 }
 
@@ -67,7 +67,7 @@ func (s *stage) must(err error) {
 }
 
 // run runs a log, and sends what it tells.
-func (s *stage) run(log *commitindex.Log) (told <-chan []commitindex.Object, stop func()) {
+func (s *stage) run(log *commitindex.Index) (told <-chan []commitindex.Object, stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	out, done := make(chan []commitindex.Object, 100), make(chan struct{})
@@ -112,16 +112,16 @@ func web(namespace string) commitindex.Object {
 }
 
 // commit holds an object as of a resourceVersion.
-func commit(o commitindex.Object, sha, version string) commitindex.Landing {
-	return commitindex.Landing{Object: o, First: version, Last: version, Commit: commitindex.Commit{
+func commit(o commitindex.Object, sha, version string) commitindex.Entry {
+	return commitindex.Entry{Object: o, First: version, Last: version, Commit: commitindex.Commit{
 		Destination: types.NamespacedName{Namespace: "ops", Name: "main"}, SHA: sha, Time: noon, Message: "[UPDATE] web", URL: "https://git.example/" + sha,
 	}}
 }
 
 // known are the commits of an object, in alphabetical order.
-func (s *stage) known(log *commitindex.Log, o commitindex.Object) []string {
+func (s *stage) known(log *commitindex.Index, o commitindex.Object) []string {
 	s.Helper()
-	landings, err := log.Of(s.Context(), o)
+	landings, err := log.Lookup(s.Context(), o)
 	s.must(err)
 	var out []string
 	for _, one := range landings {
@@ -131,7 +131,7 @@ func (s *stage) known(log *commitindex.Log, o commitindex.Object) []string {
 	return out
 }
 
-func (s *stage) knows(log *commitindex.Log, o commitindex.Object, want ...string) {
+func (s *stage) knows(log *commitindex.Index, o commitindex.Object, want ...string) {
 	s.Helper()
 	if got := s.known(log, o); !slices.Equal(got, want) {
 		s.Errorf("of %v is known %v, want %v", o, got, want)
@@ -143,23 +143,23 @@ func TestWhatLandedIsKnown(t *testing.T) {
 	log := s.open(0)
 	ctx := t.Context()
 	given := commit(web("shop"), "a1", "7")
-	s.must(log.Pushing(ctx, "a2", []commitindex.Landing{given, commit(web("shop"), "a2", "8"), commit(web("bank"), "a2", "9")}))
-	s.must(log.Pushing(ctx, "b1", []commitindex.Landing{commit(web("shop"), "b1", "10")}))
-	s.must(log.Pushing(ctx, "c1", []commitindex.Landing{commit(web("shop"), "c1", "11")}))
+	s.must(log.Prepare(ctx, "a2", []commitindex.Entry{given, commit(web("shop"), "a2", "8"), commit(web("bank"), "a2", "9")}))
+	s.must(log.Prepare(ctx, "b1", []commitindex.Entry{commit(web("shop"), "b1", "10")}))
+	s.must(log.Prepare(ctx, "c1", []commitindex.Entry{commit(web("shop"), "c1", "11")}))
 	s.knows(log, web("shop"))
-	s.must(log.Landed(ctx, "a2"))
-	s.must(log.Landed(ctx, "a2"))
-	s.must(log.Withdraw(ctx, "b1"))
-	s.must(log.Landed(ctx, "b1"))
+	s.must(log.Record(ctx, "a2"))
+	s.must(log.Record(ctx, "a2"))
+	s.must(log.Discard(ctx, "b1"))
+	s.must(log.Record(ctx, "b1"))
 	s.knows(log, web("shop"), "a1", "a2")
 	s.knows(log, web("bank"), "a2")
 	s.knows(log, commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: "we"})
-	landings, err := log.Of(ctx, web("shop"))
+	landings, err := log.Lookup(ctx, web("shop"))
 	s.must(err)
 	if landings[0] != given {
 		t.Errorf("known is %+v, given was %+v", landings[0], given)
 	}
-	s.must(s.open(0).Landed(ctx, "c1")) // another process
+	s.must(s.open(0).Record(ctx, "c1")) // another process
 	s.knows(log, web("shop"), "a1", "a2", "c1")
 	if rows := s.rows(); rows != 4 {
 		t.Errorf("%d rows, want 4", rows)
@@ -169,7 +169,7 @@ func TestWhatLandedIsKnown(t *testing.T) {
 func TestWhoListensIsTold(t *testing.T) {
 	s := newStage(t)
 	log := s.open(0)
-	log.Follow(shop)
+	log.SetScope(shop)
 	told, _ := s.run(log)
 	var got []commitindex.Object
 	for i, name := range []string{"api", "web"} {
@@ -177,8 +177,8 @@ func TestWhoListensIsTold(t *testing.T) {
 		o := commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: name}
 		s.eventually("told of "+name, func() error {
 			// What lands before Run listens is known, and not told.
-			s.must(log.Pushing(t.Context(), tip, []commitindex.Landing{commit(o, tip, "1")}))
-			s.must(log.Landed(t.Context(), tip))
+			s.must(log.Prepare(t.Context(), tip, []commitindex.Entry{commit(o, tip, "1")}))
+			s.must(log.Record(t.Context(), tip))
 			select {
 			case objects := <-told:
 				got = append(got, objects...)
@@ -196,13 +196,13 @@ func TestWhoListensIsTold(t *testing.T) {
 func TestInterestOutlivesTheProcess(t *testing.T) {
 	s := newStage(t)
 	log := s.open(0)
-	if log.Wants(web("shop")) {
+	if log.InScope(web("shop")) {
 		t.Error("wanted although nobody cares for it")
 	}
-	log.Follow(shop)
+	log.SetScope(shop)
 	_, stop := s.run(log)
 	s.eventually("the interest is saved", func() error {
-		if !s.open(0).Wants(web("shop")) {
+		if !s.open(0).InScope(web("shop")) {
 			return errors.New("it is not")
 		}
 		return nil
@@ -210,11 +210,11 @@ func TestInterestOutlivesTheProcess(t *testing.T) {
 	stop()
 	again := s.open(0)
 	secret := commitindex.Object{GroupResource: schema.GroupResource{Resource: "secrets"}, Namespace: "shop", Name: "web"}
-	if again.Wants(web("bank")) || again.Wants(secret) {
+	if again.InScope(web("bank")) || again.InScope(secret) {
 		t.Error("wanted although nobody cares for it")
 	}
-	again.Follow(commitindex.Interest{Resources: shop.Resources, Namespaces: []string{"bank"}})
-	if again.Wants(web("shop")) || !again.Wants(web("bank")) {
+	again.SetScope(commitindex.Scope{Resources: shop.Resources, Namespaces: []string{"bank"}})
+	if again.InScope(web("shop")) || !again.InScope(web("bank")) {
 		t.Error("the interest is that of before")
 	}
 }
@@ -222,51 +222,51 @@ func TestInterestOutlivesTheProcess(t *testing.T) {
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		capacity int
-		before   func(*stage, *commitindex.Log)
+		before   func(*stage, *commitindex.Index)
 		left     []string
 	}{
 		"the newest of one object": {
-			before: func(s *stage, log *commitindex.Log) {
-				var landings []commitindex.Landing
+			before: func(s *stage, log *commitindex.Index) {
+				var landings []commitindex.Entry
 				for i := range commitindex.MaxPerObject + 3 {
 					landings = append(landings, commit(web("shop"), fmt.Sprintf("%04d", 1000-i), fmt.Sprint(1000-i)))
 				}
-				s.must(log.Pushing(s.Context(), "tip", landings))
-				s.must(log.Landed(s.Context(), "tip"))
+				s.must(log.Prepare(s.Context(), "tip", landings))
+				s.must(log.Record(s.Context(), "tip"))
 			},
 			left: numbers(1001-commitindex.MaxPerObject, 1000),
 		},
 		"the newest of all": {
 			capacity: 10,
-			before: func(s *stage, log *commitindex.Log) {
+			before: func(s *stage, log *commitindex.Index) {
 				for i := range 13 {
 					s.clock.Step(time.Second)
-					s.must(log.Pushing(s.Context(), "tip", []commitindex.Landing{commit(web("shop"), fmt.Sprintf("%04d", i), "1")}))
-					s.must(log.Landed(s.Context(), "tip"))
+					s.must(log.Prepare(s.Context(), "tip", []commitindex.Entry{commit(web("shop"), fmt.Sprintf("%04d", i), "1")}))
+					s.must(log.Record(s.Context(), "tip"))
 				}
 			},
 			left: numbers(3, 12),
 		},
 		"the young": {
-			before: func(s *stage, log *commitindex.Log) {
-				s.must(log.Pushing(s.Context(), "lost", []commitindex.Landing{commit(web("shop"), "lost", "1")}))
+			before: func(s *stage, log *commitindex.Index) {
+				s.must(log.Prepare(s.Context(), "lost", []commitindex.Entry{commit(web("shop"), "lost", "1")}))
 				for _, sha := range []string{"old", "young"} {
-					s.must(log.Pushing(s.Context(), sha, []commitindex.Landing{commit(web("shop"), sha, "1")}))
-					s.must(log.Landed(s.Context(), sha))
+					s.must(log.Prepare(s.Context(), sha, []commitindex.Entry{commit(web("shop"), sha, "1")}))
+					s.must(log.Record(s.Context(), sha))
 					s.clock.Step(commitindex.MaxAge/2 + 2*time.Minute)
 				}
 			},
 			left: []string{"young"},
 		},
 		"what is wanted": {
-			before: func(s *stage, log *commitindex.Log) {
-				s.must(log.Pushing(s.Context(), "tip", []commitindex.Landing{commit(web("shop"), "a", "1"), commit(web("bank"), "a", "1")}))
-				s.must(log.Landed(s.Context(), "tip"))
+			before: func(s *stage, log *commitindex.Index) {
+				s.must(log.Prepare(s.Context(), "tip", []commitindex.Entry{commit(web("shop"), "a", "1"), commit(web("bank"), "a", "1")}))
+				s.must(log.Record(s.Context(), "tip"))
 			},
 			left: []string{"a"},
 		},
 		"what can be read": {
-			before: func(s *stage, _ *commitindex.Log) {
+			before: func(s *stage, _ *commitindex.Index) {
 				s.must(s.table().Put(s.Context(), table.Row{Key: "objects/shop/x", Value: []byte("?")}, table.Row{Key: "pushes/x/0", Value: []byte("?")}))
 			},
 		},
@@ -274,7 +274,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			log := s.open(test.capacity)
-			log.Follow(shop)
+			log.SetScope(shop)
 			test.before(s, log)
 			s.run(log)
 			s.eventually("it is trimmed", func() error {
@@ -300,8 +300,8 @@ func numbers(from, to int) (out []string) {
 func TestNothingGoesBeforeSomebodyCares(t *testing.T) {
 	s := newStage(t)
 	log := s.open(0)
-	s.must(log.Pushing(t.Context(), "tip", []commitindex.Landing{commit(web("shop"), "a", "1")}))
-	s.must(log.Landed(t.Context(), "tip"))
+	s.must(log.Prepare(t.Context(), "tip", []commitindex.Entry{commit(web("shop"), "a", "1")}))
+	s.must(log.Record(t.Context(), "tip"))
 	s.must(s.table().Put(t.Context(), table.Row{Key: "pushes/x/0", Value: []byte("?")}))
 	s.run(log)
 	s.eventually("it is trimmed", func() error {
@@ -318,9 +318,9 @@ func TestMessagesAreCut(t *testing.T) {
 	log := s.open(0)
 	long := commit(web("shop"), "a", "1")
 	long.Commit.Message = strings.Repeat("ä", 1000)
-	s.must(log.Pushing(t.Context(), "tip", []commitindex.Landing{long}))
-	s.must(log.Landed(t.Context(), "tip"))
-	landings, err := log.Of(t.Context(), web("shop"))
+	s.must(log.Prepare(t.Context(), "tip", []commitindex.Entry{long}))
+	s.must(log.Record(t.Context(), "tip"))
+	landings, err := log.Lookup(t.Context(), web("shop"))
 	s.must(err)
 	if got := landings[0].Commit.Message; got != strings.Repeat("ä", 256) {
 		t.Errorf("the message has %d bytes", len(got))
@@ -361,17 +361,17 @@ func TestDeathAtEachWrite(t *testing.T) {
 		kv := &mortal{KV: s.kv}
 		kv.left.Store(writes)
 		dies := commitindex.New(table.New(kv, "/test").Table(commitindex.TableName), s.clock, 0)
-		var landings []commitindex.Landing
+		var landings []commitindex.Entry
 		for i := range 120 {
 			landings = append(landings, commit(commitindex.Object{GroupResource: deployments, Namespace: "shop", Name: fmt.Sprint(i)}, "a", "1"))
 		}
-		pushed := dies.Pushing(t.Context(), "tip", landings)
+		pushed := dies.Prepare(t.Context(), "tip", landings)
 		landed := pushed
 		if pushed == nil {
-			landed = dies.Landed(t.Context(), "tip")
+			landed = dies.Record(t.Context(), "tip")
 		}
 		log := s.open(0)
-		s.must(log.Landed(t.Context(), "tip"))
+		s.must(log.Record(t.Context(), "tip"))
 		for _, one := range landings {
 			want := []string{"a"}
 			if pushed != nil {
