@@ -67,7 +67,7 @@ func sealAs(t *testing.T, opts *options.Options, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encrypter, err := openSealer(t.Context(), opts, nil, "")
+	encrypter, err := openEncrypter(t.Context(), opts, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func starts(t *testing.T, opts *options.Options) {
 	if found, err := encryption.Find(t.Context(), stored...); found == "" || err != nil {
 		t.Errorf("nothing is sealed (%v)", err)
 	}
-	if _, err := openSealer(t.Context(), opts, stored, ""); err != nil {
+	if _, err := openEncrypter(t.Context(), opts, stored, ""); err != nil {
 		t.Error(err)
 	}
 	if err := s.close(); err != nil {
