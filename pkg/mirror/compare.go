@@ -28,19 +28,19 @@ import (
 )
 
 const (
-	// A comparison is pushed in parts of comparePartBytes or comparePartFiles, so that it
-	// holds no more than that in memory; in smaller ones where others push at the same time.
+	// A comparison is pushed in parts of comparePartBytes or comparePartFiles, which bounds its memory; in smaller parts if
+	// other writers push to the branch.
 	comparePartBytes = 8 << 20
 	comparePartFiles = 10_000
 )
 
-// listError marks an error of the cluster, which concerns one type, not the branch.
+// listError is an error of the source cluster. It concerns one type, not the branch.
 type listError struct{ error }
 
 func (e listError) Unwrap() error { return e.error }
 
-// compareNext makes the comparisons of one destination that are due, or, when none is, sweeps. It returns whether there
-// may be more. An error of the cluster is noted with its type, to be tried again later; an error of the branch is returned.
+// compareNext runs the due comparisons of one destination, or, if none is due, sweeps. It reports whether there may be more.
+// Errors of the cluster are recorded with the type and retried later; errors of the branch are returned.
 func (w *worker) compareNext(ctx context.Context, members []member) (more bool, err error) {
 	for _, m := range members {
 		if more, err := (&round{worker: w, members: members, member: m}).run(ctx); more || err != nil {
@@ -56,27 +56,27 @@ func (w *worker) compareNext(ctx context.Context, members []member) (more bool, 
 	return false, nil
 }
 
-// round is the comparisons of one destination that are made one after the other and share commits: whoever made the
-// changes made them to objects of several types.
+// round is a sequence of comparisons of one destination that share commits, because users change objects of several types
+// at once.
 //
-// It runs in the worker, so no row is staged meanwhile: rows that are already staged are older than the lists it makes,
-// and rows that come later are told apart by the resourceVersion of the lists. A type is compared once in a round, since
-// what the first comparison has found may not be on the branch yet.
+// It runs in the worker, so no row is staged meanwhile: rows that are already staged are older than its lists, and later
+// rows are distinguished by the resourceVersion of the lists. A round compares a type once, because the changes of the first
+// comparison may not be on the branch yet.
 type round struct {
 	worker  *worker
 	members []member
 	member
-	// all are the comparisons that have begun and not failed; current is the one that is being made, nil between two.
-	// Those before it have found everything, and succeed with the next push.
+	// all are the comparisons that have started and not failed; current is the running one, or nil. Those before it are
+	// complete and succeed with the next push.
 	all     []*comparison
 	current *comparison
-	// files and bytes are what all have found and nothing has pushed yet.
+	// files and bytes are the size of the changes that have not been pushed yet.
 	files, bytes int
-	// done are the types that are compared no more in this round.
+	// done are the types that this round has compared.
 	done map[schema.GroupVersionResource]bool
 }
 
-// run makes the comparisons. It returns whether there was one to make.
+// run runs the comparisons. It reports whether there was one.
 func (r *round) run(ctx context.Context) (more bool, err error) {
 	r.done = map[schema.GroupVersionResource]bool{}
 	defer func() {
@@ -90,8 +90,7 @@ func (r *round) run(ctx context.Context) (more bool, err error) {
 			break
 		}
 		if r.destination.plan.Load() != r.plan {
-			// It may be the new plan that asks for it. The next cycle, for which the
-			// controller wakes the worker, goes by that.
+			// The new plan may have requested it. The controller wakes the worker for the next cycle, which uses that plan.
 			r.seeds.putBack(next)
 			return false, r.flush(ctx)
 		}
@@ -103,7 +102,7 @@ func (r *round) run(ctx context.Context) (more bool, err error) {
 	return more, r.flush(ctx)
 }
 
-// next takes the next comparison.
+// next returns the next due comparison.
 func (r *round) next() (seed, bool) {
 	services := r.worker.services
 	return r.seeds.take(func(t schema.GroupVersionResource) bool {
@@ -111,13 +110,13 @@ func (r *round) next() (seed, bool) {
 	}, func(t schema.GroupVersionResource) bool { return services.starting(r.plan, t) })
 }
 
-// wanted says whether there is something to do before more is compared: rows wait, whose authors a comparison would take
-// away, or other branches.
+// wanted reports whether other work comes before the next comparison: rows, whose authors a comparison would lose, or other
+// branches.
 func (w *worker) wanted(members []member) bool {
 	return w.backlog(members).rows > 0 && !w.gathering(members) || w.slot.contended()
 }
 
-// compare makes one comparison, up to the push.
+// compare runs one comparison, up to the push.
 func (r *round) compare(ctx context.Context, next seed) error {
 	r.done[next.resource] = true
 	c := &comparison{round: r, seed: next, began: time.Now()}
@@ -126,7 +125,7 @@ func (r *round) compare(ctx context.Context, next seed) error {
 	r.current = nil
 	var list listError
 	if errors.As(err, &list) {
-		klog.FromContext(ctx).Info("Type cannot be compared", "destination", r.key, "type", next.resource, "reason", err.Error())
+		klog.FromContext(ctx).Info("Failed to compare type", "destination", r.key, "type", next.resource, "reason", err.Error())
 		r.drop(c)
 		r.seeds.failed(next, err)
 		r.worker.services.changed()
@@ -135,7 +134,7 @@ func (r *round) compare(ctx context.Context, next seed) error {
 	return err
 }
 
-// drop gives up what the last comparison has found and nothing has pushed yet.
+// drop discards the changes of the last comparison that have not been pushed yet.
 func (r *round) drop(c *comparison) {
 	r.all = r.all[:len(r.all)-1]
 	r.files -= len(c.changes)
@@ -144,7 +143,7 @@ func (r *round) drop(c *comparison) {
 	}
 }
 
-// add takes what a comparison has found, and pushes what has gathered when it is enough.
+// add adds a change that a comparison has found, and flushes when a part is full.
 func (r *round) add(ctx context.Context, c *comparison, change Change) error {
 	c.changes = append(c.changes, change)
 	r.files++
@@ -158,7 +157,7 @@ func (r *round) add(ctx context.Context, c *comparison, change Change) error {
 	return nil
 }
 
-// flush pushes what has gathered. The comparisons that have found everything have then succeeded.
+// flush pushes the pending changes. The complete comparisons have then succeeded.
 func (r *round) flush(ctx context.Context) error {
 	var changes []Change
 	listed := map[watch.Watch]string{}
@@ -187,7 +186,7 @@ func (r *round) flush(ctx context.Context) error {
 	return nil
 }
 
-// comparison brings the files of one type of one destination to what the cluster holds.
+// comparison compares the files of one type of one destination with the cluster.
 type comparison struct {
 	*round
 
@@ -198,12 +197,12 @@ type comparison struct {
 	listed map[watch.Watch]string
 	// changes have not been pushed yet.
 	changes []Change
-	// held are the files that no object maps to and that are kept.
+	// held are the orphans that are kept.
 	held  []managedFile
 	found found
 }
 
-// run finds what is to be changed.
+// run finds the changes.
 func (c *comparison) run(ctx context.Context) error {
 	c.live, c.listed = map[string]struct{}{}, map[watch.Watch]string{}
 	for _, scope := range c.scopes() {
@@ -221,7 +220,7 @@ func (c *comparison) run(ctx context.Context) error {
 	return nil
 }
 
-// succeeded notes that the branch holds what was found.
+// succeeded records a comparison whose changes are on the branch.
 func (c *comparison) succeeded(ctx context.Context) {
 	c.found.held = len(c.held)
 	c.seeds.succeeded(c.seed, c.listed, c.found)
@@ -233,7 +232,7 @@ func (c *comparison) succeeded(ctx context.Context) {
 		"took", time.Since(c.began).Round(time.Millisecond).String())
 }
 
-// classify marks an error as the cluster's unless the branch caused it.
+// classify returns an error as a listError unless the branch caused it.
 func classify(err error) error {
 	var branch branchError
 	if errors.As(err, &branch) {
@@ -245,7 +244,7 @@ func classify(err error) error {
 // branchError carries an error of the branch through the lister.
 type branchError struct{ error }
 
-// scopes are what has to be listed.
+// scopes returns the lists that the comparison needs.
 func (c *comparison) scopes() []watch.Watch {
 	if len(c.seed.namespaces) == 0 {
 		return c.plan.selection.watches(c.seed.resource)
@@ -266,12 +265,12 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	}
 	r, err := render(c.seed.resource, object, true)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Object cannot be mirrored")
+		klog.FromContext(ctx).Error(err, "Failed to render object")
 		return nil
 	}
 	c.live[r.path] = struct{}{}
 	if r, err = c.plan.written(r, object); err != nil {
-		klog.FromContext(ctx).Error(err, "Object cannot be mirrored", "destination", c.key)
+		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", c.key)
 		return nil
 	}
 	hash, exists := c.worker.branch.Snapshot().Lookup(c.plan.file(r.path))
@@ -289,8 +288,8 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	})
 }
 
-// author is who made what the comparison found of an object: whoever made the change that waits to bring the same, and that the
-// comparison overtakes, or else who the facts tell.
+// author returns the author of a change that the comparison has found: that of a pending row with the same content, which
+// the comparison overtakes, or else the one that the attribution facts show.
 func (c *comparison) author(found rendered, event attribution.Event) attribution.Author {
 	if waiting, ok := c.queue.pending(found.path); ok && waiting.hash == found.hash && waiting.author.Known() {
 		return waiting.author
@@ -298,13 +297,12 @@ func (c *comparison) author(found rendered, event attribution.Event) attribution
 	return c.worker.services.author(event)
 }
 
-// looksAt says whether the comparison decides about an object.
+// looksAt reports whether the object is in the scope of the comparison.
 func (c *comparison) looksAt(o Object) bool {
 	return o.resource() == c.seed.resource && (len(c.seed.namespaces) == 0 || slices.Contains(c.seed.namespaces, o.Namespace))
 }
 
-// orphans gathers the files that no listed object maps to, those apart that are kept because the destination does not
-// prune.
+// orphans collects the files that no listed object maps to. If the destination does not prune, they are held.
 func (c *comparison) orphans(ctx context.Context) error {
 	t := c.seed.resource
 	folder, err := manifest.Folder{Group: t.Group, Version: t.Version, Resource: t.Resource}.Path()
@@ -328,19 +326,19 @@ func (c *comparison) orphans(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// All of them are in one push, as many as they are.
+	// All removals are in one push, however many there are.
 	c.changes = append(c.changes, removals...)
 	c.files += len(removals)
 	return nil
 }
 
-// managedFile is a file that carries the layout of the mirror.
+// managedFile is a file with the layout of the mirror.
 type managedFile struct {
 	path   string
 	object Object
 }
 
-// parseManaged reads a path below the base folder.
+// parseManaged parses a path below the base folder.
 func parseManaged(below string) (managedFile, bool) {
 	folder, ok := manifest.ManagedPath(below)
 	return managedFile{path: below, object: Object{
@@ -349,7 +347,8 @@ func parseManaged(below string) (managedFile, bool) {
 	}}, ok
 }
 
-// walk visits the managed files in a folder below the base folder. It ends with ctx: a branch may have a million files.
+// walk calls visit for the managed files in a folder below the base folder. It ends with ctx: a branch may have a million
+// files.
 func (w *worker) walk(ctx context.Context, p *destinationPlan, folder string, visit func(managedFile)) error {
 	base := p.object.Spec.BaseFolder
 	err := w.branch.Snapshot().Walk(p.file(folder), func(file string, _ gitrepo.Hash) error {
@@ -358,10 +357,10 @@ func (w *worker) walk(ctx context.Context, p *destinationPlan, folder string, vi
 		}
 		return ctx.Err()
 	})
-	return wrap("look at the files", err)
+	return wrap("walk the files", err)
 }
 
-// removal is the change that takes an orphan away.
+// removal returns the change that removes an orphan.
 func (d *destination) removal(file managedFile) Change {
 	return Change{
 		Destination: d.key, UID: d.uid, Path: file.path, Operation: v1alpha1.OperationDelete,
@@ -369,7 +368,7 @@ func (d *destination) removal(file managedFile) Change {
 	}
 }
 
-// pushSeed pushes what comparisons found as one commit, or as one for each author as far as they are known.
+// pushSeed pushes the changes of comparisons as one commit, or as one for each known author.
 func (w *worker) pushSeed(ctx context.Context, members []member, m member, changes []Change, listed map[watch.Watch]string) (pushed, error) {
 	if len(changes) == 0 {
 		return pushed{}, nil
@@ -387,8 +386,8 @@ func (w *worker) pushSeed(ctx context.Context, members []member, m member, chang
 	return b.pushed, nil
 }
 
-// announceSeed makes the Events of what the remote has accepted of a push of comparisons; orphans says of which kind the files are that
-// were removed. A process that dies before leaves them out.
+// announceSeed records the Events of an accepted push of comparisons; orphans describes the removed files. They are lost if
+// the process dies before.
 func (w *worker) announceSeed(m member, p pushed, orphans string) {
 	if p.written > 0 {
 		w.services.event(m.plan.object, corev1.EventTypeNormal, reasonSeeded, fmt.Sprintf(

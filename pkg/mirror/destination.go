@@ -21,27 +21,25 @@ import (
 
 var secretsResource = schema.GroupResource{Resource: "secrets"}
 
-// destination is one GitDestination while it exists: what is to be done for it, what waits
-// for it, what has been done.
+// destination is the state of one GitDestination while it exists: its plan, its pending changes and comparisons, and its
+// record.
 type destination struct {
 	key types.NamespacedName
 	uid types.UID
 
-	// plan is what the objects in the cluster say now. The controller replaces it.
+	// plan is the current plan. The controller replaces it.
 	plan atomic.Pointer[destinationPlan]
-	// tree is the newest view of the branch, pushed or about to be; nil until the branch
-	// has been read. The branch's worker replaces it.
+	// tree is the latest view of the branch; nil until the branch has been read. The branch's worker replaces it.
 	tree atomic.Pointer[gitrepo.Tree]
-	// hadRules says that rules have referred to the destination.
+	// hadRules is set once a rule has referred to the destination.
 	hadRules atomic.Bool
-	// plainSecrets says that files of Secrets may hold them as they are, although they are
-	// to be encrypted now.
+	// plainSecrets is set if files may have unencrypted Secrets although the plan encrypts them now.
 	plainSecrets atomic.Bool
 
 	queue  *queue
 	seeds  *seeds
 	record *record
-	// deposits are files that no rule has selected.
+	// deposits are files of other parts of the server.
 	deposits depositQueue
 }
 
@@ -52,11 +50,10 @@ func newDestination(object *v1alpha1.GitDestination) *destination {
 	return d
 }
 
-// known returns the blob that an object's path has, or will have when everything on its
-// way has been pushed. sure is false while that cannot be told: the branch has not been
-// read, or is being compared with the cluster, so that it may be about to change.
+// known returns the blob of an object's path after all pending changes are pushed. sure is false if that is unknown: the
+// branch has not been read, or a comparison may be about to change it.
 func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.Hash, exists, sure bool) {
-	// This comes first: a comparison that is over by now has shown its result in the tree.
+	// This comes first: a comparison that has ended has published its result in the tree.
 	if d.seeds.comparing(object.resource()) {
 		return hash, false, false
 	}
@@ -71,19 +68,18 @@ func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.H
 	return hash, exists, true
 }
 
-// compareInstead lets a comparison do what a row cannot.
+// compareInstead replaces a row that the outbox cannot hold by a comparison.
 func (d *destination) compareInstead(row Row) {
 	d.queue.withdrawn(row.Change.Path, row.Sequence)
 	d.seeds.invalidateNamespace(row.Change.Object.resource(), row.Change.Object.Namespace)
 }
 
-// file is the place in the repository of a path below the base folder.
+// file returns the path in the repository of a path below the base folder.
 func (p *destinationPlan) file(below string) string {
 	return manifest.Join(p.object.Spec.BaseFolder, below)
 }
 
-// operations returns what may happen to the file of an object; none: the object is not
-// mirrored here.
+// operations returns the operations that the rules allow for the file of an object; none if it is not mirrored here.
 func (p *destinationPlan) operations(t schema.GroupVersionResource, object *unstructured.Unstructured, of namespaceLookup) operations {
 	if !p.takes(t) || leftOut(object, of) {
 		return 0
@@ -105,21 +101,20 @@ func leftOut(object *unstructured.Unstructured, of namespaceLookup) bool {
 	return ok && annotated(&namespace)
 }
 
-// takes says whether the destination writes objects of a type at all: Secrets only
-// encrypted, unless it was asked to write them as they are.
+// takes reports whether the destination mirrors a type: Secrets only if they can be encrypted or spec.secrets is AsIs.
 func (p *destinationPlan) takes(t schema.GroupVersionResource) bool {
 	return t.GroupResource() != secretsResource || p.object.Spec.Secrets == v1alpha1.SecretsAsIs || p.secrets.sealer != nil
 }
 
-// types returns the types whose objects the destination writes, in a stable order.
+// types returns the types that the destination mirrors, in a stable order.
 func (p *destinationPlan) types() []watch.Type {
 	return slices.DeleteFunc(p.selection.types(), func(t watch.Type) bool { return !p.takes(t.Resource) })
 }
 
-// prunes says whether files that no object maps to are removed.
+// prunes reports whether orphans are removed.
 func (p *destinationPlan) prunes() bool { return p.object.Spec.Prune != v1alpha1.PruneNever }
 
-// active says whether the destination is written now.
+// active reports whether the destination is in force and not suspended.
 func (p *destinationPlan) active() bool {
 	return p != nil && p.verdict.ok() && !p.object.Spec.Suspend
 }

@@ -14,10 +14,10 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// measurePeriod is how old the gauges are at most. It is shorter than what metrics are usually read in.
+// measurePeriod is how often the gauges are updated. It is shorter than usual scrape intervals.
 const measurePeriod = 5 * time.Second
 
-// measureUntil keeps the gauges until ctx ends. Afterwards they are 0: whoever leads next tells.
+// measureUntil updates the gauges until ctx ends, and then resets them, because the next leader reports them.
 func (m *mirror) measureUntil(ctx context.Context) {
 	defer func() {
 		setReady(nil)
@@ -37,7 +37,7 @@ func (m *mirror) measureUntil(ctx context.Context) {
 	}
 }
 
-// oldest is when the oldest change was seen that waits and may be pushed, in seconds since 1970; 0 when there is none.
+// oldest returns when the oldest pending change of an active destination was seen, in seconds since 1970; 0 if there is none.
 func (m *mirror) oldest() float64 {
 	var oldest time.Time
 	for _, d := range m.allDestinations() {

@@ -16,14 +16,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// A remote may refuse the files of one destination and take those of all others on the branch: a hook looks at paths, a
-// server checks objects. A push with the files of several destinations that is refused is therefore repeated for each
-// destination alone. One whose own push is refused is held: its rows stay in the outbox, in their order, and are tried
-// again later. The others continue together. All of it is found out anew by the next process. A server that breaks off
-// instead, or answers with an error of its own, has refused nothing: that is tried again for the whole branch.
+// A remote may reject the files of one destination and accept those of all others on the branch: a hook checks paths, a
+// server checks objects. So a rejected push with the files of several destinations is repeated for each destination alone.
+// A destination whose own push is rejected is held: its rows stay in the outbox, in order, and are retried later. The others
+// continue together. This state is not persisted. If a server closes the connection or returns another error, nothing was
+// rejected: the whole branch is retried.
 
-// rejectedError is a push that the remote has received and refused, or a commit that could not be made, with the
-// members whose files were to be in it.
+// rejectedError is returned for a push that the remote has rejected, or for a commit that could not be built, with the
+// members whose files were in it.
 type rejectedError struct {
 	error
 	members []member
@@ -31,7 +31,7 @@ type rejectedError struct {
 
 func (e *rejectedError) Unwrap() error { return e.error }
 
-// rejectedPush marks the error of a push with the destinations that it was for, if the remote has refused what it holds.
+// rejectedPush returns a rejectedError with the members of a push if the remote has rejected its content.
 func rejectedPush(err error, batches []*batch) error {
 	var git *gitrepo.Error
 	if !errors.As(err, &git) || git.Kind != gitrepo.Rejected {
@@ -46,25 +46,25 @@ func rejectedPush(err error, batches []*batch) error {
 	return rejected
 }
 
-// refusal is what a worker knows of a destination that was in a refused push.
+// refusal is the state of a destination that was in a rejected push.
 type refusal struct {
-	// err is why the destination's own push was refused; nil while it has made none, and once one was accepted.
+	// err is the error of the destination's own push; nil before there was one, and after one was accepted.
 	err error
-	// until is when the next is made, unless the destination has another generation by then.
+	// until is the time of the next retry. A change of the destination's generation retries at once.
 	until      time.Time
 	generation int64
 	backoff    wait.Backoff
-	// apartUntil is how long the destination has pushes of its own, though none is refused: a destination whose files are
-	// refused now and then does not have those of all others refused with them each time.
+	// apartUntil is until when the destination is pushed separately although its pushes are accepted: a destination whose
+	// files are rejected now and then does not get the pushes of the others rejected each time.
 	apartUntil time.Time
 }
 
-// apart reports whether the destination has pushes of its own.
+// apart reports whether the destination is pushed separately.
 func (r *refusal) apart() bool {
 	return r != nil && (r.err != nil || time.Now().Before(r.apartUntil))
 }
 
-// isolate notes who was in a refused push.
+// isolate records the members of a rejected push.
 func (w *worker) isolate(ctx context.Context, rejected *rejectedError) {
 	for _, m := range rejected.members {
 		d := m.destination
@@ -79,7 +79,7 @@ func (w *worker) isolate(ctx context.Context, rejected *rejectedError) {
 		}
 		delay := r.backoff.Step()
 		r.err, r.until, r.generation = rejected.error, time.Now().Add(delay), m.plan.object.Generation
-		klog.FromContext(ctx).Error(rejected.error, "Destination is held, because its files are refused", "destination", d.key, "retryAfter", delay.Round(time.Millisecond))
+		klog.FromContext(ctx).Error(rejected.error, "Remote rejected the files of the destination", "destination", d.key, "retryAfter", delay.Round(time.Millisecond))
 		countRetry(rejected.error)
 		d.record.failed(rejected.error, r.until)
 		d.failDeposits(rejected.error)
@@ -87,7 +87,7 @@ func (w *worker) isolate(ctx context.Context, rejected *rejectedError) {
 	w.services.changed()
 }
 
-// able returns the members that are not held, and when the first of the others is tried again; zero: none is held.
+// able returns the members that are not held, and the time of the first retry of the others; zero if none is held.
 func (w *worker) able(members []member) (able []member, next time.Time) {
 	for _, m := range members {
 		r := w.refusals[m.destination]
@@ -101,7 +101,7 @@ func (w *worker) able(members []member) (able []member, next time.Time) {
 	return able, next
 }
 
-// released notes that nothing of a destination is refused any more.
+// released records that the files of a destination are accepted again.
 func (w *worker) released(d *destination) {
 	r := w.refusals[d]
 	if r == nil {
@@ -112,15 +112,15 @@ func (w *worker) released(d *destination) {
 	}
 }
 
-// tryRefused has every destination that is held tried now.
+// tryRefused ends the backoff of held destinations.
 func (w *worker) tryRefused() {
 	for _, r := range w.refusals {
 		r.until, r.backoff = time.Time{}, newBackoff(w.services.retry)
 	}
 }
 
-// refusedBranch returns why the remote refuses what all destinations on the branch have, so that the branch may be the
-// reason; nil if it takes the files of one, or has not been asked.
+// refusedBranch returns an error if the remote rejects the files of all destinations on the branch, so that the branch may
+// be the reason; nil if it accepts those of one, or has not rejected each.
 func (w *worker) refusedBranch() error {
 	var err error
 	for _, m := range w.writing {
@@ -133,7 +133,7 @@ func (w *worker) refusedBranch() error {
 	return err
 }
 
-// groups divides members into those whose rows share pushes.
+// groups divides members into groups that share pushes.
 func (w *worker) groups(members []member) [][]member {
 	var together []member
 	var groups [][]member
@@ -150,7 +150,7 @@ func (w *worker) groups(members []member) [][]member {
 	return groups
 }
 
-// forgetRefusals lets go of destinations that are no longer on the branch.
+// forgetRefusals drops destinations that are no longer on the branch.
 func (w *worker) forgetRefusals() {
 	all := w.all()
 	maps.DeleteFunc(w.refusals, func(d *destination, _ *refusal) bool { return !slices.Contains(all, d) })

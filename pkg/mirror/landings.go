@@ -66,7 +66,7 @@ func (w *worker) landings(m member, hash gitrepo.Hash, commit gitrepo.Commit, g 
 	return landings
 }
 
-// noteLandings makes durable what a push is going to bring.
+// noteLandings writes the landings of a push to the commit index before it is sent.
 func (w *worker) noteLandings(ctx context.Context, note *pushNote, landings []commitindex.Entry) error {
 	if note.Lands = len(landings) > 0; !note.Lands {
 		return nil
@@ -74,7 +74,7 @@ func (w *worker) noteLandings(ctx context.Context, note *pushNote, landings []co
 	return w.services.landings.Prepare(ctx, note.Tip.String(), landings)
 }
 
-// landed tells that a push has landed.
+// landed confirms the landings of an accepted push.
 func (w *worker) landed(ctx context.Context, note pushNote) error {
 	if !note.Lands || w.services.landings == nil {
 		return nil
@@ -82,8 +82,8 @@ func (w *worker) landed(ctx context.Context, note pushNote) error {
 	return w.services.landings.Record(ctx, note.Tip.String())
 }
 
-// refused tells that a push will not land, if that is how it has ended. One before it, made within the same second of the
-// same changes, may have had the same tip and still be in doubt. What is not withdrawn grows old.
+// refused withdraws the landings of a push that the remote has rejected. An earlier push of the same changes within the same
+// second may have the same tip and still be in doubt; then they are kept. Landings that are not withdrawn expire.
 func (w *worker) refused(ctx context.Context, note pushNote, err error) error {
 	same := func(doubt pushNote) bool { return doubt.Tip == note.Tip }
 	if !note.Lands || !errors.Is(err, gitrepo.ErrMoved) || slices.ContainsFunc(w.doubts, same) {

@@ -17,23 +17,22 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
 
-// ownFolder is what the server has for itself in a base folder.
+// ownFolder is the server's own folder in a base folder.
 const ownFolder = ".configbutler"
 
-// markerPath is the file in a base folder that says whose the folder is. It has not the
-// layout of an object's file, so it is none.
+// markerPath is the file in a base folder that names its owner. It does not have the layout of an object's file.
 const markerPath = ownFolder + "/owner.yaml"
 
-// markerHead is for the people who find the file.
+// markerHead explains the file to users who find it.
 const markerHead = `# This folder is written by Slipstream, for the GitDestination named here. To let another one
 # have it, delete this file: the next that writes here puts its own in its place.
 `
 
-// longestMark bounds each text of a marker; those that the API makes are shorter.
+// longestMark bounds each text of a marker, in bytes. Names in the API are shorter.
 const longestMark = 512
 
-// renderMarker makes the content of a marker. It is a list without items: whoever applies a
-// folder as a whole applies nothing by it.
+// renderMarker returns the content of a marker. It is an empty List, so that applying the whole folder applies nothing for
+// it.
 func renderMarker(owner v1alpha1.OwnerMarker) ([]byte, error) {
 	content, err := manifest.Render(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "List", "items": []any{},
@@ -46,7 +45,7 @@ func renderMarker(owner v1alpha1.OwnerMarker) ([]byte, error) {
 	return append([]byte(markerHead), content...), nil
 }
 
-// parseMarker reads a marker, which anybody may have written.
+// parseMarker parses and validates a marker. Any writer of the branch may have written it.
 func parseMarker(content []byte) (v1alpha1.OwnerMarker, error) {
 	var file struct {
 		ClusterUID string      `json:"clusterUID"`

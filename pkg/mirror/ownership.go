@@ -17,15 +17,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// ownership is what the marker in a destination's folder says.
+// ownership is the state of ownership of a destination's folder.
 type ownership struct {
-	// owner is the marker's content; nil when there is none, or none that can be read.
+	// owner is the content of the marker; nil if there is none, or it cannot be read.
 	owner *v1alpha1.OwnerMarker
-	// conflict says who else has the folder; empty when nobody has.
+	// conflict describes another owner of the folder; empty if there is none.
 	conflict string
-	// refused keeps the destination from writing.
+	// refused is set if the destination must not write the folder.
 	refused error
-	// vacant says that the marker can be written.
+	// vacant is set if the marker can be written.
 	vacant bool
 }
 
@@ -35,9 +35,8 @@ type foundMarker struct {
 	err   error
 }
 
-// claim reads the markers that are new and returns the members that may write. It goes by
-// the branch as it was last read: a push that comes before somebody else's is refused by
-// the remote, and then there is another cycle.
+// claim reads new markers and returns the members that own their folder. It uses the branch as it was last read: if another
+// writer pushes first, the remote rejects our push, and the next cycle reads the branch again.
 func (w *worker) claim(ctx context.Context, members []member) ([]member, error) {
 	if err := w.readMarkers(ctx, members); err != nil {
 		return nil, err
@@ -67,10 +66,10 @@ func countConflict(o ownership) {
 	}
 }
 
-// mostNested is how many markers of folders within one are looked at.
+// mostNested bounds how many markers within one folder are read.
 const mostNested = 100
 
-// nestedMarkers are the paths of the markers of folders within a destination's.
+// nestedMarkers returns the paths of the markers of folders within a destination's.
 func (w *worker) nestedMarkers(ctx context.Context, p *destinationPlan) (paths []string, err error) {
 	err = w.branch.Snapshot().Walk(p.object.Spec.BaseFolder, func(file string, _ gitrepo.Hash) error {
 		if strings.HasSuffix(file, "/"+markerPath) && file != p.file(markerPath) && len(paths) < mostNested {
@@ -78,7 +77,7 @@ func (w *worker) nestedMarkers(ctx context.Context, p *destinationPlan) (paths [
 		}
 		return ctx.Err()
 	})
-	return paths, wrap("look for markers", err)
+	return paths, wrap("find markers", err)
 }
 
 // readMarkers reads the markers of the members' folders, and within them, that have not been read before.
@@ -122,9 +121,8 @@ func readMarker(contents map[gitrepo.Hash][]byte, hash gitrepo.Hash) foundMarker
 	return foundMarker{owner: owner, err: err}
 }
 
-// ownership decides about a member's folder, with what is staged. That somebody else
-// writes a folder within it takes nothing from either, for neither's files have the layout of the other's; but nobody
-// has meant it so.
+// ownership returns the ownership of a member's folder, staged commits included. Another owner of a nested folder is a
+// conflict although neither removes the other's files, because it is not intended.
 func (w *worker) ownership(m member) ownership {
 	o := w.ownFolder(m)
 	if o.conflict != "" {
@@ -142,10 +140,10 @@ func (w *worker) ownership(m member) ownership {
 	return o
 }
 
-// ownFolder decides by the marker of the folder itself. The marker of a destination
-// of this installation that is gone, or writes elsewhere now, binds nobody. That of one that still
-// writes there, under another name of the repository's address, is a conflict in any mode:
-// each would remove the other's files. Nor is a file of others replaced by a folder.
+// ownFolder returns the ownership by the folder's own marker. The marker of a destination of this installation that was
+// deleted, or that now writes another folder, is ignored. If that destination still writes the folder, under another URL of
+// the repository, it is a conflict in any mode: each would remove the other's files. A file on the folder's path is never
+// replaced.
 func (w *worker) ownFolder(m member) ownership {
 	if file := w.branch.Snapshot().Obstacle(m.plan.object.Spec.BaseFolder); file != "" {
 		return ownership{refused: refused(v1alpha1.ReasonFolderInvalid,
@@ -176,7 +174,7 @@ func (w *worker) ownFolder(m member) ownership {
 	return ownership{owner: owner, conflict: conflict, refused: refused(v1alpha1.ReasonFolderOverlaps, "%s", conflict)}
 }
 
-// claimWithin says who has a folder within a member's, by its marker; empty when nobody has any more.
+// claimWithin describes the owner of a folder within a member's, by its marker; empty if there is none any more.
 func (w *worker) claimWithin(m member, path string) string {
 	hash, exists := w.branch.Snapshot().Lookup(path)
 	marker, read := w.markers[hash]
@@ -193,7 +191,7 @@ func (w *worker) claimWithin(m member, path string) string {
 	return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s, which reaches the repository under another name", path, name)
 }
 
-// elsewhere names the owner of a marker that is not of this cluster and installation; empty: it is.
+// elsewhere describes the owner of a marker that is of another cluster or installation; empty if it is of this one.
 func (w *worker) elsewhere(owner *v1alpha1.OwnerMarker) string {
 	switch {
 	case owner.ClusterUID != w.services.identity.ClusterUID:
@@ -208,13 +206,13 @@ func ownerName(owner *v1alpha1.OwnerMarker) types.NamespacedName {
 	return types.NamespacedName{Namespace: owner.Namespace, Name: owner.Name}
 }
 
-// namesInstallation says whether a marker tells which installation wrote it, as "namespace/name". The first ones named a
-// process, which says nothing once it is gone: they are taken over.
+// namesInstallation reports whether a marker names the installation that wrote it, as "namespace/name". Old markers name a
+// process instead; they are taken over.
 func namesInstallation(owner *v1alpha1.OwnerMarker) bool {
 	return strings.Contains(owner.Instance, "/")
 }
 
-// contested is the ownership of a folder that somebody else has.
+// contested returns the ownership of a folder with another owner.
 func (m member) contested(owner *v1alpha1.OwnerMarker, conflict string) ownership {
 	o := ownership{owner: owner, conflict: conflict}
 	if m.plan.object.Spec.ExclusiveMode {
@@ -223,7 +221,7 @@ func (m member) contested(owner *v1alpha1.OwnerMarker, conflict string) ownershi
 	return o
 }
 
-// markerFor returns the marker to add to a commit, if the folder has none that counts.
+// markerFor returns the marker to add to a commit, if the folder needs one.
 func (w *worker) markerFor(m member) (gitrepo.Change, bool, error) {
 	if !w.ownership(m).vacant {
 		return gitrepo.Change{}, false, nil
@@ -243,7 +241,7 @@ func (w *worker) markerFor(m member) (gitrepo.Change, bool, error) {
 	return gitrepo.Change{Path: m.plan.file(markerPath), Content: content}, true, nil
 }
 
-// writes says whether a destination writes a folder of a branch, as far as their names tell.
+// writes reports whether the destination with the name writes a folder of a branch with that name.
 func (m *mirror) writes(name types.NamespacedName, branch, folder string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

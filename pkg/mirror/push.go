@@ -24,19 +24,19 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/commitindex"
 )
 
-// busyInterval is the least time from one push to the next while changes keep coming and pushes carry several. A Git
-// server starts half a dozen processes for each push, and writes objects of small pushes file by file.
+// busyInterval is the minimum time between pushes while changes keep arriving and pushes carry several. A Git server starts
+// half a dozen processes for each push, and writes the objects of small pushes as single files.
 const busyInterval = 250 * time.Millisecond
 
-// Limits bound what is gathered before a push.
+// Limits bound batches and concurrency.
 type Limits struct {
 	// MaxFiles (--git-batch-max-files, 200) and MaxBytes (--git-batch-max-bytes-mib, 1 MiB)
-	// end the gathering early; they are also the most that one batch carries.
+	// bound one batch. A full batch is pushed at once.
 	MaxFiles int
 	MaxBytes int
-	// MaxWait (--git-batch-max-wait-sec, 20 s) is the longest that a change waits for others.
+	// MaxWait (--git-batch-max-wait-sec, 20 s) bounds how long a change waits to be batched with others.
 	MaxWait time.Duration
-	// Workers (--workers-max-global, 24) is how many branches are written at once,
+	// Workers (--workers-max-global, 24) bounds how many branches are written at once,
 	// WorkersPerRepository (--workers-max-per-repo, 5) how many of one repository URL.
 	Workers              int
 	WorkersPerRepository int
@@ -47,14 +47,14 @@ type Limits struct {
 // batch is what one push carries of one destination.
 type batch struct {
 	member
-	// rows are all that the push settles, superseded ones included.
+	// rows are the rows that the push removes from the outbox, superseded ones included.
 	rows   []Row
 	pushed pushed
-	// listed is what a comparison, which ends with the batch, has listed.
+	// listed is the resourceVersion of each list of the comparisons that end with the batch.
 	listed map[kubewatch.Watch]string
 }
 
-// compared is what the batch brings to the state of a list.
+// compared returns the scopes that the batch brings to the state of a list.
 func (b *batch) compared() (scopes []comparedScope) {
 	for watch, resourceVersion := range b.listed {
 		scopes = append(scopes, comparedScope{UID: b.uid, Watch: watch, ResourceVersion: resourceVersion, Time: time.Now()})
@@ -62,7 +62,7 @@ func (b *batch) compared() (scopes []comparedScope) {
 	return scopes
 }
 
-// carried counts the changes that batches hold, superseded ones included.
+// carried returns the number of changes in batches, superseded ones included.
 func carried(batches []*batch) (changes int) {
 	for _, b := range batches {
 		changes += max(len(b.rows), b.pushed.written+b.pushed.removed)
@@ -70,26 +70,26 @@ func carried(batches []*batch) (changes int) {
 	return changes
 }
 
-// pushed sums up what a push brought to one destination.
+// pushed is the result of a push for one destination.
 type pushed struct {
 	last             gitrepo.Hash
 	subject          string
 	commits          int
 	written, removed int
 	bytes            int
-	// landings are what the push brings of objects that somebody cares for.
+	// landings are the commits of the objects that the commit index tracks.
 	landings []commitindex.Entry
-	// authors counts the changes by the signal that told who made them.
+	// authors counts the changes by the source of their attribution.
 	authors v1alpha1.AttributionCounts
-	// files is how many more files there are of each type, found how many were written and removed.
+	// files is the change in the number of files of each type; found has the numbers of files written and removed.
 	files map[schema.GroupVersionResource]int64
 	found map[schema.GroupVersionResource]found
-	// unappliable counts the files that server-side apply does not bring back, and names the object of the first.
+	// unappliable counts the files that server-side apply cannot restore; firstUnappliable is the object of the first.
 	unappliable      int
 	firstUnappliable Object
 }
 
-// pushWaiting pushes the rows that wait when it is called, less those held back.
+// pushWaiting pushes the rows that are in the outbox when it is called, unless they are held back to be batched.
 func (w *worker) pushWaiting(ctx context.Context, members []member) error {
 	for waiting := w.backlog(members).rows; waiting > 0 && !w.gathering(members); {
 		started := time.Now()
@@ -103,8 +103,8 @@ func (w *worker) pushWaiting(ctx context.Context, members []member) error {
 	return nil
 }
 
-// pushRows pushes the oldest rows of every member, as many as one push carries, and returns
-// their number. Those that have pushes of their own come last.
+// pushRows pushes the oldest rows of every member, as many as one push carries, and returns their number. Members that are
+// pushed separately come last.
 func (w *worker) pushRows(ctx context.Context, members []member) (settled int, err error) {
 	w.first++
 	for _, group := range w.groups(members) {
@@ -125,7 +125,7 @@ func (w *worker) pushTogether(ctx context.Context, all, members []member) (settl
 	room, size, commits := w.race.bound(w.services.limits.MaxFiles), w.services.limits.MaxBytes, maxCommits(members[0])
 	var batches []*batch
 	for i := range members {
-		// Each goes first in turn, so that none waits for as long as another is busy.
+		// Members go first in rotation, so that a busy one does not starve the others.
 		m := members[(w.first+i)%len(members)]
 		if room <= 0 || size <= 0 || commits <= 0 {
 			break
@@ -154,8 +154,8 @@ func (w *worker) pushTogether(ctx context.Context, all, members []member) (settl
 	return settled, w.push(ctx, all, batches)
 }
 
-// maxCommits is the most commits that one push carries. It is the same for all members: a
-// branch belongs to one repository configuration.
+// maxCommits returns the maximum number of commits of one push. It is the same for all members, because a branch belongs to
+// one repository configuration.
 func maxCommits(m member) int {
 	if policy := m.plan.repository.Spec.Push; policy != nil && policy.MaxCommits != nil {
 		return int(*policy.MaxCommits)
@@ -163,7 +163,7 @@ func maxCommits(m member) int {
 	return math.MaxInt
 }
 
-// maxWait is the longest that a row is held back.
+// maxWait returns the maximum time for which a row is held back.
 func (w *worker) maxWait(m member) time.Duration {
 	if policy := m.plan.repository.Spec.Push; policy != nil && policy.Interval != nil {
 		return policy.Interval.Duration
@@ -171,16 +171,15 @@ func (w *worker) maxWait(m member) time.Duration {
 	return w.services.limits.MaxWait
 }
 
-// full says whether enough waits for a push.
+// full reports whether the backlog fills a push.
 func (w *worker) full(members []member) bool {
 	limits, waiting := w.services.limits, w.backlog(members)
 	return waiting.rows >= w.race.bound(min(limits.MaxFiles, maxCommits(members[0]))) || waiting.bytes >= limits.MaxBytes
 }
 
-// gathering says whether rows are held back for company. A change after a quiet spell is
-// pushed at once. While changes keep coming, the next push waits for as long as the last
-// one took, so that at most half of the time goes into pushing, or for busyInterval, and
-// no longer than the limits say.
+// gathering reports whether rows are held back to be batched. The first change after an idle time is pushed at once. While
+// changes keep arriving, the next push waits for as long as the last one took, so that at most half of the time is spent
+// pushing, or for busyInterval, and at most for the limit.
 func (w *worker) gathering(members []member) bool {
 	if !w.gatherUntil.IsZero() && (w.full(members) || !time.Now().Before(w.gatherUntil)) {
 		w.gatherUntil = time.Time{}
@@ -188,12 +187,11 @@ func (w *worker) gathering(members []member) bool {
 	return !w.gatherUntil.IsZero()
 }
 
-// gatherNext decides, after a push that took some time, how long rows that came meanwhile
-// are held back.
+// gatherNext sets how long rows are held back after a push that settled some rows and took some time.
 func (w *worker) gatherNext(members []member, settled int, took time.Duration) {
 	switch waiting := w.backlog(members).rows; {
 	case settled == 0:
-		// What was counted is being removed, since nobody wants it any more.
+		// The counted rows are being removed, because their destination was deleted.
 		w.gatherUntil = time.Now().Add(retryMin)
 	case waiting > 0 && !w.full(members):
 		if settled > 1 {
@@ -205,11 +203,11 @@ func (w *worker) gatherNext(members []member, settled int, took time.Duration) {
 	}
 }
 
-// stageRows makes commits of rows, less those that are superseded, up to a number of
-// commits. The rows after those stay for the next push.
+// stageRows stages commits of rows that are not superseded, up to a number of commits. The other rows stay for the next
+// push.
 func (w *worker) stageRows(b *batch, rows []Row, commits int) error {
 	var changes []Change
-	var place []int // of each change among the rows
+	var place []int // index of each change in rows
 	for i, row := range rows {
 		if !b.seeds.superseded(row.Change.Object, row.Change.ResourceVersion) && !b.outdated(row.Change) {
 			changes, place = append(changes, row.Change), append(place, i)
@@ -230,7 +228,7 @@ func (w *worker) stageRows(b *batch, rows []Row, commits int) error {
 	return nil
 }
 
-// stage makes a commit of the changes that change anything.
+// stage stages a commit of those changes that change a file.
 func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 	p := m.plan
 	changes := w.effective(p, g.final())
@@ -253,7 +251,7 @@ func (w *worker) stage(m member, g group, seed bool, sum *pushed) error {
 	return nil
 }
 
-// stageFiles makes a commit that changes files, and writes the marker where there is none yet.
+// stageFiles stages a commit of files, with the marker if the folder needs one.
 func (w *worker) stageFiles(m member, commit *gitrepo.Commit, files []gitrepo.Change) (hash gitrepo.Hash, staged bool, err error) {
 	marker, needed, err := w.markerFor(m)
 	if err != nil {
@@ -269,8 +267,7 @@ func (w *worker) stageFiles(m member, commit *gitrepo.Commit, files []gitrepo.Ch
 	return hash, staged, nil
 }
 
-// effective leaves out the changes that the branch holds already, and says of the others
-// whether they create or update a file.
+// effective returns the changes that change a file of the branch, with their operation set to create or update.
 func (w *worker) effective(p *destinationPlan, changes []Change) []Change {
 	tree := w.branch.Snapshot()
 	var effective []Change
@@ -321,7 +318,7 @@ func (s *pushed) add(hash gitrepo.Hash, subject string, changes []Change) {
 	}
 }
 
-// judge takes note of a file that server-side apply does not bring back.
+// judge counts a file that server-side apply cannot restore.
 func (s *pushed) judge(change Change) {
 	if manifest.IsAppliable(change.Content) {
 		return
@@ -332,7 +329,7 @@ func (s *pushed) judge(change Change) {
 	s.unappliable++
 }
 
-// warning says what somebody should know who restores from what was pushed; empty if there is nothing.
+// warning returns the warning for users who restore from the files; empty if there is none.
 func (s *pushed) warning() string {
 	const why = "characters that kubectl apply --server-side refuses or changes (U+007F to U+009F, U+FFFE, U+FFFF): apply the files that say so without it"
 	switch s.unappliable {
@@ -344,8 +341,8 @@ func (s *pushed) warning() string {
 	return fmt.Sprintf("%s and %d more have %s", s.firstUnappliable, s.unappliable-1, why)
 }
 
-// push sends what is staged, after noting it, and removes the rows once the remote has
-// accepted it. After an error the rows are still there.
+// push writes a note of the staged commits, pushes them, and removes the rows once the remote has accepted them. After an
+// error the rows remain.
 func (w *worker) push(ctx context.Context, members []member, batches []*batch) error {
 	began := time.Now()
 	note := &pushNote{Through: map[types.UID]uint64{}}
@@ -385,7 +382,7 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 			b.log(ctx, time.Since(began))
 		}
 		if err := w.landed(ctx, *note); err != nil {
-			return err // the push is found again, and told of then
+			return err // recoverPushes finds the push and records it then.
 		}
 	}
 	for _, b := range batches {
@@ -395,14 +392,14 @@ func (w *worker) push(ctx context.Context, members []member, batches []*batch) e
 	}
 	failpoint.Reach("rows-removed")
 	if sent {
-		w.doubts = nil // the branch is past the base of each
+		w.doubts = nil // The branch has moved past the base of each.
 	}
 	w.services.changed()
 	return nil
 }
 
-// send pushes what is staged, so that a process that dies meanwhile can be followed by one
-// that finds out whether the remote has accepted it.
+// send pushes the staged commits. The note that it writes first lets the next process find out whether the remote has
+// accepted them, if this one dies meanwhile.
 func (w *worker) send(ctx context.Context, note *pushNote, landings []commitindex.Entry) error {
 	w.compared = slices.DeleteFunc(w.compared, func(scope comparedScope) bool { return time.Since(scope.Time) > compareLag })
 	note.Base, note.Compared = w.branch.Tip(), w.compared
@@ -418,7 +415,7 @@ func (w *worker) send(ctx context.Context, note *pushNote, landings []commitinde
 	w.doubts = noted
 	_, err := w.branch.Push(ctx)
 	if errors.Is(err, gitrepo.ErrMoved) {
-		w.doubts = before // the remote has refused this one
+		w.doubts = before // The remote has rejected this one.
 	}
 	if err == nil {
 		failpoint.Reach("pushed")
@@ -427,7 +424,7 @@ func (w *worker) send(ctx context.Context, note *pushNote, landings []commitinde
 	return w.refused(ctx, *note, err)
 }
 
-// log writes one line about what a push brought to a destination.
+// log logs the result of a push for a destination.
 func (b *batch) log(ctx context.Context, took time.Duration) {
 	if b.pushed.commits == 0 {
 		return
@@ -438,7 +435,7 @@ func (b *batch) log(ctx context.Context, took time.Duration) {
 		"managedFields", authors.ManagedFields, "unknownAuthor", authors.Unknown, "took", took.Round(time.Millisecond).String())
 }
 
-// count adds what a remote has accepted to the metrics.
+// count adds an accepted push to the metrics.
 func count(p pushed) {
 	commits.Add(float64(p.commits))
 	commitBytes.Add(float64(p.bytes))

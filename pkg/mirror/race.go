@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// After another writer was faster the wait is movedRetryMin, growing up to
-	// movedRetryMax, and up to as much again by chance.
+	// After a push that lost against another writer, the delay is movedRetryMin, growing up to movedRetryMax, plus up to
+	// the same again as jitter.
 	movedRetryMin = 10 * time.Millisecond
 	movedRetryMax = 500 * time.Millisecond
 )
 
-// race is how a worker competes with others who push to its branch. Making commits takes longer the more changes they
-// hold, and whoever pushes meanwhile makes them void. So each push that comes too late halves what the next one carries,
-// until that is quick enough, and each that lands lets the next one carry half as much again.
+// race adapts the size of pushes to other writers of the branch. Commits of more changes take longer to build, and another
+// push in the meantime invalidates them. So each push that loses halves the size of the next, and each that is accepted
+// lets the next be half as large again.
 type race struct {
 	backoff wait.Backoff
-	// most is how many changes one push carries; zero: as many as the limits say.
+	// most bounds the changes of one push; zero means no bound beside the limits.
 	most int
-	// carried is how many the push carries that was tried last; zero after its end.
+	// carried is the number of changes in the push in progress; zero after its end.
 	carried int
 }
 
@@ -35,7 +35,7 @@ func newRaceBackoff() wait.Backoff {
 	return wait.Backoff{Duration: movedRetryMin, Factor: 1.5, Jitter: 1, Steps: 30, Cap: movedRetryMax}
 }
 
-// bound returns how many changes the next push carries of those that the limits allow.
+// bound returns how many changes the next push may carry.
 func (r *race) bound(allowed int) int {
 	if r.most == 0 {
 		return allowed
@@ -43,7 +43,7 @@ func (r *race) bound(allowed int) int {
 	return min(allowed, r.most)
 }
 
-// lost takes note that another writer was faster, and returns how long to wait.
+// lost records a push that lost against another writer, and returns the delay before the next.
 func (r *race) lost() time.Duration {
 	if r.carried > 0 {
 		r.most, r.carried = max(1, r.carried/2), 0
@@ -51,7 +51,7 @@ func (r *race) lost() time.Duration {
 	return r.backoff.Step()
 }
 
-// won takes note that a push has landed.
+// won records an accepted push.
 func (r *race) won() {
 	r.backoff, r.carried = newRaceBackoff(), 0
 	if r.most += (r.most + 1) / 2; r.most >= comparePartFiles {

@@ -15,12 +15,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// containsDepth is how far back on the remote a push is looked for. Other writers would
-// have had to push more commits than that while this server was away.
+// containsDepth is how many commits of the remote are searched for a push. It is missed only if other writers pushed more
+// commits since.
 const containsDepth = 256
 
-// open reads the branch, or reads on if the remote may have moved, and finds out what that
-// makes necessary.
+// open loads the branch, or refreshes it if the remote may have moved, and requests the comparisons that this makes
+// necessary.
 func (w *worker) open(ctx context.Context, members []member) error {
 	asked, anew := askedLooks(members)
 	if len(asked) > 0 {
@@ -36,7 +36,7 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	if err != nil {
 		return err
 	}
-	w.stale = true // until all of this is done
+	w.stale = true // Until all of the following is done.
 	w.show(members)
 	if err := w.recoverPushes(ctx); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	return nil
 }
 
-// askedLooks returns the requests for which the remote has to be looked at, and whether one
-// of them wants the branch read anew.
+// askedLooks returns the sync requests for which the remote must be read, and whether one of them requests a full load of
+// the branch.
 func askedLooks(members []member) (asked map[*seeds][]*syncRun, anew bool) {
 	asked = map[*seeds][]*syncRun{}
 	for _, m := range members {
@@ -69,9 +69,9 @@ func askedLooks(members []member) (asked map[*seeds][]*syncRun, anew bool) {
 	return asked, anew
 }
 
-// refresh follows the remote. It also asks for the credentials and the signing key, unless
-// another writer was merely faster: where the credentials are not those in use, which may
-// have been taken back, the branch is read anew with those of now.
+// refresh updates the branch from the remote. When the remote is due to be polled it also reads the credentials and the
+// signing key: if the credentials have changed, the branch is loaded with the new ones, because the old ones may have been
+// revoked.
 func (w *worker) refresh(ctx context.Context, members []member) error {
 	look := !time.Now().Before(w.lookAt)
 	if look {
@@ -95,7 +95,7 @@ func (w *worker) refresh(ctx context.Context, members []member) error {
 	return nil
 }
 
-// hasRead says whether the folders of all members are among those read.
+// hasRead reports whether the branch was loaded with the folders of all members.
 func (w *worker) hasRead(members []member) bool {
 	return !slices.ContainsFunc(members, func(m member) bool {
 		return !slices.Contains(w.folders, m.plan.object.Spec.BaseFolder)
@@ -117,7 +117,7 @@ func (w *worker) load(ctx context.Context, members []member) error {
 	for i, m := range members {
 		folders[i] = m.plan.object.Spec.BaseFolder
 	}
-	// Check comes first, because some servers make a repository for the first who may write it.
+	// Check comes first, because some servers create a repository for the first user who is allowed to write it.
 	if err := remote.Check(ctx); err != nil {
 		return err
 	}
@@ -127,8 +127,8 @@ func (w *worker) load(ctx context.Context, members []member) error {
 	return err
 }
 
-// inspect asks for a comparison of every folder that is not as the worker left it: it is
-// new here, or other people have changed it, which is to be undone.
+// inspect requests a comparison of every folder that is not in the state in which the worker left it: it is new, or other
+// writers have changed it, which the comparison reverts.
 func (w *worker) inspect(ctx context.Context, members []member) error {
 	for _, m := range members {
 		if before, ok := w.places[m.destination]; ok && before == w.placeOf(m) {
@@ -150,7 +150,7 @@ func (w *worker) inspect(ctx context.Context, members []member) error {
 	return nil
 }
 
-// remember notes the members' folders as they are now.
+// remember records the state of the members' folders.
 func (w *worker) remember(members []member) {
 	all := w.all()
 	maps.DeleteFunc(w.places, func(d *destination, _ place) bool { return !slices.Contains(all, d) })
@@ -167,7 +167,7 @@ func (w *worker) placeOf(m member) place {
 	return place{folder: folder, hash: hash}
 }
 
-// show makes the branch as it is now visible to the router.
+// show publishes the branch to the router.
 func (w *worker) show(members []member) {
 	tree := w.branch.Snapshot()
 	for _, m := range members {
@@ -175,10 +175,9 @@ func (w *worker) show(members []member) {
 	}
 }
 
-// recoverPushes finds out which pushes landed whose answers nobody heard: the rows of one
-// that did are done, and doing them again would write history twice. One whose base is
-// still the branch's tip has not, but may while the next is being made: the process that
-// made it is gone, the server that it was sent to is not.
+// recoverPushes finds out which pushes in doubt the remote has accepted. The rows of an accepted push are removed: pushing
+// them again would write history twice. A push whose base is still the branch's tip has not been accepted, but it may be
+// while the next one is prepared, because the server may still process it.
 func (w *worker) recoverPushes(ctx context.Context) error {
 	if !w.doubtsRead {
 		doubts, err := w.services.pushes.read(ctx, w.key)
@@ -203,7 +202,7 @@ func (w *worker) recoverPushes(ctx context.Context) error {
 	return nil
 }
 
-// recoverPush tells of a push if it landed, and removes its rows.
+// recoverPush records a push and removes its rows if the remote has accepted it.
 func (w *worker) recoverPush(ctx context.Context, note pushNote) error {
 	landed, err := w.branch.Contains(ctx, note.Tip, containsDepth)
 	if err != nil || !landed {
@@ -221,8 +220,8 @@ func (w *worker) recoverPush(ctx context.Context, note pushNote) error {
 	return nil
 }
 
-// supersede takes over what an earlier process has compared: the rows that it left of changes
-// that came before would take files back to what they were.
+// supersede takes over the comparisons of an earlier process: its remaining rows of older changes would revert files to an
+// older state.
 func (w *worker) supersede(scopes []comparedScope) {
 	for _, d := range w.all() {
 		for _, scope := range scopes {
@@ -252,7 +251,7 @@ func (w *worker) removeThrough(ctx context.Context, d *destination, sequence uin
 	return nil
 }
 
-// forget removes rows that need no push any more.
+// forget removes rows that need no push.
 func (w *worker) forget(ctx context.Context, d *destination, rows []Row) error {
 	if err := w.services.outbox.Remove(ctx, rows); err != nil {
 		return err

@@ -16,39 +16,38 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// record gathers what a GitDestinationStatus tells.
+// record collects the content of a GitDestinationStatus.
 type record struct {
 	mu sync.Mutex
 	facts
-	// held are the paths of the files that no object maps to and that are kept.
+	// held are the paths of orphans that are kept.
 	held map[string]struct{}
 }
 
-// facts is a copy of a record at one moment.
+// facts is a snapshot of a record.
 type facts struct {
 	lastCommit  gitrepo.Hash
 	lastSubject string
 	lastPush    time.Time
 	retries     int64
-	// authors counts the changes by the signal that told who made them.
+	// authors counts the changes by the source of their attribution.
 	authors v1alpha1.AttributionCounts
 
-	// files are the managed files by type. The map is not changed, but replaced.
+	// files are the numbers of managed files by type. The map is replaced, never changed.
 	files          map[schema.GroupVersionResource]int64
 	orphansRemoved int64
 	orphansHeld    int64
 	compared       time.Time
 	failure        error
-	// nextAttempt is when what failed is tried again, if nothing is done about it before; zero where that is not known.
+	// nextAttempt is the time of the next retry; zero if it is unknown.
 	nextAttempt time.Time
-	// owner and conflict are what the marker in the folder says; known, that it has been
-	// looked for.
+	// owner and conflict are the ownership of the folder, once ownerKnown is set.
 	owner      *v1alpha1.OwnerMarker
 	conflict   string
 	ownerKnown bool
-	// leaseHolder is who held the Lease of the branch when it was last looked at.
+	// leaseHolder is the last known holder of the branch's Lease.
 	leaseHolder string
-	// served says that the branch has been read and written without an error.
+	// served is set once the branch has been served without an error.
 	served bool
 }
 
@@ -58,14 +57,14 @@ func (r *record) update(change func(*facts)) {
 	change(&r.facts)
 }
 
-// resume goes on from what an earlier process has told: what was pushed last, and the counts. The rest is found out anew.
-func (r *record) resume(told v1alpha1.GitDestinationRecord) {
+// resume takes over the last push and the counters from the status that an earlier process wrote.
+func (r *record) resume(status v1alpha1.GitDestinationRecord) {
 	r.update(func(f *facts) {
-		f.retries, f.orphansRemoved, f.authors = told.PushRetries, told.OrphansRemoved, told.Attribution
-		if told.LastPushTime != nil {
-			f.lastPush = told.LastPushTime.Time
+		f.retries, f.orphansRemoved, f.authors = status.PushRetries, status.OrphansRemoved, status.Attribution
+		if status.LastPushTime != nil {
+			f.lastPush = status.LastPushTime.Time
 		}
-		if commit := told.LastCommit; commit != nil {
+		if commit := status.LastCommit; commit != nil {
 			f.lastCommit, f.lastSubject = gitrepo.ParseHash(commit.SHA), commit.Message
 		}
 	})
@@ -80,8 +79,7 @@ func (r *record) current() facts {
 	return now
 }
 
-// failed notes an error that keeps the destination back. That another writer was faster
-// does not: it is tried again at once. next is when the server tries again.
+// failed records an error and the time of the next retry. ErrMoved counts as a retry only, because it is retried at once.
 func (r *record) failed(err error, next time.Time) {
 	r.update(func(f *facts) {
 		f.retries++
@@ -91,12 +89,12 @@ func (r *record) failed(err error, next time.Time) {
 	})
 }
 
-// refuses notes why the destination is held meanwhile, whatever has happened to its branch since.
+// refuses records why the destination is held, whatever the state of its branch.
 func (r *record) refuses(err error, next time.Time) {
 	r.update(func(f *facts) { f.failure, f.nextAttempt = err, next })
 }
 
-// succeeded notes that nothing keeps the destination back. It returns whether that is new.
+// succeeded records that the destination is served. It reports whether that is new.
 func (r *record) succeeded() (changed bool) {
 	r.update(func(f *facts) {
 		changed = f.failure != nil || !f.served
@@ -105,7 +103,7 @@ func (r *record) succeeded() (changed bool) {
 	return changed
 }
 
-// owned notes whose the folder is. It returns whether that is new.
+// owned records the ownership of the folder. It reports whether that has changed.
 func (r *record) owned(o ownership) (changed bool) {
 	r.update(func(f *facts) {
 		changed = !f.ownerKnown || f.conflict != o.conflict || !equality.Semantic.DeepEqual(f.owner, o.owner)
@@ -118,17 +116,17 @@ func (r *record) owned(o ownership) (changed bool) {
 	return changed
 }
 
-// leased notes who holds the Lease of the branch.
+// leased records the holder of the branch's Lease.
 func (r *record) leased(holder string) {
 	r.update(func(f *facts) { f.leaseHolder = holder })
 }
 
-// counted notes how many managed files there are of each type.
+// counted records the number of managed files of each type.
 func (r *record) counted(files map[schema.GroupVersionResource]int64) {
 	r.update(func(f *facts) { f.files = files })
 }
 
-// pushed notes what the remote has accepted.
+// pushed records an accepted push.
 func (r *record) pushed(p pushed) {
 	if p.commits == 0 {
 		return
@@ -147,17 +145,17 @@ func (r *record) pushed(p pushed) {
 	})
 }
 
-// compared notes a comparison.
+// compared records the time of a comparison.
 func (r *record) compared() {
 	r.update(func(f *facts) { f.compared = time.Now() })
 }
 
-// orphansRemoved notes files that were removed because no object mapped to them.
+// orphansRemoved counts removed orphans.
 func (r *record) orphansRemoved(n int) {
 	r.update(func(f *facts) { f.orphansRemoved += int64(n) })
 }
 
-// hold notes a file that no object maps to and that is kept.
+// hold records an orphan that is kept.
 func (r *record) hold(path string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,14 +165,14 @@ func (r *record) hold(path string) {
 	r.held[path] = struct{}{}
 }
 
-// release notes that an object maps to a path.
+// release records that an object maps to a path.
 func (r *record) release(path string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.held, path)
 }
 
-// holdOnly makes the files held, of those looked at, the ones given.
+// holdOnly replaces the held files for which lookedAt is true by the given ones.
 func (r *record) holdOnly(lookedAt func(Object) bool, held []managedFile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,31 +21,29 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// router takes changes from the watches to the outbox rows of the destinations that want
-// them. It may be called for several watches at once.
+// router turns watch events into outbox rows of the destinations that select the object. It is safe for concurrent use.
 type router struct {
 	outbox     *Outbox
 	authors    *authors
 	namespaces namespaceLookup
-	// routes are the destinations by type. The controller replaces them.
+	// routes has the destinations by type. The controller replaces it.
 	routes atomic.Pointer[map[schema.GroupVersionResource][]*destination]
 }
 
-// rendered is an object in the form in which destinations get it.
+// rendered is an object with its path and its rendered content.
 type rendered struct {
 	object   Object
 	path     string
 	content  []byte
 	hash     gitrepo.Hash
 	revision string
-	// sealing tells how content is encrypted; empty: it is not.
+	// sealing identifies the encryption of content; empty if it is not encrypted.
 	sealing string
 }
 
 func (r rendered) resource() schema.GroupVersionResource { return r.object.resource() }
 
-// render gives an object its canonical form and its path. A path does not depend on the
-// content, so objects that are gone need no content.
+// render renders an object and computes its path. The path does not depend on the content, so deleted objects need none.
 func render(t schema.GroupVersionResource, object *unstructured.Unstructured, withContent bool) (rendered, error) {
 	r := rendered{revision: object.GetResourceVersion(), object: Object{
 		Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: object.GetNamespace(), Name: object.GetName(),
@@ -64,22 +62,21 @@ func render(t schema.GroupVersionResource, object *unstructured.Unstructured, wi
 	return r, nil
 }
 
-// arrival is an event of a watch on its way to the outbox.
+// arrival is a watch event on its way to the outbox.
 type arrival struct {
 	resource schema.GroupVersionResource
 	change   watch.Change
 	object   rendered
-	// seen is when the event came.
+	// seen is when the event was received.
 	seen time.Time
-	// forms are what destinations write instead of object, by their plans.
+	// forms has, by plan, what destinations write instead of object.
 	forms map[*destinationPlan]rendered
 }
 
-// changed sends one change on as soon as its author is known. It blocks while the outbox cannot
-// take more.
+// changed processes one event: it is enqueued once its author is known. It blocks while the outbox is full.
 //
-// Most events change nothing in Git: status, heartbeats. They wait for nothing, unless a change of
-// the same object waits that may turn out to make a difference to them.
+// Most events change nothing in Git, such as status updates and heartbeats. They are dropped at once, unless an earlier
+// event of the same object waits for its author, because that may make a difference to them.
 func (r *router) changed(ctx context.Context, w watch.Watch, change watch.Change) {
 	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: w.Resource, Object: change.Object}
 	r.authors.joiner.Observe(event)
@@ -89,7 +86,7 @@ func (r *router) changed(ctx context.Context, w watch.Watch, change watch.Change
 	}
 	object, err := render(w.Resource, change.Object, change.Operation != watch.Delete)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Object cannot be mirrored")
+		klog.FromContext(ctx).Error(err, "Failed to render object")
 		return
 	}
 	a := &arrival{resource: w.Resource, change: change, object: object, seen: time.Now()}
@@ -99,11 +96,11 @@ func (r *router) changed(ctx context.Context, w watch.Watch, change watch.Change
 	}
 	eventsMapped.Inc()
 	event.Content = r.authors.content(object.content)
-	// An error says that the watch is stopping; what takes its place compares everything.
+	// An error means that the watch is stopping. The watch that replaces it compares everything.
 	_ = r.authors.joiner.Submit(ctx, event, func(ctx context.Context, author attribution.Author) { r.deliver(ctx, a, author) })
 }
 
-// takers are the destinations that take a type.
+// takers returns the destinations that mirror a type.
 func (r *router) takers(t schema.GroupVersionResource) []*destination {
 	if routes := r.routes.Load(); routes != nil {
 		return (*routes)[t]
@@ -111,7 +108,7 @@ func (r *router) takers(t schema.GroupVersionResource) []*destination {
 	return nil
 }
 
-// wanted says whether an event means something to any destination.
+// wanted reports whether an event changes a file of any destination.
 func (r *router) wanted(ctx context.Context, a *arrival) bool {
 	return slices.ContainsFunc(r.takers(a.resource), func(d *destination) bool {
 		_, ok := r.next(ctx, d, a)
@@ -119,14 +116,14 @@ func (r *router) wanted(ctx context.Context, a *arrival) bool {
 	})
 }
 
-// deliver hands over what an event means to each destination now, which may be something else
-// than when it came.
+// deliver enqueues the change of an event for each destination. The changes are computed again, because the destinations
+// may have changed since the event was received.
 func (r *router) deliver(ctx context.Context, a *arrival, author attribution.Author) {
 	for _, d := range r.takers(a.resource) {
 		next, ok := r.next(ctx, d, a)
 		next.Author = author
 		if ok && r.enqueue(ctx, d, next) != nil {
-			return // the watch is stopping; what takes its place compares everything
+			return // The watch is stopping. The watch that replaces it compares everything.
 		}
 	}
 }
@@ -143,7 +140,7 @@ func (r *router) enqueue(ctx context.Context, d *destination, change Change) err
 	return err
 }
 
-// pendingOf is what a change will make of its path.
+// pendingOf returns the state of a change's path after the change.
 func pendingOf(change Change, sequence uint64) pendingChange {
 	pending := pendingChange{sequence: sequence, resourceVersion: change.ResourceVersion, author: change.Author}
 	if change.Operation != v1alpha1.OperationDelete {
@@ -152,7 +149,7 @@ func pendingOf(change Change, sequence uint64) pendingChange {
 	return pending
 }
 
-// next is what an event means to one destination, if it means anything new.
+// next returns the change of an event for one destination, and whether it changes a file.
 func (r *router) next(ctx context.Context, d *destination, a *arrival) (Change, bool) {
 	p, object := d.plan.Load(), a.object
 	if p == nil || !p.verdict.ok() {
@@ -161,7 +158,7 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (Change, 
 	ops := p.operations(a.resource, a.change.Object, r.namespaces)
 	hash, exists, sure := d.known(p, object)
 	if ops == 0 && !sure && d.tree.Load() == nil {
-		return Change{}, false // the comparison that follows the reading of the branch decides
+		return Change{}, false // The comparison after the branch has been loaded decides.
 	}
 	next := Change{
 		Destination: d.key, UID: d.uid, Path: object.path, Object: object.object,
@@ -178,7 +175,7 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (Change, 
 	d.record.release(object.path)
 	object, err := a.writtenBy(p)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Object cannot be mirrored", "destination", d.key)
+		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", d.key)
 		return Change{}, false
 	}
 	next.Content, next.Sealing, next.Operation = object.content, object.sealing, v1alpha1.OperationUpdate
@@ -188,8 +185,8 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (Change, 
 	return next, (!sure || !exists || hash != object.hash) && ops.permits(v1alpha1.Operation(a.change.Operation))
 }
 
-// writtenBy is the object as a plan writes it. An event is looked at when it comes and when its
-// author is known; what is encrypted or reduced for the first is still there for the second.
+// writtenBy returns the object as a plan writes it. The result is cached: an event is evaluated when it is received and
+// again when its author is known.
 func (a *arrival) writtenBy(p *destinationPlan) (rendered, error) {
 	if form, ok := a.forms[p]; ok {
 		return form, nil
@@ -204,7 +201,7 @@ func (a *arrival) writtenBy(p *destinationPlan) (rendered, error) {
 	return form, err
 }
 
-// permits says whether the set holds an operation.
+// permits reports whether the set has an operation.
 func (o operations) permits(operation v1alpha1.Operation) bool {
 	return o.has(operationsOf([]v1alpha1.Operation{operation}))
 }

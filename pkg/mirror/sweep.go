@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// sweepAge is how old a destination without rules is before its files are taken for
-// leftovers: a destination is often applied a moment before its rules.
+// sweepAge is the age from which the files of a destination without rules are swept: a destination is often applied shortly
+// before its rules.
 const sweepAge = time.Minute
 
-// sweepableAt returns when files that no rule selects can be taken for leftovers: at once
-// if the destination has or had rules, else when it is old enough.
+// sweepableAt returns when files that no rule selects can be removed: at once if the destination has or had rules, else
+// when it is old enough.
 func (d *destination) sweepableAt(p *destinationPlan) time.Time {
 	if p.referred || d.hadRules.Load() {
 		return time.Time{}
@@ -23,15 +23,15 @@ func (d *destination) sweepableAt(p *destinationPlan) time.Time {
 	return p.object.CreationTimestamp.Add(sweepAge)
 }
 
-// sweep removes the files of types that are selected no more. It removes nothing while a
-// rule of the destination is not in force, or of a group that discovery could not ask.
+// sweep removes the files of types that are no longer selected. It removes nothing while a rule of the destination is not
+// in force, and nothing of a group for which discovery failed.
 func (w *worker) sweep(ctx context.Context, members []member, m member) error {
 	p := m.plan
 	if m.destination.plan.Load() != p {
 		return nil
 	}
 	if p.held || time.Now().Before(m.sweepableAt(p)) {
-		w.tellSwept(m, found{}) // whoever asked for a comparison does not wait for this
+		w.tellSwept(m, found{}) // Sync requests do not wait for this.
 		return nil
 	}
 	if !m.seeds.takeSweep() {

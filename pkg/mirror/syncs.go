@@ -15,28 +15,26 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// keptSyncs is how many requests that have been carried out a GitDestinationStatus tells of.
+// keptSyncs is how many completed sync requests a GitDestinationStatus lists.
 const keptSyncs = 8
 
-// syncRun is a request to compare a destination now, on its way. It is guarded by the seeds
-// that it belongs to.
+// syncRun is the state of a sync request of a destination. It is guarded by the lock of its seeds.
 type syncRun struct {
 	progress v1alpha1.SyncProgress
-	// full asks for the branch to be read anew.
+	// full requests a full load of the branch.
 	full bool
-	// looked says that the remote has been looked at since the request.
+	// looked is set once the remote has been read since the request.
 	looked bool
 	// waiting are the types that have not been compared yet.
 	waiting map[schema.GroupVersionResource]struct{}
-	// sweep says that files of types which are selected no more have not been looked for yet.
+	// sweep is set until the files of types that are no longer selected have been swept.
 	sweep bool
 }
 
-// found is what a comparison came to.
+// found is the result of a comparison.
 type found struct{ written, removed, held int }
 
-// request begins to carry out the requests that are new. They are all that a destination's
-// status holds, after want.
+// request starts the new requests of a destination's status. It is called after want.
 func (s *seeds) request(pending []v1alpha1.PendingSync) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +55,7 @@ func (s *seeds) request(pending []v1alpha1.PendingSync) {
 	}
 }
 
-// begin asks for what a request wants. The caller holds mu.
+// begin requests the comparisons of a sync request. The caller holds mu.
 func (s *seeds) begin(p v1alpha1.PendingSync) *syncRun {
 	run := &syncRun{
 		progress: v1alpha1.SyncProgress{ID: p.ID, Time: p.Time}, full: p.Full,
@@ -79,19 +77,19 @@ func (s *seeds) begin(p v1alpha1.PendingSync) *syncRun {
 	return run
 }
 
-// isNamed says whether a user means a type by a name: its plural, with or without its group.
+// isNamed reports whether a name stands for a type: its plural, with or without its group.
 func isNamed(t schema.GroupVersionResource, name string) bool {
 	return name == t.Resource || name == t.GroupResource().String()
 }
 
-// unseen returns the requests for which the remote has not been looked at.
+// unseen returns the requests for which the remote has not been read yet.
 func (s *seeds) unseen() []*syncRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.runs), func(run *syncRun) bool { return run.looked })
 }
 
-// seen notes that the remote has been looked at for some requests.
+// seen records that the remote has been read for some requests.
 func (s *seeds) seen(runs []*syncRun) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,13 +100,12 @@ func (s *seeds) seen(runs []*syncRun) {
 	}
 }
 
-// awaitsLook says whether a comparison of the type has to wait until the remote has been
-// looked at. The caller holds mu.
+// awaitsLook reports whether a comparison of the type must wait until the remote has been read. The caller holds mu.
 func (s *seedState) awaitsLook() bool {
 	return slices.ContainsFunc(s.runs, func(run *syncRun) bool { return !run.looked })
 }
 
-// compared notes what the comparison of a type has come to; err says that there was none.
+// compared records the result of the comparison of a type, or its error.
 func (r *syncRun) compared(t schema.GroupVersionResource, f found, err error) {
 	if _, ok := r.waiting[t]; !ok {
 		return
@@ -129,7 +126,7 @@ func (r *syncRun) add(f found) {
 	r.progress.OrphansHeld += int64(f.held)
 }
 
-// settle notes that nothing is left to do, when it is so.
+// settle completes the request if nothing is left to do.
 func (r *syncRun) settle() {
 	if r.looked && len(r.waiting) == 0 && !r.sweep && !r.over() {
 		now := metav1.NewTime(time.Now().Truncate(time.Second))
@@ -139,8 +136,7 @@ func (r *syncRun) settle() {
 
 func (r *syncRun) over() bool { return r.progress.CompletionTime != nil }
 
-// swept notes that files of types which are selected no more have been looked for, or are
-// not to be looked for now. It returns whether a request has waited for that.
+// swept records the result of a sweep, or that there is none now. It reports whether a request was waiting for it.
 func (s *seeds) swept(f found) (waited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +150,7 @@ func (s *seeds) swept(f found) (waited bool) {
 	return waited
 }
 
-// syncReports are the requests as a GitDestinationStatus tells of them.
+// syncReports returns the requests for a GitDestinationStatus.
 func (s *seeds) syncReports() []v1alpha1.SyncProgress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,15 +161,14 @@ func (s *seeds) syncReports() []v1alpha1.SyncProgress {
 	return reports
 }
 
-// withoutDone leaves out the requests that have been carried out, as a record tells.
-func withoutDone(pending []v1alpha1.PendingSync, told []v1alpha1.SyncProgress) []v1alpha1.PendingSync {
+// withoutDone returns the requests that are not completed according to a GitDestinationStatus.
+func withoutDone(pending []v1alpha1.PendingSync, recorded []v1alpha1.SyncProgress) []v1alpha1.PendingSync {
 	return slices.DeleteFunc(slices.Clone(pending), func(p v1alpha1.PendingSync) bool {
-		return slices.ContainsFunc(told, func(s v1alpha1.SyncProgress) bool { return s.ID == p.ID && s.CompletionTime != nil })
+		return slices.ContainsFunc(recorded, func(s v1alpha1.SyncProgress) bool { return s.ID == p.ID && s.CompletionTime != nil })
 	})
 }
 
-// newlyRequested says whether a destination's status holds a request that it did not hold
-// before.
+// newlyRequested reports whether a destination's status has a new sync request.
 func newlyRequested(before, after any) bool {
 	a, okA := before.(*v1alpha1.GitDestination)
 	b, okB := after.(*v1alpha1.GitDestination)

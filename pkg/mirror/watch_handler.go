@@ -10,13 +10,12 @@ import (
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// watchHandler receives what the streams bring.
+// watchHandler handles the events of watches.
 type watchHandler mirror
 
 var _ kubewatch.Handler = (*watchHandler)(nil)
 
-// Listed asks every destination that takes the type for a comparison, which the watch has
-// to precede.
+// Listed requests a comparison of the type for every destination that mirrors it. The watch starts before the comparison.
 func (h *watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string) {
 	h.router.authors.joiner.Listed(watch.Resource, watch.Namespace)
 	h.mu.Lock()
@@ -30,7 +29,7 @@ func (h *watchHandler) Listed(_ context.Context, watch kubewatch.Watch, _ string
 	signal(h.publish)
 }
 
-// needing returns the destinations that need what a watch covers. The caller holds mu.
+// needing returns the destinations that need a watch. The caller holds mu.
 func (h *watchHandler) needing(watch kubewatch.Watch) (needing []*destination) {
 	for _, d := range h.destinations {
 		if slices.ContainsFunc(d.plan.Load().selection.watches(watch.Resource), watch.Covers) {
@@ -47,12 +46,13 @@ func (h *watchHandler) wakeAll(destinations []*destination) {
 	}
 }
 
-// Changed sends a change on to the outbox.
+// Changed routes a change to the outbox.
 func (h *watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, change kubewatch.Change) {
 	h.router.changed(ctx, watch, change)
 }
 
-// State notes how a watch is. While one has not failed, comparisons of other types wait for it to start.
+// State records the state of a watch. A failure wakes the workers, because comparisons of other types wait for a watch that
+// is starting.
 func (h *watchHandler) State(watch kubewatch.Watch, failure error) {
 	h.watches.update(watch, func(s *watchState) {
 		s.failure = ""

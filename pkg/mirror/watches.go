@@ -13,16 +13,15 @@ import (
 	kubewatch "github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// watchStates knows how each watch is. Its lock is taken with others held, so nothing is
-// called under it.
+// watchStates has the state of each watch. Its lock is taken while others are held, so nothing is called under it.
 type watchStates struct {
 	mu     sync.Mutex
 	states map[kubewatch.Watch]watchState
 }
 
-// watchState is how one watch is.
+// watchState is the state of one watch.
 type watchState struct {
-	// listed says that the watch has begun to deliver.
+	// listed is set once the watch has synced.
 	listed  bool
 	failure string
 }
@@ -52,14 +51,14 @@ func (s *watchStates) retain(running []kubewatch.Watch) {
 	s.states = kept
 }
 
-// of tells how the watches are that a destination needs for a type: whether all deliver,
-// and what is wrong with the first that fails.
+// of returns the state of the watches that a destination needs for a type: whether all have synced, and the failure of the
+// first that fails.
 func (s *watchStates) of(p *destinationPlan, t schema.GroupVersionResource) (ok bool, failure string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ok = true
 	for _, needed := range p.selection.watches(t) {
-		// A watch that covers another is of its namespace or of all.
+		// A covering watch is of the same namespace or of all namespaces.
 		covering := []kubewatch.Watch{needed, {Resource: t}}
 		ok = ok && slices.ContainsFunc(covering, func(w kubewatch.Watch) bool { return s.states[w].listed })
 		for _, w := range covering {

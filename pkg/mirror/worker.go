@@ -24,123 +24,120 @@ import (
 )
 
 const (
-	// A branch that cannot be read or written is tried again after retryMin, doubling up
-	// to retryMax, with a tenth of jitter.
+	// A failing branch is retried after retryMin, doubling up to retryMax, with a tenth of jitter.
 	retryMin = time.Second
 	retryMax = 5 * time.Minute
-	// remotePatience is how long a remote may take for one request before it counts as
-	// unreachable: one that accepts a connection and then says nothing would hold the
-	// branch, and its place among those that are written at once, for good.
+	// remotePatience is how long a remote may take for one request before it counts as unreachable. Without it a remote
+	// that accepts a connection and sends nothing would block the branch and a worker slot forever.
 	remotePatience = 2 * time.Minute
-	// largeOperations is how many operations on remotes may need more than a little memory at the same time: users name
-	// the remotes, and each may take as much as --git-max-memory-mib.
+	// largeOperations bounds how many operations on remotes that need much memory run at the same time: users choose the
+	// remotes, and each operation may take as much as --git-max-memory-mib.
 	largeOperations = 2
-	// lookInterval is how often a remote is looked at without cause.
+	// lookInterval is how often a remote is polled without a trigger.
 	lookInterval = time.Minute
 )
 
-// branchServices is what a worker needs of the rest of the mirror.
+// branchServices are the dependencies of workers. All workers share them.
 type branchServices struct {
 	outbox *Outbox
 	pushes *pushLog
-	// landings are told what pushes bring; nil: nobody is.
+	// landings records the commits of objects; nil if they are not recorded.
 	landings Landings
 	lister   lister
 	identity Identity
 	limits   Limits
-	// remote returns how the branch is reached, with the credentials as they are now.
+	// remote returns the remote of the branch with its current credentials.
 	remote func(context.Context, branchKey) (*gitrepo.Remote, error)
-	// signer returns what signs commits, by the key as it is now; nil when they are not signed.
+	// signer returns the signer of commits with the current key; nil if they are not signed.
 	signer func(context.Context, *v1alpha1.GitRepoConfig) (signature.Signer, error)
-	// retry is the wait after a first error.
+	// retry is the delay after the first error.
 	retry time.Duration
-	// lookInterval is how often the remote is looked at without cause.
+	// lookInterval is how often the remote is polled without a trigger.
 	lookInterval time.Duration
-	// running says whether every watch that a destination needs for a type delivers, starting whether one does not that
-	// has not failed either.
+	// running reports whether every watch that a destination needs for a type has synced; starting reports whether one has
+	// neither synced nor failed.
 	running, starting func(*destinationPlan, schema.GroupVersionResource) bool
 	namespaces        namespaceLookup
-	// recheck is called when something has changed that the condition of a GitRepoConfig tells.
+	// recheck requests a check of a GitRepoConfig whose condition may have changed.
 	recheck func(types.NamespacedName)
-	// writes says whether a destination writes a folder of a branch of that name.
+	// writes reports whether the destination with the name writes a folder of a branch.
 	writes func(name types.NamespacedName, branch, folder string) bool
-	// author tells who made what a comparison has found, if that is certain.
+	// author returns the author of a change that a comparison has found, if that is certain.
 	author func(attribution.Event) attribution.Author
 	// leases returns the Lease of a branch.
 	leases func(branchKey) *branchLease
-	// event makes an Event about a destination: eventType is Normal or Warning.
+	// event records an Event of a destination: eventType is Normal or Warning.
 	event func(destination *v1alpha1.GitDestination, eventType, reason, message string)
-	// changed is called when something that conditions tell has changed.
+	// changed requests an update of conditions.
 	changed func()
 	slots   *slots
 }
 
-// lister lists the objects that a watch covers.
+// lister lists the objects of a watch.
 type lister interface {
 	List(ctx context.Context, w watch.Watch, each func(*unstructured.Unstructured) error) (resourceVersion string, err error)
 }
 
-// worker is the only writer of one branch.
+// worker serves one branch and is its only writer.
 type worker struct {
 	key      branchKey
 	services *branchServices
 
-	// destinations are those on the branch. The controller replaces them.
+	// destinations are the destinations on the branch. The controller replaces them.
 	destinations atomic.Pointer[[]*destination]
-	// wake says that there may be something to do, reset that a retry need not wait:
-	// something about the branch's configuration has changed.
+	// wake signals that there may be work. reset ends the backoff, because the configuration of the branch has changed.
 	wake, reset chan struct{}
 
-	// rejection is why the remote refused what was last pushed; nil if it did not.
+	// rejection is the reason why the remote rejected the last push; nil if it was accepted.
 	rejection atomic.Pointer[string]
-	// failing says that the branch cannot be served and is tried again later.
+	// failing is set while the branch waits for a retry.
 	failing atomic.Bool
 
-	// The rest belongs to run.
+	// The fields below are only accessed by run.
 	lease  *branchLease
 	slot   *branchSlot
 	remote *gitrepo.Remote
 	branch *gitrepo.Branch
-	// wording is the same for as long as the worker is, for it belongs to one generation of the configuration.
+	// wording renders commits. It is constant, because a worker belongs to one generation of the configuration.
 	wording *wording
-	// sign is nil when the configuration asks for no signatures.
+	// sign is nil if the configuration requests no signatures.
 	sign signature.Signer
-	// stale says that the remote may not be where the branch believes it is.
+	// stale is set if the remote may have moved since the branch was read.
 	stale bool
-	// doubts are the pushes that may have landed, or may yet, although their rows are still
-	// there, the oldest first; doubtsRead says that those of an earlier process are among them.
+	// doubts are the pushes of which it is unknown whether the remote has accepted them, oldest first. Their rows are still
+	// in the outbox. doubtsRead is set once those of the previous process are included.
 	doubts     []pushNote
 	doubtsRead bool
-	// compared is what has been compared lately.
+	// compared are the recent comparisons.
 	compared []comparedScope
-	// lookAt is when the remote is looked at although nothing is known to have changed:
-	// other people may have changed a folder, or the credentials may have been taken back.
+	// lookAt is when the remote is polled without a trigger: other writers may have changed a folder, or the credentials may
+	// have been revoked.
 	lookAt time.Time
-	// folders are those of the branch that have been read, for the members of then; places
-	// tell how each destination's folder was left when it was last among the members.
+	// folders are the folders that branch was loaded with. places has the state in which each destination's folder was left.
 	folders []string
 	places  map[*destination]place
-	// markers are those of the members' folders, by their blobs; nested are the paths of those of folders within them.
+	// markers has the markers of the members' folders by blob; nested has the paths of the markers of folders within them.
 	markers map[gitrepo.Hash]foundMarker
 	nested  map[*destination][]string
-	// gatherUntil holds rows back for company; zero when the next row is pushed at once.
+	// gatherUntil is until when rows are held back to batch them; zero if the next row is pushed at once.
 	gatherUntil time.Time
-	// writing are the members that may write, as of the last cycle; refusals are those that were in refused pushes.
+	// writing are the members that owned their folder in the last cycle. refusals has the destinations whose pushes were
+	// rejected.
 	writing  []member
 	refusals map[*destination]*refusal
-	// first is the place among the destinations of the one whose rows go first next time.
+	// first is the index of the destination whose rows go first in the next push.
 	first int
 	race  race
 }
 
-// member is a destination with the plan by which one cycle serves it. The controller may
-// replace a destination's plan at any time; what is begun by one is ended by it.
+// member is a destination with the plan that one cycle serves it by. The controller may replace a destination's plan at any
+// time; a cycle uses the one it started with.
 type member struct {
 	*destination
 	plan *destinationPlan
 }
 
-// place is a destination's folder as the worker has left it.
+// place is the state in which the worker left a destination's folder.
 type place struct {
 	folder string
 	hash   gitrepo.Hash
@@ -154,7 +151,7 @@ func newWorker(key branchKey, services *branchServices) *worker {
 	}
 }
 
-// signal leaves one token in a channel of length one.
+// signal sends to a channel of capacity one unless a signal is pending.
 func signal(channel chan struct{}) {
 	select {
 	case channel <- struct{}{}:
@@ -162,8 +159,7 @@ func signal(channel chan struct{}) {
 	}
 }
 
-// run serves the branch until ctx ends. Errors end nothing: they are shown in the
-// destinations' records and the work is tried again.
+// run serves the branch until ctx ends. Errors are recorded with the destinations, and the work is retried.
 func (w *worker) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("repository", w.key.repository.String(), "branch", w.key.branch)
 	ctx = klog.NewContext(ctx, logger)
@@ -194,13 +190,13 @@ func (w *worker) run(ctx context.Context) {
 			w.sleep(ctx, held.until, nil)
 		case errors.As(err, &rejected):
 			w.distrust(err)
-			w.isolate(ctx, rejected) // the others are served at once
+			w.isolate(ctx, rejected) // The others are served at once.
 			w.judge()
 		default:
 			w.distrust(err)
 			w.accepted(err)
 			delay := backoff.Step()
-			logger.Error(err, "Branch cannot be served", "retryAfter", delay.Round(time.Millisecond))
+			logger.Error(err, "Failed to serve branch", "retryAfter", delay.Round(time.Millisecond))
 			next := time.Now().Add(delay)
 			w.report(err, next)
 			w.fails(true)
@@ -212,16 +208,16 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// leave gives up what the worker holds.
+// leave closes the remote.
 func (w *worker) leave() {
 	if w.remote != nil {
 		w.remote.Close()
 	}
 }
 
-// distrust decides what is left of the branch after an error. Its tip is looked up again,
-// with the credentials of then, which also forgets what was staged. Where the remote did not
-// take us for who we are, or did not speak as Git does, the branch is read anew.
+// distrust invalidates the state of the branch after an error. The next cycle refreshes it with the current credentials,
+// which also drops staged commits. If the remote rejected the credentials or the response was not valid, the branch is
+// loaded again.
 func (w *worker) distrust(err error) {
 	w.stale, w.lookAt = true, time.Time{}
 	var git *gitrepo.Error
@@ -235,8 +231,8 @@ func (w *worker) distrust(err error) {
 	}
 }
 
-// accepted notes whether the remote takes what is pushed, by how serving the branch has ended. That it refuses, as
-// hooks and protected branches do, concerns the whole repository: looking at it does not show it.
+// accepted records whether the remote accepts pushes, from the result of serving the branch. A rejection by a hook or by
+// branch protection is part of the condition of the repository: a check does not detect it.
 func (w *worker) accepted(err error) {
 	var rejection *string
 	var git *gitrepo.Error
@@ -250,15 +246,15 @@ func (w *worker) accepted(err error) {
 	}
 }
 
-// fails notes whether the branch can be served. The repository is looked at when that changes: it was ready when it was
-// last, or was not, and the next look is minutes away.
+// fails records whether the branch can be served, and requests a check of the repository if that has changed, because the
+// next scheduled check may be minutes away.
 func (w *worker) fails(failing bool) {
 	if w.failing.Swap(failing) != failing {
 		w.services.recheck(w.key.repository)
 	}
 }
 
-// judge notes whether the branch is served: it is not while the remote refuses what every destination has.
+// judge records whether the branch is served: it is not while the remote rejects the files of every destination.
 func (w *worker) judge() {
 	refused := w.refusedBranch()
 	w.accepted(refused)
@@ -269,8 +265,7 @@ func newBackoff(first time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: first, Factor: 2, Jitter: 0.1, Steps: 30, Cap: retryMax}
 }
 
-// sleep waits for a time (zero: none), a reset, or a wake-up where one is given. It returns
-// whether a reset has ended it.
+// sleep waits until a time (unless zero), for a reset, or for wake if it is not nil. It reports whether a reset ended it.
 func (w *worker) sleep(ctx context.Context, until time.Time, wake <-chan struct{}) (reset bool) {
 	var timer <-chan time.Time
 	if !until.IsZero() {
@@ -286,8 +281,8 @@ func (w *worker) sleep(ctx context.Context, until time.Time, wake <-chan struct{
 	return false
 }
 
-// cycle does what there is to do now and returns when it has to be called again at the
-// latest; zero: when woken.
+// cycle does all pending work of the branch. It returns the time of the next cycle; zero means that only a wake-up starts
+// one.
 func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	members := w.members()
 	if len(members) == 0 {
@@ -309,8 +304,8 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	if len(members) == 0 {
 		return earliest(w.lookAt, next), nil
 	}
-	// Rows come before a comparison, which would take their authors away; those that come
-	// meanwhile come after it, so that a comparison has its turn however many there are.
+	// Rows are pushed before a comparison, because its commits would replace theirs and lose their authors. Rows that arrive
+	// meanwhile are pushed after it, so that they cannot starve the comparison.
 	for more := true; more; {
 		if err := w.pushWaiting(ctx, members); err != nil {
 			return time.Time{}, err
@@ -329,7 +324,7 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	return earliest(w.due(members), next), nil
 }
 
-// earliest returns the earlier of two times, of which zero is none.
+// earliest returns the earlier of two times. Zero times are ignored.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -337,7 +332,7 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// all returns the destinations on the branch, also those that are not written now.
+// all returns the destinations on the branch, including those that are not active.
 func (w *worker) all() []*destination {
 	if all := w.destinations.Load(); all != nil {
 		return *all
@@ -345,7 +340,7 @@ func (w *worker) all() []*destination {
 	return nil
 }
 
-// members returns the destinations that are written now.
+// members returns the active destinations.
 func (w *worker) members() []member {
 	var members []member
 	for _, d := range w.all() {
@@ -356,7 +351,7 @@ func (w *worker) members() []member {
 	return members
 }
 
-// backlog is what waits of all members.
+// backlog returns the sum of the members' backlogs.
 func (w *worker) backlog(members []member) backlog {
 	var sum backlog
 	for _, m := range members {
@@ -367,7 +362,7 @@ func (w *worker) backlog(members []member) backlog {
 	return sum
 }
 
-// due returns when the worker has to look again if nobody wakes it; zero: never.
+// due returns the time of the next cycle; zero means that only a wake-up starts one.
 func (w *worker) due(members []member) time.Time {
 	if w.backlog(members).rows > 0 && w.gatherUntil.IsZero() {
 		return time.Now()
@@ -383,7 +378,7 @@ func (w *worker) due(members []member) time.Time {
 	return due
 }
 
-// report shows an error in the records of all destinations of the branch.
+// report records an error with all members.
 func (w *worker) report(err error, next time.Time) {
 	countRetry(err)
 	for _, m := range w.members() {
@@ -393,7 +388,7 @@ func (w *worker) report(err error, next time.Time) {
 	w.services.changed()
 }
 
-// settled shows that nothing keeps the destinations back.
+// settled records the success of a cycle with the members.
 func (w *worker) settled(members []member) {
 	for _, m := range members {
 		w.released(m.destination)
