@@ -26,8 +26,8 @@ const (
 )
 
 var (
-	errFrozen      = &gitrepo.Error{Kind: gitrepo.Rejected, Doing: "push", Message: "the branch is frozen"}
-	errUnreachable = &gitrepo.Error{Kind: gitrepo.Unreachable, Doing: "push", Message: "connection refused"}
+	errFrozen      = &gitrepo.Error{Kind: gitrepo.Rejected, Op: "push", Message: "the branch is frozen"}
+	errUnreachable = &gitrepo.Error{Kind: gitrepo.Unreachable, Op: "push", Message: "connection refused"}
 )
 
 // checkConditions compares conditions, all of which are about a generation and say what is the matter.
@@ -212,11 +212,11 @@ func TestConditionsOfRepositories(t *testing.T) {
 		"as usual": {nil, map[string]string{ready: "True Succeeded"}},
 		"down":     {errUnreachable, map[string]string{ready: "False RepositoryUnreachable"}},
 		"missing": {
-			&gitrepo.Error{Kind: gitrepo.NotFound, Doing: "checking the repository", Message: "not found"},
+			&gitrepo.Error{Kind: gitrepo.NotFound, Op: "checking the repository", Message: "not found"},
 			map[string]string{ready: "False RepositoryNotFound", stalled: "True RepositoryNotFound"},
 		},
 		"wrong password": {
-			&gitrepo.Error{Kind: gitrepo.Unauthorized, Doing: "checking the repository", Message: "401"},
+			&gitrepo.Error{Kind: gitrepo.Unauthorized, Op: "checking the repository", Message: "401"},
 			map[string]string{ready: "False AuthenticationFailed", stalled: "True AuthenticationFailed"},
 		},
 		"no Secret": {

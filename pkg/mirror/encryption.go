@@ -114,7 +114,7 @@ func (e *encryption) run(ctx context.Context) {
 func (e *encryption) due() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	trouble := errors.Join(e.keys.SeedTrouble, e.keys.PairTrouble) != nil
+	trouble := errors.Join(e.keys.SeedError, e.keys.PairError) != nil
 	return e.need != needNone && (trouble || time.Since(e.asked) >= keysInterval)
 }
 
@@ -130,7 +130,7 @@ func (e *encryption) refresh(ctx context.Context) (changed bool) {
 // secretsPlan is how a destination writes Secrets.
 type secretsPlan struct {
 	// sealer encrypts them; nil when they are not to be encrypted, or cannot be.
-	sealer *sops.Sealer
+	sealer *sops.Encrypter
 	// sealing is the same for plans that give every Secret the same file; empty without a
 	// sealer.
 	sealing string
@@ -147,9 +147,9 @@ func planSecrets(d *v1alpha1.GitDestination, keys keyring.Keys) secretsPlan {
 		return secretsPlan{reason: v1alpha1.ReasonSecretsOmitted, message: "Secrets are left out"}
 	}
 	given := ageRecipients(d)
-	recipients, trouble := given, keys.SeedTrouble
+	recipients, trouble := given, keys.SeedError
 	if len(given) == 0 {
-		trouble = cmp.Or(trouble, keys.PairTrouble)
+		trouble = cmp.Or(trouble, keys.PairError)
 		if keys.Recipient != "" {
 			recipients = []string{keys.Recipient}
 		}
@@ -157,7 +157,7 @@ func planSecrets(d *v1alpha1.GitDestination, keys keyring.Keys) secretsPlan {
 	if len(recipients) == 0 || len(keys.Seed) == 0 {
 		return secretsUnavailable(trouble)
 	}
-	sealer, err := sops.NewSealer(keys.Seed, recipients)
+	sealer, err := sops.NewEncrypter(keys.Seed, recipients)
 	if err != nil {
 		return secretsUnavailable(err)
 	}
@@ -204,7 +204,7 @@ func (p *destinationPlan) written(r rendered, object *unstructured.Unstructured)
 	if r.sealing = p.sealing(r.resource()); r.sealing == "" {
 		return r, nil
 	}
-	content, err := p.secrets.sealer.Seal(object)
+	content, err := p.secrets.sealer.Encrypt(object)
 	if err != nil {
 		return r, fmt.Errorf("encrypt %s: %w", r.object, err)
 	}

@@ -244,7 +244,7 @@ func TestRefusedDestinationStaysApart(t *testing.T) {
 			batches = append(batches, &batch{member: m, pushed: pushed{commits: 1}})
 		}
 		var rejected *rejectedError
-		if !errors.As(rejectedPush(&gitrepo.Error{Kind: gitrepo.Rejected, Doing: "push", Message: "no"}, batches), &rejected) {
+		if !errors.As(rejectedPush(&gitrepo.Error{Kind: gitrepo.Rejected, Op: "push", Message: "no"}, batches), &rejected) {
 			t.Fatal("the push is not known to be refused")
 		}
 		w.isolate(t.Context(), rejected)

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// maxName and maxEmail bound the parts of an identity, in bytes; users have names of any length.
+	// maxName and maxEmail bound the parts of an identity, in bytes; usernames have any length.
 	maxName  = 256
 	maxEmail = 320
-	// maxIdentity bounds what a template may write: both parts with all that may be cut off.
+	// maxIdentity bounds the output of a template, in bytes, before its parts are shortened.
 	maxIdentity = 16 << 10
-	// maxGroups bounds how many groups a template sees.
+	// maxGroups bounds how many groups a template gets.
 	maxGroups = 100
 )
 
-// User is what an author template is run on. What is not known is empty.
+// User is the input of an author template. Unknown fields are empty.
 type User struct {
-	// Username is the Kubernetes user; Name and Email are what an identity provider says beside it.
+	// Username is the Kubernetes user; Name and Email come from the identity provider.
 	Username, Name, Email string
 	Groups                []string
 	// Cluster is the uid of the cluster.
 	Cluster string
 }
 
-// clean returns the user with facts that are one line each.
+// clean returns the user with each field on one line.
 func (u User) clean() User {
 	groups := make([]string, min(len(u.Groups), maxGroups))
 	for i := range groups {
@@ -41,10 +41,10 @@ func (u User) clean() User {
 	}
 }
 
-// AuthorTemplate makes the author of a commit. Nil makes the one without a template.
+// AuthorTemplate renders the author of a commit. Nil renders the default.
 type AuthorTemplate struct{ parsed *template.Template }
 
-// ParseAuthor reads a template that writes "Name <email>"; empty is none. The error says in which line what is wrong.
+// ParseAuthor parses a template that writes "Name <email>"; empty is none. The error names the line and what is wrong in it.
 func ParseAuthor(text string) (*AuthorTemplate, error) {
 	if text == "" {
 		return nil, nil
@@ -67,19 +67,18 @@ func ParseAuthor(text string) (*AuthorTemplate, error) {
 	return t, nil
 }
 
-// managerEmail is the address of all field managers. It is no user's: nobody gets mail in the domain invalid (RFC 2606),
-// and Identity gives it to nobody.
+// managerEmail is the address of all field managers. No user has it: the domain invalid receives no mail (RFC 2606), and
+// Identity never returns it.
 const managerEmail = "field-manager@slipstream.invalid"
 
-// Manager returns the author that stands for a field manager. No template makes it, because a field manager is what a
-// client calls itself: one that calls itself jane must not be taken for her.
+// Manager returns the author for a field manager. No template applies, because clients choose the name of their field
+// manager: a client that names it jane must not appear as the user jane.
 func Manager(manager string) (name, email string) {
 	const suffix = "(field manager)"
 	return strings.TrimSpace(shortened(oneLine(manager), maxName-len(suffix)-1) + " " + suffix), managerEmail
 }
 
-// Identity returns the author. A part that the template leaves empty, or all of it where the template fails, is as
-// without a template.
+// Identity returns the author. The default replaces a part that the template leaves empty, and both if the template fails.
 func (t *AuthorTemplate) Identity(user User) (name, email string) {
 	user = user.clean()
 	if t != nil {
@@ -107,7 +106,7 @@ func (t *AuthorTemplate) run(user User) (name, email string, err error) {
 	return strings.TrimSpace(name), strings.TrimSpace(email), nil
 }
 
-// serviceAccount returns namespace/name for the username of a service account, and nothing for others.
+// serviceAccount returns namespace/name for the username of a service account, and an empty string for others.
 func serviceAccount(username string) string {
 	rest, found := strings.CutPrefix(username, "system:serviceaccount:")
 	namespace, name, whole := strings.Cut(rest, ":")

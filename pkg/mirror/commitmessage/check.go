@@ -13,16 +13,16 @@ import (
 	"text/template/parse"
 )
 
-// fields are those that a template sees in one place. A field that is a list has the fields of its items; every other
-// field has none.
+// fields are the fields available at one place of a template. A list has the fields of its items; every other field has
+// nil.
 type fields map[string]fields
 
-// fieldsOf names the fields of a struct.
+// fieldsOf returns the fields of a struct.
 func fieldsOf(data any) fields {
 	known := fields{}
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(data)) {
 		switch {
-		case field.Anonymous: // Its fields are among those visible.
+		case field.Anonymous: // Its fields are among the visible ones.
 		case field.Type.Kind() != reflect.Slice:
 			known[field.Name] = nil
 		case field.Type.Elem().Kind() == reflect.Struct:
@@ -34,14 +34,13 @@ func fieldsOf(data any) fields {
 	return known
 }
 
-// functions are those that make nothing longer than what they are given.
+// functions returns the allowed functions: those whose output is no longer than their input.
 func functions() []string {
 	return []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"}
 }
 
-// check looks through a template without running it. One that passes knows its fields, and its work is bounded by its
-// own length times the length of one list: it cannot call itself, repeat text by printing it into itself, or nest one
-// loop in another.
+// check validates a template without running it. A valid template uses only known fields, and its work is bounded by its
+// length times the length of one list: it cannot call itself, build text by printing repeatedly, or nest loops.
 func check(parsed *template.Template, known fields) error {
 	if parsed.Tree == nil {
 		return nil
@@ -54,10 +53,10 @@ func check(parsed *template.Template, known fields) error {
 	return c.problem
 }
 
-// scope is what the dot stands for in one place of a template.
+// scope is the type of the dot at one place of a template.
 type scope struct {
 	fields fields
-	// unknown means that the fields cannot be told without running the template.
+	// unknown is set if the fields cannot be determined without running the template.
 	unknown bool
 }
 
@@ -96,7 +95,7 @@ func (c *checker) list(list *parse.ListNode, dot scope) {
 	}
 }
 
-// branch checks both ways; inside is what the dot stands for in the first.
+// branch checks both branches; inside is the scope of the first.
 func (c *checker) branch(node *parse.BranchNode, dot, inside scope) {
 	c.pipe(node.Pipe, dot)
 	c.list(node.List, inside)
@@ -114,7 +113,7 @@ func (c *checker) loop(node *parse.RangeNode, dot scope) {
 	c.inRange = false
 }
 
-// listItem returns the scope of a list's items when the pipe is nothing but the list.
+// listItem returns the scope of a list's items if the pipe is only the name of a list.
 func (c *checker) listItem(pipe *parse.PipeNode, dot scope) (scope, bool) {
 	if len(pipe.Cmds) != 1 || len(pipe.Cmds[0].Args) != 1 {
 		return scope{}, false

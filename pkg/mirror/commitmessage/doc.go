@@ -1,13 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package commitmessage answers what a commit says: who its author is, and its message with the trailers, by the
-// templates of users where they give any.
+// Package commitmessage renders the author and the message of commits, with trailers, from the templates of users or from
+// built-in defaults.
 //
-// A template that was parsed here knows its fields, was run on samples, and cannot take more than a bounded time and
-// room whatever it is given: it calls no functions that make text longer, itself neither, loops over one list of bounded
-// length, and is stopped when it has written too much. What it is given holds no line breaks and no angle brackets, so
-// that the name of a user or an object cannot pass for another line, an address or a trailer. Characters that are not seen,
-// or turn the direction of text, are written as escapes, in names and in the message as a whole. Where a template fails on
-// what it is given all the same, the text without a template takes its place: no commit is held up by its wording.
+// Parsing a template checks its fields and runs it on samples. Its time and memory are bounded: it cannot call functions
+// that make text longer, nor itself; it can range over one list of bounded length; and it is stopped when its output is too
+// long. Its input has no line breaks and no angle brackets, so that the name of a user or an object cannot pass for another
+// line, an address or a trailer. Invisible characters, and those that change the direction of text, are escaped in names and
+// in the message. If a template fails all the same, the default is used: a template never blocks a commit.
 package commitmessage

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// summarized is how many changes a Summary names.
+	// summarized bounds how many changes a Summary lists.
 	summarized = 50
-	// maxChanges is how many changes a template sees.
+	// maxChanges bounds how many changes a template gets.
 	maxChanges = 1000
-	// maxMessage bounds what a template may write, in bytes.
+	// maxMessage bounds the output of a template, in bytes.
 	maxMessage = 64 << 10
 )
 
@@ -24,7 +24,7 @@ const (
 	Create = "CREATE"
 	Update = "UPDATE"
 	Delete = "DELETE"
-	// Batch says that the changes are of several operations, Seed that a comparison found them.
+	// Batch means that the changes have several operations, Seed that a comparison of the branch with the cluster found them.
 	Batch = "BATCH"
 	Seed  = "SEED"
 )
@@ -36,12 +36,12 @@ type Change struct {
 	Group     string
 	Version   string
 	Resource  string
-	// Namespace is empty for objects without one.
+	// Namespace is empty for cluster-scoped objects.
 	Namespace string
 	Name      string
 }
 
-// String is "UPDATE apps/v1/deployments shop/web", or "DELETE v1/namespaces shop".
+// String returns a text such as "UPDATE apps/v1/deployments shop/web" or "DELETE v1/namespaces shop".
 func (c Change) String() string {
 	return fmt.Sprintf("%s %s %s", c.Operation, path.Join(c.Group, c.Version, c.Resource), path.Join(c.Namespace, c.Name))
 }
@@ -53,38 +53,38 @@ func (c Change) clean() Change {
 	}
 }
 
-// About is what is known of a commit beside its changes. What is not known is empty.
+// About describes a commit beside its changes. Unknown fields are empty.
 type About struct {
 	// Destination is "namespace/name".
 	Destination string
 	// Cluster is the uid of the cluster.
 	Cluster string
-	// Username is the Kubernetes user who made the changes, Author the name in the commit.
+	// Username is the Kubernetes user who made the changes, Author the author's name in the commit.
 	Username string
 	Author   string
-	// Attribution is the signal that told the user: audit, admission, managed-fields or unknown.
+	// Attribution is the source of the username: audit, admission, managed-fields or unknown.
 	Attribution string
-	// ImpersonatedBy is the user behind an impersonated one.
+	// ImpersonatedBy is the user who impersonated Username.
 	ImpersonatedBy string
 }
 
-// Message is what a message template is run on.
+// Message is the input of a message template.
 type Message struct {
 	About
-	// Subject is the first line without a template, Summary what follows it: the changes when there are several.
+	// Subject is the default first line. Summary is the default body: the list of changes if there are several.
 	Subject string
 	Summary string
-	// Operation is that of all changes, Batch when they differ, or Seed.
+	// Operation is the operation of all changes, Batch if they differ, or Seed.
 	Operation string
-	// Count is how many changes there are, of which the others say how many are of each operation.
+	// Count is the number of changes; the others are the number of changes with each operation.
 	Count, Created, Updated, Deleted int
-	// These are what all changes have in common, and otherwise empty.
+	// These are set if they are the same for all changes.
 	Group, Version, Resource, Namespace, Name string
-	// Changes are the changes in order, the first thousand of them.
+	// Changes are the first thousand changes, in order.
 	Changes []Change
 }
 
-// NewMessage describes changes, at least one. seed says that a comparison found them.
+// NewMessage returns the message for changes, of which there must be at least one. seed is set if a comparison found them.
 func NewMessage(about About, changes []Change, seed bool) Message {
 	cleaned := make([]Change, len(changes))
 	for i, change := range changes {
@@ -122,7 +122,7 @@ func (m *Message) count(operation string) {
 	}
 }
 
-// intersect empties what two changes do not have in common.
+// intersect returns a with the fields emptied that differ from b.
 func intersect(a, b Change) Change {
 	for _, part := range []struct {
 		mine  *string
@@ -161,7 +161,7 @@ func (m *Message) subject() string {
 	return fmt.Sprintf("[%s] %d objects: %s", m.Operation, m.Count, strings.Join(parts, ", "))
 }
 
-// summary names the changes, unless the subject has done so.
+// summary lists the changes, unless the subject names the only one.
 func (m *Message) summary() string {
 	if m.Count == 1 {
 		return ""
@@ -176,10 +176,10 @@ func (m *Message) summary() string {
 	return strings.Join(lines, "\n")
 }
 
-// MessageTemplate makes the message of a commit. Nil makes the one without a template.
+// MessageTemplate renders the message of a commit. Nil renders the default.
 type MessageTemplate struct{ parsed *template.Template }
 
-// ParseMessage reads a template; empty is none. The error says in which line what is wrong.
+// ParseMessage parses a template; empty is none. The error names the line and what is wrong in it.
 func ParseMessage(text string) (*MessageTemplate, error) {
 	if text == "" {
 		return nil, nil
@@ -201,27 +201,27 @@ type sample struct {
 	message Message
 }
 
-// samples are messages of every sort.
+// samples returns messages of every kind.
 func samples() []sample {
 	known := About{
 		Destination: "shop/main", Cluster: "7e57", Username: "jane", Author: "Jane Doe", Attribution: "audit", ImpersonatedBy: "joe",
 	}
-	nobody := About{Destination: "shop/main", Cluster: "7e57", Attribution: "unknown"}
+	unknown := About{Destination: "shop/main", Cluster: "7e57", Attribution: "unknown"}
 	web := Change{Operation: Update, Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop", Name: "web"}
 	namespace := Change{Operation: Delete, Version: "v1", Resource: "namespaces", Name: "shop"}
 	return []sample{
 		{"one change", NewMessage(known, []Change{web}, false)},
 		{"the change of an object without group and namespace", NewMessage(known, []Change{namespace}, false)},
 		{"several changes", NewMessage(known, []Change{web, namespace}, false)},
-		{"changes that nobody is known for", NewMessage(nobody, []Change{web}, true)},
+		{"changes that nobody is known for", NewMessage(unknown, []Change{web}, true)},
 	}
 }
 
-// Trailer is a line for programs at the end of a message.
+// Trailer is a Git trailer of a message.
 type Trailer struct{ Key, Value string }
 
-// Text returns the whole message: what the template writes, or what is said without one where it fails or writes
-// nothing, and then the trailers, in a paragraph of their own, so that only these are trailers for git.
+// Text returns the whole message: the output of the template, or the default if the template fails or writes nothing,
+// and then the trailers in a paragraph of their own, so that git reads only these as trailers.
 func (t *MessageTemplate) Text(m Message, trailers []Trailer) string {
 	text := ""
 	if t != nil {

@@ -14,10 +14,10 @@ import (
 // MaxTemplateLength bounds a template, in bytes.
 const MaxTemplateLength = 4096
 
-// errTooLong ends a template that writes too much.
+// errTooLong stops a template whose output is too long.
 var errTooLong = errors.New("the text becomes too long")
 
-// parseTemplate checks a template without running it. The zero value of what it will be run on tells its fields.
+// parseTemplate parses and checks a template without running it. on is the zero value of its input.
 func parseTemplate(text string, on any) (*template.Template, error) {
 	if len(text) > MaxTemplateLength {
 		return nil, fmt.Errorf("may have at most %d bytes", MaxTemplateLength)
@@ -32,10 +32,10 @@ func parseTemplate(text string, on any) (*template.Template, error) {
 	return parsed, nil
 }
 
-// place is how text/template says where in a template an error is.
+// place matches the position with which text/template begins its errors.
 var place = regexp.MustCompile(`^template: template:(\d+)(:\d+)?: (executing "template" )?`)
 
-// located says where an error is in words that need no knowledge of text/template.
+// located returns the error with its position in a form that needs no knowledge of text/template.
 func located(err error) error {
 	text := err.Error()
 	if errors.Is(err, errTooLong) {
@@ -44,7 +44,7 @@ func located(err error) error {
 	return errors.New(place.ReplaceAllString(text, "line $1: "))
 }
 
-// execute runs a template that may write up to limit bytes.
+// execute runs a template whose output is at most limit bytes.
 func execute(parsed *template.Template, data any, limit int) (string, error) {
 	out := bounded{limit: limit}
 	if err := parsed.Execute(&out, data); err != nil {
@@ -53,7 +53,7 @@ func execute(parsed *template.Template, data any, limit int) (string, error) {
 	return out.String(), nil
 }
 
-// bounded keeps what is written to it, up to a limit.
+// bounded is a string builder with a limit.
 type bounded struct {
 	strings.Builder
 	limit int

@@ -13,26 +13,24 @@ import (
 )
 
 const (
-	// DefaultMaxPackBytes is how much one push carries unless Options say otherwise: 16 MiB, below the limits that
-	// hosting services put on requests.
+	// DefaultMaxPackBytes is the default of Options.MaxPackBytes: 16 MiB, below the request limits of hosting services.
 	DefaultMaxPackBytes = 16 << 20
-	// maxRefreshBytes is where fetching what is new is given up for fetching the tip alone: then history was rewritten
-	// or the server cannot leave blobs out.
+	// maxRefreshBytes bounds an incremental fetch, in bytes. Beyond it the tip alone is fetched: history was rewritten, or
+	// the server does not omit blobs.
 	maxRefreshBytes = 64 << 20
 )
 
-// Options say how a branch is held. The zero value holds all of it.
+// Options configure a Branch. The zero value manages the whole repository.
 type Options struct {
-	// ManagedFolders are the directories in which files are seen and changed; none means the whole repository. All
-	// others are kept as they are, known by their hash only.
+	// ManagedFolders are the directories in which files are visible and can be changed; none means the whole repository.
+	// All others stay unchanged, and only their hash is held.
 	ManagedFolders []string
-	// MaxPackBytes bounds what one push carries, in bytes; zero is DefaultMaxPackBytes. A single commit that is larger
-	// goes alone.
+	// MaxPackBytes bounds the pack of one push, in bytes; zero is DefaultMaxPackBytes. A larger commit is pushed alone.
 	MaxPackBytes int
 }
 
-// Branch is one branch of a remote repository: the state that the remote is known to have, and commits staged on top
-// of it. It is for one goroutine.
+// Branch is one branch of a remote repository: the last known state of the remote, and commits staged on top of it. It
+// is not safe for concurrent use.
 type Branch struct {
 	remote    *Remote
 	reference plumbing.ReferenceName
@@ -41,7 +39,7 @@ type Branch struct {
 
 	pushed state
 	staged []batch
-	// thinFailed says that the server could not read a thin pack although it takes them by its own word.
+	// thinFailed is set if the server could not unpack a thin pack although it advertises that it can.
 	thinFailed bool
 	deflater   *zlib.Writer
 }
@@ -52,17 +50,17 @@ type state struct {
 	root *directory
 }
 
-// Load reads the tip of a branch and its directories, no file contents and no history. A branch that does not exist,
-// also in an empty repository, has no files and a zero tip; the first push makes it, with a commit without parents.
+// Load reads the tip of a branch and its directories, but neither file contents nor history. A branch that does not
+// exist has no files and a zero tip; the first push creates it with a root commit.
 func Load(ctx context.Context, remote *Remote, branch string, options Options) (*Branch, error) {
-	const doing = "read the branch"
+	const op = "read the branch"
 	reference := plumbing.NewBranchReferenceName(branch)
 	if err := reference.Validate(); err != nil || branch == "" {
-		return nil, &Error{Kind: Invalid, Doing: doing, Message: "the branch name " + branch + " is not valid"}
+		return nil, &Error{Kind: Invalid, Op: op, Message: "the branch name " + branch + " is not valid"}
 	}
 	managed, err := newFolders(options.ManagedFolders)
 	if err != nil {
-		return nil, &Error{Kind: Invalid, Doing: doing, Message: err.Error(), cause: err}
+		return nil, &Error{Kind: Invalid, Op: op, Message: err.Error(), cause: err}
 	}
 	b := &Branch{remote: remote, reference: reference, folders: managed, maxPack: options.MaxPackBytes}
 	if b.maxPack <= 0 {
@@ -72,60 +70,60 @@ func Load(ctx context.Context, remote *Remote, branch string, options Options) (
 	ctx, budget := remote.begin(ctx)
 	defer budget.end()
 	if err := b.reload(ctx, budget); err != nil {
-		return nil, remote.failure(ctx, doing, err)
+		return nil, remote.failure(ctx, op, err)
 	}
 	return b, nil
 }
 
-// Tip returns the commit that the remote's branch is known to be at; zero if the branch does not exist.
+// Tip returns the last known tip of the remote's branch; zero if the branch does not exist.
 func (b *Branch) Tip() Hash { return b.pushed.tip }
 
-// Snapshot returns the files as they are with all staged commits.
+// Snapshot returns the files with all staged commits applied.
 func (b *Branch) Snapshot() *Tree { return &Tree{root: b.current().root} }
 
-// Refresh brings the branch to where the remote is. Commits that were staged and not pushed are forgotten, so that they
-// are staged again on the files as they are now. It takes what is new only, unless history was rewritten.
+// Refresh updates the branch to the remote's tip and drops staged commits, so that the caller can stage them again on
+// the new state. It fetches only new objects, unless history was rewritten.
 func (b *Branch) Refresh(ctx context.Context) error {
-	const doing = "refresh the branch"
+	const op = "refresh the branch"
 	b.rollback()
 	ctx, budget := b.remote.begin(ctx)
 	defer budget.end()
 	if b.pushed.tip.IsZero() {
-		return b.remote.failure(ctx, doing, b.reload(ctx, budget))
+		return b.remote.failure(ctx, op, b.reload(ctx, budget))
 	}
-	err := b.catchUp(ctx, budget)
+	err := b.fetchNew(ctx, budget)
 	if errors.Is(err, errTooLarge) || errors.Is(err, errIncomplete) {
 		budget.release(budget.held)
 		err = b.reload(ctx, budget)
 	}
-	return b.remote.failure(ctx, doing, err)
+	return b.remote.failure(ctx, op, err)
 }
 
-// catchUp reads what is new since the tip that is known.
-func (b *Branch) catchUp(ctx context.Context, budget *budget) error {
-	have, keeper := b.pushed.tip, newTreeKeeper(false)
+// fetchNew fetches what is new since the known tip.
+func (b *Branch) fetchNew(ctx context.Context, budget *budget) error {
+	have, collector := b.pushed.tip, newTreeCollector(false)
 	tip, err := b.remote.fetchTip(ctx, budget, string(b.reference), func(tip Hash) (want, bool) {
-		return want{have: have, filter: packp.FilterBlobNone(), limit: maxRefreshBytes, visitor: keeper}, tip != have
+		return want{have: have, filter: packp.FilterBlobNone(), limit: maxRefreshBytes, visitor: collector}, tip != have
 	})
 	if err != nil || tip == have {
 		return err
 	}
-	return b.adopt(ctx, budget, tip, keeper.found)
+	return b.adopt(ctx, budget, tip, collector.found)
 }
 
-// reload reads the tip alone.
+// reload fetches the tip alone.
 func (b *Branch) reload(ctx context.Context, budget *budget) error {
-	keeper := newTreeKeeper(false)
+	collector := newTreeCollector(false)
 	tip, err := b.remote.fetchTip(ctx, budget, string(b.reference), func(Hash) (want, bool) {
-		return want{depth: 1, filter: packp.FilterBlobNone(), visitor: keeper}, true
+		return want{depth: 1, filter: packp.FilterBlobNone(), visitor: collector}, true
 	})
 	if err != nil {
 		return err
 	}
-	return b.adopt(ctx, budget, tip, keeper.found)
+	return b.adopt(ctx, budget, tip, collector.found)
 }
 
-// adopt makes the tip the pushed state.
+// adopt sets the pushed state to the tip.
 func (b *Branch) adopt(ctx context.Context, budget *budget, tip Hash, fetched objects) error {
 	if tip.IsZero() {
 		b.pushed = state{root: emptyDirectory()}
@@ -139,37 +137,37 @@ func (b *Branch) adopt(ctx context.Context, budget *budget, tip Hash, fetched ob
 	return nil
 }
 
-// Contains tells whether the commit is the remote's tip or among its ancestors by first parents, of which at most depth
-// commits are looked at, the tip included. It tells whether a push landed whose answer was lost.
+// Contains reports whether the commit is the remote's tip or one of its first-parent ancestors. It reads at most depth
+// commits, the tip included. It is used to find out whether a push succeeded whose response was lost.
 func (b *Branch) Contains(ctx context.Context, commit Hash, depth int) (bool, error) {
-	const doing = "look for a commit"
+	const op = "look for a commit"
 	ctx, budget := b.remote.begin(ctx)
 	defer budget.end()
-	keeper := newTreeKeeper(true)
+	collector := newTreeCollector(true)
 	tip, err := b.remote.fetchTip(ctx, budget, string(b.reference), func(tip Hash) (want, bool) {
-		return want{depth: max(depth, 1), filter: packp.FilterTreeDepth(0), visitor: keeper}, tip != commit && depth > 1
+		return want{depth: max(depth, 1), filter: packp.FilterTreeDepth(0), visitor: collector}, tip != commit && depth > 1
 	})
 	if err != nil {
-		return false, b.remote.failure(ctx, doing, err)
+		return false, b.remote.failure(ctx, op, err)
 	}
 	for at := tip; depth > 0 && !at.IsZero(); depth-- {
 		if at == commit {
 			return true, nil
 		}
-		content, found := keeper.found.commits[at]
+		content, found := collector.found.commits[at]
 		if !found {
 			return false, nil
 		}
 		links, err := decodeCommit(content)
 		if err != nil {
-			return false, b.remote.failure(ctx, doing, refuse(Protocol, "%v", err))
+			return false, b.remote.failure(ctx, op, refuse(Protocol, "%v", err))
 		}
 		at = links.parent
 	}
 	return false, nil
 }
 
-// current is the state with all staged commits.
+// current returns the state with all staged commits applied.
 func (b *Branch) current() state {
 	if last := len(b.staged) - 1; last >= 0 {
 		return b.staged[last].after
@@ -177,9 +175,8 @@ func (b *Branch) current() state {
 	return b.pushed
 }
 
-// rollback forgets what is staged.
+// rollback drops the staged commits.
 func (b *Branch) rollback() { b.staged = nil }
 
-// emptyDirectory is the root of a branch without files. Its hash is zero, so it is never taken for a tree that the
-// remote has.
+// emptyDirectory returns the root of a branch without files. Its hash is zero, so it never matches a tree of the remote.
 func emptyDirectory() *directory { return &directory{} }

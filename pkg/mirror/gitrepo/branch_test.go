@@ -175,7 +175,7 @@ func TestManagedFolders(t *testing.T) {
 	r.fsck()
 }
 
-func TestPathsThatCannotBe(t *testing.T) {
+func TestInvalidPaths(t *testing.T) {
 	r := newRepository(t)
 	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
 	for _, path := range []string{
@@ -198,7 +198,7 @@ func TestPathsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestFilesAndDirectoriesMakeRoom(t *testing.T) {
+func TestFileDirectoryConflicts(t *testing.T) {
 	transports(t, func(t *testing.T, r repository, url string) {
 		branch := load(t, newRemote(t, url), gitrepo.Options{})
 		stage(t, branch, set("a", "file\n"), set("d/x/y", "y\n"), set("d/z", "z\n"))
@@ -236,7 +236,7 @@ func TestPushSplitsBySize(t *testing.T) {
 	}
 }
 
-func TestSplitPushRollsBackToWhatLanded(t *testing.T) {
+func TestSplitPushRollsBackToAcceptedCommits(t *testing.T) {
 	r := newRepository(t)
 	r.hook("pre-receive", "read old new ref\n"+
 		"git ls-tree -r --name-only $new | grep -q f3 && { echo 'f3 is not allowed' >&2; exit 1; }\nexit 0\n")

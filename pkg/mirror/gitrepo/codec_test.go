@@ -155,7 +155,7 @@ func FuzzReadPack(f *testing.F) {
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, pack []byte) {
 		budget := (&Remote{Limits: Limits{Memory: 4 << 20, Transfer: 64 << 20}}).newBudget()
-		trees := newTreeKeeper(false)
+		trees := newTreeCollector(false)
 		if err := readPack(t.Context(), bytes.NewReader(pack), 1<<20, budget, trees); err != nil {
 			return
 		}
@@ -185,24 +185,24 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		limits := Limits{Memory: 1 << 20, Transfer: 16 << 20}
 		_, _ = readAdvertisement(bytes.NewReader(answer), "refs/heads/main")
-		asked := packp.NewUploadRequest()
-		asked.Depth = packp.DepthCommits(1)
-		_ = asked.Capabilities.Set(capability.Sideband64k)
+		req := packp.NewUploadRequest()
+		req.Depth = packp.DepthCommits(1)
+		_ = req.Capabilities.Set(capability.Sideband64k)
 		finder, err := newBlobFinder([]Hash{BlobHash([]byte("x"))})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, visitor := range []packVisitor{newTreeKeeper(false), newTreeKeeper(true), finder} {
+		for _, visitor := range []packVisitor{newTreeCollector(false), newTreeCollector(true), finder} {
 			budget := (&Remote{Limits: limits}).newBudget()
-			_ = readFetched(t.Context(), bufio.NewReader(bytes.NewReader(answer)), budget, asked, want{visitor: visitor})
+			_ = readFetched(t.Context(), bufio.NewReader(bytes.NewReader(answer)), budget, req, want{visitor: visitor})
 			if budget.held < 0 || budget.held > limits.Memory {
 				t.Errorf("%d bytes are held", budget.held)
 			}
 		}
 		pushing := packp.NewReferenceUpdateRequest()
 		_ = pushing.Capabilities.Set(capability.Sideband64k)
-		if _, talk, err := readReport(bufio.NewReader(bytes.NewReader(answer)), pushing); err == nil && len(talk) > maxMessage {
-			t.Errorf("%d bytes of messages are kept", len(talk))
+		if _, progress, err := readReport(bufio.NewReader(bytes.NewReader(answer)), pushing); err == nil && len(progress) > maxMessage {
+			t.Errorf("%d bytes of messages are kept", len(progress))
 		}
 	})
 }
@@ -247,7 +247,7 @@ func TestReadPackGivesUp(t *testing.T) {
 	_ = p.add(plumbing.BlobObject, BlobHash([]byte("x")), []byte("x"))
 	whole := p.finish()
 	read := func(pack []byte, limit int64) error {
-		return readPack(t.Context(), bytes.NewReader(pack), limit, (&Remote{}).newBudget(), newTreeKeeper(false))
+		return readPack(t.Context(), bytes.NewReader(pack), limit, (&Remote{}).newBudget(), newTreeCollector(false))
 	}
 	if err := read(whole, int64(len(whole)-1)); !errors.Is(err, errTooLarge) {
 		t.Errorf("error %v, want %v", err, errTooLarge)

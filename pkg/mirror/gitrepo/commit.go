@@ -16,31 +16,31 @@ import (
 type Change struct {
 	// Path is relative to the repository, with slashes.
 	Path string
-	// Content is the whole file; nil deletes it, an empty slice is an empty file.
+	// Content is the whole file. Nil deletes the file; an empty slice is an empty file.
 	Content []byte
 }
 
-// Signature names who made or recorded a commit, and when. Characters that Git cannot hold in a name are dropped.
+// Signature is the author or committer of a commit, and the time. Characters that Git does not allow are dropped.
 type Signature struct {
 	Name  string
 	Email string
-	// When is kept to the second, with its time zone.
+	// When is recorded to the second, with its time zone.
 	When time.Time
 }
 
-// Commit is a set of changes to be recorded as one.
+// Commit is a set of changes and the message and identities to commit them with.
 type Commit struct {
 	Author    Signature
 	Committer Signature
-	// Message is the whole message, trailers included; a final newline is added where there is none.
+	// Message is the whole message, trailers included. A missing final newline is added.
 	Message string
 	// Changes are applied in order.
 	Changes []Change
-	// Sign, if set, returns an armored signature of the commit object it is given, as ssh-keygen or gpg would make it.
+	// Sign, if set, returns the armored signature of a commit object, as ssh-keygen or gpg would write it.
 	Sign func(commit []byte) (string, error)
 }
 
-// encode returns the commit object. A zero parent makes a root commit.
+// encode returns the commit object. With a zero parent it is a root commit.
 func (c *Commit) encode(tree, parent Hash) ([]byte, error) {
 	var header bytes.Buffer
 	fmt.Fprintf(&header, "tree %s\n", tree)
@@ -56,7 +56,7 @@ func (c *Commit) encode(tree, parent Hash) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign the commit: %w", err)
 	}
-	// A header goes on over lines that begin with a space.
+	// Continuation lines of a header begin with a space.
 	signature = strings.ReplaceAll(strings.TrimRight(signature, "\n"), "\n", "\n ")
 	fmt.Fprintf(&header, "gpgsig %s\n", signature)
 	return append(header.Bytes(), message...), nil
@@ -70,15 +70,15 @@ func cleanMessage(message string) string {
 func (s Signature) encode() string {
 	name, email := cleanIdentity(s.Name), cleanIdentity(s.Email)
 	if name == "" {
-		name = "unknown" // Git refuses an identity without a name.
+		name = "unknown" // Git rejects an identity without a name.
 	}
 	return fmt.Sprintf("%s <%s> %d %s", name, email, max(s.When.Unix(), 0), s.When.Format("-0700"))
 }
 
-// crud is what Git strips from the ends of a name or an address, beside spaces and control characters.
+// crud has the characters that Git strips from both ends of a name or an address, beside spaces and control characters.
 const crud = `.,:;<>"\'`
 
-// cleanIdentity drops what would end a name or an address early, and from the ends what Git would.
+// cleanIdentity removes characters that would end a name or an address, and strips both ends as Git does.
 func cleanIdentity(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {
@@ -90,14 +90,14 @@ func cleanIdentity(text string) string {
 	return strings.Trim(text, crud+" ")
 }
 
-// commitLinks is what is read of other people's commits.
+// commitLinks are the hashes that a commit object refers to.
 type commitLinks struct {
 	tree Hash
 	// parent is the first one; zero for a root commit.
 	parent Hash
 }
 
-// decodeCommit reads a commit object's tree and first parent.
+// decodeCommit parses a commit object's tree and first parent.
 func decodeCommit(content []byte) (commitLinks, error) {
 	var links commitLinks
 	tree, rest, _ := bytes.Cut(content, []byte("\n"))

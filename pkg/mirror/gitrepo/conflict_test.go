@@ -218,7 +218,7 @@ func TestLoadWithoutFilter(t *testing.T) {
 	}
 }
 
-func TestLostAnswer(t *testing.T) {
+func TestLostResponse(t *testing.T) {
 	r := newRepository(t)
 	var lose atomic.Bool
 	url := r.serve(func(next http.Handler) http.Handler {
@@ -312,7 +312,7 @@ func TestHookRefuses(t *testing.T) {
 	}
 }
 
-func TestHookThatTalksAfterwards(t *testing.T) {
+func TestOutputOfPostReceiveHook(t *testing.T) {
 	transports(t, func(t *testing.T, r repository, url string) {
 		r.hook("post-receive", "for i in $(seq 2000); do echo \"remote talk $i, at some length to fill buffers\"; done\n")
 		branch := load(t, newRemote(t, url), gitrepo.Options{})

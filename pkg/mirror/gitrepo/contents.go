@@ -13,30 +13,28 @@ import (
 // MaxContent is the size, in bytes, up to which Contents returns a file.
 const MaxContent = 16 << 10
 
-// Contents returns the contents of files by the hashes of their blobs, which must be in the branch as it was last read.
-// It is for a few small files: what is larger than MaxContent is missing in the answer, and so is what the server
-// cannot be made to give. Where a server gives no single blob, it is looked for in a pack of all of them, which is read
-// until the last file is found and not kept.
+// Contents returns the contents of files by blob hash. The blobs must be in the branch as it was last read. It is for a
+// few small files: the result omits files larger than MaxContent and those that the server does not send. If the server
+// does not serve single blobs, Contents reads a pack of all blobs, without keeping it, until it has found the files.
 func (b *Branch) Contents(ctx context.Context, blobs ...Hash) (map[Hash][]byte, error) {
-	const doing = "read files"
+	const op = "read files"
 	if len(blobs) == 0 {
 		return map[Hash][]byte{}, nil
 	}
 	ctx, budget := b.remote.begin(ctx)
 	defer budget.end()
-	found, err := b.pick(ctx, budget, blobs)
+	found, err := b.fetchBlobs(ctx, budget, blobs)
 	if err == nil && found == nil {
-		found, err = b.search(ctx, budget, blobs)
+		found, err = b.scanPack(ctx, budget, blobs)
 	}
 	if err != nil {
-		return nil, b.remote.failure(ctx, doing, err)
+		return nil, b.remote.failure(ctx, op, err)
 	}
 	return found, nil
 }
 
-// pick asks for the blobs by their hashes. It returns nil where the server gives no objects that are no tips of branches;
-// some give commits only.
-func (b *Branch) pick(ctx context.Context, budget *budget, blobs []Hash) (map[Hash][]byte, error) {
+// fetchBlobs fetches the blobs by hash. It returns nil if the server serves only the tips of references, or only commits.
+func (b *Branch) fetchBlobs(ctx context.Context, budget *budget, blobs []Hash) (map[Hash][]byte, error) {
 	session, err := b.remote.open(ctx, uploadPack, budget)
 	if err != nil {
 		return nil, err
@@ -51,13 +49,13 @@ func (b *Branch) pick(ctx context.Context, budget *budget, blobs []Hash) (map[Ha
 		return nil, err
 	}
 	if err := fetch(ctx, session, budget, advertised.Capabilities, Hash{}, want{objects: blobs, visitor: finder}); err != nil {
-		return nil, nil // The server refuses in words of its own; what is wrong otherwise shows in the search.
+		return nil, nil // Servers refuse this in different ways. scanPack returns any other error.
 	}
 	return finder.found, nil
 }
 
-// search finds blobs among all of the tip.
-func (b *Branch) search(ctx context.Context, budget *budget, blobs []Hash) (map[Hash][]byte, error) {
+// scanPack finds the blobs in a pack of all blobs of the tip.
+func (b *Branch) scanPack(ctx context.Context, budget *budget, blobs []Hash) (map[Hash][]byte, error) {
 	finder, err := newBlobFinder(blobs)
 	if err != nil {
 		return nil, err

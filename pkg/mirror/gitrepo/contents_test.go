@@ -68,7 +68,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-func TestContentsOfWhatIsNotThere(t *testing.T) {
+func TestContentsOfMissingFiles(t *testing.T) {
 	r := newRepository(t)
 	w := r.clone()
 	w.write("a", "1")

@@ -13,27 +13,27 @@ import (
 
 const (
 	redacted = "[REDACTED]"
-	// defaultUser is who SSH servers expect, and a name that HTTP servers accept beside a token.
+	// defaultUser is the user that SSH servers expect, and one that HTTP servers accept beside a token.
 	defaultUser = "git"
 )
 
-// Credentials are what a Remote shows to the other side and what it knows the other side by. The zero value is an
-// anonymous caller. No formatting verb prints their values.
+// Credentials authenticate a Remote to the server, and the server to it. The zero value is anonymous access. No
+// formatting verb prints their values.
 type Credentials struct {
-	// Username and Password are for HTTP and for SSH servers that take passwords; a Password without a Username goes
-	// with the name "git", or with the one in the URL.
+	// Username and Password are for HTTP, and for SSH servers that accept passwords. Without a Username, the one in the
+	// URL is used, or "git".
 	Username string
 	Password string
-	// BearerToken is sent to HTTP servers as it is and takes the place of Username and Password.
+	// BearerToken is sent to HTTP servers instead of Username and Password.
 	BearerToken string
-	// SSHPrivateKey is a private key in PEM or OpenSSH form; SSHPassphrase opens it if it is locked.
+	// SSHPrivateKey is a private key in PEM or OpenSSH form; SSHPassphrase decrypts it if it is encrypted.
 	SSHPrivateKey []byte
 	SSHPassphrase []byte
-	// KnownHosts is in the form of OpenSSH's file and is required for SSH.
+	// KnownHosts is the content of an OpenSSH known_hosts file. SSH requires it.
 	KnownHosts []byte
-	// CABundle holds certificates in PEM form that HTTPS servers are trusted by, beside those of the system.
+	// CABundle holds CA certificates in PEM form that are trusted for HTTPS, beside those of the system.
 	CABundle []byte
-	// ClientCert and ClientKey are shown to HTTPS servers; both in PEM form.
+	// ClientCert and ClientKey are the client certificate for HTTPS, in PEM form.
 	ClientCert []byte
 	ClientKey  []byte
 }
@@ -44,19 +44,19 @@ var (
 	_ fmt.GoStringer = Credentials{}
 )
 
-// String names nothing but the fact that these are credentials.
+// String returns a placeholder.
 func (Credentials) String() string { return redacted }
 
-// GoString is String.
+// GoString returns the same as String.
 func (Credentials) GoString() string { return redacted }
 
 // Format writes String for every verb.
 func (Credentials) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, redacted) }
 
-// MarshalJSON writes String, so that a structured log does not reveal them either.
+// MarshalJSON returns String, so that structured logs do not reveal the credentials.
 func (Credentials) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
-// withURL completes the credentials by those that stand in the URL.
+// withURL returns the credentials, completed with those in the URL.
 func (c Credentials) withURL(user, password string) Credentials {
 	if c.Username == "" {
 		c.Username = user
@@ -70,7 +70,7 @@ func (c Credentials) withURL(user, password string) Credentials {
 	return c
 }
 
-// scrub takes the secrets out of a text from elsewhere, in every form in which they are sent.
+// scrub removes the secrets from a text, in every encoding in which they are sent.
 func (c Credentials) scrub(text string) string {
 	basic := base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password))
 	for _, secret := range []string{c.Password, c.BearerToken, string(c.SSHPassphrase)} {

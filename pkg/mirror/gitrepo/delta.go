@@ -6,14 +6,13 @@ package gitrepo
 import "encoding/binary"
 
 const (
-	// maxInsert and maxCopy are the longest runs that one delta instruction is given. Git reads longer copies, but writes
-	// none beyond 64 KiB, and neither do we.
+	// maxInsert and maxCopy bound one delta instruction, in bytes. Git reads longer copies, but writes none beyond 64 KiB.
 	maxInsert = 0x7f
 	maxCopy   = 0xffff
 )
 
-// appendTreeDelta appends the instructions that make target's encoding from base's. It compares the entries rather than
-// their bytes, so changes may be anywhere in the directory, and an entry of which only the hash changed costs the hash.
+// appendTreeDelta appends the instructions that build target's encoding from base's. It compares entries rather than
+// bytes, so changes can be anywhere in the directory, and an entry of which only the hash changed costs the hash.
 func appendTreeDelta(delta []byte, base, target *directory) []byte {
 	delta = binary.AppendUvarint(delta, uint64(base.encodedSize()))
 	delta = binary.AppendUvarint(delta, uint64(target.encodedSize()))
@@ -44,11 +43,11 @@ func appendTreeDelta(delta []byte, base, target *directory) []byte {
 	return d.instructions
 }
 
-// treeDelta gathers neighbouring copies and inserts into as few instructions as can be. At most one of the two is
-// pending at a time.
+// treeDelta merges adjacent copies and inserts into as few instructions as possible. At most one of the two is pending
+// at a time.
 type treeDelta struct {
 	instructions []byte
-	// offset is how far base has been read.
+	// offset is the position in base.
 	offset  int
 	copying int
 	inserts []byte
@@ -74,7 +73,7 @@ func (d *treeDelta) skip(size int) {
 	d.offset += size
 }
 
-// replace writes an entry over the one of the same name.
+// replace replaces an entry by one with the same name.
 func (d *treeDelta) replace(old, now *entry) {
 	if old.mode == now.mode {
 		d.copy(old.labelSize())
@@ -102,8 +101,8 @@ func (d *treeDelta) flush() {
 	d.inserts = d.inserts[:0]
 }
 
-// appendCopy appends one copy instruction: a byte that tells which bytes of offset (four) and size (two) follow; zero
-// bytes are left out.
+// appendCopy appends one copy instruction: a byte with a bit for each byte of offset (four) and size (two) that follows;
+// zero bytes are omitted.
 func appendCopy(instructions []byte, offset, size int) []byte {
 	at := len(instructions)
 	instructions = append(instructions, 0)

@@ -12,7 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
-// entry is one line of a directory.
+// entry is one entry of a directory.
 type entry struct {
 	name string
 	hash Hash
@@ -21,15 +21,15 @@ type entry struct {
 	directory *directory
 }
 
-// directory is one Git tree. It does not change once the edit that made it is sealed, so trees share directories freely.
+// directory is one Git tree. It is immutable once its edit is sealed, so trees can share directories.
 type directory struct {
 	// entries are in Git's order, in which a directory sorts as if its name ended in a slash.
 	entries []entry
 	hash    Hash
-	// irregular says that the bytes behind hash are not those that encodeTree makes of the entries (zero-padded modes of
-	// old tools), so that no delta may be based on them.
+	// irregular is set if encodeTree does not reproduce the object with this hash (old tools write zero-padded modes). Such
+	// an object is not used as the base of a delta.
 	irregular bool
-	// cost is how much memory the directory and those below it take, in bytes, as far as they were read.
+	// cost is the memory that the directory and those below it take, in bytes, as far as they were read.
 	cost int64
 }
 
@@ -39,12 +39,12 @@ func (e *entry) isRegularFile() bool {
 	return e.mode == filemode.Regular || e.mode == filemode.Executable || e.mode == filemode.Deprecated
 }
 
-// same tells whether two entries are encoded alike.
+// same reports whether two entries have the same encoding.
 func (e *entry) same(other *entry) bool {
 	return e.hash == other.hash && e.mode == other.mode && e.name == other.name
 }
 
-// compareNames is Git's order of entries.
+// compareNames compares names in Git's order of entries.
 func compareNames(a string, aIsDirectory bool, b string, bIsDirectory bool) int {
 	common := min(len(a), len(b))
 	if order := strings.Compare(a[:common], b[:common]); order != 0 {
@@ -68,7 +68,7 @@ func compareEntries(a, b *entry) int {
 	return compareNames(a.name, a.isDirectory(), b.name, b.isDirectory())
 }
 
-// search returns where the entry is, or where it belongs.
+// search returns the index of the entry, or the index at which to insert it.
 func (d *directory) search(name string, isDirectory bool) (int, bool) {
 	at := sort.Search(len(d.entries), func(i int) bool {
 		e := &d.entries[i]
@@ -77,7 +77,7 @@ func (d *directory) search(name string, isDirectory bool) (int, bool) {
 	return at, at < len(d.entries) && d.entries[at].name == name && d.entries[at].isDirectory() == isDirectory
 }
 
-// file returns the entry of that name that is no directory, or nil.
+// file returns the entry with the name that is not a directory, or nil.
 func (d *directory) file(name string) *entry {
 	if at, found := d.search(name, false); found {
 		return &d.entries[at]
@@ -85,7 +85,7 @@ func (d *directory) file(name string) *entry {
 	return nil
 }
 
-// child returns the directory of that name as far as it is held in memory, or nil.
+// child returns the directory with the name if it is held in memory, or nil.
 func (d *directory) child(name string) *directory {
 	if at, found := d.search(name, true); found {
 		return d.entries[at].directory
@@ -93,7 +93,7 @@ func (d *directory) child(name string) *directory {
 	return nil
 }
 
-// descend returns the directory at the path, or nil; the empty path is the directory itself.
+// descend returns the directory at the path, or nil. The empty path is the directory itself.
 func (d *directory) descend(path string) *directory {
 	for path != "" && d != nil {
 		var name string
@@ -103,7 +103,7 @@ func (d *directory) descend(path string) *directory {
 	return d
 }
 
-// clone copies one level with room for one more entry, because most edits add one at most.
+// clone returns a copy of one level with room for one more entry, because most edits add at most one.
 func (d *directory) clone() *directory {
 	entries := make([]entry, len(d.entries), len(d.entries)+1)
 	copy(entries, d.entries)

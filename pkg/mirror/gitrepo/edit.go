@@ -9,18 +9,18 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
-// edit makes a changed tree beside an unchanged one: directories on the paths of changes are copied once, all others
-// are shared.
+// edit builds a changed tree and leaves the original as it is. Directories on the paths of changes are copied once, all
+// others are shared.
 type edit struct {
-	// originals maps each copy to what it was copied from; nil for a directory that is new.
+	// originals maps each copy to its original; nil for a directory that is new.
 	originals map[*directory]*directory
-	// changes counts the files that were set anew or removed.
+	// changes counts the files that were set or removed.
 	changes int
 }
 
 func newEdit() *edit { return &edit{originals: map[*directory]*directory{}} }
 
-// own returns a directory that this edit may change.
+// own returns the edit's copy of a directory.
 func (e *edit) own(d *directory) *directory {
 	if _, owned := e.originals[d]; owned {
 		return d
@@ -30,8 +30,8 @@ func (e *edit) own(d *directory) *directory {
 	return owned
 }
 
-// set puts a file at the path and returns the directory that then stands for d: d itself if the file was there already.
-// What stands in the file's way, a file where a directory is needed or a directory where the file goes, makes room.
+// set sets the file at the path and returns the directory that replaces d: d itself if the file is unchanged. It
+// removes what conflicts: a file on the path where a directory is needed, or a directory at the path.
 func (e *edit) set(d *directory, path string, blob Hash) *directory {
 	name, rest, nested := strings.Cut(path, "/")
 	if !nested {
@@ -86,8 +86,8 @@ func (e *edit) setChild(d *directory, name string, child *directory) *directory 
 	return d
 }
 
-// remove takes the file at the path away, and with the last file its directory. Directories and submodules at that path
-// stay: they are not files.
+// remove removes the file at the path, and its directory if that becomes empty. It leaves directories and submodules at
+// the path: they are not files.
 func (e *edit) remove(d *directory, path string) *directory {
 	name, rest, nested := strings.Cut(path, "/")
 	if !nested {
@@ -131,8 +131,8 @@ type sealedTree struct {
 	size int
 }
 
-// seal gives every directory of the edit below d its hash and returns those that are new, children before parents.
-// Afterwards none of them may change.
+// seal computes the hash of every directory of the edit below d and returns the new ones, children before parents.
+// They must not change afterwards.
 func (e *edit) seal(d *directory) []sealedTree {
 	original, owned := e.originals[d]
 	if !owned {
@@ -148,7 +148,7 @@ func (e *edit) seal(d *directory) []sealedTree {
 	size := d.encodedSize()
 	d.hash = treeHash(d, size)
 	if original != nil && original.hash == d.hash {
-		return nil // All below is as it was, too.
+		return nil // Everything below is unchanged, too.
 	}
 	return append(trees, sealedTree{directory: d, original: original, size: size})
 }

@@ -10,50 +10,50 @@ import (
 	"strings"
 )
 
-// ErrMoved says that the remote's branch is not where it was last seen: somebody else pushed, or a push of ours landed
-// although its answer was lost. Refresh, stage again, push again.
+// ErrMoved is returned if the remote's branch is not at its last known tip: another client pushed, or an own push
+// succeeded although its response was lost. The caller should refresh, stage and push again.
 var ErrMoved = errors.New("the remote branch has moved")
 
-// Kind tells what to do about an Error.
+// Kind classifies an Error by how to react.
 type Kind string
 
 const (
-	// Unreachable says that the remote did not answer, or cannot now. Try again later.
+	// Unreachable means that the remote did not respond, or cannot serve the request now. Retry later.
 	Unreachable Kind = "Unreachable"
-	// Unauthorized says that one side does not accept who the other says it is. Wait for other credentials.
+	// Unauthorized means that one side does not accept the identity of the other. Wait for other credentials.
 	Unauthorized Kind = "Unauthorized"
-	// NotFound says that there is no such repository, or that these credentials may not know of it.
+	// NotFound means that the repository does not exist, or that the credentials do not give access to it.
 	NotFound Kind = "NotFound"
-	// Rejected says that the remote understood and refused, as hooks and protected branches do. Message says why.
+	// Rejected means that the remote refused the request, as hooks and protected branches do. Message has the reason.
 	Rejected Kind = "Rejected"
-	// Protocol says that the remote's answer is not what Git would say.
+	// Protocol means that the response does not follow Git's protocol.
 	Protocol Kind = "Protocol"
-	// TooLarge says that the remote's answer is more than Limits allow, or than any server says.
+	// TooLarge means that the response exceeds Limits, or what any server sends.
 	TooLarge Kind = "TooLarge"
-	// Invalid says that the URL, the branch or the credentials cannot be used as they are; nothing was sent.
+	// Invalid means that the URL, the branch or the credentials cannot be used. Nothing was sent.
 	Invalid Kind = "Invalid"
 )
 
-// Error is a failure at or on the way to the remote. Its text holds no credentials.
+// Error is a failure of the remote or of the connection to it. Its text has no credentials.
 type Error struct {
 	Kind Kind
-	// Doing is what was tried, for example "push".
-	Doing string
-	// Message is what the remote or the network said, on one or several lines.
+	// Op is the operation, for example "push".
+	Op string
+	// Message is the message of the remote or the network. It may have several lines.
 	Message string
-	// cause is kept for errors.Is and errors.As.
+	// cause is for errors.Is and errors.As.
 	cause error
 }
 
-// Error returns one text for logs and conditions.
+// Error returns the text for logs and conditions.
 func (e *Error) Error() string {
-	return "cannot " + e.Doing + ": " + e.Message
+	return "cannot " + e.Op + ": " + e.Message
 }
 
 // Unwrap returns the underlying error, or nil. Its text may be longer than Message and is not scrubbed.
 func (e *Error) Unwrap() error { return e.cause }
 
-// refusal is an Error in the making: a kind and a text that come from the remote's own words.
+// refusal is the kind and text that failure turns into an Error.
 type refusal struct {
 	kind Kind
 	text string
@@ -65,25 +65,25 @@ func refuse(kind Kind, format string, arguments ...any) error {
 	return &refusal{kind: kind, text: fmt.Sprintf(format, arguments...)}
 }
 
-// failure makes the error that callers see. A cancelled context is told as such, whatever broke because of it.
-func (r *Remote) failure(ctx context.Context, doing string, err error) error {
+// failure returns the error for callers. After a cancellation it is the context's error, whatever failed because of it.
+func (r *Remote) failure(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(context.Cause(ctx), errTooSlow) {
-		return &Error{Kind: Unreachable, Doing: doing, Message: fmt.Sprintf("the remote has not answered within %s", r.Limits.Time), cause: errTooSlow}
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return &Error{Kind: Unreachable, Op: op, Message: fmt.Sprintf("the remote has not answered within %s", r.Limits.Time), cause: errTimeout}
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", doing, ctx.Err())
+		return fmt.Errorf("%s: %w", op, ctx.Err())
 	}
 	if errors.Is(err, ErrMoved) {
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", op, err)
 	}
-	return &Error{Kind: kindOf(err), Doing: doing, Message: r.scrub(err.Error()), cause: err}
+	return &Error{Kind: kindOf(err), Op: op, Message: r.scrub(err.Error()), cause: err}
 }
 
-// kindOf finds the kind that an error was given where it arose. What was given none broke on the way: connections fail
-// in more ways than can be listed, while every answer of a remote that is read is judged where it is read.
+// kindOf returns the kind of an error. Every response of a remote is classified where it is read, so an error without a
+// kind is a failure of the connection.
 func kindOf(err error) Kind {
 	var refused *refusal
 	if errors.As(err, &refused) {
@@ -98,7 +98,7 @@ func kindOf(err error) Kind {
 	return Unreachable
 }
 
-// kindOfText judges the words in which servers refuse a repository; Git has no codes for it.
+// kindOfText classifies the message with which a server refuses a repository. Git has no codes for that.
 func kindOfText(text string, otherwise Kind) Kind {
 	text = strings.ToLower(text)
 	for _, known := range []struct {

@@ -16,25 +16,25 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 )
 
-// want says which part of a branch to fetch.
+// want describes which part of a branch to fetch.
 type want struct {
-	// have is a commit of which everything is known; zero for none.
+	// have is a commit whose objects are all known; zero for none.
 	have Hash
-	// depth is the number of commits from the tip on; 0 is all that have does not reach.
+	// depth is the number of commits to fetch, the tip included; 0 is all that are not reachable from have.
 	depth int
-	// filter leaves objects out, where the server can.
+	// filter omits objects, if the server supports that.
 	filter packp.Filter
-	// limit bounds the pack, in bytes; zero leaves it to the budget, for packs that are read whole, however many blobs are
-	// in them.
+	// limit bounds the pack, in bytes. Zero leaves it to the budget, for packs that are read whole however many blobs they
+	// have.
 	limit int64
-	// objects are wanted instead of the tip.
+	// objects are fetched instead of the tip.
 	objects []Hash
-	// visitor takes what comes.
+	// visitor receives the objects.
 	visitor packVisitor
 }
 
-// fetchTip reads where the reference is and, unless choose says no, fetches what choose wants of it. A reference that
-// does not exist has the zero tip, and nothing is fetched.
+// fetchTip returns the tip of the reference and, unless choose returns false, fetches what choose returns for it. If the
+// reference does not exist, the tip is zero and nothing is fetched.
 func (r *Remote) fetchTip(ctx context.Context, budget *budget, reference string, choose func(tip Hash) (want, bool)) (Hash, error) {
 	session, err := r.open(ctx, uploadPack, budget)
 	if err != nil {
@@ -57,40 +57,40 @@ func (r *Remote) fetchTip(ctx context.Context, budget *budget, reference string,
 }
 
 func fetch(ctx context.Context, s session, budget *budget, offered *capability.List, tip Hash, wanted want) error {
-	// A thin pack leaves out trees that are known here by their hash only.
+	// A thin pack could omit trees of which only the hash is known here.
 	offered.Delete(capability.ThinPack)
-	asked := packp.NewUploadRequestFromCapabilities(offered)
-	asked.Wants = []Hash{tip}
+	req := packp.NewUploadRequestFromCapabilities(offered)
+	req.Wants = []Hash{tip}
 	if len(wanted.objects) > 0 {
-		asked.Wants = wanted.objects
+		req.Wants = wanted.objects
 	}
 	if offered.Supports(capability.NoProgress) {
-		_ = asked.Capabilities.Set(capability.NoProgress)
+		_ = req.Capabilities.Set(capability.NoProgress)
 	}
 	if wanted.depth > 0 && offered.Supports(capability.Shallow) {
-		_ = asked.Capabilities.Set(capability.Shallow)
-		asked.Depth = packp.DepthCommits(wanted.depth)
+		_ = req.Capabilities.Set(capability.Shallow)
+		req.Depth = packp.DepthCommits(wanted.depth)
 	}
 	if wanted.filter != "" && offered.Supports(capability.Filter) {
-		_ = asked.Capabilities.Set(capability.Filter)
-		asked.Filter = wanted.filter
+		_ = req.Capabilities.Set(capability.Filter)
+		req.Filter = wanted.filter
 	}
-	request, err := encodeFetch(asked, wanted.have)
+	request, err := encodeFetch(req, wanted.have)
 	if err != nil {
 		return err
 	}
-	answer, err := s.request(ctx, request)
+	response, err := s.request(ctx, request)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = answer.Close() }()
-	return readFetched(ctx, bufio.NewReaderSize(answer, answerBuffer), budget, asked, wanted)
+	defer func() { _ = response.Close() }()
+	return readFetched(ctx, bufio.NewReaderSize(response, packetBuffer), budget, req, wanted)
 }
 
-// encodeFetch writes the whole negotiation at once: what is wanted, what is known, done.
-func encodeFetch(asked *packp.UploadRequest, have Hash) ([]byte, error) {
+// encodeFetch returns the whole negotiation as one request: wants, have, done.
+func encodeFetch(req *packp.UploadRequest, have Hash) ([]byte, error) {
 	var request bytes.Buffer
-	if err := asked.Encode(&request); err != nil {
+	if err := req.Encode(&request); err != nil {
 		return nil, fmt.Errorf("encode the request: %w", err)
 	}
 	packets := pktline.NewEncoder(&request)
@@ -105,25 +105,25 @@ func encodeFetch(asked *packp.UploadRequest, have Hash) ([]byte, error) {
 	return request.Bytes(), nil
 }
 
-func readFetched(ctx context.Context, answer *bufio.Reader, budget *budget, asked *packp.UploadRequest, wanted want) error {
-	if !asked.Depth.IsZero() {
-		if err := skipUntilFlush(answer); err != nil {
+func readFetched(ctx context.Context, response *bufio.Reader, budget *budget, req *packp.UploadRequest, wanted want) error {
+	if !req.Depth.IsZero() {
+		if err := skipUntilFlush(response); err != nil {
 			return err
 		}
 	}
-	if err := skipAcknowledgements(answer); err != nil {
+	if err := skipAcknowledgements(response); err != nil {
 		return err
 	}
 	limit := wanted.limit
 	if limit == 0 {
 		limit = math.MaxInt64
 	}
-	return readPack(ctx, newDataReader(answer, asked.Capabilities, io.Discard), limit, budget, wanted.visitor)
+	return readPack(ctx, newDataReader(response, req.Capabilities, io.Discard), limit, budget, wanted.visitor)
 }
 
-// skipUntilFlush reads over the list of commits whose parents the server leaves out.
-func skipUntilFlush(answer io.Reader) error {
-	packets := pktline.NewScanner(limitPart(answer, maxNegotiation, "commits without parents"))
+// skipUntilFlush skips the list of shallow commits.
+func skipUntilFlush(response io.Reader) error {
+	packets := pktline.NewScanner(limitPart(response, maxNegotiation, "commits without parents"))
 	for packets.Scan() {
 		if len(packets.Bytes()) == 0 {
 			return nil
@@ -132,13 +132,13 @@ func skipUntilFlush(answer io.Reader) error {
 	return endedEarly(packets)
 }
 
-// skipAcknowledgements reads over what the server says to the commits we named, up to the data. With multi_ack a line
-// ends in a word of its own for every commit but the last; without, some servers say the last one twice.
-func skipAcknowledgements(answer *bufio.Reader) error {
+// skipAcknowledgements skips the acknowledgements up to the data. With multi_ack every line but the last ends in a
+// status word; without it some servers send the last one twice.
+func skipAcknowledgements(response *bufio.Reader) error {
 	const label = 4 + len("ACK")
-	packets := pktline.NewScanner(limitPart(answer, maxNegotiation, "acknowledgements"))
+	packets := pktline.NewScanner(limitPart(response, maxNegotiation, "acknowledgements"))
 	for {
-		head, err := answer.Peek(label)
+		head, err := response.Peek(label)
 		if err == nil && !bytes.HasSuffix(head, []byte("ACK")) && !bytes.HasSuffix(head, []byte("NAK")) &&
 			!bytes.HasSuffix(head, []byte("ERR")) {
 			return nil

@@ -11,13 +11,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Hash names a Git object; the zero Hash names none.
+// Hash is the name of a Git object; the zero Hash is none.
 type Hash = plumbing.Hash
 
-// ParseHash reads a hash in hexadecimal; what is none gives the zero Hash.
+// ParseHash parses a hash in hexadecimal. It returns the zero Hash for any other text.
 func ParseHash(text string) Hash { return plumbing.NewHash(text) }
 
-// BlobHash returns the hash that Git gives a file of this content.
+// BlobHash returns the hash of the blob with this content.
 func BlobHash(content []byte) Hash {
 	return objectHash(plumbing.BlobObject, content)
 }
@@ -30,9 +30,9 @@ func objectHash(kind plumbing.ObjectType, content []byte) Hash {
 	return sum
 }
 
-// newObjectDigest starts the hash of an object whose content is yet to be written. It uses crypto/sha1, which runs on
-// the processor's SHA instructions, rather than the collision-detecting implementation of the library: what is hashed
-// here is our own content or is checked by the server again.
+// newObjectDigest returns the digest of an object, to which the caller writes the content. It uses crypto/sha1, which
+// runs on the processor's SHA instructions, rather than the library's collision-detecting implementation: the content
+// is our own, or the server checks it again.
 func newObjectDigest(kind plumbing.ObjectType, size int) hash.Hash {
 	var header [32]byte
 	prefix := append(header[:0], kind.Bytes()...)

@@ -24,7 +24,7 @@ const (
 	maxRedirects  = 5
 )
 
-// newHTTPClient makes the client of all sessions; it keeps connections open between them.
+// newHTTPClient returns the client that all sessions share; it keeps connections open between them.
 func (r *Remote) newHTTPClient() (*http.Client, error) {
 	configuration, err := r.tlsConfig()
 	if err != nil {
@@ -36,9 +36,9 @@ func (r *Remote) newHTTPClient() (*http.Client, error) {
 	}
 	transport = transport.Clone()
 	transport.TLSClientConfig = configuration
-	// What is decompressed is counted by what comes out, which may be nothing however much goes in.
+	// A compressed response would count with its decompressed size, which can be zero however much was read.
 	transport.MaxResponseHeaderBytes, transport.DisableCompression = maxHeader, true
-	// HTTP/2 has frames that come without end and belong to no response, so that nothing counts them.
+	// HTTP/2 has frames that belong to no response, so the budget could not count them.
 	transport.Protocols = &http.Protocols{}
 	transport.Protocols.SetHTTP1(true)
 	if r.Dial != nil {
@@ -72,8 +72,8 @@ func (r *Remote) tlsConfig() (*tls.Config, error) {
 	return configuration, nil
 }
 
-// checkRedirect lets a server move a repository within itself or from http to https, and nowhere else: neither
-// credentials nor a client certificate may reach another host, and without them nothing could be pushed there.
+// checkRedirect allows redirects within the host, and from http to https. Credentials and client certificates must not
+// reach another host, and without them a push there would fail.
 func checkRedirect(request *http.Request, via []*http.Request) error {
 	from, to := via[0].URL, request.URL
 	upgrade := from.Scheme == "http" && to.Scheme == "https" && from.Hostname() == to.Hostname()
@@ -89,7 +89,7 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// httpSession is a conversation by two HTTP requests.
+// httpSession is a session of two HTTP requests.
 type httpSession struct {
 	remote  *Remote
 	client  *http.Client
@@ -138,20 +138,20 @@ func (s *httpSession) request(ctx context.Context, parts ...[]byte) (io.ReadClos
 	return drained{response.Body}, nil
 }
 
-// drained is an answer that is drained when it is closed.
+// drained is a response body that Close drains.
 type drained struct{ io.ReadCloser }
 
-// Close ends the answer.
+// Close drains and closes the body.
 func (d drained) Close() error {
 	drain(d.ReadCloser)
 	return d.ReadCloser.Close()
 }
 
-// drain reads an answer to its end, without which the connection is not used again. What is left of an answer that was
-// understood is a few bytes; of another no more than that is read.
-func drain(answer io.Reader) { _, _ = io.CopyN(io.Discard, answer, maxMessage) }
+// drain reads the rest of a body, so that the connection can be reused. After a valid response a few bytes are left, so
+// it reads no more than that.
+func drain(body io.Reader) { _, _ = io.CopyN(io.Discard, body, maxMessage) }
 
-// meteredBody is the body of a response, which counts against the budget.
+// meteredBody is a response body that counts against the budget.
 type meteredBody struct {
 	io.Reader
 	io.Closer
@@ -173,7 +173,7 @@ func (s *httpSession) do(ctx context.Context, method, address string, parts [][]
 	if err != nil {
 		return nil, withoutURL(err)
 	}
-	if response.StatusCode == http.StatusSwitchingProtocols { // The context does not end what is read of another protocol.
+	if response.StatusCode == http.StatusSwitchingProtocols { // The context does not end reads of another protocol.
 		_ = response.Body.Close()
 		return nil, refuse(Protocol, "the server switches to another protocol: %s", printable([]byte(response.Status)))
 	}
@@ -185,7 +185,7 @@ func (s *httpSession) do(ctx context.Context, method, address string, parts [][]
 	return nil, refusedByStatus(response)
 }
 
-// setBody sends the parts without joining them, and again where the connection turned out to be closed.
+// setBody sets a body of the parts without joining them. The client can send it again if the connection was closed.
 func setBody(request *http.Request, parts [][]byte) {
 	body := func() (io.ReadCloser, error) {
 		readers := make([]io.Reader, len(parts))
@@ -210,7 +210,7 @@ func (s *httpSession) authorize(request *http.Request) {
 	}
 }
 
-// withoutURL takes off the layer that would repeat the address in every message.
+// withoutURL unwraps url.Error, which would repeat the URL in every message.
 func withoutURL(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -219,7 +219,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// refusedByStatus judges an answer other than 200.
+// refusedByStatus returns the error for a status other than 200.
 func refusedByStatus(response *http.Response) error {
 	text := response.Status
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") {

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// knownHosts are the lines of a known_hosts file. It is read from memory because the library wants a file, and a secret
-// has no place on a disk.
+// knownHosts are the entries of a known_hosts file. The library reads only files, and the content comes from a Secret,
+// which must not be written to disk.
 type knownHosts []knownHost
 
 type knownHost struct {
@@ -30,7 +30,7 @@ type knownHost struct {
 	revoked  bool
 }
 
-// parseKnownHosts reads the form of OpenSSH's file. Lines for certificate authorities are passed over.
+// parseKnownHosts parses OpenSSH's file format. It ignores lines for certificate authorities.
 func parseKnownHosts(content []byte) (knownHosts, error) {
 	if len(bytes.TrimSpace(content)) == 0 {
 		return nil, refuse(Invalid, "SSH needs known_hosts, and none are given")
@@ -51,7 +51,7 @@ func parseKnownHosts(content []byte) (knownHosts, error) {
 	}
 }
 
-// check is the ssh.HostKeyCallback: the key must be listed for the address and revoked nowhere.
+// check is an ssh.HostKeyCallback: the key must be listed for the address, and must not be revoked.
 func (h knownHosts) check(address string, _ net.Addr, key ssh.PublicKey) error {
 	encoded := key.Marshal()
 	known := false
@@ -71,8 +71,8 @@ func (h knownHosts) check(address string, _ net.Addr, key ssh.PublicKey) error {
 	return nil
 }
 
-// algorithms lists the host key algorithms to ask for: those of which a key of the address is known. Left to itself the
-// library would ask for others first, and a server that has them would fail the check.
+// algorithms returns the host key algorithms to offer: those of the known keys of the address. By default the library
+// would prefer others, and a server that has such a key would fail the check.
 func (h knownHosts) algorithms(address string) []string {
 	var algorithms []string
 	for _, host := range h {
@@ -92,7 +92,7 @@ func (h knownHosts) algorithms(address string) []string {
 	return algorithms
 }
 
-// matches tells whether the line speaks of the address, given as host:port.
+// matches reports whether the entry is for the address, given as host:port.
 func (k knownHost) matches(address string) bool {
 	name := strings.ToLower(knownhosts.Normalize(address))
 	matched := false

@@ -15,69 +15,69 @@ import (
 )
 
 const (
-	// DefaultMaxMemory is Limits.Memory unless it is set: 256 MiB, enough for a branch of about a million files.
+	// DefaultMaxMemory is the default of Limits.Memory: 256 MiB, enough for a branch of about a million files.
 	DefaultMaxMemory = 256 << 20
-	// DefaultMaxTransfer is Limits.Transfer unless it is set: 16 GiB, about what can be inflated in two minutes.
+	// DefaultMaxTransfer is the default of Limits.Transfer: 16 GiB, about what can be inflated in two minutes.
 	DefaultMaxTransfer = 16 << 30
 
 	// maxAdvertisement bounds the list of references, in bytes: about four million of them.
 	maxAdvertisement = 256 << 20
-	// maxNegotiation bounds what a server says before the pack, in bytes.
+	// maxNegotiation bounds what a server sends before the pack, in bytes.
 	maxNegotiation = 16 << 20
-	// maxTalk bounds progress and what hooks print, and maxReport the report of a push, in bytes.
-	maxTalk   = 16 << 20
-	maxReport = 1 << 20
+	// maxProgress bounds progress and the output of hooks, and maxReport the report of a push, in bytes.
+	maxProgress = 16 << 20
+	maxReport   = 1 << 20
 	// maxHeader bounds the headers of an HTTP response, in bytes.
 	maxHeader = 256 << 10
-	// maxPrivateKey bounds a private key, in bytes: that of RSA with 16384 bits takes 12 KiB, and a second for a signature,
-	// which no context ends. Larger ones take minutes.
+	// maxPrivateKey bounds a private key, in bytes. RSA with 16384 bits takes 12 KiB, and a second for a signature, which
+	// no context can end. Larger keys take minutes.
 	maxPrivateKey = 16 << 10
 
-	// smallMemory is what an operation may hold without a slot of Limits.Large, in bytes: enough for a branch of 30 000 files,
-	// and little enough for all branches that are written at once.
+	// smallMemory is how much an operation may hold without a slot of Limits.Large, in bytes: enough for a branch of 30 000
+	// files, and small enough for all workers at once.
 	smallMemory = 8 << 20
 )
 
 var (
-	// errTooLarge says that something was not read to its end because of its size.
+	// errTooLarge is returned if a limit ended the reading.
 	errTooLarge = errors.New("the answer is larger than what is read of it")
-	// errTooSlow ends the context of a call that has taken longer than Limits.Time.
-	errTooSlow = errors.New("the server takes too long")
+	// errTimeout is the cause of the cancellation of a call that has taken longer than Limits.Time.
+	errTimeout = errors.New("the server takes too long")
 )
 
-// Limits bound what one call of a method of Remote or Branch takes, whatever the server sends. The zero value is the
+// Limits bound what one call of a method of Remote or Branch uses, whatever the server sends. The zero value has the
 // defaults.
 type Limits struct {
-	// Memory is how many bytes of the server's objects are held at a time; 0 is DefaultMaxMemory. What is counted is the
-	// size that an object claims to have, before room is made for it.
+	// Memory bounds how many bytes of the server's objects are held at a time; 0 is DefaultMaxMemory. An object counts with
+	// the size in its header, before it is allocated.
 	Memory int64
-	// Transfer is how many bytes are read; 0 is DefaultMaxTransfer. Objects count by what they inflate to as well, deltas
-	// by what they make, and each object by 512 bytes more.
+	// Transfer bounds how many bytes are read; 0 is DefaultMaxTransfer. Objects count with their inflated size as well,
+	// deltas with the size of their result, and each object with another 512 bytes.
 	Transfer int64
-	// Time is how long a call waits for the server and reads what it sends; 0 is without end.
+	// Time bounds how long a call waits for the server and reads from it; 0 is no limit.
 	Time time.Duration
-	// Large, if set, has a slot for each call that needs more than 8 MiB of memory, so that only so many of them run at a
-	// time. Remotes share it, and Owner says for whom the slot is. Time does not run while a call waits for its slot.
+	// Large, if set, bounds how many calls that need more than 8 MiB of memory run at a time. Remotes share it; each
+	// acquires its slots for Owner. The wait for a slot does not count against Time.
 	Large *fairshare.Slots
 	Owner string
 }
 
-// budget is what one operation may still read and hold. Every byte that comes from a server is counted here.
+// budget counts what one operation reads and holds against its Limits. Every byte from a server is counted.
 type budget struct {
 	limits Limits
-	// read is counted where connections are read, which for SSH is another goroutine.
+	// read is counted by the reader of the connection, which for SSH is another goroutine.
 	read atomic.Int64
 	held int64
-	// large gives the slot of limits.Large back; nil if there is none.
+	// large releases the slot of limits.Large; nil if none is held.
 	large func()
-	// timer ends the call at the deadline; nil if it may take as long as it does.
+	// timer ends the call at the deadline; nil without a time limit.
 	timer    *time.Timer
 	deadline time.Time
 	// cancel ends the call's context.
 	cancel context.CancelCauseFunc
 }
 
-// begin returns the budget of a call, and the context for it. The caller ends the budget.
+// begin returns the budget and the context of a call. The caller must end the budget.
 func (r *Remote) begin(ctx context.Context) (context.Context, *budget) {
 	b := r.newBudget()
 	if b.limits.Time <= 0 {
@@ -85,7 +85,7 @@ func (r *Remote) begin(ctx context.Context) (context.Context, *budget) {
 	}
 	ctx, b.cancel = context.WithCancelCause(ctx)
 	b.deadline = time.Now().Add(b.limits.Time)
-	b.timer = time.AfterFunc(b.limits.Time, func() { b.cancel(errTooSlow) })
+	b.timer = time.AfterFunc(b.limits.Time, func() { b.cancel(errTimeout) })
 	return ctx, b
 }
 
@@ -100,7 +100,7 @@ func (r *Remote) newBudget() *budget {
 	return b
 }
 
-// end returns what the operation has acquired.
+// end releases what the operation has acquired.
 func (b *budget) end() {
 	if b.timer != nil {
 		b.timer.Stop()
@@ -112,7 +112,7 @@ func (b *budget) end() {
 	}
 }
 
-// take counts bytes that were read, or are about to be.
+// take counts bytes that were read or are about to be read.
 func (b *budget) take(size int64) error {
 	if size < 0 || b.read.Add(size) > b.limits.Transfer {
 		return b.refusal()
@@ -120,15 +120,15 @@ func (b *budget) take(size int64) error {
 	return nil
 }
 
-// spent says whether more was read than may be.
+// spent reports whether more was read than Limits.Transfer.
 func (b *budget) spent() bool { return b.read.Load() > b.limits.Transfer }
 
-// refusal is the error for more than may be read.
+// refusal returns the error for a transfer that exceeds the limit.
 func (b *budget) refusal() error {
 	return tooLarge("the server sends more than %s", sizeText(b.limits.Transfer))
 }
 
-// hold counts bytes that are about to be kept in memory.
+// hold counts bytes that are about to be held in memory.
 func (b *budget) hold(ctx context.Context, size int64) error {
 	if size < 0 || size > b.limits.Memory-b.held {
 		return tooLarge("reading it takes more than %s of memory, which --git-max-memory-mib bounds", sizeText(b.limits.Memory))
@@ -140,7 +140,7 @@ func (b *budget) hold(ctx context.Context, size int64) error {
 	return b.waitForSlot(ctx)
 }
 
-// waitForSlot acquires a slot for a large operation. The time that this takes is not the server's.
+// waitForSlot acquires a slot for a large operation and extends the deadline by the time that this takes.
 func (b *budget) waitForSlot(ctx context.Context) error {
 	if b.timer != nil && b.timer.Stop() {
 		left := time.Until(b.deadline)
@@ -157,10 +157,10 @@ func (b *budget) waitForSlot(ctx context.Context) error {
 	return nil
 }
 
-// release takes back what hold counted.
+// release reverts hold.
 func (b *budget) release(size int64) { b.held -= size }
 
-// meter counts what is read of a stream.
+// meter returns a reader that counts what is read from the stream.
 func (b *budget) meter(stream io.Reader) io.Reader { return &meteredReader{stream: stream, budget: b} }
 
 type meteredReader struct {
@@ -177,11 +177,11 @@ func (m *meteredReader) Read(buffer []byte) (int, error) {
 	return count, err
 }
 
-// limitedReader reads one part of a conversation, which is not to be longer than so many bytes.
+// limitedReader reads one part of a response up to a limit.
 type limitedReader struct {
 	stream io.Reader
 	left   int64
-	// exceeded is returned where there would be more.
+	// exceeded is the error at the limit.
 	exceeded error
 }
 
@@ -199,19 +199,19 @@ func (l *limitedReader) Read(buffer []byte) (int, error) {
 	return count, err
 }
 
-// limitError is a refusal because of a size.
+// limitError is returned if a limit was exceeded.
 type limitError struct{ text string }
 
 func (e *limitError) Error() string { return e.text }
 
-// Is makes it an errTooLarge.
+// Is makes it match errTooLarge.
 func (e *limitError) Is(target error) bool { return target == errTooLarge }
 
 func tooLarge(format string, arguments ...any) error {
 	return &limitError{text: fmt.Sprintf(format, arguments...)}
 }
 
-// sizeText writes a number of bytes in the largest unit that it is a multiple of.
+// sizeText formats a number of bytes in the largest unit of which it is a multiple.
 func sizeText(size int64) string {
 	for _, unit := range []struct {
 		bytes int64

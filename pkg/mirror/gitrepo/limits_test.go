@@ -25,8 +25,8 @@ func incompressible(size int) string {
 	return string(content)
 }
 
-// TestServersThatInsistOnMultiAck has a server that, like Azure DevOps, serves nobody who has not asked for multi_ack.
-func TestServersThatInsistOnMultiAck(t *testing.T) {
+// TestServersThatRequireMultiAck uses a server that, like Azure DevOps, serves only clients that request multi_ack.
+func TestServersThatRequireMultiAck(t *testing.T) {
 	r := newRepository(t)
 	w := r.clone()
 	w.first("a", "a\n")
@@ -96,9 +96,9 @@ func TestPushesHoldTheDefaultBound(t *testing.T) {
 	r.fsck()
 }
 
-// TestHistoryIsRewrittenByMuch gives a server that cannot leave blobs out a new history that is too much to read for what is
+// TestLargeHistoryRewrite gives a server that cannot leave blobs out a new history that is too much to read for what is
 // new: then the tip alone is read.
-func TestHistoryIsRewrittenByMuch(t *testing.T) {
+func TestLargeHistoryRewrite(t *testing.T) {
 	r := newRepository(t)
 	r.git("config", "uploadpack.allowFilter", "false")
 	w := r.clone()

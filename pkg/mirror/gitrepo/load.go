@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// maxDepth bounds how deep directories are nested in each other.
+	// maxDepth bounds how deep directories are nested.
 	maxDepth = 512
-	// maxPath is the length of a directory's path in bytes beyond which nothing is read: what Linux takes for a file's.
+	// maxPath bounds the path of a directory, in bytes. It is the limit of Linux for the path of a file.
 	maxPath = 4096
-	// expandedSize is how much more memory the entries of a tree object take than its content, at most: their names, and
-	// twice the shortest entry for each.
+	// expandedSize is the largest ratio of the memory that a decoded tree takes to the size of its object: the names, and
+	// for each entry twice the size of the shortest.
 	expandedSize = 3
 )
 
-// errIncomplete says that a tree is not among the objects at hand.
+// errIncomplete is returned if a tree is not among the fetched or known objects.
 var errIncomplete = errors.New("a tree object is missing")
 
 // treeLoader expands trees within the managed folders.
 type treeLoader struct {
 	fetched objects
 	folders folders
-	// known finds the directories of an earlier tree by hash, for those that the server knows we have.
+	// known has the directories of the previous tree by hash: the server omits those, because it knows that we have them.
 	known  map[Hash]*directory
 	budget *budget
 }
@@ -43,11 +43,11 @@ func loadCommit(ctx context.Context, budget *budget, commit Hash, fetched object
 		return nil, refuse(Protocol, "%v", err)
 	}
 	loader := treeLoader{fetched: fetched, folders: folders, known: map[Hash]*directory{}, budget: budget}
-	loader.remember(before)
+	loader.index(before)
 	return loader.load(ctx, links.tree, "", before, 0)
 }
 
-func (l *treeLoader) remember(d *directory) {
+func (l *treeLoader) index(d *directory) {
 	if d == nil {
 		return
 	}
@@ -55,12 +55,12 @@ func (l *treeLoader) remember(d *directory) {
 		l.known[d.hash] = d
 	}
 	for i := range d.entries {
-		l.remember(d.entries[i].directory)
+		l.index(d.entries[i].directory)
 	}
 }
 
-// load expands one directory; its path is empty or ends in a slash. Each is held as often as it is named: a few small
-// objects can stand for billions of paths.
+// load expands one directory; its path is empty or ends in a slash. The budget counts a directory each time it is
+// referenced: a few small objects can describe billions of paths.
 func (l *treeLoader) load(ctx context.Context, hash Hash, path string, before *directory, depth int) (*directory, error) {
 	if before != nil && before.hash == hash {
 		return before, l.budget.hold(ctx, before.cost)

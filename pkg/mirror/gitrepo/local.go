@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// localGrace is how long a local command may take to stop after it was told to.
+// localGrace is how long a local command may take to stop after it was killed.
 const localGrace = 2 * time.Second
 
-// openLocal runs the service on a repository of this machine.
+// openLocal starts the service on a local repository.
 func (r *Remote) openLocal(ctx context.Context, service service, budget *budget) (session, error) {
 	subcommand := strings.TrimPrefix(string(service), "git-")
 	ctx, kill := context.WithCancel(ctx)
@@ -23,20 +23,20 @@ func (r *Remote) openLocal(ctx context.Context, service service, budget *budget)
 	command := exec.CommandContext(ctx, "git", subcommand, "--", r.endpoint.Path)
 	command.Env = append(os.Environ(), "GIT_PROTOCOL=", "LC_ALL=C")
 	command.WaitDelay = localGrace
-	complaints := &message{}
-	command.Stderr = complaints
+	stderr := &message{}
+	command.Stderr = stderr
 	input, output, err := startLocal(command)
 	if err != nil {
 		kill()
 		return nil, refuse(Invalid, "local repositories need the git command: %v", err)
 	}
-	// Children of the command may outlive it and keep its output open.
+	// Child processes may outlive the command and keep its output open.
 	context.AfterFunc(ctx, func() { _ = output.Close() })
 	end := func() {
 		kill()
 		_ = command.Wait()
 	}
-	return &streamSession{input: input, output: budget.meter(output), budget: budget, complaints: complaints, end: end}, nil
+	return &streamSession{input: input, output: budget.meter(output), budget: budget, stderr: stderr, end: end}, nil
 }
 
 func startLocal(command *exec.Cmd) (io.WriteCloser, io.ReadCloser, error) {

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// minDeltaBase is the size in bytes from which a tree is worth a delta.
+	// minDeltaBase is the size of a tree, in bytes, from which a delta pays off.
 	minDeltaBase = 2 << 10
 	// maxDeltaDepth bounds the chain of deltas that a reader has to resolve.
 	maxDeltaDepth = 40
-	// packOverhead is more than the format adds to one object's uncompressed size: header, base and zlib framing.
+	// packOverhead bounds what the format adds to an object's uncompressed size: header, base and zlib framing.
 	packOverhead = 64
 
-	// maxStored is the size in bytes up to which a delta is not compressed; a stored block holds less than 64 KiB.
+	// maxStored is the size of a delta, in bytes, up to which it is not compressed. A stored block holds less than 64 KiB.
 	maxStored = 256
 
 	packCountOffset = 8
 )
 
-// pack writes objects in Git's pack format. Each is compressed as it comes, so no content is kept.
+// pack writes objects in Git's pack format. Each is compressed at once, so no content is kept.
 type pack struct {
 	buffer   bytes.Buffer
 	count    uint32
@@ -36,7 +36,7 @@ type pack struct {
 	objects  map[Hash]packedObject
 	// thin allows deltas against trees that are not in the pack but known to the remote.
 	thin bool
-	// delta is room for one delta at a time.
+	// delta is the buffer of the current delta.
 	delta []byte
 }
 
@@ -44,11 +44,12 @@ type packedObject struct {
 	offset int
 	// depth is the number of deltas to resolve before this object.
 	depth int
-	// start is the tree that the chain of deltas began with when it was first written to this pack; nil for other objects.
+	// start is the tree that the chain of deltas in this pack starts with; nil for other objects.
 	start *directory
 }
 
-// newPack starts a pack. The deflater is kept by the caller, for it holds hundreds of kilobytes; nil makes a new one.
+// newPack returns an empty pack. The caller keeps the deflater, which takes hundreds of kilobytes, for the next pack; nil
+// allocates a new one.
 func newPack(deflater *zlib.Writer, thin bool) (*pack, error) {
 	p := &pack{deflater: deflater, thin: thin, objects: map[Hash]packedObject{}}
 	if deflater == nil {
@@ -61,7 +62,7 @@ func newPack(deflater *zlib.Writer, thin bool) (*pack, error) {
 	return p, nil
 }
 
-// size is the number of bytes written so far.
+// size returns the number of bytes written so far.
 func (p *pack) size() int { return p.buffer.Len() }
 
 // add writes an object unless the pack holds it already.
@@ -73,8 +74,8 @@ func (p *pack) add(kind plumbing.ObjectType, hash Hash, content []byte) error {
 	return p.deflate(content)
 }
 
-// addTree writes a tree, as a delta against an earlier version where that is shorter and a reader can find it: in this
-// pack, or at the remote.
+// addTree writes a tree. It is a delta against an earlier version if that is shorter and the base is in this pack or at
+// the remote.
 func (p *pack) addTree(tree sealedTree) error {
 	hash := tree.directory.hash
 	if _, written := p.objects[hash]; written {
@@ -109,8 +110,8 @@ func (p *pack) addWholeTree(d *directory) error {
 	return p.deflate(encoded)
 }
 
-// deltaBase returns the version of a tree that a delta can be made against, or nil. It is the one before, or the one
-// that the chain began with once the chain is as long as can be.
+// deltaBase returns the base of a tree's delta, or nil. It is the previous version, or the start of the chain once the
+// chain has its maximum length.
 func (p *pack) deltaBase(tree sealedTree) *directory {
 	before := tree.original
 	if tree.size < minDeltaBase || before == nil || before.irregular || before.hash.IsZero() {
@@ -122,13 +123,13 @@ func (p *pack) deltaBase(tree sealedTree) *directory {
 		return before
 	case inPack:
 		return at.start
-	case p.thin: // What was not written here was read from the remote or goes there in an earlier pack.
+	case p.thin: // A tree that is not in this pack is at the remote, or will be with an earlier pack.
 		return before
 	}
 	return nil
 }
 
-// begin writes an object's header: kind and uncompressed size, four bits of it and then seven a byte.
+// begin writes an object's header: its kind and uncompressed size, four bits in the first byte and seven in each other.
 func (p *pack) begin(kind plumbing.ObjectType, size int, hash Hash, object packedObject) {
 	object.offset = p.size()
 	p.objects[hash] = object
@@ -141,8 +142,8 @@ func (p *pack) begin(kind plumbing.ObjectType, size int, hash Hash, object packe
 	p.buffer.WriteByte(next)
 }
 
-// writeDistance writes how far back the delta's base is: seven bits a byte, most significant first, each byte but the
-// last standing for one more than it says.
+// writeDistance writes the distance to the delta's base in Git's offset encoding: seven bits a byte, most significant
+// first, and each byte but the last encodes its value minus one.
 func (p *pack) writeDistance(distance int) {
 	var encoded [10]byte
 	at := len(encoded) - 1
@@ -166,9 +167,9 @@ func (p *pack) deflate(content []byte) error {
 	return nil
 }
 
-// store writes content as a zlib stream of one uncompressed block: header, last block, its length and the complement of
-// that, content, sum. A small delta is hashes for the most part, which do not get shorter; making tables for them would
-// take most of the time that a commit takes.
+// store writes content as a zlib stream of one stored block: header, block type, length, its complement, content,
+// checksum. A small delta is mostly hashes, which do not compress, and building the tables of the compressor would take
+// most of the time of a commit.
 func (p *pack) store(content []byte) {
 	size := uint16(len(content))
 	framed := append(p.buffer.AvailableBuffer(), 0x78, 0x01, 0x01)
@@ -179,7 +180,7 @@ func (p *pack) store(content []byte) {
 	p.buffer.Write(framed)
 }
 
-// finish completes the pack and returns it. Nothing may be added afterwards.
+// finish completes the pack and returns it. Nothing must be added afterwards.
 func (p *pack) finish() []byte {
 	content := p.buffer.Bytes()
 	binary.BigEndian.PutUint32(content[packCountOffset:], p.count)

@@ -130,7 +130,7 @@ func TestSignedCommit(t *testing.T) {
 	r.git("-c", "gpg.ssh.allowedSignersFile="+allowed, "verify-commit", "main")
 }
 
-func TestSignatureThatFails(t *testing.T) {
+func TestSigningError(t *testing.T) {
 	r := newRepository(t)
 	branch := load(t, newRemote(t, r.serve(plain)), gitrepo.Options{})
 	kept := stage(t, branch, set("kept", "x"))

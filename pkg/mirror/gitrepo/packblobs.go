@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// maxBaseSize is the size in bytes up to which a blob is looked at: files that may be asked for, and larger ones that
-	// those may be stored as deltas against.
+	// maxBaseSize is the size of a blob, in bytes, up to which it is read: a small file may be stored as a delta against a
+	// larger one.
 	maxBaseSize = 4 * MaxContent
-	// maxBases bounds the blobs that are held because later ones may be deltas against them, in bytes. Git writes
-	// the deltas against an object close behind it.
+	// maxBases bounds the blobs that are held as bases of later deltas, in bytes. Git writes the deltas against an object
+	// close behind it.
 	maxBases = 16 << 20
 )
 
-// blobFinder looks for a few blobs in a pack of any size. It holds the ones it looks for and those that were used last.
+// blobFinder finds a few blobs in a pack of any size. It holds the wanted ones and the most recently used bases.
 type blobFinder struct {
 	wanted map[Hash]bool
 	found  map[Hash][]byte
-	// bases are blobs that later ones may be deltas against, by their place in the pack; places finds them by their hash.
+	// bases has the possible bases of later deltas by offset in the pack; places has their offsets by hash.
 	bases  *simplelru.LRU[int64, baseBlob]
 	places map[Hash]int64
 	size   int64
@@ -78,7 +78,7 @@ func (f *blobFinder) visit(ctx context.Context, pack *packStream, header *packfi
 	if err != nil {
 		return err
 	}
-	return f.look(ctx, pack.budget, header.Offset, content)
+	return f.add(ctx, pack.budget, header.Offset, content)
 }
 
 func (f *blobFinder) base(header *packfile.ObjectHeader) (baseBlob, bool) {
@@ -92,8 +92,8 @@ func (f *blobFinder) base(header *packfile.ObjectHeader) (baseBlob, bool) {
 	return f.bases.Get(offset)
 }
 
-// look takes a blob that the budget holds already.
-func (f *blobFinder) look(ctx context.Context, budget *budget, offset int64, content []byte) error {
+// add records a blob whose content the budget holds already.
+func (f *blobFinder) add(ctx context.Context, budget *budget, offset int64, content []byte) error {
 	blob := baseBlob{hash: BlobHash(content), content: content}
 	if f.wanted[blob.hash] && len(content) <= MaxContent {
 		f.found[blob.hash] = content

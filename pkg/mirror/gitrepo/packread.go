@@ -16,32 +16,32 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// objectOverhead is more than an object takes in memory beside its content, in bytes: its places in maps and the rounding
-// of allocations.
+// objectOverhead bounds the memory that an object takes beside its content, in bytes: map entries and the rounding of
+// allocations.
 const objectOverhead = 512
 
-// errFound ends the reading of a pack of which nothing more is needed.
+// errFound is returned by a visitor that needs nothing more from the pack.
 var errFound = errors.New("everything has been found")
 
-// packVisitor takes the objects of a pack in their order. It reads each one's content or skips it.
+// packVisitor receives the objects of a pack in order. It must read each one's content or skip it.
 type packVisitor interface {
 	visit(ctx context.Context, pack *packStream, header *packfile.ObjectHeader) error
 }
 
-// packStream is a pack that is read from a server, once and forwards.
+// packStream is a pack that is read sequentially from a server.
 type packStream struct {
 	scanner *packfile.Scanner
 	budget  *budget
 }
 
-// keptObject is an object that later ones may be deltas against.
-type keptObject struct {
+// baseObject is a possible base of later deltas.
+type baseObject struct {
 	kind    plumbing.ObjectType
 	content []byte
 }
 
-// readPack reads a pack from a stream, of which at most limit bytes are taken, and has the visitor see each object. Objects
-// need not be checked for damage: callers find them by hashes that are computed from what was read.
+// readPack reads a pack of at most limit bytes from a stream and calls the visitor for each object. It does not check
+// objects for damage: callers find them by hashes that are computed from what was read.
 func readPack(ctx context.Context, stream io.Reader, limit int64, budget *budget, visitor packVisitor) error {
 	source := &packSource{stream: stream, left: limit}
 	err := (&packStream{scanner: packfile.NewScanner(source), budget: budget}).readAll(ctx, visitor)
@@ -68,8 +68,8 @@ func (p *packStream) readAll(ctx context.Context, visitor packVisitor) error {
 		if err != nil {
 			return err
 		}
-		// What an object claims to inflate to counts as read, and objectOverhead for the work that the smallest makes, so that
-		// a little of a pack cannot stand for hours of computing.
+		// The inflated size in the header counts as read, and objectOverhead for the work of each object, so that a small pack
+		// cannot cause hours of computing.
 		if err := p.budget.take(objectOverhead); err != nil {
 			return err
 		}
@@ -84,14 +84,14 @@ func (p *packStream) readAll(ctx context.Context, visitor packVisitor) error {
 	return err
 }
 
-// skip reads over an object.
+// skip skips an object.
 func (p *packStream) skip(header *packfile.ObjectHeader) error {
 	written, _, err := p.scanner.NextObject(io.Discard)
 	return complete(header, written, err)
 }
 
-// inflate returns an object's content, for which the budget holds its size from then on. The scanner never inflates more
-// than the header claims.
+// inflate returns an object's content and holds its size in the budget. The scanner never inflates more than the size in
+// the header.
 func (p *packStream) inflate(ctx context.Context, header *packfile.ObjectHeader) ([]byte, error) {
 	if err := p.budget.hold(ctx, header.Length); err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ func complete(header *packfile.ObjectHeader, written int64, err error) error {
 	return err
 }
 
-// patch reads a delta and returns what it makes of the base, for which the budget holds its size from then on. A delta whose
-// result would be longer than limit is read over; then the content is nil.
+// patch reads a delta, applies it to the base, and holds the size of the result in the budget. If the result would be
+// longer than limit, it is nil.
 func (p *packStream) patch(ctx context.Context, header *packfile.ObjectHeader, base []byte, limit int64) ([]byte, error) {
 	delta, err := p.inflate(ctx, header)
 	if err != nil {
@@ -126,7 +126,7 @@ func (p *packStream) patch(ctx context.Context, header *packfile.ObjectHeader, b
 	if err := p.budget.take(size); err != nil {
 		return nil, err
 	}
-	// The library grows its buffer by doubling it: three times the size exist for a moment.
+	// The library doubles its buffer when it grows, so up to three times the size is allocated.
 	if err := p.budget.hold(ctx, 3*size); err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (p *packStream) patch(ctx context.Context, header *packfile.ObjectHeader, b
 	return packfile.PatchDelta(base, delta)
 }
 
-// patchedSize is the size that a delta claims its result to have.
+// patchedSize returns the size of a delta's result, as the delta states it.
 func patchedSize(delta []byte) (int64, error) {
 	_, first := binary.Uvarint(delta)
 	if first <= 0 {
@@ -147,14 +147,14 @@ func patchedSize(delta []byte) (int64, error) {
 	return int64(size), nil
 }
 
-// packSource remembers what ended a stream early: the pack's parser would call it damage.
+// packSource records the error that ended a stream early, which the parser would report as damage.
 type packSource struct {
 	stream  io.Reader
 	left    int64
 	failure error
 }
 
-// Read reads from the stream while there is something left of the limit.
+// Read reads from the stream up to the limit.
 func (s *packSource) Read(buffer []byte) (int, error) {
 	if s.left <= 0 {
 		s.failure = errTooLarge

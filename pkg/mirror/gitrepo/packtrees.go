@@ -17,29 +17,29 @@ type objects struct {
 	commits map[Hash][]byte
 }
 
-// treeKeeper keeps a pack's commits and, unless only those are wanted, its trees.
-type treeKeeper struct {
+// treeCollector collects a pack's commits and, unless commitsOnly is set, its trees.
+type treeCollector struct {
 	found       objects
 	commitsOnly bool
-	// bases and named find what a delta is made against, by its place in the pack and by its hash. What is in neither was
-	// skipped, and so is the delta.
-	bases map[int64]keptObject
-	named map[Hash]keptObject
+	// bases and named have the possible bases of deltas, by offset in the pack and by hash. A base that is in neither was
+	// skipped, and its deltas are skipped as well.
+	bases map[int64]baseObject
+	named map[Hash]baseObject
 }
 
-var _ packVisitor = &treeKeeper{}
+var _ packVisitor = &treeCollector{}
 
-func newTreeKeeper(commitsOnly bool) *treeKeeper {
-	return &treeKeeper{
+func newTreeCollector(commitsOnly bool) *treeCollector {
+	return &treeCollector{
 		found:       objects{trees: map[Hash][]byte{}, commits: map[Hash][]byte{}},
 		commitsOnly: commitsOnly,
-		bases:       map[int64]keptObject{},
-		named:       map[Hash]keptObject{},
+		bases:       map[int64]baseObject{},
+		named:       map[Hash]baseObject{},
 	}
 }
 
-func (k *treeKeeper) visit(ctx context.Context, pack *packStream, header *packfile.ObjectHeader) error {
-	var base keptObject
+func (k *treeCollector) visit(ctx context.Context, pack *packStream, header *packfile.ObjectHeader) error {
+	var base baseObject
 	switch header.Type {
 	case plumbing.CommitObject:
 		return k.inflate(ctx, pack, header)
@@ -60,23 +60,23 @@ func (k *treeKeeper) visit(ctx context.Context, pack *packStream, header *packfi
 	if err != nil {
 		return err
 	}
-	return k.keep(ctx, pack.budget, header.Offset, keptObject{kind: base.kind, content: content})
+	return k.add(ctx, pack.budget, header.Offset, baseObject{kind: base.kind, content: content})
 }
 
-func (k *treeKeeper) inflate(ctx context.Context, pack *packStream, header *packfile.ObjectHeader) error {
+func (k *treeCollector) inflate(ctx context.Context, pack *packStream, header *packfile.ObjectHeader) error {
 	content, err := pack.inflate(ctx, header)
 	if err != nil {
 		return err
 	}
-	return k.keep(ctx, pack.budget, header.Offset, keptObject{kind: header.Type, content: content})
+	return k.add(ctx, pack.budget, header.Offset, baseObject{kind: header.Type, content: content})
 }
 
-func (k *treeKeeper) keep(ctx context.Context, budget *budget, offset int64, object keptObject) error {
+func (k *treeCollector) add(ctx context.Context, budget *budget, offset int64, object baseObject) error {
 	if err := budget.hold(ctx, objectOverhead); err != nil {
 		return err
 	}
 	if object.content == nil {
-		object.content = []byte{} // The empty tree; nil would say that it was skipped.
+		object.content = []byte{} // The empty tree. Nil means skipped.
 	}
 	hash := objectHash(object.kind, object.content)
 	k.bases[offset], k.named[hash] = object, object

@@ -11,16 +11,16 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest/gitname"
 )
 
-// ErrPath is in the chain of errors about a path that no file of the branch may have.
+// ErrPath is wrapped by errors about a path that is not allowed on a branch.
 var ErrPath = errors.New("path not usable in a Git repository")
 
-// isEntryName tells whether a name from somebody else's tree can be one element of a path.
+// isEntryName reports whether the name of a tree entry can be an element of a path.
 func isEntryName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/')
 }
 
-// checkPath refuses paths that could leave the work tree, and those with an element that a checkout or a server that
-// checks objects would refuse.
+// checkPath returns an error for a path that could leave the work tree, or that has an element which a checkout or a
+// server that checks objects refuses.
 func checkPath(path string) error {
 	for name := range strings.SplitSeq(path, "/") {
 		if !isEntryName(name) || strings.ContainsAny(name, "\x00\\") {
@@ -36,7 +36,7 @@ func checkPath(path string) error {
 // folders is the set of directories that are held in memory; the empty set is the whole repository.
 type folders []string
 
-// newFolders cleans the folders' paths; "", "." and "/" are the whole repository.
+// newFolders returns the set of folders with cleaned paths. "", "." and "/" are the whole repository.
 func newFolders(paths []string) (folders, error) {
 	cleaned := make(folders, 0, len(paths))
 	for _, path := range paths {
@@ -52,7 +52,7 @@ func newFolders(paths []string) (folders, error) {
 	return cleaned, nil
 }
 
-// contain tells whether the file at the path lies in one of the folders.
+// contain reports whether the file at the path is in one of the folders.
 func (f folders) contain(path string) bool {
 	for _, folder := range f {
 		if strings.HasPrefix(path, folder) {
@@ -62,7 +62,7 @@ func (f folders) contain(path string) bool {
 	return len(f) == 0
 }
 
-// reach tells whether the directory at the path (ending in a slash) is one of the folders, within one or on the way to one.
+// reach reports whether the directory at the path (ending in a slash) is one of the folders, or below or above one.
 func (f folders) reach(path string) bool {
 	for _, folder := range f {
 		if strings.HasPrefix(path, folder) || strings.HasPrefix(folder, path) {

@@ -16,62 +16,62 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 )
 
-// noThin is what a server says that cannot complete a pack by objects of its own.
+// noThin is the capability of a server that does not accept thin packs.
 const noThin = capability.Capability("no-thin")
 
-// unpackDone is the report's word for a pack that was read.
-const unpackDone = "ok"
+// unpackOK is the unpack status of a pack that the server accepted.
+const unpackOK = "ok"
 
-// update moves a reference.
+// update is a reference update with the pack that it needs.
 type update struct {
 	reference plumbing.ReferenceName
 	old, new  Hash
-	// thin says that the pack needs objects of the remote to be read.
+	// thin is set if the pack has deltas against objects that only the remote has.
 	thin bool
 	pack []byte
 }
 
-// pushed is what a push taught about the server, also one that failed.
-type pushed struct {
-	// unpackFailed says that the server could not read the pack.
+// pushResult is what a push has shown about the server. It is also valid beside an error.
+type pushResult struct {
+	// unpackFailed is set if the server could not unpack the pack.
 	unpackFailed bool
 }
 
-// push sends the update. The server makes it only if the reference is still at old; if it is known beforehand that it is
-// not, nothing is sent. Where the server refuses, its own word for the reason is not relied upon: if the reference has
-// moved, that is the reason.
-func (r *Remote) push(ctx context.Context, budget *budget, u update) (pushed, error) {
-	learned, err := r.tryPush(ctx, budget, u)
+// push sends the update. The server applies it only if the reference is still at old. Nothing is sent if the
+// advertisement shows that it is not. After a rejection push reads the reference again instead of relying on the
+// server's reason: if it has moved, the error is ErrMoved.
+func (r *Remote) push(ctx context.Context, budget *budget, u update) (pushResult, error) {
+	result, err := r.tryPush(ctx, budget, u)
 	if err == nil || kindOf(err) != Rejected {
-		return learned, err
+		return result, err
 	}
 	tip, lookup := r.fetchTip(ctx, budget, string(u.reference), func(Hash) (want, bool) { return want{}, false })
 	if lookup == nil && tip != u.old {
-		return learned, ErrMoved
+		return result, ErrMoved
 	}
-	return learned, err
+	return result, err
 }
 
-func (r *Remote) tryPush(ctx context.Context, budget *budget, u update) (pushed, error) {
+func (r *Remote) tryPush(ctx context.Context, budget *budget, u update) (pushResult, error) {
 	session, err := r.open(ctx, receivePack, budget)
 	if err != nil {
-		return pushed{}, err
+		return pushResult{}, err
 	}
 	defer session.close()
 	offered, err := r.offered(ctx, session, u)
 	if err != nil {
-		return pushed{}, err
+		return pushResult{}, err
 	}
-	learned, err := sendUpdate(ctx, session, offered, u)
+	result, err := sendUpdate(ctx, session, offered, u)
 	if err == nil {
-		r.remember(session, offered, u)
+		r.saveLastPush(session, offered, u)
 	}
-	return learned, err
+	return result, err
 }
 
-// offered returns what the server can do. It fails if the update is known not to be possible.
+// offered returns the server's capabilities. It fails if the advertisement shows that the update would be rejected.
 func (r *Remote) offered(ctx context.Context, s session, u update) (*capability.List, error) {
-	if offered, ok := r.follow(s, u); ok {
+	if offered, ok := r.reuseAdvertisement(s, u); ok {
 		return offered, nil
 	}
 	advertised, err := s.advertisement(ctx, string(u.reference))
@@ -88,67 +88,67 @@ func (r *Remote) offered(ctx context.Context, s session, u update) (*capability.
 	return advertised.Capabilities, nil
 }
 
-// sendUpdate sends the update and reads the server's verdict.
-func sendUpdate(ctx context.Context, s session, offered *capability.List, u update) (pushed, error) {
-	asked, err := pushRequest(offered, u)
+// sendUpdate sends the update and reads the server's report.
+func sendUpdate(ctx context.Context, s session, offered *capability.List, u update) (pushResult, error) {
+	req, err := pushRequest(offered, u)
 	if err != nil {
-		return pushed{}, err
+		return pushResult{}, err
 	}
 	var head bytes.Buffer
-	if err := asked.Encode(&head); err != nil {
-		return pushed{}, fmt.Errorf("encode the request: %w", err)
+	if err := req.Encode(&head); err != nil {
+		return pushResult{}, fmt.Errorf("encode the request: %w", err)
 	}
-	answer, err := s.request(ctx, head.Bytes(), u.pack)
+	response, err := s.request(ctx, head.Bytes(), u.pack)
 	if err != nil {
-		return pushed{}, err
+		return pushResult{}, err
 	}
-	defer func() { _ = answer.Close() }()
-	report, talk, err := readReport(bufio.NewReaderSize(answer, answerBuffer), asked)
+	defer func() { _ = response.Close() }()
+	report, progress, err := readReport(bufio.NewReaderSize(response, packetBuffer), req)
 	if err != nil {
-		return pushed{}, err
+		return pushResult{}, err
 	}
-	return pushed{unpackFailed: report.UnpackStatus != unpackDone}, verdict(report, talk)
+	return pushResult{unpackFailed: report.UnpackStatus != unpackOK}, reportError(report, progress)
 }
 
 func pushRequest(offered *capability.List, u update) (*packp.ReferenceUpdateRequest, error) {
 	if !offered.Supports(capability.ReportStatus) {
 		return nil, refuse(Protocol, "the server does not report whether a push succeeded")
 	}
-	asked := packp.NewReferenceUpdateRequestFromCapabilities(offered)
-	asked.Commands = []*packp.Command{{Name: u.reference, Old: u.old, New: u.new}}
+	req := packp.NewReferenceUpdateRequestFromCapabilities(offered)
+	req.Commands = []*packp.Command{{Name: u.reference, Old: u.old, New: u.new}}
 	for _, wanted := range []capability.Capability{capability.Sideband64k, capability.Atomic, capability.Quiet} {
 		if offered.Supports(wanted) {
-			_ = asked.Capabilities.Set(wanted)
+			_ = req.Capabilities.Set(wanted)
 		}
 	}
-	return asked, nil
+	return req, nil
 }
 
-// readReport reads the server's report and what its hooks said.
-func readReport(answer *bufio.Reader, asked *packp.ReferenceUpdateRequest) (*packp.ReportStatus, string, error) {
-	talk := &message{}
-	data := newDataReader(answer, asked.Capabilities, talk)
+// readReport reads the server's report and the output of its hooks.
+func readReport(response *bufio.Reader, req *packp.ReferenceUpdateRequest) (*packp.ReportStatus, string, error) {
+	progress := &message{}
+	data := newDataReader(response, req.Capabilities, progress)
 	report := packp.NewReportStatus()
 	limited := limitPart(data, maxReport, "its report of the push")
 	if err := report.Decode(limited); err != nil {
 		if err = packetError(err); limited.left <= 0 {
-			err = limited.exceeded // The library says only that the report has no end.
+			err = limited.exceeded // The library reports only an unexpected end.
 		}
-		if text := talk.text(); text != "" {
+		if text := progress.text(); text != "" {
 			return nil, "", fmt.Errorf("read the server's report: %w; the server says: %s", err, text)
 		}
 		return nil, "", fmt.Errorf("read the server's report: %w", err)
 	}
-	// Hooks that run after the update still print; a connection that breaks now changes nothing.
+	// Hooks that run after the update may still print. A connection that breaks now does not change the result.
 	_, _ = io.Copy(io.Discard, limitPart(data, maxReport, "data after its report of the push"))
-	return report, talk.text(), nil
+	return report, progress.text(), nil
 }
 
-func verdict(report *packp.ReportStatus, talk string) error {
+func reportError(report *packp.ReportStatus, progress string) error {
 	if err := report.Error(); err != nil {
 		reasons := []string{err.Error()}
-		if talk != "" {
-			reasons = append(reasons, talk)
+		if progress != "" {
+			reasons = append(reasons, progress)
 		}
 		return refuse(Rejected, "%s", strings.Join(reasons, ": "))
 	}

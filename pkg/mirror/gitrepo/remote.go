@@ -15,29 +15,27 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
-// Remote is a repository on a server. Its fields must not change after the first use; its methods may be called by
-// several goroutines.
+// Remote is a repository on a server. Its fields must not change after the first use. It is safe for concurrent use.
 type Remote struct {
-	// URL is an http, https, ssh or file URL, user@host:path, or a local path. Local repositories need the git command
-	// and are read and written with the rights of this process: whoever takes URLs from others decides whether to
-	// let them in.
+	// URL is an http, https, ssh or file URL, user@host:path, or a local path. Local repositories need the git command and
+	// are read and written with the permissions of this process: a caller that accepts URLs from users must validate them.
 	URL         string
 	Credentials Credentials
-	// Dial, if set, opens every connection to the server, so that it can refuse addresses; proxies named in the
-	// environment are then not used, for Dial would see their address only. Nil dials directly or through those.
+	// Dial, if set, opens every connection to the server, so that it can refuse addresses. Proxies of the environment are
+	// not used then, because Dial would see only their address.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Limits bound what is read from the server, and how much memory that takes.
 	Limits Limits
 
 	parse sync.Once
-	// endpoint is the URL without credentials, and credentials are those of the URL and of the field together.
+	// endpoint is the URL without credentials; credentials combine those of the URL and of the field.
 	endpoint    *transport.Endpoint
 	credentials Credentials
 	parseError  error
 
-	// completesPacks says that the server was seen to take packs whose deltas are against objects of its own.
+	// completesPacks is set if the server accepts thin packs.
 	completesPacks atomic.Bool
-	// lastPush is nil when the next push has to ask what the server offers.
+	// lastPush is nil if the next push needs an advertisement.
 	lastPush atomic.Pointer[lastPush]
 
 	connect     sync.Once
@@ -50,7 +48,7 @@ var (
 	_ fmt.Stringer  = &Remote{}
 )
 
-// String returns the URL without the credentials that may be in it.
+// String returns the URL without credentials.
 func (r *Remote) String() string {
 	if err := r.parsed(); err != nil {
 		return redacted
@@ -61,22 +59,22 @@ func (r *Remote) String() string {
 // Format writes String for every verb.
 func (r *Remote) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, r.String()) }
 
-// Check tells whether the repository can be reached and these credentials may read and write it. An empty repository
-// passes; so does a branch that hooks or protections will refuse, since servers judge that only at the push.
+// Check returns an error unless the repository can be reached and the credentials allow reading and writing. An empty
+// repository passes. It does not check hooks and branch protection, which servers apply only at a push.
 func (r *Remote) Check(ctx context.Context) error {
-	const doing = "check the repository"
+	const op = "check the repository"
 	ctx, budget := r.begin(ctx)
 	defer budget.end()
-	// Writing is asked for first: some servers make a missing repository then.
+	// receive-pack comes first, because some servers create a missing repository then.
 	for _, service := range []service{receivePack, uploadPack} {
 		session, err := r.open(ctx, service, budget)
 		if err != nil {
-			return r.failure(ctx, doing, err)
+			return r.failure(ctx, op, err)
 		}
 		advertised, err := session.advertisement(ctx, "")
 		session.close()
 		if err != nil {
-			return r.failure(ctx, doing, err)
+			return r.failure(ctx, op, err)
 		}
 		if service == receivePack {
 			r.completesPacks.Store(!advertised.Capabilities.Supports(noThin))
@@ -92,7 +90,7 @@ func (r *Remote) Close() {
 	}
 }
 
-// parsed reads the URL, once.
+// parsed parses the URL, once.
 func (r *Remote) parsed() error {
 	r.parse.Do(func() { r.parseError = r.parseURL() })
 	return r.parseError
@@ -101,7 +99,7 @@ func (r *Remote) parsed() error {
 func (r *Remote) parseURL() error {
 	endpoint, err := transport.NewEndpoint(r.URL)
 	if err != nil || r.URL == "" {
-		return refuse(Invalid, "the repository URL cannot be read") // The reason would quote the URL, password and all.
+		return refuse(Invalid, "the repository URL cannot be read") // err would quote the URL with its password.
 	}
 	r.credentials = r.Credentials.withURL(endpoint.User, endpoint.Password)
 	endpoint.User, endpoint.Password = "", ""
@@ -109,13 +107,13 @@ func (r *Remote) parseURL() error {
 	return nil
 }
 
-// httpClient makes the client that all HTTP sessions share, once.
+// httpClient returns the client that all HTTP sessions share.
 func (r *Remote) httpClient() (*http.Client, error) {
 	r.connect.Do(func() { r.client, r.clientError = r.newHTTPClient() })
 	return r.client, r.clientError
 }
 
-// open starts a session of the service, all of which counts against the budget.
+// open starts a session of the service. Everything it reads counts against the budget.
 func (r *Remote) open(ctx context.Context, service service, budget *budget) (session, error) {
 	if err := r.parsed(); err != nil {
 		return nil, err
@@ -132,12 +130,12 @@ func (r *Remote) open(ctx context.Context, service service, budget *budget) (ses
 	}
 }
 
-// scrub takes credentials out of a text, those of the URL included.
+// scrub removes the credentials from a text, those of the URL included.
 func (r *Remote) scrub(text string) string {
 	return r.Credentials.scrub(r.credentials.scrub(text))
 }
 
-// dial opens a connection for SSH.
+// dial opens the connection for SSH.
 func (r *Remote) dial(ctx context.Context, address string) (net.Conn, error) {
 	dial := r.Dial
 	if dial == nil {

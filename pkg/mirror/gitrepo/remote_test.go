@@ -264,7 +264,7 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreUsedAgain(t *testing.T) {
+func TestConnectionReuse(t *testing.T) {
 	r := newRepository(t)
 	var dialed atomic.Int64
 	remote := newRemote(t, r.serve(plain))

@@ -56,9 +56,9 @@ func (r repository) importing(stream *bytes.Buffer) {
 	}
 }
 
-// TestServersOfEveryKind has a branch of many files read and written on servers that leave blobs out and give single objects, and
+// TestServerCapabilities has a branch of many files read and written on servers that leave blobs out and give single objects, and
 // on those that do not, as git init makes them. None takes more memory than a few trees.
-func TestServersOfEveryKind(t *testing.T) {
+func TestServerCapabilities(t *testing.T) {
 	r := newRepository(t)
 	r.fill()
 	for name, settings := range map[string]struct{ filter, any string }{

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// dialTimeout bounds how long one connection may take to open; the context bounds everything.
+	// dialTimeout bounds how long a connection takes to open. The context bounds everything.
 	dialTimeout = 30 * time.Second
-	// maxMessage bounds what is kept of a server's words, in bytes.
+	// maxMessage bounds how much of a server's message is kept, in bytes.
 	maxMessage = 4 << 10
 )
 
-// service is one of the two programs that a Git server runs.
+// service is one of the two services of a Git server.
 type service string
 
 const (
@@ -32,18 +32,18 @@ const (
 	receivePack service = transport.ReceivePackServiceName
 )
 
-// session is one conversation with a service: it advertises, then answers at most one request.
+// session is one connection to a service, which advertises its references and then serves at most one request.
 type session interface {
-	// advertisement reads what the service offers, and where one reference is; the others are read over. A repository
-	// without references gives an empty one.
+	// advertisement reads the capabilities and one reference; it skips the others. For a repository without references it
+	// is empty.
 	advertisement(ctx context.Context, reference string) (*packp.AdvRefs, error)
-	// request sends the parts one after the other and returns the answer, which the caller closes.
+	// request sends the parts in order and returns the response, which the caller closes.
 	request(ctx context.Context, parts ...[]byte) (io.ReadCloser, error)
-	// close ends the conversation; closing twice is allowed.
+	// close ends the session. It may be called more than once.
 	close()
 }
 
-// readAdvertisement decodes an advertisement as far as it is of one reference, and returns an error for what is none.
+// readAdvertisement decodes the capabilities and one reference of an advertisement. It returns an error for other data.
 func readAdvertisement(stream io.Reader, reference string) (*packp.AdvRefs, error) {
 	advertised := packp.NewAdvRefs()
 	err := advertised.Decode(&advertisementFilter{
@@ -65,12 +65,12 @@ func readAdvertisement(stream io.Reader, reference string) (*packp.AdvRefs, erro
 	return nil, err
 }
 
-// leadingPackets are those of an advertisement that are decoded whatever is in them: the service's name and a flush, over
-// HTTP, and the first reference, with the capabilities.
+// leadingPackets is how many packets of an advertisement are always decoded: over HTTP the service's name and a flush,
+// and the first reference, which has the capabilities.
 const leadingPackets = 3
 
-// advertisementFilter leaves references out of an advertisement, because there can be millions that concern no branch of
-// ours, and the library's decoder keeps what it decodes.
+// advertisementFilter omits the other references of an advertisement: there can be millions, and the library's decoder
+// keeps what it decodes.
 type advertisementFilter struct {
 	packets   *pktline.Scanner
 	reference []byte
@@ -78,14 +78,14 @@ type advertisementFilter struct {
 	pending   bytes.Buffer
 }
 
-// Read reads packets that are to be decoded.
+// Read reads the packets that pass the filter.
 func (f *advertisementFilter) Read(buffer []byte) (int, error) {
 	for f.pending.Len() == 0 {
 		if !f.packets.Scan() {
 			return 0, cmp.Or(f.packets.Err(), io.EOF)
 		}
 		f.seen++
-		if packet := f.packets.Bytes(); f.seen <= leadingPackets || f.counts(packet) {
+		if packet := f.packets.Bytes(); f.seen <= leadingPackets || f.passes(packet) {
 			if err := pktline.NewEncoder(&f.pending).Encode(packet); err != nil {
 				return 0, fmt.Errorf("read the references: %w", err)
 			}
@@ -94,13 +94,13 @@ func (f *advertisementFilter) Read(buffer []byte) (int, error) {
 	return f.pending.Read(buffer)
 }
 
-// counts says whether a packet is a flush or names the reference.
-func (f *advertisementFilter) counts(packet []byte) bool {
+// passes reports whether a packet is a flush or names the reference.
+func (f *advertisementFilter) passes(packet []byte) bool {
 	name, found := bytes.CutSuffix(bytes.TrimSuffix(packet, []byte("\n")), f.reference)
 	return len(packet) == 0 || found && len(f.reference) > 0 && bytes.HasSuffix(name, []byte(" "))
 }
 
-// printable is the beginning of what a server said, as text.
+// printable returns the beginning of a server's message as printable text.
 func printable(data []byte) string {
 	data = bytes.TrimSpace(data)
 	if len(data) > maxMessage {
@@ -114,11 +114,11 @@ func printable(data []byte) string {
 	}, data), []byte("?")))
 }
 
-// message keeps the beginning of what is written to it. It embeds no buffer: io.Copy would read everything into that by a
-// method of the buffer's own.
+// message keeps the beginning of what is written to it. It does not embed bytes.Buffer, because io.Copy would use the
+// buffer's ReadFrom and so keep everything.
 type message struct{ kept []byte }
 
-// Write keeps what there is room for and takes the rest as well.
+// Write keeps what fits and discards the rest.
 func (m *message) Write(data []byte) (int, error) {
 	m.kept = append(m.kept, data[:min(maxMessage-len(m.kept), len(data))]...)
 	return len(data), nil

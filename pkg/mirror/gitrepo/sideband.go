@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// answerBuffer holds one packet of the largest size.
-	answerBuffer = 64 << 10
-	// packetHeader is the length of a packet's length.
+	// packetBuffer holds one packet of the largest size.
+	packetBuffer = 64 << 10
+	// packetHeader is the size of the length field of a packet, in bytes.
 	packetHeader = 4
 )
 
-// sidebandReader takes a service's data out of its answer, beside which the server may talk to people.
+// sidebandReader takes a service's data out of its response, beside which the server may progress to people.
 type sidebandReader struct {
 	packets *pktline.Scanner
 	pending []byte
-	// talk receives what is meant for people, of which the server may send talkLeft more bytes.
-	talk     io.Writer
-	talkLeft int
+	// progress receives progress and messages, of which the server may send progressLeft more bytes.
+	progress     io.Writer
+	progressLeft int
 }
 
-// newDataReader returns the reader of an answer's data, as the capabilities of the request have it sent.
-func newDataReader(answer *bufio.Reader, requested *capability.List, talk io.Writer) io.Reader {
+// newDataReader returns the reader of an response's data, as the capabilities of the request have it sent.
+func newDataReader(response *bufio.Reader, requested *capability.List, progress io.Writer) io.Reader {
 	if requested.Supports(capability.Sideband64k) || requested.Supports(capability.Sideband) {
-		return &sidebandReader{packets: pktline.NewScanner(answer), talk: talk, talkLeft: maxTalk}
+		return &sidebandReader{packets: pktline.NewScanner(response), progress: progress, progressLeft: maxProgress}
 	}
-	return answer
+	return response
 }
 
-// Read reads data only; words of failure end it with an error that holds them.
+// Read reads data. A message on the error channel ends it with an error.
 func (s *sidebandReader) Read(buffer []byte) (int, error) {
 	for len(s.pending) == 0 {
 		if err := s.next(); err != nil {
@@ -64,10 +64,10 @@ func (s *sidebandReader) next() error {
 	case sideband.PackData:
 		s.pending = content
 	case sideband.ProgressMessage:
-		if s.talkLeft -= packetHeader + len(packet); s.talkLeft < 0 {
-			return tooLarge("the server sends more than %s of progress and messages", sizeText(maxTalk))
+		if s.progressLeft -= packetHeader + len(packet); s.progressLeft < 0 {
+			return tooLarge("the server sends more than %s of progress and messages", sizeText(maxProgress))
 		}
-		_, _ = s.talk.Write(content)
+		_, _ = s.progress.Write(content)
 	case sideband.ErrorMessage:
 		text := printable(content)
 		return refuse(kindOfText(text, Rejected), "the server says: %s", text)
@@ -77,7 +77,7 @@ func (s *sidebandReader) next() error {
 	return nil
 }
 
-// packetError judges why no packet could be read.
+// packetError returns the error for a packet that could not be read.
 func packetError(err error) error {
 	var line *pktline.ErrorLine
 	switch {

@@ -17,7 +17,7 @@ import (
 
 const sshPort = 22
 
-// openSSH runs the service behind SSH.
+// openSSH starts the service over SSH.
 func (r *Remote) openSSH(ctx context.Context, service service, budget *budget) (session, error) {
 	address := r.sshAddress()
 	configuration, err := r.sshConfig(address)
@@ -28,7 +28,7 @@ func (r *Remote) openSSH(ctx context.Context, service service, budget *budget) (
 	if err != nil {
 		return nil, err
 	}
-	// The SSH library knows no contexts; closing what it reads from ends all it does.
+	// The SSH library does not take contexts. Closing the connection ends all its calls.
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
 	client, err := sshHandshake(meteredConn{connection, budget.meter(connection)}, address, configuration)
 	if err != nil {
@@ -48,8 +48,8 @@ func (r *Remote) openSSH(ctx context.Context, service service, budget *budget) (
 	return stream, nil
 }
 
-// meteredConn counts all that comes over a connection: also what the SSH library reads by itself and throws away, such as
-// keepalives, and what the command writes to its standard error.
+// meteredConn counts all bytes read from a connection, including what the SSH library discards, such as keepalives, and
+// what the command writes to its standard error.
 type meteredConn struct {
 	net.Conn
 	metered io.Reader
@@ -140,12 +140,12 @@ func startSSH(client *ssh.Client, command string, budget *budget, end func()) (*
 	if err != nil {
 		return nil, fmt.Errorf("open an SSH session: %w", err)
 	}
-	complaints := &message{}
-	remote.Stderr = complaints
+	stderr := &message{}
+	remote.Stderr = stderr
 	if err := remote.Start(command); err != nil {
 		return nil, fmt.Errorf("run the command over SSH: %w", err)
 	}
-	stream := &streamSession{input: input, output: output, budget: budget, complaints: complaints}
+	stream := &streamSession{input: input, output: output, budget: budget, stderr: stderr}
 	stream.end = func() {
 		end()
 		_ = remote.Wait()
@@ -153,7 +153,7 @@ func startSSH(client *ssh.Client, command string, budget *budget, end func()) (*
 	return stream, nil
 }
 
-// sshCommand quotes the path for the server's shell.
+// sshCommand returns the command of the service, with the path quoted for the server's shell.
 func sshCommand(service service, path string) string {
 	quoted := strings.NewReplacer(`'`, `'\''`, `!`, `'\!'`).Replace(path)
 	return fmt.Sprintf("%s '%s'", service, quoted)

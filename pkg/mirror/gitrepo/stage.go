@@ -12,16 +12,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// batch is what goes to the remote in one push: commits in order and the pack that holds their objects.
+// batch is what one push sends: commits in order, and the pack with their objects.
 type batch struct {
 	pack    *pack
 	commits []Hash
 	after   state
 }
 
-// Stage lays a commit on top of what is pushed and staged. It returns the commit's hash and true, or false if no file
-// changes by it: then no commit is made. After an error about a path, which has ErrPath in its chain, or from Sign, what
-// was staged before remains.
+// Stage adds a commit on top of what is pushed and staged. It returns the commit's hash and true, or false if the
+// changes change no file: then there is no commit. An error about a path wraps ErrPath. After such an error, and after
+// one from Sign, earlier staged commits remain.
 func (b *Branch) Stage(commit Commit) (Hash, bool, error) {
 	before := b.current()
 	if err := b.checkPaths(commit.Changes); err != nil {
@@ -38,13 +38,13 @@ func (b *Branch) Stage(commit Commit) (Hash, bool, error) {
 	}
 	after := state{tip: objectHash(plumbing.CommitObject, encoded), root: root}
 	if err := b.write(after, blobs, trees, encoded); err != nil {
-		b.rollback() // The pack may hold half a commit.
+		b.rollback() // The pack may hold part of the commit.
 		return Hash{}, false, fmt.Errorf("stage a commit: %w", err)
 	}
 	return after.tip, true, nil
 }
 
-// checkPaths refuses paths that cannot be and those of other people.
+// checkPaths returns an error for paths that are not valid or not in a managed folder.
 func (b *Branch) checkPaths(changes []Change) error {
 	for _, change := range changes {
 		if err := checkPath(change.Path); err != nil {
@@ -57,14 +57,14 @@ func (b *Branch) checkPaths(changes []Change) error {
 	return nil
 }
 
-// blob is a file's content under its name in Git.
+// blob is a file's content with its hash.
 type blob struct {
 	path    string
 	hash    Hash
 	content []byte
 }
 
-// applyChanges returns the root after the changes, not sealed yet, and the blobs that became part of it.
+// applyChanges returns the root after the changes, not sealed yet, and the blobs that are new in it.
 func applyChanges(root *directory, changes []Change) (*directory, *edit, []blob) {
 	edit := newEdit()
 	var blobs []blob
@@ -79,14 +79,14 @@ func applyChanges(root *directory, changes []Change) (*directory, *edit, []blob)
 		}
 	}
 	tree := Tree{root: root}
-	blobs = slices.DeleteFunc(blobs, func(b blob) bool { // What a later change undid.
+	blobs = slices.DeleteFunc(blobs, func(b blob) bool { // A later change may have undone an earlier one.
 		hash, found := tree.Lookup(b.path)
 		return !found || hash != b.hash
 	})
 	return root, edit, blobs
 }
 
-// write puts a commit's objects into the last batch, or into a new one if that could grow too large.
+// write adds a commit's objects to the last batch, or to a new one if that could exceed the size of a push.
 func (b *Branch) write(after state, blobs []blob, trees []sealedTree, commit []byte) error {
 	size := len(commit) + packOverhead
 	for _, blob := range blobs {
@@ -117,7 +117,7 @@ func (b *Branch) write(after state, blobs []blob, trees []sealedTree, commit []b
 	return nil
 }
 
-// batchFor returns the batch that takes another size bytes, uncompressed.
+// batchFor returns the batch with room for another size bytes, uncompressed.
 func (b *Branch) batchFor(size int) (*batch, error) {
 	if last := len(b.staged) - 1; last >= 0 && b.staged[last].pack.size()+size <= b.maxPack {
 		return &b.staged[last], nil
@@ -131,21 +131,21 @@ func (b *Branch) batchFor(size int) (*batch, error) {
 	return &b.staged[len(b.staged)-1], nil
 }
 
-// Push sends all staged commits in order, as many pushes as their size asks for, each moving the branch from where it
-// was last seen and never by force. It returns the commits that the remote has now accepted. On any error the rest is
-// forgotten and the files are again those that the remote is known to have: stage again what still has to change, after
-// a Refresh if the error is ErrMoved. With nothing staged nothing is sent.
+// Push sends all staged commits in order, in as many pushes as their size requires. Each is a compare-and-swap of the
+// branch and never forced. It returns the commits that the remote has accepted. On error the other commits are dropped
+// and the branch is back at the state that the remote is known to have: the caller stages the changes again, after a
+// Refresh if the error is ErrMoved. Push sends nothing if nothing is staged.
 func (b *Branch) Push(ctx context.Context) ([]Hash, error) {
 	var accepted []Hash
 	ctx, budget := b.remote.begin(ctx)
 	defer budget.end()
 	for len(b.staged) > 0 {
 		next := &b.staged[0]
-		learned, err := b.remote.push(ctx, budget, update{
+		result, err := b.remote.push(ctx, budget, update{
 			reference: b.reference, old: b.pushed.tip, new: next.after.tip, thin: next.pack.thin, pack: next.pack.finish(),
 		})
-		// Where the branch is elsewhere, the objects that the pack builds on may be gone.
-		b.thinFailed = b.thinFailed || next.pack.thin && learned.unpackFailed && !errors.Is(err, ErrMoved)
+		// If the branch has moved, the remote may have deleted the bases of the pack's deltas.
+		b.thinFailed = b.thinFailed || next.pack.thin && result.unpackFailed && !errors.Is(err, ErrMoved)
 		if err != nil {
 			b.rollback()
 			return accepted, b.remote.failure(ctx, "push", err)

@@ -13,14 +13,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 )
 
-// streamSession is a conversation with a service that runs as a command: locally or behind SSH.
+// streamSession is a session with a service that runs as a command, locally or over SSH.
 type streamSession struct {
 	input  io.WriteCloser
 	output io.Reader
 	budget *budget
-	// complaints is what the command writes to its standard error.
-	complaints *message
-	// end releases the command and waits for it, so that complaints are complete afterwards.
+	// stderr has the beginning of the command's standard error.
+	stderr *message
+	// end stops the command and waits for it, so that stderr is complete afterwards.
 	end    func()
 	ended  bool
 	served bool
@@ -38,8 +38,8 @@ func (s *streamSession) request(_ context.Context, parts ...[]byte) (io.ReadClos
 	s.served = true
 	for _, part := range parts {
 		if _, err := s.input.Write(part); err != nil {
-			// The command may have answered why before it stopped listening.
-			return s, nil //nolint:nilerr // Reading the answer tells.
+			// The command may have sent the reason before it closed its input.
+			return s, nil //nolint:nilerr // Reading the response returns the error.
 		}
 	}
 	if err := s.input.Close(); err != nil {
@@ -48,7 +48,7 @@ func (s *streamSession) request(_ context.Context, parts ...[]byte) (io.ReadClos
 	return s, nil
 }
 
-// Read reads the answer.
+// Read reads the response.
 func (s *streamSession) Read(buffer []byte) (int, error) {
 	count, err := s.output.Read(buffer)
 	if err != nil && (!errors.Is(err, io.EOF) || s.budget.spent()) {
@@ -69,20 +69,20 @@ func (s *streamSession) close() {
 	}
 	s.ended = true
 	if !s.served {
-		_, _ = s.input.Write(pktline.FlushPkt) // The polite way to want nothing.
+		_, _ = s.input.Write(pktline.FlushPkt) // Ends the session without a request.
 	}
 	_ = s.input.Close()
 	s.end()
 }
 
-// explain adds what the command complained about to an error that came of it.
+// explain returns the command's standard error, if any, as the reason of a failure.
 func (s *streamSession) explain(err error) error {
 	s.served = true
 	s.close()
-	if s.budget.spent() { // Then the connection was ended here, which the libraries between call the server's doing.
+	if s.budget.spent() { // The budget ended the connection; err blames the server.
 		return s.budget.refusal()
 	}
-	if text := s.complaints.text(); text != "" {
+	if text := s.stderr.text(); text != "" {
 		return refuse(kindOfText(text, kindOf(err)), "the server says: %s", text)
 	}
 	return err

@@ -5,10 +5,10 @@ package gitrepo
 
 import "strings"
 
-// Tree is an immutable view of a branch's files. Its methods may be called by several goroutines.
+// Tree is an immutable view of a branch's files. It is safe for concurrent use.
 //
-// Only regular files are shown: symbolic links and submodules belong to other people, and directories outside the
-// managed folders are not held in memory.
+// It shows regular files only. Symbolic links and submodules are never managed, and directories outside the managed
+// folders are not held in memory.
 type Tree struct {
 	root *directory
 }
@@ -27,8 +27,8 @@ func (t *Tree) Lookup(path string) (Hash, bool) {
 	return e.hash, true
 }
 
-// Walk calls visit for every regular file below the folder, in bytewise order of their full paths; "" is the whole tree
-// and a folder that does not exist is empty. It stops at visit's first error and returns it.
+// Walk calls visit for every regular file below the folder, in bytewise order of full paths. "" is the whole tree; a
+// folder that does not exist is empty. It stops at visit's first error and returns it.
 func (t *Tree) Walk(folder string, visit func(path string, hash Hash) error) error {
 	folder = strings.Trim(folder, "/")
 	directory := t.root.descend(folder)
@@ -41,7 +41,7 @@ func (t *Tree) Walk(folder string, visit func(path string, hash Hash) error) err
 	return directory.walk(folder, visit)
 }
 
-// Len returns the number of regular files below the folder; it takes time in proportion to that number.
+// Len returns the number of regular files below the folder. It takes time linear in that number.
 func (t *Tree) Len(folder string) int {
 	directory := t.root.descend(strings.Trim(folder, "/"))
 	if directory == nil {
@@ -50,8 +50,8 @@ func (t *Tree) Len(folder string) int {
 	return directory.countFiles()
 }
 
-// Obstacle returns the part of a managed folder's path that is a file, a symbolic link or a submodule on the branch: a file in
-// the folder would replace it. It returns an empty string where nothing is in the way.
+// Obstacle returns the part of a managed folder's path that is a file, a symbolic link or a submodule on the branch,
+// which a file in the folder would replace. It returns an empty string if there is none.
 func (t *Tree) Obstacle(folder string) string {
 	at, path := t.root, ""
 	for name := range strings.SplitSeq(strings.Trim(folder, "/"), "/") {
@@ -66,7 +66,7 @@ func (t *Tree) Obstacle(folder string) string {
 	return ""
 }
 
-// FolderHash returns the tree object's hash of a folder and whether the folder exists; "" is the whole tree.
+// FolderHash returns the hash of a folder's tree object, and whether the folder exists. "" is the whole tree.
 func (t *Tree) FolderHash(folder string) (Hash, bool) {
 	directory := t.root.descend(strings.Trim(folder, "/"))
 	if directory == nil {
@@ -75,7 +75,7 @@ func (t *Tree) FolderHash(folder string) (Hash, bool) {
 	return directory.hash, true
 }
 
-// Hash returns the tree object's hash. Two trees of the same hash hold the same files.
+// Hash returns the hash of the root tree object. Trees with the same hash have the same files.
 func (t *Tree) Hash() Hash { return t.root.hash }
 
 func (d *directory) walk(prefix string, visit func(string, Hash) error) error {
@@ -109,7 +109,7 @@ func (d *directory) countFiles() int {
 	return count
 }
 
-// splitPath cuts a path at its last slash.
+// splitPath splits a path at its last slash.
 func splitPath(path string) (folder, name string) {
 	cut := strings.LastIndexByte(path, '/')
 	if cut < 0 {

@@ -16,10 +16,10 @@ import (
 // hashSize is the length of a SHA-1 hash in bytes.
 const hashSize = len(Hash{})
 
-// errMalformedTree is what decodeTree returns, wrapped, for bytes that Git would not accept as a tree either.
+// errMalformedTree is wrapped by the errors of decodeTree. Git would not accept such a tree either.
 var errMalformedTree = errors.New("malformed tree object")
 
-// modeText is how Git writes a mode: octal, without leading zeros.
+// modeText returns a mode as Git writes it: octal, without leading zeros.
 func modeText(mode filemode.FileMode) string {
 	switch mode {
 	case filemode.Regular:
@@ -33,7 +33,7 @@ func modeText(mode filemode.FileMode) string {
 	}
 }
 
-// labelSize is the length of an encoded entry up to its hash: mode, space, name and a zero byte.
+// labelSize returns the length of an encoded entry up to its hash: mode, space, name and a zero byte.
 func (e *entry) labelSize() int { return len(modeText(e.mode)) + 1 + len(e.name) + 1 }
 
 func (e *entry) encodedSize() int { return e.labelSize() + hashSize }
@@ -63,8 +63,8 @@ func encodeTree(d *directory) []byte {
 	return encoded
 }
 
-// treeHash returns the hash of the directory's tree object, whose length is size. It encodes piece by piece, for most
-// trees are needed as a hash and a delta only.
+// treeHash returns the hash of the directory's tree object, whose length is size. It encodes in pieces, because most
+// trees are needed only as a hash and a delta.
 func treeHash(d *directory, size int) Hash {
 	var piece [4 << 10]byte
 	digest := newObjectDigest(plumbing.TreeObject, size)
@@ -83,10 +83,10 @@ func treeHash(d *directory, size int) Hash {
 	return hash
 }
 
-// decodeTree parses a tree object. Entries out of order, twice, or with a name that no path can have are refused: a
-// search in them could miss a file, and an edit could write a tree that no server accepts.
+// decodeTree parses a tree object. It returns an error for entries that are out of order, duplicate, or have a name that
+// no path can have: a search could miss a file, and an edit could write a tree that no server accepts.
 func decodeTree(encoded []byte) (*directory, error) {
-	count := bytes.Count(encoded, []byte{0}) // At least the number of entries, for hashes hold zero bytes too.
+	count := bytes.Count(encoded, []byte{0}) // At least the number of entries: hashes contain zero bytes, too.
 	d := &directory{
 		entries: make([]entry, 0, min(count, len(encoded)/(hashSize+len("40000 a\x00"))+1)),
 		hash:    objectHash(plumbing.TreeObject, encoded),
@@ -107,7 +107,7 @@ func decodeTree(encoded []byte) (*directory, error) {
 	return d, nil
 }
 
-// decodeEntry parses the first entry of encoded and returns its length; text holds the same bytes as encoded.
+// decodeEntry parses the first entry of encoded and returns it with its length; text has the same bytes as encoded.
 func decodeEntry(encoded []byte, text string) (entry, int, error) {
 	space := bytes.IndexByte(encoded, ' ')
 	end := bytes.IndexByte(encoded, 0)

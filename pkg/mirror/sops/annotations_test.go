@@ -34,7 +34,7 @@ func hidden(t *testing.T, value string) []string {
 func TestAnnotationsAreNotReadable(t *testing.T) {
 	const value = `cor"rect <horse>`
 	key := newIdentity(t)
-	sealer := newSealer(t, seed, key)
+	encrypter := newEncrypter(t, seed, key)
 	copied, err := json.Marshal(secret(map[string]string{"password": value}, set(value, "stringData", "text")).Object)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestAnnotationsAreNotReadable(t *testing.T) {
 			object.SetAnnotations(map[string]string{
 				name: string(copied), "example.com/plain": value, "example.com/encoded": base64.StdEncoding.EncodeToString([]byte(value)), "helm.sh/resource-policy": "keep",
 			})
-			file := seal(t, sealer, object)
+			file := encrypt(t, encrypter, object)
 			for _, text := range hidden(t, value) {
 				if strings.Contains(string(file), text) {
 					t.Errorf("the file shows %q:\n%s", text, file)
@@ -75,7 +75,7 @@ func TestOnlyWhatIsHarmlessIsReadable(t *testing.T) {
 		set([]any{"secret.example.com/words"}, "metadata", "finalizers"), set("secret words", "metadata", "unknown"),
 		set("secret words", "unknown"), set(map[string]any{"name": "secret words"}, "other"))
 	key := newIdentity(t)
-	file := seal(t, newSealer(t, seed, key), object)
+	file := encrypt(t, newEncrypter(t, seed, key), object)
 	if strings.Contains(string(file), "secret words") || strings.Contains(string(file), "secret.example.com") {
 		t.Errorf("the file shows a value:\n%s", file)
 	}
@@ -102,7 +102,7 @@ func TestOnlyWhatIsHarmlessIsReadable(t *testing.T) {
 
 // Kustomize, and Flux with it, adds annotations before a file is decrypted. They must not be taken for encrypted ones.
 func TestRulesNameTheAnnotationsThatAreEncrypted(t *testing.T) {
-	sealer := newSealer(t, seed, newIdentity(t))
+	encrypter := newEncrypter(t, seed, newIdentity(t))
 	listed := numbered(16)
 	for name, tt := range map[string]struct {
 		annotations map[string]string
@@ -122,7 +122,7 @@ func TestRulesNameTheAnnotationsThatAreEncrypted(t *testing.T) {
 				Rule string `json:"encrypted_regex"`
 			}
 		}
-		if err := yaml.Unmarshal(seal(t, sealer, annotated(tt.annotations)), &fields); err != nil {
+		if err := yaml.Unmarshal(encrypt(t, encrypter, annotated(tt.annotations)), &fields); err != nil {
 			t.Fatal(err)
 		}
 		if fields.SOPS.Rule != tt.want {
@@ -134,7 +134,7 @@ func TestRulesNameTheAnnotationsThatAreEncrypted(t *testing.T) {
 // Flux decrypts what Kustomize has made of the file.
 func TestFluxOpensWhatIsSealed(t *testing.T) {
 	key := newIdentity(t)
-	sealer := newSealer(t, seed, key)
+	encrypter := newEncrypter(t, seed, key)
 	none, added := map[string]string{}, map[string]string{"config.kubernetes.io/origin": "path: db.yaml\n"}
 	for name, tt := range map[string]struct {
 		annotations, added map[string]string
@@ -147,7 +147,7 @@ func TestFluxOpensWhatIsSealed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := annotated(tt.annotations, set([]any{"example.com/keep"}, "metadata", "finalizers"), set(true, "immutable"))
-			opened, err := sopstest.OpenAsFlux(t, seal(t, sealer, object), key.String(), tt.added)
+			opened, err := sopstest.OpenAsFlux(t, encrypt(t, encrypter, object), key.String(), tt.added)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestFluxOpensWhatIsSealed(t *testing.T) {
 		})
 	}
 	object := annotated(map[string]string{"name": "x"})
-	if opened, err := sopstest.OpenAsFlux(t, seal(t, sealer, object), key.String(), added); err == nil {
+	if opened, err := sopstest.OpenAsFlux(t, encrypt(t, encrypter, object), key.String(), added); err == nil {
 		t.Errorf("what Kustomize adds is no longer taken for encrypted where all annotations are; the page on Secrets says that it is:\n%s", opened)
 	}
 }

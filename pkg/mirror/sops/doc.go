@@ -1,31 +1,31 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sops answers how an object is written as a file that SOPS opens with a private key of age.
+// Package sops encrypts objects as files that SOPS decrypts with an age private key.
 //
 // # The file
 //
-// It is the object's canonical YAML (pkg/kube/manifest) in which every value is encrypted that is not known to be harmless,
-// followed by the block sops: the key of the file, encrypted for each recipient; the rule that says what is encrypted; and
-// a code that covers all values, encrypted or not, in their order. Readable are the apiVersion, the kind, the type,
-// immutable, the names, the labels and a few annotations (pkg/kube/annotation); other annotations are encrypted as the data is,
-// because a tool may keep the data in them. SOPS, Flux and KSOPS open the file without a configuration file of their own.
+// It is the object's canonical YAML (pkg/kube/manifest) with every value encrypted that is not known to be harmless,
+// followed by the block sops: the data key, encrypted for each recipient; the rule for what is encrypted; and a message
+// authentication code over all values in order, encrypted or not. The apiVersion, the kind, the type, immutable, the names,
+// the labels and a few annotations (pkg/kube/annotation) stay readable. Other annotations are encrypted like the data,
+// because tools copy the data into them. SOPS, Flux and KSOPS decrypt the file without a configuration file.
 //
-// SOPS decides by a regular expression for keys, and a value is encrypted if any key on its path matches. So the rule
-// lists the keys of the annotations of this object, and a label that has one of the keys listed is encrypted as well.
+// The rule of SOPS is a regular expression for keys: a value is encrypted if any key on its path matches. So the rule lists
+// the keys of the annotations of this object, and a label with a listed key is encrypted as well.
 //
-// # The same object, the same file
+// # Deterministic encryption
 //
-// Encryption is usually random, so that the file of an unchanged object would be another one each time, and whoever
-// compares would have to remember what was written. Here everything that has to be unpredictable, the keys and the
-// nonces, is drawn from a seed that only the server has and from all that the file says:
+// Encryption is usually random: the file of an unchanged object would differ each time, and a comparison would need a
+// record of what was written. Here all keys and nonces are derived from a seed that only the server has and from the whole
+// content of the file:
 //
 //	HMAC-SHA256(seed, recipients, rule and canonical YAML)  expanded by HKDF, with a name for each use
 //
-// So an object gives the same bytes for the same recipients, wherever and whenever it is written, and comparing hashes
-// of files is enough. Two objects that differ in anything have nothing in common. Who reads a repository learns that a
-// file came back to what it was, and nothing else. Who gets hold of the seed opens no file with it, since the keys
-// depend on the content as well, but can find out whether a guess of a whole file is right.
+// So an object gives the same bytes for the same recipients, and comparing hashes of files is enough. Objects that differ
+// in anything share no keys and no nonces. A reader of the repository can see that a file returned to an earlier content,
+// and nothing else. With the seed alone no file can be decrypted, because the keys depend on the content as well, but a
+// guess of a whole file can be verified.
 //
-// Nothing in the file tells when it was written, which Git does: lastmodified is always the same.
+// The file has no time of its own, because Git records it: lastmodified is constant.
 package sops

@@ -17,31 +17,31 @@ import (
 )
 
 const (
-	// version is that of SOPS whose format this is.
+	// version is the version of SOPS that defines the format.
 	version = "3.13.3"
-	// lastModified is required, and is always the same.
+	// lastModified is required by the format, and constant.
 	lastModified = "1970-01-01T00:00:00Z"
 	// dataKeySize and nonceSize are those of SOPS, in bytes.
 	dataKeySize = 32
 	nonceSize   = 32
 )
 
-// file is one file of SOPS while it is written.
+// file encrypts one object in the format of SOPS.
 type file struct {
-	draws      draws
+	key        pseudorandomKey
 	rule       rule
 	recipients []recipient
 	dataKey    []byte
 	cipher     cipher.AEAD
-	// values counts those encrypted, digest is over all values.
+	// values counts the encrypted values; digest is over all values.
 	values int
 	digest hash.Hash
 }
 
 var _ manifest.Encrypter = &file{}
 
-func newFile(d draws, r rule, recipients []recipient) (*file, error) {
-	key, err := d.bytes("data key", dataKeySize)
+func newFile(prk pseudorandomKey, r rule, recipients []recipient) (*file, error) {
+	key, err := prk.derive("data key", dataKeySize)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +53,10 @@ func newFile(d draws, r rule, recipients []recipient) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the cipher: %w", err)
 	}
-	return &file{draws: d, rule: r, recipients: recipients, dataKey: key, cipher: gcm, digest: sha512.New()}, nil
+	return &file{key: prk, rule: r, recipients: recipients, dataKey: key, cipher: gcm, digest: sha512.New()}, nil
 }
 
-// Value encrypts a value if the rule says so.
+// Value returns the value, encrypted if the rule covers it.
 func (f *file) Value(path []string, value any) (any, error) {
 	text, kind, err := textOf(value)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *file) Value(path []string, value any) (any, error) {
 	return f.encrypt(text, kind, strings.Join(path, ":")+":")
 }
 
-// textOf is the form in which SOPS encrypts and digests a value, and what it calls its type.
+// textOf returns the text that SOPS encrypts and digests for a value, and its name of the type.
 func textOf(value any) (text, kind string, err error) {
 	switch value := value.(type) {
 	case string:
@@ -87,22 +87,22 @@ func textOf(value any) (text, kind string, err error) {
 	return "", "", fmt.Errorf("a value of Go type %T cannot be written", value)
 }
 
-// encrypt returns a text in the notation of SOPS. It opens only where it says that it belongs.
-func (f *file) encrypt(text, kind, belongs string) (string, error) {
+// encrypt returns the encrypted text in the notation of SOPS, authenticated with additionalData.
+func (f *file) encrypt(text, kind, additionalData string) (string, error) {
 	if text == "" {
-		return "", nil // as SOPS has it
+		return "", nil // SOPS does not encrypt empty values.
 	}
 	f.values++
-	nonce, err := f.draws.bytes("nonce "+strconv.Itoa(f.values), nonceSize)
+	nonce, err := f.key.derive("nonce "+strconv.Itoa(f.values), nonceSize)
 	if err != nil {
 		return "", err
 	}
-	sealed := f.cipher.Seal(nil, nonce, []byte(text), []byte(belongs))
+	sealed := f.cipher.Seal(nil, nonce, []byte(text), []byte(additionalData))
 	end, encode := len(sealed)-f.cipher.Overhead(), base64.StdEncoding.EncodeToString
 	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", encode(sealed[:end]), encode(nonce), encode(sealed[end:]), kind), nil
 }
 
-// Fields is the block that SOPS reads.
+// Fields returns the metadata block of SOPS.
 func (f *file) Fields() (map[string]any, error) {
 	code, err := f.encrypt(fmt.Sprintf("%X", f.digest.Sum(nil)), "str", lastModified)
 	if err != nil {
@@ -110,7 +110,7 @@ func (f *file) Fields() (map[string]any, error) {
 	}
 	keys := make([]any, len(f.recipients))
 	for i, r := range f.recipients {
-		wrapped, err := r.wrap(f.dataKey, f.draws)
+		wrapped, err := r.wrap(f.dataKey, f.key)
 		if err != nil {
 			return nil, err
 		}

@@ -11,8 +11,8 @@ import (
 	"filippo.io/age"
 )
 
-// CheckRecipient says what is wrong with a public key of age: those with the prefix age1 for X25519 are allowed, not
-// keys of SSH, of plugins, or hybrid ones.
+// CheckRecipient validates an age recipient. Only X25519 recipients (prefix age1) are valid, not those of SSH, of
+// plugins, or hybrid ones.
 func CheckRecipient(text string) error {
 	r, err := parseRecipient(text)
 	if err != nil {
@@ -21,7 +21,7 @@ func CheckRecipient(text string) error {
 	return r.checkOrder()
 }
 
-// recipient is whom a file is written for.
+// recipient is an age recipient that a file is encrypted for.
 type recipient struct {
 	text string
 	key  *ecdh.PublicKey
@@ -36,7 +36,7 @@ const (
 )
 
 func parseRecipient(text string) (recipient, error) {
-	// The library checks the checksum; the length tells keys for X25519 from those of plugins, upper case from lower.
+	// The library verifies the checksum. The length and the lower-case prefix exclude keys of plugins and in upper case.
 	if _, err := age.ParseX25519Recipient(text); err != nil || len(text) != recipientLength || !strings.HasPrefix(text, recipientPrefix) {
 		return recipient{}, fmt.Errorf("%q is no public key of age (age1 and 58 characters)", text)
 	}
@@ -47,7 +47,7 @@ func parseRecipient(text string) (recipient, error) {
 	return recipient{text: text, key: key}, nil
 }
 
-// decodeKey gathers the bits of characters that have passed the check.
+// decodeKey decodes the bech32 characters of a key whose checksum is valid.
 func decodeKey(characters string) []byte {
 	var key []byte
 	bits, held := uint32(0), 0
@@ -61,13 +61,13 @@ func decodeKey(characters string) []byte {
 	return key
 }
 
-// checkOrder refuses the few keys for which everybody could open what is encrypted.
+// checkOrder returns an error for keys of low order, for which anyone could decrypt the file.
 func (r recipient) checkOrder() error {
-	whatever, err := ecdh.X25519().NewPrivateKey([]byte("any thirty-two bytes do for this"))
+	private, err := ecdh.X25519().NewPrivateKey([]byte("any thirty-two bytes do for this"))
 	if err != nil {
 		return fmt.Errorf("make a private key: %w", err)
 	}
-	if _, err := whatever.ECDH(r.key); err != nil {
+	if _, err := private.ECDH(r.key); err != nil {
 		return fmt.Errorf("%s protects nothing", r.text)
 	}
 	return nil

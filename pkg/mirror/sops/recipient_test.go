@@ -46,7 +46,7 @@ func TestNewSealerRefuses(t *testing.T) {
 		"no seed":       {nil, []string{good}},
 		"a short seed":  {seed[1:], []string{good}},
 	} {
-		if _, err := sops.NewSealer(test.seed, test.recipients); err == nil {
+		if _, err := sops.NewEncrypter(test.seed, test.recipients); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

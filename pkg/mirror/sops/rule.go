@@ -14,22 +14,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/annotation"
 )
 
-// maxListed is how many annotations a rule lists by their keys. SOPS compiles the rule anew for each value, so it must stay short.
+// maxListed bounds how many annotations a rule lists by key. SOPS compiles the rule for each value, so it must stay short.
 const maxListed = 16
 
-// Fields that are readable: at the root, and in the metadata. Annotations are read one by one.
+// Fields that stay readable, at the root and in the metadata. Annotations are decided one by one.
 var (
 	readableFields   = sets.New("apiVersion", "immutable", "kind", "metadata", "type")
 	readableMetadata = sets.New("annotations", "generateName", "labels", "name", "namespace")
 )
 
-// rule is what SOPS encrypts: values with one of these keys anywhere on their path. A label that has such a key is encrypted, too.
+// rule lists the keys that are encrypted: SOPS encrypts values with one of them anywhere on their path, labels included.
 type rule []string
 
-// ruleOf returns the rule for an object: everything but the fields that are readable, and all annotations but those that are
-// harmless. Annotations are listed by their keys, so that what Kustomize adds to the others does not look as if it had to be
-// decrypted. There may be many of them, and one may have the key of something that is readable, such as name: then all annotations
-// are encrypted, the harmless ones included.
+// ruleOf returns the rule for an object: all fields but the readable ones, and all annotations but the harmless ones.
+// Annotations are listed by key, so that SOPS does not try to decrypt those that Kustomize adds. If there are too many, or
+// one has the key of a readable field, such as name, all annotations are encrypted.
 func ruleOf(content map[string]any) rule {
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -50,7 +49,7 @@ func (r rule) covers(path []string) bool {
 	return slices.ContainsFunc(path, func(key string) bool { return slices.Contains(r, key) })
 }
 
-// String returns the rule as SOPS reads it, a regular expression for keys.
+// String returns the rule as SOPS reads it, a regular expression that matches keys.
 func (r rule) String() string {
 	quoted := make([]string, len(r))
 	for i, key := range r {

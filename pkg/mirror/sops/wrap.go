@@ -18,24 +18,24 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// The parts of a file of age, in bytes (age-encryption.org/v1).
+// The sizes of the parts of an age file, in bytes (age-encryption.org/v1).
 const (
 	ageFileKeySize = 16
 	ageNonceSize   = 16
 )
 
-// wrap returns a key as a file of age for one recipient, in letters. The library makes such files with random numbers
-// only; this makes them with drawn ones.
-func (r recipient) wrap(key []byte, d draws) (string, error) {
-	fileKey, err := d.bytes("file key for "+r.text, ageFileKeySize)
+// wrap returns a key as an armored age file for one recipient. The library can only use random keys; this uses derived
+// ones.
+func (r recipient) wrap(key []byte, prk pseudorandomKey) (string, error) {
+	fileKey, err := prk.derive("file key for "+r.text, ageFileKeySize)
 	if err != nil {
 		return "", err
 	}
-	nonce, err := d.bytes("payload nonce for "+r.text, ageNonceSize)
+	nonce, err := prk.derive("payload nonce for "+r.text, ageNonceSize)
 	if err != nil {
 		return "", err
 	}
-	header, err := r.header(fileKey, d)
+	header, err := r.header(fileKey, prk)
 	if err != nil {
 		return "", fmt.Errorf("write the header for %s: %w", r.text, err)
 	}
@@ -46,9 +46,9 @@ func (r recipient) wrap(key []byte, d draws) (string, error) {
 	return armored(slices.Concat(header, nonce, body))
 }
 
-// header says how the recipient gets at the file key.
-func (r recipient) header(fileKey []byte, d draws) ([]byte, error) {
-	share, wrapped, err := r.wrapFileKey(fileKey, d)
+// header returns the header of the age file, with the file key encrypted for the recipient.
+func (r recipient) header(fileKey []byte, prk pseudorandomKey) ([]byte, error) {
+	share, wrapped, err := r.wrapFileKey(fileKey, prk)
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +63,9 @@ func (r recipient) header(fileKey []byte, d draws) ([]byte, error) {
 	return []byte(header + " " + encode(mac.Sum(nil)) + "\n"), nil
 }
 
-// wrapFileKey encrypts the file key with a key that only the recipient can find out from the share.
-func (r recipient) wrapFileKey(fileKey []byte, d draws) (share, wrapped []byte, err error) {
-	scalar, err := d.bytes("share for "+r.text, chacha20poly1305.KeySize)
+// wrapFileKey encrypts the file key with a key that only the recipient can compute from the share.
+func (r recipient) wrapFileKey(fileKey []byte, prk pseudorandomKey) (share, wrapped []byte, err error) {
+	scalar, err := prk.derive("share for "+r.text, chacha20poly1305.KeySize)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +86,7 @@ func (r recipient) wrapFileKey(fileKey []byte, d draws) (share, wrapped []byte, 
 	return share, wrapped, err
 }
 
-// payload encrypts a content that fits into one chunk, the first and the last.
+// payload encrypts content that fits into a single chunk.
 func payload(fileKey, nonce, content []byte) ([]byte, error) {
 	key, err := hkdf.Key(sha256.New, fileKey, nonce, "payload", chacha20poly1305.KeySize)
 	if err != nil {
@@ -95,8 +95,8 @@ func payload(fileKey, nonce, content []byte) ([]byte, error) {
 	return encryptOnce(key, 1, content)
 }
 
-// encryptOnce uses a key that is for one message alone, so its nonce may be a constant: zeros and the mark of the last
-// chunk, if it is one.
+// encryptOnce encrypts with a key that is used for one message only, so the nonce can be constant: zeros and the mark of
+// the last chunk.
 func encryptOnce(key []byte, mark byte, content []byte) ([]byte, error) {
 	aead, err := chacha20poly1305.New(key)
 	if err != nil {

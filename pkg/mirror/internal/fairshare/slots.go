@@ -9,32 +9,31 @@ import (
 	"sync"
 )
 
-// Slots are a number of slots, each of which is held by one caller at a time. Owners who wait are given one in turn, round and
-// round, however many callers wait for each of them.
+// Slots is a semaphore. Waiting owners acquire slots round-robin, however many callers wait for each of them.
 type Slots struct {
 	mu   sync.Mutex
 	free int
-	// queue has the owners with waiting callers, the next first. It is empty while a slot is free.
+	// queue has the owners with waiting callers, next first. It is empty while a slot is free.
 	queue []*owner
 }
 
 type owner struct {
 	name string
-	// waiting are closed when the caller is given a slot, the oldest first.
+	// waiting has a channel for each waiting caller, oldest first, which is closed when the caller acquires a slot.
 	waiting []chan struct{}
 }
 
-// New returns so many free slots.
+// New returns a semaphore of the size.
 func New(slots int) *Slots { return &Slots{free: slots} }
 
-// Acquire waits for a slot on behalf of an owner. release gives it back, and is to be called once. The error is that of ctx.
+// Acquire waits for a slot on behalf of an owner. The caller must call release once. The error is that of ctx.
 func (s *Slots) Acquire(ctx context.Context, owner string) (release func(), err error) {
-	if given := s.ask(owner); given != nil {
+	if given := s.enqueue(owner); given != nil {
 		select {
 		case <-given:
 		case <-ctx.Done():
 			if !s.withdraw(owner, given) {
-				s.release() // It was given at the same moment.
+				s.release() // It was acquired at the same moment.
 			}
 			return nil, ctx.Err()
 		}
@@ -42,15 +41,15 @@ func (s *Slots) Acquire(ctx context.Context, owner string) (release func(), err 
 	return s.release, nil
 }
 
-// Contended says whether anybody waits for a slot.
+// Contended reports whether a caller waits for a slot.
 func (s *Slots) Contended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.queue) > 0
 }
 
-// ask takes a free slot, or returns what is closed when one is given.
-func (s *Slots) ask(name string) (given chan struct{}) {
+// enqueue takes a free slot, or returns a channel that is closed when the caller acquires one.
+func (s *Slots) enqueue(name string) (given chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.free > 0 {
@@ -66,12 +65,12 @@ func (s *Slots) ask(name string) (given chan struct{}) {
 	return given
 }
 
-// indexOf is the place of an owner in the queue, -1 if it is not queued.
+// indexOf returns the index of an owner in the queue, or -1.
 func (s *Slots) indexOf(name string) int {
 	return slices.IndexFunc(s.queue, func(o *owner) bool { return o.name == name })
 }
 
-// withdraw ends the wait for a slot, unless one was given.
+// withdraw ends the wait for a slot. It returns false if the caller has acquired one.
 func (s *Slots) withdraw(name string, given chan struct{}) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +89,7 @@ func (s *Slots) withdraw(name string, given chan struct{}) bool {
 	return true
 }
 
-// release gives a slot to the next owner, which moves to the end of the queue if it has more waiting callers.
+// release passes a slot to the next owner, which moves to the end of the queue if it has more waiting callers.
 func (s *Slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

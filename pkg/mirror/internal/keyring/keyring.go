@@ -29,46 +29,46 @@ const (
 	keyRecipient = "recipient"
 )
 
-// Keys are what Secrets are encrypted with.
+// Keys are the keys with which Secrets are encrypted.
 type Keys struct {
-	// Seed is what is drawn from; empty if there is none, so that nothing can be encrypted.
+	// Seed is the seed of derived keys. Without one nothing can be encrypted.
 	Seed []byte
-	// SeedTrouble is what is wrong with the Secret of the seed; a seed known from before still counts.
-	SeedTrouble error
-	// Recipient is the public key of the server's own pair; empty if there is none, or nobody asked for it.
+	// SeedError is the error of the seed's Secret. Seed may be set beside it, from an earlier read.
+	SeedError error
+	// Recipient is the public key of the server's key pair; empty if there is none, or it was not requested.
 	Recipient string
 	// PairSecret is the namespace and name of the Secret with the private key.
 	PairSecret string
-	// PairTrouble is what is wrong with the Secret of the pair; a public key known from before still counts.
-	PairTrouble error
+	// PairError is the error of the key pair's Secret. Recipient may be set beside it, from an earlier read.
+	PairError error
 }
 
-// Equal says whether keys are the same, and what is wrong with them too.
+// Equal reports whether the keys and their errors are the same.
 func (k Keys) Equal(other Keys) bool {
 	return bytes.Equal(k.Seed, other.Seed) && k.Recipient == other.Recipient && k.PairSecret == other.PairSecret &&
-		fmt.Sprint(k.SeedTrouble, k.PairTrouble) == fmt.Sprint(other.SeedTrouble, other.PairTrouble)
+		fmt.Sprint(k.SeedError, k.PairError) == fmt.Sprint(other.SeedError, other.PairError)
 }
 
-// Ring reads the keys, and makes those that there have never been. It is not for concurrent use.
+// Ring reads the keys, and creates those that have never existed. It is not safe for concurrent use.
 type Ring struct {
 	secrets   corev1client.SecretInterface
 	namespace string
-	// known is what was read last, for as long as the process lives.
+	// known has the keys that were read last.
 	known Keys
 }
 
-// New returns the ring of the server whose namespace it is.
+// New returns the key ring of the server in the namespace.
 func New(client corev1client.SecretsGetter, namespace string) *Ring {
 	return &Ring{secrets: client.Secrets(namespace), namespace: namespace}
 }
 
-// Read returns the keys as they are now, the server's own pair included if pair says so. What cannot be read stays
-// as it was, and the keys say why.
+// Read reads the keys, the server's key pair included if pair is set. A key that cannot be read stays as it was, with the
+// error beside it.
 func (r *Ring) Read(ctx context.Context, pair bool) Keys {
 	keys := Keys{Seed: r.known.Seed, Recipient: r.known.Recipient, PairSecret: r.namespace + "/" + PairName}
-	// Another server may do the same at this moment: who comes second finds what the first has made.
-	keys.SeedTrouble = retry.OnError(retry.DefaultRetry, raced, func() error {
-		keys.PairTrouble = nil
+	// Another replica may create the Secrets at the same time. The retry reads what the first has created.
+	keys.SeedError = retry.OnError(retry.DefaultRetry, raced, func() error {
+		keys.PairError = nil
 		state, err := r.readSeed(ctx)
 		if err != nil {
 			return err
@@ -77,9 +77,9 @@ func (r *Ring) Read(ctx context.Context, pair bool) Keys {
 		if !pair {
 			return nil
 		}
-		keys.PairTrouble = r.readPair(ctx, state, &keys.Recipient)
-		if raced(keys.PairTrouble) {
-			return keys.PairTrouble
+		keys.PairError = r.readPair(ctx, state, &keys.Recipient)
+		if raced(keys.PairError) {
+			return keys.PairError
 		}
 		return nil
 	})
@@ -91,12 +91,12 @@ func raced(err error) bool {
 	return apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err)
 }
 
-// readSeed returns the Secret of the seed, which it makes if it is not there.
+// readSeed returns the Secret of the seed, which it creates if it does not exist.
 func (r *Ring) readSeed(ctx context.Context) (*corev1.Secret, error) {
 	name := r.namespace + "/" + SeedName
 	secret, err := r.secrets.Get(ctx, SeedName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		secret, err = r.makeSeed(ctx)
+		secret, err = r.createSeed(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the Secret %s cannot be had: %w", name, err)
@@ -112,13 +112,13 @@ func (r *Ring) readSeed(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// makeSeed makes the Secret of the seed, as it was if that is known.
-func (r *Ring) makeSeed(ctx context.Context) (*corev1.Secret, error) {
+// createSeed creates the Secret of the seed, with the known content if there is one.
+func (r *Ring) createSeed(ctx context.Context) (*corev1.Secret, error) {
 	data := map[string][]byte{keySeed: r.known.Seed}
 	if data[keySeed] == nil {
 		data[keySeed] = make([]byte, sops.SeedSize)
 		if _, err := rand.Read(data[keySeed]); err != nil {
-			return nil, fmt.Errorf("draw a seed: %w", err)
+			return nil, fmt.Errorf("generate a seed: %w", err)
 		}
 	}
 	if r.known.Recipient != "" {
@@ -127,7 +127,7 @@ func (r *Ring) makeSeed(ctx context.Context) (*corev1.Secret, error) {
 	return r.create(ctx, SeedName, data)
 }
 
-// create makes a Secret that no mirror takes.
+// create creates a Secret that is excluded from mirrors.
 func (r *Ring) create(ctx context.Context, name string, data map[string][]byte) (*corev1.Secret, error) {
 	return r.secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: r.namespace, Annotations: map[string]string{v1alpha1.AnnotationMirror: "false"}},
@@ -135,7 +135,7 @@ func (r *Ring) create(ctx context.Context, name string, data map[string][]byte) 
 	}, metav1.CreateOptions{})
 }
 
-// record writes down whom files are encrypted for from now on.
+// record saves the public key that files are encrypted for from now on.
 func (r *Ring) record(ctx context.Context, state *corev1.Secret, recipient string) error {
 	changed := state.DeepCopy()
 	changed.Data = maps.Clone(state.Data)

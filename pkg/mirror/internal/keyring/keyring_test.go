@@ -90,7 +90,7 @@ func (c cluster) refuse(verb, name string) (lift func()) {
 // well fails the test unless keys are there and nothing is wrong with them.
 func well(t *testing.T, keys keyring.Keys) keyring.Keys {
 	t.Helper()
-	if keys.SeedTrouble != nil || keys.PairTrouble != nil || len(keys.Seed) != sops.SeedSize || keys.Recipient == "" {
+	if keys.SeedError != nil || keys.PairError != nil || len(keys.Seed) != sops.SeedSize || keys.Recipient == "" {
 		t.Fatalf("keys %+v", keys)
 	}
 	return keys
@@ -149,7 +149,7 @@ func TestPairIsMadeWhenItIsNeeded(t *testing.T) {
 	c := newCluster(t)
 	ring := c.process()
 	keys := ring.Read(t.Context(), false)
-	if keys.SeedTrouble != nil || keys.PairTrouble != nil || keys.Recipient != "" {
+	if keys.SeedError != nil || keys.PairError != nil || keys.Recipient != "" {
 		t.Fatalf("keys %+v", keys)
 	}
 	if list, err := c.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 1 {
@@ -187,7 +187,7 @@ func TestPairIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := server.Read(t.Context(), true)
 			same(t, keys, now)
-			told(t, now.PairTrouble, "system/slipstream-age", keys.Recipient, "is gone")
+			told(t, now.PairError, "system/slipstream-age", keys.Recipient, "is gone")
 			if _, err := c.CoreV1().Secrets(namespace).Get(t.Context(), keyring.PairName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("there is a Secret again: %v", err)
 			}
@@ -212,7 +212,7 @@ func TestPairIsReplaced(t *testing.T) {
 		t.Errorf("keys %+v", now)
 	}
 	c.remove(keyring.PairName)
-	if after := c.process().Read(t.Context(), true); after.Recipient != now.Recipient || after.PairTrouble == nil {
+	if after := c.process().Read(t.Context(), true); after.Recipient != now.Recipient || after.PairError == nil {
 		t.Errorf("keys %+v", after)
 	}
 }
@@ -226,7 +226,7 @@ func TestPairThatIsNone(t *testing.T) {
 			c := newCluster(t)
 			c.put(keyring.PairName, data)
 			keys := c.process().Read(t.Context(), true)
-			told(t, keys.PairTrouble, "system/slipstream-age", "age.agekey")
+			told(t, keys.PairError, "system/slipstream-age", "age.agekey")
 			if keys.Recipient != "" {
 				t.Errorf("keys %+v", keys)
 			}
@@ -234,7 +234,7 @@ func TestPairThatIsNone(t *testing.T) {
 			known := well(t, c.process().Read(t.Context(), true))
 			c.put(keyring.PairName, data)
 			keys = c.process().Read(t.Context(), true)
-			told(t, keys.PairTrouble, "age.agekey")
+			told(t, keys.PairError, "age.agekey")
 			same(t, known, keys)
 		})
 	}
@@ -244,13 +244,13 @@ func TestWhatMayNotBeRead(t *testing.T) {
 	c := newCluster(t)
 	lift := c.refuse("get", keyring.PairName)
 	keys := c.process().Read(t.Context(), true)
-	told(t, keys.PairTrouble, "system/slipstream-age", "not for you")
-	if keys.Recipient != "" || keys.SeedTrouble != nil {
+	told(t, keys.PairError, "system/slipstream-age", "not for you")
+	if keys.Recipient != "" || keys.SeedError != nil {
 		t.Errorf("keys %+v", keys)
 	}
 	lift()
 	lift = c.refuse("create", keyring.PairName)
-	told(t, c.process().Read(t.Context(), true).PairTrouble, "not for you")
+	told(t, c.process().Read(t.Context(), true).PairError, "not for you")
 	lift()
 	ring := c.process()
 	known := well(t, ring.Read(t.Context(), true))
@@ -258,7 +258,7 @@ func TestWhatMayNotBeRead(t *testing.T) {
 		lift := c.refuse("get", name)
 		now := ring.Read(t.Context(), true)
 		same(t, known, now)
-		told(t, errors.Join(now.SeedTrouble, now.PairTrouble), name, "not for you")
+		told(t, errors.Join(now.SeedError, now.PairError), name, "not for you")
 		lift()
 	}
 	defer c.refuse("get", keyring.SeedName)()
@@ -284,10 +284,10 @@ func TestSeedThatIsNone(t *testing.T) {
 	c := newCluster(t)
 	c.put(keyring.SeedName, map[string][]byte{"seed": []byte("short")})
 	keys := c.process().Read(t.Context(), true)
-	told(t, keys.SeedTrouble, "system/slipstream-age-seed", "32 bytes")
+	told(t, keys.SeedError, "system/slipstream-age-seed", "32 bytes")
 	if keys.Seed != nil || keys.Recipient != "" {
 		t.Errorf("keys %+v", keys)
 	}
 	c.put(keyring.SeedName, map[string][]byte{"seed": bytes.Repeat([]byte{1}, sops.SeedSize), "recipient": []byte("age1")})
-	told(t, c.process().Read(t.Context(), true).SeedTrouble, "recipient")
+	told(t, c.process().Read(t.Context(), true).SeedError, "recipient")
 }

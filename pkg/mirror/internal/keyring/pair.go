@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// readPair brings recipient to the public key of the pair, which it makes if there has never been one. The key is
-// recorded before it is used. After an error the recipient recorded last stays.
+// readPair sets recipient to the public key of the key pair, which it creates if there has never been one. The key is
+// recorded before it is used. After an error the recorded recipient stays.
 func (r *Ring) readPair(ctx context.Context, state *corev1.Secret, recipient *string) error {
 	name := r.namespace + "/" + PairName
 	secret, err := r.secrets.Get(ctx, PairName, metav1.GetOptions{})
@@ -24,7 +24,7 @@ func (r *Ring) readPair(ctx context.Context, state *corev1.Secret, recipient *st
 	case apierrors.IsNotFound(err) && *recipient != "":
 		return fmt.Errorf("the Secret %s, with the private key for %s, is gone: put it back from a copy, or put another private key there", name, *recipient)
 	case apierrors.IsNotFound(err):
-		secret, err = r.makePair(ctx)
+		secret, err = r.createPair(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("the Secret %s cannot be had: %w", name, err)
@@ -43,9 +43,9 @@ func (r *Ring) readPair(ctx context.Context, state *corev1.Secret, recipient *st
 	return nil
 }
 
-// publicKey is that of the first private key in a file of age; empty if there is none.
+// publicKey returns the public key of the first private key in an age identity file; empty if there is none.
 func publicKey(file []byte) string {
-	// The error may quote what it could not read.
+	// The error is dropped because it may quote the private key.
 	identities, err := age.ParseIdentities(bytes.NewReader(file))
 	if err != nil {
 		return ""
@@ -58,11 +58,11 @@ func publicKey(file []byte) string {
 	return ""
 }
 
-// makePair makes a key pair as age-keygen does.
-func (r *Ring) makePair(ctx context.Context) (*corev1.Secret, error) {
+// createPair generates a key pair and creates its Secret in the format of age-keygen.
+func (r *Ring) createPair(ctx context.Context) (*corev1.Secret, error) {
 	pair, err := age.GenerateX25519Identity()
 	if err != nil {
-		return nil, fmt.Errorf("make a key pair: %w", err)
+		return nil, fmt.Errorf("generate a key pair: %w", err)
 	}
 	file := fmt.Sprintf("# created: %s\n# public key: %s\n%s\n", time.Now().UTC().Format(time.RFC3339), pair.Recipient(), pair)
 	return r.create(ctx, PairName, map[string][]byte{PairKey: []byte(file)})

@@ -14,21 +14,21 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/s2k"
 )
 
-// What an OpenPGP key may cost. Its owner decides how large its numbers are, how many signatures it carries, all of which are
-// verified, and how much memory the derivation of a key from the passphrase takes: Argon2 can name 2 TiB.
+// These bound the cost of an OpenPGP key. Its owner chooses the size of its numbers, the number of signatures on it, which
+// are all verified, and the memory of the key derivation from the passphrase: Argon2 allows 2 TiB.
 const (
 	maxArmored = 64 << 10
 	maxPackets = 100
 	// maxKeyPacket holds the private part of an RSA key of 8192 bits, 3.6 KB.
 	maxKeyPacket = 4 << 10
-	// maxMemoryExponent is that of 64 MiB in KiB, which RFC 9580 recommends where memory is short, with three passes.
+	// maxMemoryExponent stands for 64 MiB (2^16 KiB), which RFC 9580 recommends if memory is short, with three passes.
 	maxMemoryExponent = 16
 	maxPasses         = 16
 )
 
 var errArmor = errors.New("it is not an armored OpenPGP private key")
 
-// checkSize refuses what would take long to read. It looks at the sizes of packets only.
+// checkSize returns an error for a key that would take long to read. It checks only the sizes of packets.
 func checkSize(key []byte) error {
 	if len(key) > maxArmored {
 		return fmt.Errorf("it has more than %d KiB; export the key with --export-options export-minimal", maxArmored>>10)
@@ -52,7 +52,7 @@ func checkSize(key []byte) error {
 	return fmt.Errorf("it has more than %d packets; export the key with --export-options export-minimal", maxPackets)
 }
 
-// isKey says whether packets of a tag hold a key (RFC 9580, section 5).
+// isKey reports whether packets with the tag have a key (RFC 9580, section 5).
 func isKey(tag uint8) bool {
 	switch tag {
 	case 5, 6, 7, 14: // Secret key, public key, secret subkey, public subkey.
@@ -61,7 +61,8 @@ func isKey(tag uint8) bool {
 	return false
 }
 
-// checkDerivation refuses Argon2 with more memory or time than a server has for one key. Every other derivation hashes 62 MiB at most.
+// checkDerivation returns an error for a key derivation by Argon2 that takes too much memory or time. All others hash at
+// most 62 MiB.
 func checkDerivation(key *packet.PrivateKey) error {
 	whole, err := contents(key.Serialize)
 	if err != nil {
@@ -71,7 +72,7 @@ func checkDerivation(key *packet.PrivateKey) error {
 	if err != nil {
 		return err
 	}
-	// Section 5.5.3: how the key is locked, the cipher, its mode, and how the passphrase makes a key for it. Version 6 has lengths before
+	// Section 5.5.3: the protection of the key, the cipher, its mode, and the key derivation. Version 6 has lengths before
 	// the second and the last.
 	const modes, lengths = 3, 2
 	rest, found := bytes.CutPrefix(whole, public)
@@ -83,9 +84,9 @@ func checkDerivation(key *packet.PrivateKey) error {
 		at += lengths
 	}
 	if packet.S2KType(rest[0]) != packet.S2KAEAD {
-		return nil // Argon2 is taken with AEAD only.
+		return nil // Argon2 requires AEAD.
 	}
-	// The mode, the salt, passes, parallelism and the exponent of the memory.
+	// Mode, salt, passes, parallelism and memory exponent.
 	const size = 1 + s2k.Argon2SaltSize + 3
 	if len(rest) < at+size || s2k.Mode(rest[at]) != s2k.Argon2S2K {
 		return nil
@@ -96,7 +97,7 @@ func checkDerivation(key *packet.PrivateKey) error {
 	return nil
 }
 
-// contents are those of a packet, without its header.
+// contents returns the contents of a packet without its header.
 func contents(serialize func(io.Writer) error) ([]byte, error) {
 	var written bytes.Buffer
 	if err := serialize(&written); err != nil {

@@ -1,12 +1,12 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signature answers how content is signed as git signs commits, with a private key that is held in memory:
-// in the form of ssh-keygen (SSHSIG) by an SSH key, as an armored detached signature by an OpenPGP key.
+// Package signature signs commits as git does, with a private key in memory: by an SSH key in the format of ssh-keygen
+// (SSHSIG), or by an OpenPGP key as an armored detached signature.
 //
-// Keys come from memory and go nowhere: no program is run, no agent asked, no file written, and no error quotes one.
+// Keys stay in memory: no program is run, no agent is used, no file is written, and no error quotes a key.
 package signature
 
-// Signer returns the armored signature of a commit object. It may be used by several goroutines, and does not print
-// its key whatever the format.
+// Signer returns the armored signature of a commit object. It is safe for concurrent use, and no formatting verb prints
+// its key.
 type Signer func(commit []byte) (string, error)

@@ -14,9 +14,9 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// OpenPGP returns what signs with an armored OpenPGP private key, as `gpg --armor --export-secret-keys` prints it. Of
-// several the first that can sign does. The passphrase opens it if it is locked. A key that has expired, or expires
-// later, signs no more; now tells the time.
+// OpenPGP returns a signer with an armored OpenPGP private key, as `gpg --armor --export-secret-keys` prints it. Of several
+// keys the first that can sign is used. The passphrase decrypts it if it is encrypted. Signing fails once the key has
+// expired at the time that now returns.
 func OpenPGP(key, passphrase []byte, now func() time.Time) (Signer, error) {
 	if err := checkSize(key); err != nil {
 		return nil, err
@@ -59,8 +59,7 @@ func signOpenPGP(entity *openpgp.Entity, by uint64, now func() time.Time, commit
 	return armored.String(), nil
 }
 
-// choose returns the first key that may sign now and whose private part is there. What has no private part stays out,
-// as the primary key does in the export of subkeys alone.
+// choose returns the first key that can sign now and has a private part. In an export of subkeys the primary key has none.
 func choose(entities openpgp.EntityList, now time.Time) (*openpgp.Entity, openpgp.Key, error) {
 	for _, entity := range entities {
 		if key, found := newest(entity, now); found {
@@ -70,7 +69,7 @@ func choose(entities openpgp.EntityList, now time.Time) (*openpgp.Entity, openpg
 	return nil, openpgp.Key{}, unusable(entities[0], now)
 }
 
-// newest returns the signing subkey that was made last, or the primary key where there is none.
+// newest returns the newest signing subkey, or the primary key if there is none.
 func newest(entity *openpgp.Entity, now time.Time) (openpgp.Key, bool) {
 	var best openpgp.Key
 	for _, subkey := range entity.Subkeys {
@@ -88,7 +87,7 @@ func newest(entity *openpgp.Entity, now time.Time) (openpgp.Key, bool) {
 
 func private(key openpgp.Key) bool { return key.PrivateKey != nil && !key.PrivateKey.Dummy() }
 
-// unusable says why none of an entity's keys signs.
+// unusable returns the reason why none of an entity's keys can sign.
 func unusable(entity *openpgp.Entity, now time.Time) error {
 	name := entity.PrimaryKey.KeyIdString()
 	own, _ := entity.PrimarySelfSignature()

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// The parts of SSHSIG (PROTOCOL.sshsig of OpenSSH) that are always the same here. The namespace keeps a signature
-	// that was made for one purpose from being used for another.
+	// The constant parts of SSHSIG (PROTOCOL.sshsig of OpenSSH). The namespace prevents that a signature for one purpose is
+	// used for another.
 	sshMagic     = "SSHSIG"
 	sshVersion   = 1
 	sshNamespace = "git"
@@ -25,10 +25,10 @@ const (
 	sshArmor     = "SSH SIGNATURE"
 )
 
-// sshAlgorithms are the types of keys whose signatures OpenSSH accepts; DSA is not among them.
+// sshAlgorithms are the key types whose signatures OpenSSH accepts; DSA is not among them.
 var sshAlgorithms = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoRSA, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521}
 
-// SSH returns what signs with an SSH private key in PEM or OpenSSH form. The passphrase opens it if it is locked.
+// SSH returns a signer with an SSH private key in PEM or OpenSSH form. The passphrase decrypts it if it is encrypted.
 func SSH(key, passphrase []byte) (Signer, error) {
 	signer, err := sshKey(key, passphrase)
 	if err != nil {
@@ -40,12 +40,12 @@ func SSH(key, passphrase []byte) (Signer, error) {
 	case !ok || !slices.Contains(sshAlgorithms, algorithm):
 		return nil, fmt.Errorf("signatures by a key of type %s are not accepted; use ed25519", algorithm)
 	case algorithm == ssh.KeyAlgoRSA:
-		algorithm = ssh.KeyAlgoRSASHA512 // Neither are those by RSA and SHA-1.
+		algorithm = ssh.KeyAlgoRSASHA512 // OpenSSH does not accept RSA with SHA-1.
 	}
 	return func(commit []byte) (string, error) { return signSSH(by, algorithm, commit) }, nil
 }
 
-// maxSSHKey bounds a private key, in bytes: that of RSA with 16384 bits takes 12 KiB, and a second for a signature.
+// maxSSHKey bounds a private key, in bytes: RSA with 16384 bits takes 12 KiB, and a second for a signature.
 const maxSSHKey = 16 << 10
 
 func sshKey(key, passphrase []byte) (ssh.Signer, error) {
@@ -69,14 +69,14 @@ func sshKey(key, passphrase []byte) (ssh.Signer, error) {
 	return signer, err
 }
 
-// What is the same of both kinds of key.
+// Errors of both kinds of key.
 var (
 	errLocked     = errors.New("the key is locked and there is no passphrase")
 	errPassphrase = errors.New("the passphrase does not open the key")
 )
 
-// signSSH signs the digest within a frame that names its purpose, and wraps the result so that it can be verified by
-// itself.
+// signSSH signs the digest in a frame with its namespace, and returns the signature with the public key, so that it can be
+// verified on its own.
 func signSSH(by ssh.AlgorithmSigner, algorithm string, commit []byte) (string, error) {
 	digest := sha512.Sum512(commit)
 	framed := append([]byte(sshMagic), ssh.Marshal(struct{ Namespace, Reserved, Hash, Digest string }{

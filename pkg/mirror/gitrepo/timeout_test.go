@@ -13,8 +13,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
-// TestWaitingForASlotIsNotTheServersTime has a call wait for a slot for much longer than the server may take.
-func TestWaitingForASlotIsNotTheServersTime(t *testing.T) {
+// TestSlotWaitDoesNotCountAgainstTime waits for a slot for much longer than the time limit of the call.
+func TestSlotWaitDoesNotCountAgainstTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := fairshare.New(1)
 		release, err := slots.Acquire(t.Context(), "other")

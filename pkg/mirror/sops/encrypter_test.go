@@ -40,17 +40,17 @@ func newIdentity(t testing.TB) *age.X25519Identity {
 	return identity
 }
 
-func newSealer(t testing.TB, seed []byte, recipients ...*age.X25519Identity) *sops.Sealer {
+func newEncrypter(t testing.TB, seed []byte, recipients ...*age.X25519Identity) *sops.Encrypter {
 	t.Helper()
 	var keys []string
 	for _, identity := range recipients {
 		keys = append(keys, identity.Recipient().String())
 	}
-	sealer, err := sops.NewSealer(seed, keys)
+	encrypter, err := sops.NewEncrypter(seed, keys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sealer
+	return encrypter
 }
 
 // secret is a Secret with such values, and fields that change may set.
@@ -92,9 +92,9 @@ func set(value any, path ...string) func(map[string]any) {
 	}
 }
 
-func seal(t testing.TB, sealer *sops.Sealer, object *unstructured.Unstructured) []byte {
+func encrypt(t testing.TB, encrypter *sops.Encrypter, object *unstructured.Unstructured) []byte {
 	t.Helper()
-	file, err := sealer.Seal(object)
+	file, err := encrypter.Encrypt(object)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,11 +163,11 @@ func allBytes() []byte {
 
 func TestSopsOpensWhatIsSealed(t *testing.T) {
 	first, second := newIdentity(t), newIdentity(t)
-	sealer := newSealer(t, seed, first, second)
+	encrypter := newEncrypter(t, seed, first, second)
 	for name, object := range objects() {
 		t.Run(name, func(t *testing.T) {
 			before := object.DeepCopy()
-			file := seal(t, sealer, object)
+			file := encrypt(t, encrypter, object)
 			if diff := cmp.Diff(before.Object, object.Object); diff != "" {
 				t.Errorf("the object was changed: %s", diff)
 			}
@@ -184,14 +184,14 @@ func FuzzSeal(f *testing.F) {
 		f.Add("a.b/"+text, text, "note")
 	}
 	key := newIdentity(f)
-	sealer := newSealer(f, seed, key)
+	encrypter := newEncrypter(f, seed, key)
 	f.Fuzz(func(t *testing.T, name, value, note string) {
 		if !utf8.ValidString(name) || !utf8.ValidString(note) || name == "" {
 			return // The API server accepts no such Secret.
 		}
 		object := secret(map[string]string{name: value}, set(note, "stringData", "text"), set(note, "metadata", "annotations", "note"), set(note, "metadata", "annotations", name))
-		file := seal(t, sealer, object)
-		if again := seal(t, sealer, object); !bytes.Equal(file, again) {
+		file := encrypt(t, encrypter, object)
+		if again := encrypt(t, encrypter, object); !bytes.Equal(file, again) {
 			t.Error("sealed again, it is another file")
 		}
 		checkOpens(t, file, key, object)
@@ -201,10 +201,10 @@ func FuzzSeal(f *testing.F) {
 // Everything that somebody can do to a file without its key is found out.
 func TestAlteredFilesDoNotOpen(t *testing.T) {
 	key := newIdentity(t)
-	sealer := newSealer(t, seed, key)
+	encrypter := newEncrypter(t, seed, key)
 	object := secret(map[string]string{"user": "admin", "password": "correct horse"})
-	file := string(seal(t, sealer, object))
-	other := string(seal(t, sealer, secret(map[string]string{"user": "admin", "password": "battery staple"})))
+	file := string(encrypt(t, encrypter, object))
+	other := string(encrypt(t, encrypter, secret(map[string]string{"user": "admin", "password": "battery staple"})))
 	rewrite := func(old, replacement string) string {
 		if !strings.Contains(file, old) {
 			t.Fatalf("%q is not there", old)
@@ -236,7 +236,7 @@ func TestAlteredFilesDoNotOpen(t *testing.T) {
 // Nothing of what is encrypted can be read, and what is not encrypted can.
 func TestWhatCanBeRead(t *testing.T) {
 	object := secret(map[string]string{"password": "correct horse"}, set("battery staple", "stringData", "text"), set("platform", "metadata", "labels", "team"))
-	file := string(seal(t, newSealer(t, seed, newIdentity(t)), object))
+	file := string(encrypt(t, newEncrypter(t, seed, newIdentity(t)), object))
 	for _, hidden := range []string{"correct horse", "Y29ycmVjdCBob3JzZQ", "battery"} {
 		if strings.Contains(file, hidden) {
 			t.Errorf("the file shows %q:\n%s", hidden, file)
@@ -256,13 +256,13 @@ func TestWhatCanBeRead(t *testing.T) {
 func TestSameObjectSameFile(t *testing.T) {
 	a, b := newIdentity(t), newIdentity(t)
 	data := map[string]string{"user": "admin", "password": "correct horse"}
-	file := seal(t, newSealer(t, seed, a, b), secret(data))
+	file := encrypt(t, newEncrypter(t, seed, a, b), secret(data))
 	for name, same := range map[string][]byte{
-		"again":                          seal(t, newSealer(t, slices.Clone(seed), a, b), secret(data)),
-		"recipients in another order":    seal(t, newSealer(t, seed, b, a), secret(data)),
-		"a recipient twice":              seal(t, newSealer(t, seed, a, b, a), secret(data)),
-		"a field that is runtime":        seal(t, newSealer(t, seed, a, b), secret(data, set("8", "metadata", "resourceVersion"))),
-		"an annotation that is no field": seal(t, newSealer(t, seed, a, b), secret(data, set("x", "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"))),
+		"again":                          encrypt(t, newEncrypter(t, slices.Clone(seed), a, b), secret(data)),
+		"recipients in another order":    encrypt(t, newEncrypter(t, seed, b, a), secret(data)),
+		"a recipient twice":              encrypt(t, newEncrypter(t, seed, a, b, a), secret(data)),
+		"a field that is runtime":        encrypt(t, newEncrypter(t, seed, a, b), secret(data, set("8", "metadata", "resourceVersion"))),
+		"an annotation that is no field": encrypt(t, newEncrypter(t, seed, a, b), secret(data, set("x", "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"))),
 	} {
 		if !bytes.Equal(file, same) {
 			t.Errorf("%s: another file", name)
@@ -270,10 +270,10 @@ func TestSameObjectSameFile(t *testing.T) {
 	}
 	other := bytes.Repeat([]byte{8}, sops.SeedSize)
 	for name, different := range map[string][]byte{
-		"one recipient less": seal(t, newSealer(t, seed, a), secret(data)),
-		"another seed":       seal(t, newSealer(t, other, a, b), secret(data)),
-		"another value":      seal(t, newSealer(t, seed, a, b), secret(map[string]string{"user": "admin", "password": "correct horsE"})),
-		"another label":      seal(t, newSealer(t, seed, a, b), secret(data, set("x", "metadata", "labels", "team"))),
+		"one recipient less": encrypt(t, newEncrypter(t, seed, a), secret(data)),
+		"another seed":       encrypt(t, newEncrypter(t, other, a, b), secret(data)),
+		"another value":      encrypt(t, newEncrypter(t, seed, a, b), secret(map[string]string{"user": "admin", "password": "correct horsE"})),
+		"another label":      encrypt(t, newEncrypter(t, seed, a, b), secret(data, set("x", "metadata", "labels", "team"))),
 	} {
 		for _, secretPart := range []string{"user:", "password:", "mac:"} {
 			if line(different, secretPart) == line(file, secretPart) {
@@ -300,7 +300,7 @@ func TestFileStaysWhatItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	object := secret(map[string]string{"user": "admin", "password": "correct horse"}, set("platform", "metadata", "labels", "team"))
-	file := seal(t, newSealer(t, seed, identity), object)
+	file := encrypt(t, newEncrypter(t, seed, identity), object)
 	const golden = "testdata/secret.yaml"
 	if *update {
 		if err := os.WriteFile(golden, file, 0o600); err != nil {
@@ -318,14 +318,14 @@ func TestFileStaysWhatItIs(t *testing.T) {
 }
 
 func TestWhatCannotBeSealed(t *testing.T) {
-	sealer := newSealer(t, seed, newIdentity(t))
+	encrypter := newEncrypter(t, seed, newIdentity(t))
 	for name, object := range map[string]*unstructured.Unstructured{
 		"no object":               nil,
 		"no kind":                 secret(nil, set("", "kind")),
 		"no UTF-8":                secret(nil, set("\xff", "stringData", "a")),
 		"a block sops of its own": secret(nil, set("x", "sops")),
 	} {
-		if file, err := sealer.Seal(object); err == nil {
+		if file, err := encrypter.Encrypt(object); err == nil {
 			t.Errorf("%s: sealed:\n%s", name, file)
 		} else if strings.Contains(err.Error(), "\xff") {
 			t.Errorf("%s: the error shows a value: %v", name, err)

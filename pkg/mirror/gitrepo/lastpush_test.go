@@ -14,9 +14,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// TestPushThatFollowsAPush counts how often pushes ask the server first where the reference is: not when one begins where
-// the last one ended, and always after one that failed.
-func TestPushThatFollowsAPush(t *testing.T) {
+// TestPushReusesAdvertisement counts the advertisements that pushes read: none for a push that starts at the tip of the last
+// one, and always one after a failure.
+func TestPushReusesAdvertisement(t *testing.T) {
 	r := newRepository(t)
 	w := r.clone()
 	w.first("theirs", "1\n")
