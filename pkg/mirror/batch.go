@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// group is the changes that become one commit.
+// group has the changes of one commit.
 type group struct {
 	author  attribution.Author
 	changes []Change
@@ -22,14 +22,12 @@ type group struct {
 // groupChanges divides changes, given in the order of events, into commits:
 //
 //   - PerChange: each change is a commit of its own.
-//   - PerAuthor: changes of one author in a row share a commit, so nobody's change is
-//     booked to somebody else and the order of events stays. A path that somebody else has
-//     written in between therefore starts another commit.
+//   - PerAuthor: consecutive changes of one author share a commit, so that every change has its author and the order of
+//     events is kept.
 //   - Batch: one commit.
 //
-// Within a commit the last change of a path counts; a Batch has an author only when all
-// its changes have the same. A commit says no more than all its changes bear out: its
-// signal is the least exact of theirs.
+// Within a commit the last change of a path counts. A Batch has an author only if all its changes have the same. The
+// attribution of a commit is the least exact of its changes.
 func groupChanges(granularity v1alpha1.Granularity, changes []Change) []group {
 	var groups []group
 	for _, change := range changes {
@@ -44,8 +42,7 @@ func groupChanges(granularity v1alpha1.Granularity, changes []Change) []group {
 	return groups
 }
 
-// groupFound divides what a comparison has found, which has no order, into commits: one for each author, or, with Batch,
-// one.
+// groupFound divides the changes of a comparison, which have no order, into commits: one for each author, or one with Batch.
 func groupFound(granularity v1alpha1.Granularity, changes []Change) []group {
 	if granularity == v1alpha1.GranularityBatch {
 		return groupChanges(granularity, changes)
@@ -67,9 +64,8 @@ func shares(granularity v1alpha1.Granularity, g group, change Change) bool {
 	}
 }
 
-// sameAuthor says whether a commit can have both authors, so that it says of neither what is
-// true of the other only. The groups that a user was in at the time do not count, nor does
-// which signal told of the user.
+// sameAuthor reports whether two authors can share a commit. It ignores groups, and for known users the source of the
+// attribution.
 func sameAuthor(a, b attribution.Author) bool {
 	if a.Known() && b.Known() {
 		a.Signal, b.Signal = "", ""
@@ -79,7 +75,7 @@ func sameAuthor(a, b attribution.Author) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// common is what can be said of the changes of both authors: nothing if they differ.
+// common returns the author of a commit with changes of both authors: none if they differ.
 func common(a, b attribution.Author) attribution.Author {
 	if !sameAuthor(a, b) {
 		return attribution.Author{}

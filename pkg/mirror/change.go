@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 )
 
-// Object names the object a change is about.
+// Object identifies the object of a change.
 type Object struct {
 	Group     string `json:"group,omitempty"`
 	Version   string `json:"version"`
@@ -25,7 +25,7 @@ type Object struct {
 	Name      string `json:"name"`
 }
 
-// String is the form of commit subjects: "apps/v1/deployments shop/web", "v1/namespaces shop".
+// String returns the form of commit subjects: "apps/v1/deployments shop/web", "v1/namespaces shop".
 func (o Object) String() string {
 	return fmt.Sprintf("%s %s", path.Join(o.Group, o.Version, o.Resource), path.Join(o.Namespace, o.Name))
 }
@@ -34,7 +34,7 @@ func (o Object) resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.Resource}
 }
 
-// unstructured is the object as far as its name tells.
+// unstructured returns an object with the name and namespace only.
 func (o Object) unstructured() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetNamespace(o.Namespace)
@@ -42,22 +42,20 @@ func (o Object) unstructured() *unstructured.Unstructured {
 	return object
 }
 
-// Change is one change of content on its way to one destination: a row of the outbox.
+// Change is a change of one file of one destination: the content of an outbox row.
 type Change struct {
-	// Destination is the GitDestination, UID the one it had: a destination created anew
-	// under an old name inherits nothing.
+	// Destination is the GitDestination, UID its uid: a destination that is created again inherits nothing.
 	Destination types.NamespacedName `json:"destination"`
 	UID         types.UID            `json:"-"`
 	// Path is the file, relative to the destination's base folder.
 	Path string `json:"path"`
-	// Content is the whole file; nil, with the operation Delete, removes it. An outbox row
-	// has it beside the rest.
+	// Content is the whole file; nil, with the operation Delete, removes it. An outbox row stores it after the JSON.
 	Content []byte `json:"-"`
 
 	Operation       v1alpha1.Operation `json:"operation"`
 	Object          Object             `json:"object"`
 	ResourceVersion string             `json:"resourceVersion,omitempty"`
-	// Sealing tells how the content is encrypted; empty: it is not.
+	// Sealing identifies the encryption of the content; empty if it is not encrypted.
 	Sealing string `json:"sealing,omitempty"`
 	// seen is when this process saw the change; zero in a row that was read from the store.
 	seen time.Time

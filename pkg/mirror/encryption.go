@@ -21,11 +21,10 @@ import (
 )
 
 const (
-	// The server's keys are read again every keysInterval, or every keysRetry while
-	// something is wrong with them.
+	// The server's keys are read every keysInterval, or every keysRetry after an error.
 	keysInterval = time.Minute
 	keysRetry    = 5 * time.Second
-	// keysTimeout bounds one reading.
+	// keysTimeout bounds one read.
 	keysTimeout = 15 * time.Second
 )
 
@@ -34,8 +33,8 @@ type keyNeed int
 
 const (
 	needNone keyNeed = iota
-	needSeed         // somebody has Secrets encrypted for recipients of theirs
-	needPair         // somebody has them encrypted for the server's own
+	needSeed         // A destination encrypts for recipients of its own.
+	needPair         // A destination encrypts for the server's key pair.
 )
 
 func needOf(destinations []*v1alpha1.GitDestination) keyNeed {
@@ -59,10 +58,10 @@ func ageRecipients(d *v1alpha1.GitDestination) []string {
 	return d.Spec.Encryption.AgeRecipients
 }
 
-// encryption follows the server's keys, as far as some destination needs them.
+// encryption keeps the server's keys up to date, as far as destinations need them.
 type encryption struct {
 	ring *keyring.Ring
-	// changed is called when the keys are not what they were.
+	// changed is called when the keys have changed.
 	changed func()
 
 	mu   sync.Mutex
@@ -76,7 +75,7 @@ func newEncryption(ring *keyring.Ring, changed func()) *encryption {
 	return &encryption{ring: ring, changed: changed}
 }
 
-// keysFor returns the keys, which are read now if nobody has needed them before.
+// keysFor returns the keys that destinations need. It reads those that were not needed before.
 func (e *encryption) keysFor(ctx context.Context, destinations []*v1alpha1.GitDestination) keyring.Keys {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,14 +86,14 @@ func (e *encryption) keysFor(ctx context.Context, destinations []*v1alpha1.GitDe
 	return e.keys
 }
 
-// read brings the keys up to date. The caller holds mu.
+// read reads the keys. The caller holds mu.
 func (e *encryption) read(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, keysTimeout)
 	defer cancel()
 	e.keys, e.asked = e.ring.Read(ctx, e.need == needPair), time.Now()
 }
 
-// run follows the keys until ctx ends.
+// run refreshes the keys until ctx ends.
 func (e *encryption) run(ctx context.Context) {
 	ticker := time.NewTicker(keysRetry)
 	defer ticker.Stop()
@@ -110,7 +109,7 @@ func (e *encryption) run(ctx context.Context) {
 	}
 }
 
-// due says whether it is time to read the keys again.
+// due reports whether the keys must be read again.
 func (e *encryption) due() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -118,7 +117,7 @@ func (e *encryption) due() bool {
 	return e.need != needNone && (trouble || time.Since(e.asked) >= keysInterval)
 }
 
-// refresh reads the keys and says whether they are not what they were.
+// refresh reads the keys and reports whether they have changed.
 func (e *encryption) refresh(ctx context.Context) (changed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -129,10 +128,9 @@ func (e *encryption) refresh(ctx context.Context) (changed bool) {
 
 // secretsPlan is how a destination writes Secrets.
 type secretsPlan struct {
-	// sealer encrypts them; nil when they are not to be encrypted, or cannot be.
+	// sealer encrypts them; nil if they are not encrypted, or cannot be.
 	sealer *sops.Encrypter
-	// sealing is the same for plans that give every Secret the same file; empty without a
-	// sealer.
+	// sealing is the fingerprint of sealer; empty without one.
 	sealing string
 	// encrypted, reason and message are those of the condition SecretsEncrypted.
 	encrypted       bool
@@ -174,7 +172,7 @@ func secretsUnavailable(why error) secretsPlan {
 	return secretsPlan{reason: v1alpha1.ReasonEncryptionUnavailable, message: message}
 }
 
-// encryptedFor says for whom Secrets are encrypted, and what is wrong all the same.
+// encryptedFor returns the reason and message for encrypted Secrets: the recipients, and the error of the keys, if any.
 func encryptedFor(given []string, keys keyring.Keys, trouble error) (reason, message string) {
 	switch {
 	case len(given) == 1:
@@ -191,8 +189,7 @@ func encryptedFor(given []string, keys keyring.Keys, trouble error) (reason, mes
 	return reason, message
 }
 
-// written is an object as the destination writes it: without the fields that it leaves out,
-// and encrypted where that is asked for.
+// written returns an object as the destination writes it: without ignored fields, and encrypted if the plan says so.
 func (p *destinationPlan) written(r rendered, object *unstructured.Unstructured) (rendered, error) {
 	if reduced := p.ignore.Without(object); reduced != object {
 		var err error
@@ -212,7 +209,7 @@ func (p *destinationPlan) written(r rendered, object *unstructured.Unstructured)
 	return r, nil
 }
 
-// sealing tells how objects of a type are encrypted; empty: they are not.
+// sealing identifies the encryption of objects of a type; empty if they are not encrypted.
 func (p *destinationPlan) sealing(t schema.GroupVersionResource) string {
 	if t.GroupResource() != secretsResource {
 		return ""
@@ -220,15 +217,13 @@ func (p *destinationPlan) sealing(t schema.GroupVersionResource) string {
 	return p.secrets.sealing
 }
 
-// outdated says that the destination would write a change in another way by now: for other
-// recipients, or encrypted. It must not reach Git any more, whatever plan the worker goes
-// by. The comparison that the change of plan asks for makes up for it.
+// outdated reports whether the current plan would encrypt a change in another way. Such a change must not be pushed any more.
+// The comparison that the new plan requests replaces it.
 func (d *destination) outdated(change Change) bool {
 	return change.Operation != v1alpha1.OperationDelete && change.Sealing != d.plan.Load().sealing(change.Object.resource())
 }
 
-// locked says that files of Secrets stay as they are, because Secrets are to be encrypted
-// and cannot be.
+// locked reports whether the file of an object stays as it is, because Secrets must be encrypted and cannot be.
 func (p *destinationPlan) locked(o Object) bool {
 	return o.resource().GroupResource() == secretsResource && p.object.Spec.Secrets == v1alpha1.SecretsEncrypt && p.secrets.sealer == nil
 }

@@ -30,7 +30,7 @@ type Landings interface {
 
 var _ Landings = &commitindex.Index{}
 
-// resumeLandings takes over what an earlier process has left.
+// resumeLandings takes over the state of an earlier process.
 func (s *branchServices) resumeLandings(ctx context.Context) error {
 	if s.landings == nil {
 		return nil

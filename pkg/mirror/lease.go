@@ -21,7 +21,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Leases are the place and the times of the Leases that branches are written under.
+// Leases configure the Leases of branches.
 type Leases struct {
 	// Duration (--leases-lease-sec, 24 s) is how long after its last renewal a Lease keeps
 	// others from the branch.
@@ -33,27 +33,26 @@ type Leases struct {
 	Renew time.Duration
 }
 
-// releaseTimeout bounds the giving back of a Lease, which also runs out by itself.
+// releaseTimeout bounds the release of a Lease, which otherwise expires.
 const releaseTimeout = 2 * time.Second
 
-// branchLease is the Lease of one branch: who holds it may push. It is taken with a push and
-// renewed by those that follow, so that branches to which nothing happens cost nothing. It
-// spares installations that know nothing of each other a race; that no push is lost to one
-// is the compare-and-swap's doing. Within an installation the leader Lease decides who writes:
-// a new leader goes on with the Leases of the old one. It is for one goroutine.
+// branchLease is the Lease of one branch, whose holder may push. A push acquires it and later pushes renew it, so that idle
+// branches cost nothing. It avoids races between independent installations; the compare-and-swap of the push is what
+// guarantees that none is lost. Within an installation the leader writes: a new leader takes over the Leases of the old one.
+// It is not safe for concurrent use.
 type branchLease struct {
 	lock  *resourcelock.LeaseLock
 	times Leases
-	// renewed is when the Lease was last written by this process; zero when it is not held.
+	// renewed is when this process last wrote the Lease; zero if it is not held.
 	renewed time.Time
-	// holder is who held the Lease when it was last looked at.
+	// holder is the last known holder.
 	holder string
 	// seen is the Lease of another holder, unchanged since seenAt.
 	seen   []byte
 	seenAt time.Time
 }
 
-// newBranchLease names the Lease by the repository's address and the branch.
+// newBranchLease returns the Lease of a branch, whose name is derived from the repository's URL and the branch.
 func newBranchLease(client coordinationv1.LeasesGetter, installation string, times Leases, key branchKey) *branchLease {
 	sum := sha256.Sum256([]byte(canonicalURL(key.url) + "\n" + key.branch))
 	return &branchLease{times: times, lock: &resourcelock.LeaseLock{
@@ -64,10 +63,10 @@ func newBranchLease(client coordinationv1.LeasesGetter, installation string, tim
 	}}
 }
 
-// leaseHeldError says that another installation may push.
+// leaseHeldError is returned if another installation holds the Lease.
 type leaseHeldError struct {
 	error
-	// until is when to ask again at the latest.
+	// until is when to retry at the latest.
 	until time.Time
 }
 
@@ -87,7 +86,7 @@ func (l *branchLease) during(ctx context.Context, push func(context.Context) err
 	return push(ctx)
 }
 
-// renewUntil keeps the Lease while a push takes long.
+// renewUntil renews the Lease during a long push.
 func (l *branchLease) renewUntil(ctx context.Context) {
 	for {
 		select {
@@ -97,12 +96,12 @@ func (l *branchLease) renewUntil(ctx context.Context) {
 		}
 		if err := l.hold(ctx); err != nil && ctx.Err() == nil {
 			leaseAcquireFailures.Inc()
-			klog.FromContext(ctx).Error(err, "Lease could not be renewed during a push", "lease", l.lock.Describe())
+			klog.FromContext(ctx).Error(err, "Failed to renew lease during push", "lease", l.lock.Describe())
 		}
 	}
 }
 
-// hold takes or renews the Lease unless that has just been done.
+// hold acquires or renews the Lease unless it was renewed recently.
 func (l *branchLease) hold(ctx context.Context) error {
 	now := time.Now()
 	if !l.renewed.IsZero() && now.Sub(l.renewed) < l.times.Renew {
@@ -128,7 +127,7 @@ func (l *branchLease) hold(ctx context.Context) error {
 	return nil
 }
 
-// record is the Lease as this process holds it.
+// record returns the content of the Lease as this process holds it.
 func (l *branchLease) record(now time.Time, before *resourcelock.LeaderElectionRecord) resourcelock.LeaderElectionRecord {
 	record := resourcelock.LeaderElectionRecord{
 		HolderIdentity: l.lock.Identity(), LeaseDurationSeconds: int(l.times.Duration.Seconds()),
@@ -143,8 +142,8 @@ func (l *branchLease) record(now time.Time, before *resourcelock.LeaderElectionR
 	return record
 }
 
-// keptUntil returns until when somebody else has the branch. Their clock may be ahead of
-// ours: a Lease that has not changed for its duration has run out, whatever it says.
+// keptUntil returns until when another holder has the branch. Its clock may be ahead of ours: a Lease that has not changed
+// for its duration has expired, whatever its times are.
 func (l *branchLease) keptUntil(record *resourcelock.LeaderElectionRecord, raw []byte, now time.Time) time.Time {
 	if record.HolderIdentity == "" || record.HolderIdentity == l.lock.Identity() {
 		return time.Time{}
@@ -156,7 +155,7 @@ func (l *branchLease) keptUntil(record *resourcelock.LeaderElectionRecord, raw [
 	return earliest(record.RenewTime.Add(duration), l.seenAt.Add(duration))
 }
 
-// release gives the Lease back, if it is held and has not run out.
+// release releases the Lease if it is held and has not expired.
 func (l *branchLease) release(ctx context.Context) {
 	if l.renewed.IsZero() || time.Since(l.renewed) > l.times.Duration {
 		return
@@ -166,7 +165,7 @@ func (l *branchLease) release(ctx context.Context) {
 	record := l.record(time.Now(), nil)
 	record.HolderIdentity, record.LeaseDurationSeconds = "", 1
 	if err := l.lock.Update(ctx, record); err != nil {
-		klog.FromContext(ctx).V(2).Info("Lease was not given back and runs out", "lease", l.lock.Describe(), "reason", err.Error())
+		klog.FromContext(ctx).V(2).Info("Failed to release lease", "lease", l.lock.Describe(), "reason", err.Error())
 	}
 	l.renewed = time.Time{}
 }

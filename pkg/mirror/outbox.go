@@ -25,14 +25,12 @@ import (
 )
 
 const (
-	// intakeLength bounds the changes that wait to be made durable. A full intake holds
-	// the watches back; it drops nothing.
+	// intakeLength bounds the changes that are not durable yet. A full intake blocks the watches and drops nothing.
 	intakeLength = 1024
-	// intakeBatch is the most rows written in one transaction.
+	// intakeBatch bounds the rows of one transaction.
 	intakeBatch = storetable.MaxAtomicRows
-	// intakeInterval is the least time between two transactions that are not full. While changes keep coming it makes
-	// tens of transactions a second of what would be hundreds, each with a sync, and is less than the time that pushing
-	// the first of them takes.
+	// intakeInterval is the minimum time between transactions that are not full. While changes keep arriving it limits
+	// transactions, each with a sync, to tens per second, and is shorter than the push of the first change.
 	intakeInterval = 20 * time.Millisecond
 )
 
@@ -42,36 +40,31 @@ type Row struct {
 	Change   Change
 }
 
-// Outbox holds the changes that no remote has accepted yet, in the order in which they
-// were seen. Rows are keyed "uid/sequence" by the uid of their destination, so that one
-// made anew under an old name has nothing of the old one's.
+// Outbox stores the changes that no remote has accepted yet, in the order of events. Rows are keyed "uid/sequence" with the
+// uid of their destination, so that a destination that is created again does not inherit rows.
 type Outbox struct {
 	table  *storetable.Table
 	intake chan Row
-	// turn is held by who hands a change over, and makes the order of sequences the order
-	// of the intake. It is a channel so that waiting for it can be given up.
+	// turn is a lock that keeps the intake in the order of sequences. It is a channel so that a context can end the wait.
 	turn chan struct{}
 	last uint64
-	// written is the last sequence that is known to be in the store. Later rows may be there
-	// already, but are going to be written again: who pushed and removed one meanwhile
-	// would find it back.
+	// written is the last sequence that is known to be in the store. Later rows may be there already, but may be written
+	// again: a row that is pushed and removed meanwhile would reappear.
 	written atomic.Uint64
 }
 
-// OutboxEvents is what Run tells its caller, always from one goroutine.
+// OutboxEvents are the callbacks of Run. They are called from one goroutine.
 type OutboxEvents struct {
 	// Durable is called for each row that has been written. Next may return it before.
 	Durable func(Row)
-	// TooLarge is called for a row that no store of this kind can hold. It is not durable.
+	// TooLarge is called for a row that is too large for the store. It is not durable.
 	TooLarge func(Row)
-	// Blocked is called with the error when rows cannot be written, and with nil when they
-	// can again.
+	// Blocked is called with the error when rows cannot be written, and with nil when they can be written again.
 	Blocked func(error)
 }
 
-// OpenOutbox reads what an earlier process left and calls recovered for each row, oldest
-// first within a destination. New sequences follow those of the rows and the one given:
-// none is used twice, though its row is gone.
+// OpenOutbox calls recovered for each row that an earlier process left, oldest first within a destination. New sequences
+// follow those of the rows and last, so that none is reused after its row was removed.
 func OpenOutbox(ctx context.Context, table *storetable.Table, last uint64, recovered func(Row)) (*Outbox, error) {
 	o := &Outbox{table: table, intake: make(chan Row, intakeLength), turn: make(chan struct{}, 1), last: last}
 	for stored, err := range table.Scan(ctx, "") {
@@ -89,9 +82,8 @@ func OpenOutbox(ctx context.Context, table *storetable.Table, last uint64, recov
 	return o, nil
 }
 
-// Enqueue hands a change over to be made durable. It calls sequenced with the change's
-// place in the order before anybody else can see the row, and blocks while the intake is
-// full. After an error, which is that of ctx, there is no such row.
+// Enqueue adds a change. It calls sequenced with the change's sequence before the row is visible, and blocks while the intake
+// is full. After an error, which is that of ctx, the row does not exist.
 func (o *Outbox) Enqueue(ctx context.Context, change Change, sequenced func(uint64)) error {
 	select {
 	case o.turn <- struct{}{}:
@@ -109,9 +101,8 @@ func (o *Outbox) Enqueue(ctx context.Context, change Change, sequenced func(uint
 	}
 }
 
-// Run makes enqueued changes durable until ctx ends: after a quiet spell at once, and then what has gathered every
-// intakeInterval. A store that fails is tried again for as long as it takes: the intake fills up meanwhile
-// and holds the watches back.
+// Run makes enqueued changes durable until ctx ends: the first after an idle time at once, and then in batches every
+// intakeInterval. It retries a failing store until it succeeds. Meanwhile the intake fills up and blocks the watches.
 func (o *Outbox) Run(ctx context.Context, events OutboxEvents) {
 	due := time.NewTimer(0)
 	defer due.Stop()
@@ -145,7 +136,7 @@ func (o *Outbox) Run(ctx context.Context, events OutboxEvents) {
 // gather waits for rows until there is one and the next transaction is due, or one is full. It returns none when ctx ends.
 func (o *Outbox) gather(ctx context.Context, due <-chan time.Time) []Row {
 	var rows []Row
-	var written <-chan time.Time // nothing is, without a row
+	var written <-chan time.Time // Nil while there is no row.
 	for len(rows) < intakeBatch {
 		select {
 		case row := <-o.intake:
@@ -159,7 +150,7 @@ func (o *Outbox) gather(ctx context.Context, due <-chan time.Time) []Row {
 	return rows
 }
 
-// fill adds the rows that are there already.
+// fill adds the rows that are in the intake already.
 func (o *Outbox) fill(rows []Row) []Row {
 	for len(rows) < intakeBatch {
 		select {
@@ -186,7 +177,7 @@ func (o *Outbox) write(ctx context.Context, rows []storetable.Row, events Outbox
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		klog.FromContext(ctx).Error(err, "Changes wait because the outbox cannot be written", "changes", len(rows))
+		klog.FromContext(ctx).Error(err, "Failed to write outbox", "changes", len(rows))
 		events.Blocked(fmt.Errorf("changes cannot be kept until they are pushed: %w", err))
 		select {
 		case <-time.After(backoff.Step()):
@@ -196,8 +187,7 @@ func (o *Outbox) write(ctx context.Context, rows []storetable.Row, events Outbox
 	}
 }
 
-// writeEach writes rows of which at least one is too large. It returns an error only when
-// ctx ended.
+// writeEach writes rows of which at least one is too large. It returns an error only if ctx has ended.
 func (o *Outbox) writeEach(ctx context.Context, rows []Row, stored []storetable.Row, events OutboxEvents) error {
 	for i, row := range rows {
 		err := o.write(ctx, stored[i:i+1], events)
@@ -214,8 +204,7 @@ func (o *Outbox) writeEach(ctx context.Context, rows []Row, stored []storetable.
 	return nil
 }
 
-// Next returns a destination's oldest rows: at most limit of them, and no more once their
-// contents pass maxBytes.
+// Next returns a destination's oldest rows, at most limit, and none after the contents reach maxBytes.
 func (o *Outbox) Next(ctx context.Context, destination types.UID, limit, maxBytes int) ([]Row, error) {
 	var rows []Row
 	size, written := 0, o.written.Load()
@@ -239,7 +228,7 @@ func (o *Outbox) Next(ctx context.Context, destination types.UID, limit, maxByte
 	return rows, nil
 }
 
-// Remove forgets rows: they are in Git, or nobody wants them there any more.
+// Remove removes rows that are in Git or superseded.
 func (o *Outbox) Remove(ctx context.Context, rows []Row) error {
 	keys := make([]string, len(rows))
 	for i, row := range rows {
@@ -248,7 +237,7 @@ func (o *Outbox) Remove(ctx context.Context, rows []Row) error {
 	return wrap("remove rows from the outbox", o.table.Delete(ctx, keys...))
 }
 
-// RemoveAll forgets all rows of a destination.
+// RemoveAll removes all rows of a destination.
 func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
 	for {
 		var keys []string
@@ -269,8 +258,8 @@ func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
 	}
 }
 
-// unreadable says of a row that this version cannot read which one it is, and what to do. What such a row was about is
-// not known, so that the mirror must not go on as if it were not there.
+// unreadable returns the error for a row that this version cannot read, with its key and the remedy. The mirror must not
+// ignore such a row, because its change would be lost.
 func unreadable(table *storetable.Table, row storetable.Row, err error) error {
 	return fmt.Errorf("row %s of the working state cannot be read, by which a change could be lost: %w; run the version that wrote it, "+
 		`or remove the working state as "A record that cannot be read" in operations.md says`, table.FullKey(row.Key), err)
@@ -282,8 +271,7 @@ func rowKey(row Row) string {
 	return fmt.Sprintf("%s%016x", rowPrefix(row.Change.UID), row.Sequence)
 }
 
-// encodeRow gives a row its stored form: one line of JSON about the change, and then the
-// content as it is.
+// encodeRow returns the stored form of a row: one line of JSON with the change, followed by the content.
 func encodeRow(row Row) storetable.Row {
 	// A Change has nothing that JSON cannot express.
 	head, _ := json.Marshal(row.Change)

@@ -25,85 +25,84 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 )
 
-// inputs is everything a plan depends on.
+// inputs is everything that a plan depends on.
 type inputs struct {
 	repositories []*v1alpha1.GitRepoConfig
 	destinations []*v1alpha1.GitDestination
 	rules        []*v1alpha1.WatchRule
 	clusterRules []*v1alpha1.ClusterWatchRule
-	// resolve tells which types of the cluster a rule selects, and what of it matches nothing.
+	// resolve returns the types of the cluster that a rule selects, and what of it matches nothing.
 	resolve func(watch.Selection) ([]watch.Type, []watch.Unmatched)
-	// uncertain says that discovery could not ask a group.
+	// uncertain reports whether discovery failed for a group.
 	uncertain  func(group string) bool
 	namespaces namespaceLookup
-	// allow says whether a rule may be in force for who wrote it; nil: nobody is asked.
+	// allow checks the permissions of the user who wrote a rule; nil disables the check.
 	allow func(rule metav1.Object, status *v1alpha1.WatchRuleStatus) verdict
-	// keys are those of the server, as far as destinations need them.
+	// keys are the server's encryption keys, as far as destinations need them.
 	keys keyring.Keys
 }
 
-// plan is what the objects that users wrote mean, taken together.
+// plan is the desired state of the mirror, computed from the objects of users.
 type plan struct {
 	destinations map[types.NamespacedName]*destinationPlan
 	rules        map[types.NamespacedName]*rulePlan
 	clusterRules map[string]*rulePlan
 }
 
-// verdict says whether an object is in force. The zero value says yes.
+// verdict is the reason why an object is not in force. The zero value means that it is.
 type verdict struct {
-	// reason is the condition's, message says what to do; both empty when in force.
+	// reason is the reason of the condition, message explains what to do.
 	reason, message string
 }
 
 func (v verdict) ok() bool { return v.reason == "" }
 
-// branchKey names a branch as one repository configuration reaches it. Two configurations
-// with one URL are kept apart, so that neither uses the other's credentials.
+// branchKey identifies a branch through one repository configuration. Two configurations with the same URL are separate, so
+// that neither uses the other's credentials.
 type branchKey struct {
 	repository types.NamespacedName
 	url        string
 	branch     string
-	// generation is the configuration's: a change of it begins anew.
+	// generation is that of the configuration: a change of it starts a new worker.
 	generation int64
 }
 
-// destinationPlan is one GitDestination as it is to be served.
+// destinationPlan is the desired state of one GitDestination.
 type destinationPlan struct {
 	object *v1alpha1.GitDestination
-	// repository is that of the object; nil when there is none, or it does not admit the object.
+	// repository is the object's GitRepoConfig; nil if it does not exist, or does not admit the object.
 	repository *v1alpha1.GitRepoConfig
 	branch     branchKey
 	verdict    verdict
 	secrets    secretsPlan
 	selection  selection
-	// ignore leaves out fields that are not mirrored.
+	// ignore removes fields that are not mirrored.
 	ignore ignore.Rules
-	// referred says that a rule in force refers to the destination.
+	// referred is set if a rule in force refers to the destination.
 	referred bool
-	// held says that a rule refers to the destination and is not in force: what only that
-	// rule selects is neither mirrored nor removed.
+	// held is set if a rule that is not in force refers to the destination: what only that rule selects is neither mirrored
+	// nor removed.
 	held bool
-	// uncertain says that discovery could not ask a group: nothing of it is removed because
-	// it seems to be gone.
+	// uncertain reports whether discovery failed for a group: then none of its files are removed.
 	uncertain func(group string) bool
 }
 
 // rulePlan is one WatchRule or ClusterWatchRule.
 type rulePlan struct {
-	// uid and generation are those of the rule, destination is what it refers to.
+	// uid and generation are those of the rule, destination is the GitDestination that it refers to.
 	uid         types.UID
 	generation  int64
 	destination types.NamespacedName
 
 	verdict verdict
-	// access says whether the destination and its repository admit the rule: AccessNotGranted if one of them does not, another
-	// reason if that is not known.
+	// access is AccessNotGranted if the destination or its repository does not admit the rule, another reason if that is
+	// unknown.
 	access    verdict
 	types     []watch.Type
 	unmatched []watch.Unmatched
 }
 
-// newPlan decides about every object. It has no side effects and asks nobody.
+// newPlan computes the plan. It is a pure function of its inputs.
 func newPlan(in inputs) *plan {
 	p := &plan{
 		destinations: map[types.NamespacedName]*destinationPlan{},
@@ -131,7 +130,7 @@ func nameOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// resolveReference fills in the namespace that an empty one stands for.
+// resolveReference returns the name with an empty namespace replaced by the default.
 func resolveReference(ref v1alpha1.ObjectReference, from string) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, from), Name: ref.Name}
 }
@@ -154,7 +153,7 @@ func planDestination(d *v1alpha1.GitDestination, repositories map[types.Namespac
 			"GitRepoConfig %s does not allow branch %q; its spec.allowedBranches has %s", name, d.Spec.Branch, quoted(repository.Spec.AllowedBranches))}
 		return out
 	}
-	// One that the remote refuses would keep all others from the branch.
+	// A folder that the remote rejects would block all other destinations of the branch.
 	if _, err := manifest.CleanBaseFolder(d.Spec.BaseFolder); err != nil {
 		out.verdict = verdict{v1alpha1.ReasonFolderInvalid, "spec.baseFolder: " + err.Error()}
 		return out
@@ -168,7 +167,7 @@ func planDestination(d *v1alpha1.GitDestination, repositories map[types.Namespac
 	return out
 }
 
-// compileIgnore reads the rules of a destination, which validation has looked through.
+// compileIgnore compiles the ignore rules of a destination. Validation has checked them.
 func compileIgnore(rules []v1alpha1.IgnoreRule) (ignore.Rules, error) {
 	out := make([]ignore.Rule, len(rules))
 	for i, rule := range rules {
@@ -186,7 +185,7 @@ func quoted(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// branchAllowed matches exact names and globs.
+// branchAllowed reports whether one of the names and globs matches the branch.
 func branchAllowed(allowed []string, branch string) bool {
 	return slices.ContainsFunc(allowed, func(pattern string) bool {
 		matched, err := path.Match(pattern, branch)
@@ -194,8 +193,8 @@ func branchAllowed(allowed []string, branch string) bool {
 	})
 }
 
-// admits says whether a policy of an object in namespace own lets objects of namespace from
-// refer to it, or those without a namespace if from is empty.
+// admits reports whether the policy of an object in namespace own allows references from objects in namespace from, or from
+// cluster-scoped objects if from is empty.
 func admits(policy *v1alpha1.AccessPolicy, own, from string, namespaces namespaceLookup) bool {
 	if from == "" {
 		return policy != nil && policy.AllowClusterRules
@@ -206,9 +205,8 @@ func admits(policy *v1alpha1.AccessPolicy, own, from string, namespaces namespac
 	})
 }
 
-// refusal says which of the destination and its repository does not admit what refers to the destination, if one of them
-// does not. from is the namespace of what refers to it, empty for what has none; what names it in the message. A repository
-// that is not known refuses nothing.
+// refusal returns AccessNotGranted if the destination or its repository does not admit a reference. from is the namespace of
+// the referring object, empty if it is cluster-scoped; what is its kind for the message. An unknown repository admits all.
 func (p *destinationPlan) refusal(from, what string, namespaces namespaceLookup) verdict {
 	if !admits(p.object.Spec.AccessPolicy, p.object.Namespace, from, namespaces) {
 		return notAdmitted(fmt.Sprintf("GitDestination %s", nameOf(p.object)), from, what)
@@ -227,8 +225,7 @@ func notAdmitted(who, from, what string) verdict {
 		"%s does not admit %s of namespace %s: its spec.accessPolicy.namespacedRules must allow that namespace", who, what, from)}
 }
 
-// refuseOverlaps lets the oldest of the destinations whose folders overlap on a branch
-// have it.
+// refuseOverlaps rejects all but the oldest of the destinations whose folders overlap on a branch.
 func (p *plan) refuseOverlaps() {
 	ordered := make([]*destinationPlan, 0, len(p.destinations))
 	for _, d := range p.destinations {
@@ -257,8 +254,7 @@ func (p *plan) refuseOverlaps() {
 	}
 }
 
-// canonicalURL is the same for the usual ways to write the address of one repository.
-// Other names of one host cannot be told from other hosts.
+// canonicalURL returns the same text for the usual spellings of a repository's URL. It does not recognize aliases of a host.
 func canonicalURL(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" {
@@ -273,8 +269,8 @@ func canonicalURL(address string) string {
 
 var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22"}
 
-// destinationFor finds what a rule refers to, and says whether the rule is in force and, as access, whether it is admitted.
-// from is the namespace of a WatchRule, empty for a ClusterWatchRule.
+// destinationFor returns the destination of a rule, the verdict about the rule, and as access whether it is admitted. from is
+// the namespace of a WatchRule, empty for a ClusterWatchRule.
 func (p *plan) destinationFor(name types.NamespacedName, from string, namespaces namespaceLookup) (d *destinationPlan, v, access verdict) {
 	d, ok := p.destinations[name]
 	if !ok {
@@ -330,13 +326,13 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 		}
 		selectors[i].namespaces = namespaces
 	}
-	for _, s := range selectors { // all of a rule is in force, or nothing
+	for _, s := range selectors { // A rule is in force as a whole, or not at all.
 		out.attach(d, s)
 	}
 	out.settle(d)
 }
 
-// allowed is the verdict about a rule whose destination there is one about.
+// allowed returns the verdict about a rule, given that about its destination.
 func (in *inputs) allowed(rule metav1.Object, status *v1alpha1.WatchRuleStatus, destination verdict) verdict {
 	if !destination.ok() || in.allow == nil {
 		return destination
@@ -344,7 +340,7 @@ func (in *inputs) allowed(rule metav1.Object, status *v1alpha1.WatchRuleStatus, 
 	return in.allow(rule, status)
 }
 
-// resolve finds the item's types of the scope and adds them to the rule's.
+// resolve returns the types of an item and adds them to the rule's.
 func (r *rulePlan) resolve(in inputs, item v1alpha1.ResourceRule, scope v1alpha1.ResourceScope) map[schema.GroupVersionResource]watch.Type {
 	matched, unmatched := in.resolve(watch.Selection{
 		APIGroups: item.APIGroups, APIVersions: item.APIVersions, Resources: item.Resources, Scope: watch.Scope(scope),
@@ -358,14 +354,14 @@ func (r *rulePlan) resolve(in inputs, item v1alpha1.ResourceRule, scope v1alpha1
 	return types
 }
 
-// attach gives the destination a selector if the rule is in force.
+// attach adds a selector to the destination if the rule is in force.
 func (r *rulePlan) attach(d *destinationPlan, s selector) {
 	if r.verdict.ok() {
 		d.selection = append(d.selection, s)
 	}
 }
 
-// settle sorts the rule's types and says to its destination whether it counts.
+// settle sorts the rule's types and marks its destination as referred or held.
 func (r *rulePlan) settle(d *destinationPlan) {
 	slices.SortFunc(r.types, func(a, b watch.Type) int { return compareResources(a.Resource, b.Resource) })
 	r.types = slices.CompactFunc(r.types, func(a, b watch.Type) bool { return a.Resource == b.Resource })

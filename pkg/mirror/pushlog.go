@@ -17,37 +17,35 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// keptDoubts is how many pushes of which nothing is known are remembered for a branch. A
-// remote that answers none of them is asked less and less often: the oldest of so many was
-// given up long ago.
+// keptDoubts bounds the pushes in doubt that are recorded for a branch. With the backoff of a remote that does not respond,
+// the oldest of so many was aborted long ago.
 const keptDoubts = 16
 
-// pushLog notes, for each branch, the push that is being made, and those before it that may
-// still land. A process that dies between the remote's acceptance and the removal of the
-// rows finds the notes when it starts again and learns from the remote what has landed.
+// pushLog stores, for each branch, a note of the push in progress and of earlier ones that the remote may still accept. After
+// a crash between the remote's acceptance and the removal of the rows, the next process uses the notes to find out from the
+// remote which pushes were accepted.
 type pushLog struct {
 	table *storetable.Table
 }
 
 // pushNote is one such push.
 type pushNote struct {
-	// Base is the commit that the branch has before it. While the branch is there, the push
-	// can land: the remote may be at it, although nobody waits for its answer any more.
+	// Base is the tip of the branch before the push. While the branch is at it, the remote may still accept the push,
+	// although no process waits for the response.
 	Base gitrepo.Hash `json:"base"`
-	// Tip is the commit that the branch has if the push landed.
+	// Tip is the tip of the branch after the push.
 	Tip gitrepo.Hash `json:"tip"`
 	// Through is the last sequence that the push carries of each destination.
 	Through map[types.UID]uint64 `json:"through"`
-	// Lands says that somebody has noted what the push brings, and is to be told when it has landed.
+	// Lands is set if the commit index has landings of the push, which are confirmed when it is accepted.
 	Lands bool `json:"lands,omitempty"`
-	// Compares is what the push brings to the state of a list; Compared is what pushes shortly
-	// before have brought to one. Rows of older changes may be left.
+	// Compares are the scopes that the push brings to the state of a list; Compared are those of recent pushes. Rows of older
+	// changes may remain.
 	Compares []comparedScope `json:"compares,omitempty"`
 	Compared []comparedScope `json:"compared,omitempty"`
 }
 
-// comparedScope tells at which resourceVersion a destination was compared with the objects
-// that a watch covers.
+// comparedScope is the resourceVersion at which a destination was compared with the objects of a watch.
 type comparedScope struct {
 	UID             types.UID   `json:"uid"`
 	Watch           watch.Watch `json:"watch"`
@@ -55,8 +53,7 @@ type comparedScope struct {
 	Time            time.Time   `json:"time"`
 }
 
-// compareLag is how long after a comparison rows of changes that came before it are reckoned
-// with: until the watches have delivered them.
+// compareLag is how long after a comparison rows of earlier changes may still arrive from the watches.
 const compareLag = time.Minute
 
 func (p *pushLog) key(k branchKey) string {
@@ -74,7 +71,7 @@ func (p *pushLog) write(ctx context.Context, k branchKey, notes []pushNote) erro
 	return nil
 }
 
-// read returns the notes of a branch, the oldest first.
+// read returns the notes of a branch, oldest first.
 func (p *pushLog) read(ctx context.Context, k branchKey) ([]pushNote, error) {
 	value, ok, err := p.table.Get(ctx, p.key(k))
 	if err != nil || !ok {
@@ -109,7 +106,7 @@ func (p *pushLog) last(ctx context.Context) (uint64, error) {
 	return last, nil
 }
 
-// wrap says what was being done when err happened; nil stays nil.
+// wrap wraps err with what was being done; nil stays nil.
 func wrap(doing string, err error) error {
 	if err == nil {
 		return nil

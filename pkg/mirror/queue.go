@@ -12,21 +12,20 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// queue knows what of one destination is in the outbox, without the contents: enough to
-// tell whether an event brings anything new, and what to report.
+// queue is the index of one destination's rows in the outbox, without their contents. It is used to find out whether an
+// event changes anything, and for the status.
 type queue struct {
 	mu sync.Mutex
-	// latest is, per path, the newest change that is on its way.
+	// latest has the newest pending change of each path.
 	latest map[string]pendingChange
-	// rows are those that are durable and not pushed, oldest first; bytes is their size.
+	// rows are the durable rows that are not pushed, oldest first; bytes is the size of their contents.
 	rows  []queuedRow
 	bytes int
-	// left is the sequence of the last row that has left. Rows leave in order, and one can
-	// leave before it has been counted.
+	// left is the sequence of the last removed row. Rows are removed in order, and one can be removed before it is counted.
 	left uint64
 }
 
-// pendingChange is what a change on its way will make of its path.
+// pendingChange is the state of a path after a pending change.
 type pendingChange struct {
 	sequence uint64
 	// hash is the blob's; zero for a removal.
@@ -44,7 +43,7 @@ type queuedRow struct {
 
 func newQueue() *queue { return &queue{latest: map[string]pendingChange{}} }
 
-// pending returns the newest change on its way to path.
+// pending returns the newest pending change of path.
 func (q *queue) pending(path string) (pendingChange, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -52,7 +51,7 @@ func (q *queue) pending(path string) (pendingChange, bool) {
 	return change, ok
 }
 
-// enqueued notes a change that is about to enter the outbox.
+// enqueued records a change that is about to enter the outbox.
 func (q *queue) enqueued(path string, change pendingChange) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,7 +60,7 @@ func (q *queue) enqueued(path string, change pendingChange) {
 	}
 }
 
-// withdrawn notes that a change has not entered the outbox after all.
+// withdrawn records that a change did not enter the outbox.
 func (q *queue) withdrawn(path string, sequence uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -70,7 +69,7 @@ func (q *queue) withdrawn(path string, sequence uint64) {
 	}
 }
 
-// durable notes that a row can be pushed.
+// durable records a row that can be pushed.
 func (q *queue) durable(row Row) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,7 +84,7 @@ func (q *queue) durable(row Row) {
 	q.bytes += len(row.Change.Content)
 }
 
-// removed notes the oldest rows, which left the outbox, and returns when what left was seen.
+// removed records the removal of the oldest rows, and returns when their changes were seen.
 func (q *queue) removed(rows []Row) (seen []time.Time) {
 	if len(rows) == 0 {
 		return nil
@@ -106,7 +105,7 @@ func (q *queue) removed(rows []Row) (seen []time.Time) {
 	return seen
 }
 
-// counted returns the last sequence of the rows that can be pushed.
+// counted returns the sequence of the last row that can be pushed.
 func (q *queue) counted() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,8 +115,8 @@ func (q *queue) counted() uint64 {
 	return q.rows[len(q.rows)-1].sequence
 }
 
-// gone notes that the outbox holds no row up to a sequence that was counted. The process
-// that led before may have been removing a row while this one read it.
+// gone records that the outbox has no row up to a counted sequence. The previous leader may have removed a row while this
+// process read it.
 func (q *queue) gone(through uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -129,7 +128,7 @@ func (q *queue) gone(through uint64) {
 	}
 }
 
-// backlog is what waits to be pushed.
+// backlog is the size of the pending rows.
 type backlog struct {
 	rows, bytes int
 	// oldest is when the oldest row was seen; zero without rows.

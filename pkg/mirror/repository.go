@@ -20,7 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// repositories turns GitRepoConfigs into remotes.
+// repositories builds remotes and signers from GitRepoConfigs and their Secrets.
 type repositories struct {
 	cluster kubernetes.Interface
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
@@ -28,11 +28,11 @@ type repositories struct {
 	limits gitrepo.Limits
 	// allowInsecure lets http and file URLs in (--git-allow-insecure).
 	allowInsecure bool
-	// now tells the time by which keys expire.
+	// now returns the time at which the expiry of keys is checked.
 	now func() time.Time
 }
 
-// refusedError is a verdict about a repository's configuration.
+// refusedError is an error with the reason of a condition.
 type refusedError struct{ verdict }
 
 func (e *refusedError) Error() string { return e.message }
@@ -41,7 +41,7 @@ func refused(reason, format string, arguments ...any) error {
 	return &refusedError{verdict{reason, fmt.Sprintf(format, arguments...)}}
 }
 
-// remote returns how a repository is reached, with its Secret as it is now.
+// remote returns the remote of a repository with the current credentials of its Secret.
 func (r *repositories) remote(ctx context.Context, config *v1alpha1.GitRepoConfig) (*gitrepo.Remote, error) {
 	address := config.Spec.RepoURL
 	if insecure := strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "file://"); insecure && !r.allowInsecure {
@@ -134,7 +134,7 @@ func firstOf(secret *corev1.Secret, keys []string) (string, []byte) {
 	return "", nil
 }
 
-// verdictOf gives an error its reason: the one given where it is not the repository's.
+// verdictOf returns the verdict of an error; otherwise is the reason of an unclassified one.
 func verdictOf(err error, otherwise string) verdict {
 	var refusal *refusedError
 	var git *gitrepo.Error

@@ -16,70 +16,67 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
-// A type that could not be listed is tried again after seedRetry, doubling up to
-// seedRetryMax.
+// A type that could not be listed is retried after seedRetry, doubling up to seedRetryMax.
 const (
 	seedRetry    = time.Second
 	seedRetryMax = time.Minute
-	// seedPatience is how long the first comparison of a type that has come to be selected is waited for, so that those of
-	// several types share commits: as a rule their watches start within a second.
+	// seedPatience is how long comparisons wait for the watches of newly selected types, so that the comparisons of several
+	// types share commits. Usually the watches start within a second.
 	seedPatience = 10 * time.Second
 )
 
-// seeds keeps, for one destination, which types have to be listed and compared with the
-// branch, and what the comparisons showed.
+// seeds schedules the comparisons of one destination with the cluster, and records their results.
 type seeds struct {
 	mu    sync.Mutex
 	types map[schema.GroupVersionResource]*seedState
-	// sweep says that files of types that are selected no more have to be looked for.
+	// sweep is set if the files of types that are no longer selected must be removed.
 	sweep bool
-	// unknown says that a sweep left files alone whose types discovery could not ask for.
+	// unknown is set if a sweep kept files because discovery failed for their types.
 	unknown bool
-	// runs are the requests to compare, on their way and over, oldest first.
+	// runs are the sync requests, pending and completed, oldest first.
 	runs []*syncRun
-	// heldUntil is until when comparisons that are due wait for types whose watches start; zero: they do not.
+	// heldUntil is until when due comparisons wait for watches that are starting; zero if they do not.
 	heldUntil time.Time
 }
 
 type seedState struct {
-	// fingerprint is that of the selection which was compared last or is to be.
+	// fingerprint is that of the selection of the last or next comparison.
 	fingerprint string
-	// whole asks for the comparison of all objects, namespaces for those of some.
+	// whole requests the comparison of all objects, namespaces those of some namespaces.
 	whole      bool
 	namespaces map[string]bool
 	notBefore  time.Time
 	delay      time.Duration
-	// selected is when the type came to be selected.
+	// selected is when the type was first selected.
 	selected time.Time
-	// comparing says that a comparison has been taken and has not come to its end.
+	// comparing is set while a comparison is running.
 	comparing bool
 	// listed is the resourceVersion at which each scope was last compared.
 	listed  map[watch.Watch]string
 	time    time.Time
 	failure string
-	// runs are the requests that wait for a comparison.
+	// runs are the sync requests that wait for a comparison.
 	runs []*syncRun
 }
 
 func (s *seedState) needed() bool { return s.whole || len(s.namespaces) > 0 }
 
-// seed is one comparison to make.
+// seed is one comparison to run.
 type seed struct {
 	resource schema.GroupVersionResource
-	// namespaces limits it; empty: everything selected.
+	// namespaces limits it; empty is everything selected.
 	namespaces []string
 	// runs are the requests that wait for it.
 	runs []*syncRun
 }
 
-// newSeeds begins with a sweep: what a type left behind that went while nobody looked has
-// to be found.
+// newSeeds returns seeds with a pending sweep, for types whose selection ended while no process was running.
 func newSeeds() *seeds {
 	return &seeds{types: map[schema.GroupVersionResource]*seedState{}, sweep: true}
 }
 
-// want takes the types that are selected, with the fingerprints of their selections, and
-// asks for what that makes necessary. It reports whether there is something to do.
+// want sets the selected types, with the fingerprints of their selections, and requests the comparisons that are necessary.
+// It reports whether there is something to do.
 func (s *seeds) want(fingerprints map[schema.GroupVersionResource]string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +103,7 @@ func (s *seeds) want(fingerprints map[schema.GroupVersionResource]string) bool {
 	return changed
 }
 
-// noLonger answers the requests for a type that is selected no more.
+// noLonger fails the sync requests of a type that is no longer selected.
 func (s *seedState) noLonger(t schema.GroupVersionResource) {
 	for _, run := range s.runs {
 		run.compared(t, found{}, errNoLongerSelected)
@@ -115,7 +112,7 @@ func (s *seedState) noLonger(t schema.GroupVersionResource) {
 
 var errNoLongerSelected = errors.New("no rule selects it any more")
 
-// invalidate asks for the comparison of one type, if it is selected.
+// invalidate requests the comparison of one type, if it is selected.
 func (s *seeds) invalidate(t schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +121,7 @@ func (s *seeds) invalidate(t schema.GroupVersionResource) {
 	}
 }
 
-// invalidateNamespace asks for the comparison of one type in one namespace.
+// invalidateNamespace requests the comparison of one type in one namespace.
 func (s *seeds) invalidateNamespace(t schema.GroupVersionResource, namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +130,7 @@ func (s *seeds) invalidateNamespace(t schema.GroupVersionResource, namespace str
 	}
 }
 
-// invalidateAll asks for the comparison of everything: the branch is not what it was.
+// invalidateAll requests the comparison of everything, because the branch has changed.
 func (s *seeds) invalidateAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,9 +140,9 @@ func (s *seeds) invalidateAll() {
 	}
 }
 
-// take returns the next comparison whose watches are running, so that nothing falls
-// between the list and the watch. While watches of types that have just come to be selected are starting it returns none, for
-// seedPatience at most. Who takes one says succeeded, failed or putBack.
+// take returns the next due comparison whose watches are running, so that no change between the list and the watch is lost.
+// While watches of newly selected types are starting it returns none, for at most seedPatience. The caller must call
+// succeeded, failed or putBack.
 func (s *seeds) take(running, starting func(schema.GroupVersionResource) bool) (seed, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +174,7 @@ func (s *seeds) take(running, starting func(schema.GroupVersionResource) bool) (
 	return next, true
 }
 
-// comparing says whether the files of a type may be about to change by a comparison.
+// comparing reports whether a comparison may be about to change the files of a type.
 func (s *seeds) comparing(t schema.GroupVersionResource) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +182,7 @@ func (s *seeds) comparing(t schema.GroupVersionResource) bool {
 	return ok && state.comparing
 }
 
-// succeeded notes the resourceVersion at which each scope was listed, and what was found.
+// succeeded records the resourceVersion at which each scope was listed, and the result.
 func (s *seeds) succeeded(done seed, listed map[watch.Watch]string, f found) {
 	s.finish(done, func(state *seedState) {
 		for _, run := range done.runs {
@@ -199,7 +196,7 @@ func (s *seeds) succeeded(done seed, listed map[watch.Watch]string, f found) {
 	})
 }
 
-// failed asks for the comparison again, later: the cluster could not be asked.
+// failed schedules a retry of a comparison that failed in the cluster.
 func (s *seeds) failed(done seed, err error) {
 	s.finish(done, func(state *seedState) {
 		for _, run := range done.runs {
@@ -211,7 +208,7 @@ func (s *seeds) failed(done seed, err error) {
 	})
 }
 
-// putBack asks for the comparison again.
+// putBack requests the comparison again.
 func (s *seeds) putBack(taken seed) {
 	s.finish(taken, func(state *seedState) {
 		state.ask(taken.namespaces)
@@ -232,7 +229,7 @@ func (s *seeds) finish(done seed, note func(*seedState)) {
 	note(state)
 }
 
-// ask asks for the comparison of some namespaces; none: of everything.
+// ask requests the comparison of some namespaces, or of everything if there are none.
 func (s *seedState) ask(namespaces []string) {
 	if len(namespaces) == 0 {
 		s.whole = true
@@ -246,7 +243,7 @@ func (s *seedState) ask(namespaces []string) {
 	}
 }
 
-// takeSweep returns whether a sweep is due; sweepAgain asks for it again.
+// takeSweep reports whether a sweep is due; sweepAgain requests it again.
 func (s *seeds) takeSweep() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,16 +258,15 @@ func (s *seeds) sweepAgain() {
 	s.sweep = true
 }
 
-// sweepWhenKnown asks for a sweep by the next plan: this one does not know all types.
+// sweepWhenKnown requests a sweep by the next plan, because this one does not know all types.
 func (s *seeds) sweepWhenKnown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unknown = true
 }
 
-// superseded says that a change need not be made any more: a comparison made after it has
-// already brought Git to the state of that time or later, and the change would take the
-// file back; or its type is selected no more.
+// superseded reports whether a change is obsolete: a comparison has already brought Git to the same or a later state, and
+// the change would revert the file; or its type is no longer selected.
 func (s *seeds) superseded(object Object, resourceVersion string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,7 +284,7 @@ func (s *seeds) superseded(object Object, resourceVersion string) bool {
 	return false
 }
 
-// listedAt notes that an earlier process has brought Git to the state of a list.
+// listedAt records that an earlier process has brought Git to the state of a list.
 func (s *seeds) listedAt(w watch.Watch, resourceVersion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,9 +297,8 @@ func (s *seeds) listedAt(w watch.Watch, resourceVersion string) {
 	}
 }
 
-// next returns when the earliest comparison that waits for its time, or for others, is due (zero: none
-// waits), and whether a sweep is asked for. Comparisons whose time has come and that are
-// still here wait for their watches, which wake the worker.
+// next returns the time of the next comparison (zero if none has a time), and whether a sweep is requested. A comparison
+// that is already due waits for its watches, which wake the worker.
 func (s *seeds) next() (due time.Time, sweep bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,7 +312,7 @@ func (s *seeds) next() (due time.Time, sweep bool) {
 	return due, s.sweep
 }
 
-// outstanding says whether some type has not been compared since that was asked for.
+// outstanding reports whether the comparison of some type is pending.
 func (s *seeds) outstanding() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -329,7 +324,7 @@ func (s *seeds) outstanding() bool {
 	return false
 }
 
-// compared says whether a type has been compared since that was last asked for.
+// compared reports whether the last requested comparison of a type has succeeded.
 func (s *seeds) compared(t schema.GroupVersionResource) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,7 +332,7 @@ func (s *seeds) compared(t schema.GroupVersionResource) bool {
 	return ok && !state.needed() && !state.time.IsZero() && state.failure == ""
 }
 
-// typeReport is what a GitDestinationStatus says about one type's comparisons.
+// typeReport is the state of one type's comparisons for a GitDestinationStatus.
 type typeReport struct {
 	resource schema.GroupVersionResource
 	time     time.Time

@@ -29,21 +29,21 @@ const (
 
 func (o operations) has(op operations) bool { return o&op == op }
 
-// namespaceLookup returns a namespace, false when there is none of that name.
+// namespaceLookup returns the namespace with the name, or false if it does not exist.
 type namespaceLookup func(name string) (watch.Namespace, bool)
 
-// selector is one item of a rule, resolved to the types that the cluster serves now.
+// selector is one item of a rule, resolved to types that the cluster serves.
 type selector struct {
 	types map[schema.GroupVersionResource]watch.Type
-	// namespace limits the selector to one; empty: every namespace, and cluster scope.
+	// namespace limits the selector to one namespace; empty selects all namespaces and the cluster scope.
 	namespace string
-	// namespaces selects namespaces by label; nil: all.
+	// namespaces selects namespaces by label; nil selects all.
 	namespaces labels.Selector
 	objects    labels.Selector
 	operations operations
 }
 
-// covers says whether objects of t in namespace can be selected at all.
+// covers reports whether the selector can select objects of t in the namespace.
 func (s *selector) covers(t schema.GroupVersionResource, namespace string, of namespaceLookup) bool {
 	if _, ok := s.types[t]; !ok {
 		return false
@@ -58,7 +58,7 @@ func (s *selector) covers(t schema.GroupVersionResource, namespace string, of na
 	return ok && s.namespaces.Matches(found.Labels)
 }
 
-// fingerprint is equal for selectors that select the same.
+// fingerprint returns a text that is equal for selectors that select the same.
 func (s *selector) fingerprint() string {
 	namespaces := ""
 	if s.namespaces != nil {
@@ -67,11 +67,10 @@ func (s *selector) fingerprint() string {
 	return fmt.Sprintf("%s|%s|%s|%d", s.namespace, namespaces, s.objects, s.operations)
 }
 
-// selection is all that the rules of one destination select.
+// selection has the selectors of all rules of one destination.
 type selection []selector
 
-// operations returns what the rules let happen to the file of an object: none when no
-// rule selects it.
+// operations returns the operations that the rules allow for the file of an object; none if no rule selects it.
 func (s selection) operations(t schema.GroupVersionResource, namespace string, object labels.Set, of namespaceLookup) operations {
 	var ops operations
 	for i := range s {
@@ -82,9 +81,8 @@ func (s selection) operations(t schema.GroupVersionResource, namespace string, o
 	return ops
 }
 
-// removable says whether the file of an object that is gone, or selected no more, may be
-// removed: when a rule that covers its type and namespace removes files, or when no rule
-// covers them any more.
+// removable reports whether the file of an object that is deleted or no longer selected can be removed: a rule that covers
+// its type and namespace includes DELETE, or no rule covers them any more.
 func (s selection) removable(t schema.GroupVersionResource, namespace string, of namespaceLookup) bool {
 	covered := false
 	for i := range s {
@@ -99,7 +97,7 @@ func (s selection) removable(t schema.GroupVersionResource, namespace string, of
 	return !covered
 }
 
-// types returns the types selected, in a stable order.
+// types returns the selected types, in a stable order.
 func (s selection) types() []watch.Type {
 	byResource := map[schema.GroupVersionResource]watch.Type{}
 	for i := range s {
@@ -115,8 +113,8 @@ func (s selection) types() []watch.Type {
 	return types
 }
 
-// watches returns the list-watches that t needs: one for all namespaces if any rule needs
-// that, else one for each namespace.
+// watches returns the list-watches that t needs: one for all namespaces if any rule needs that, otherwise one for each
+// namespace.
 func (s selection) watches(t schema.GroupVersionResource) []watch.Watch {
 	var watches []watch.Watch
 	for i := range s {
@@ -135,7 +133,7 @@ func (s selection) watches(t schema.GroupVersionResource) []watch.Watch {
 	return watches
 }
 
-// fingerprint changes when what is selected of t changes.
+// fingerprint returns a text that changes when the selection of t changes.
 func (s selection) fingerprint(t schema.GroupVersionResource) string {
 	var parts []string
 	for i := range s {
@@ -147,7 +145,7 @@ func (s selection) fingerprint(t schema.GroupVersionResource) string {
 	return strings.Join(slices.Compact(parts), "\n")
 }
 
-// movedBy says whether a change of a namespace takes objects of t in or out.
+// movedBy reports whether a change of a namespace adds objects of t to the selection or removes them.
 func (s selection) movedBy(t schema.GroupVersionResource, change watch.NamespaceChange) bool {
 	name := ""
 	for _, namespace := range []*watch.Namespace{change.Before, change.After} {
@@ -170,12 +168,12 @@ func matches(selector labels.Selector, namespace *watch.Namespace) bool {
 	return namespace != nil && selector.Matches(namespace.Labels)
 }
 
-// annotated says whether a namespace asks to be left out.
+// annotated reports whether the annotation of a namespace excludes it from mirrors.
 func annotated(namespace *watch.Namespace) bool {
 	return namespace != nil && namespace.Annotations[v1alpha1.AnnotationMirror] == "false"
 }
 
-// compareResources is the order in which types are listed everywhere.
+// compareResources compares types in the order in which they are listed everywhere.
 func compareResources(a, b schema.GroupVersionResource) int {
 	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Version, b.Version))
 }

@@ -22,8 +22,7 @@ var (
 // keySigningPassphrase opens either.
 const keySigningPassphrase = "passphrase"
 
-// signer returns what signs the commits of a repository, by the key as it is in its Secret now; nil when they are not
-// to be signed.
+// signer returns the signer of a repository's commits with the current key of its Secret; nil if they are not signed.
 func (r *repositories) signer(ctx context.Context, config *v1alpha1.GitRepoConfig) (signature.Signer, error) {
 	if config.Spec.Commit == nil || config.Spec.Commit.Signing == nil {
 		return nil, nil
@@ -61,7 +60,7 @@ func (r *repositories) readSigner(format v1alpha1.SigningFormat, private, passph
 	return signature.SSH(private, passphrase)
 }
 
-// lacksSigningKey says which key is missing, and that the other format may be meant where its key is there.
+// lacksSigningKey returns the error for a missing key, with a hint if the Secret has a key of the other format.
 func lacksSigningKey(secret *corev1.Secret, format v1alpha1.SigningFormat, keys, other []string) error {
 	hint := ""
 	if found, _ := firstOf(secret, other); found != "" {

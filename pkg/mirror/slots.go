@@ -10,13 +10,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
-// slots bound the branches that are written at once, in all and of one repository. Namespaces take turns at them.
+// slots bounds how many branches are written at once, in total and of one repository. Namespaces share the slots fairly.
 type slots struct {
 	all           *fairshare.Slots
 	perRepository int
 
 	mu sync.Mutex
-	// of are those of each repository, by URL, that is being written or waited for.
+	// of has the slots of each repository in use, by URL.
 	of map[string]*repositorySlots
 }
 
@@ -30,17 +30,16 @@ func newSlots(all, perRepository int) *slots {
 	return &slots{all: fairshare.New(all), perRepository: perRepository, of: map[string]*repositorySlots{}}
 }
 
-// branchSlot is the place of a branch that is being written.
+// branchSlot is the slot of a branch that is being written.
 type branchSlot struct {
 	slots      *slots
 	repository *repositorySlots
 	branch     branchKey
-	// giveBack ends what acquire began; nil while the slot is not held.
+	// giveBack releases the slot; nil while it is not held.
 	giveBack func()
 }
 
-// acquire waits for a slot, first of the repository, so that those who wait for it keep
-// no other repository from one.
+// acquire waits for a slot, first of the repository, so that its waiters do not block other repositories.
 func (s *slots) acquire(ctx context.Context, branch branchKey) (*branchSlot, error) {
 	slot := &branchSlot{slots: s, repository: s.use(branch.url), branch: branch}
 	if err := slot.acquire(ctx); err != nil {
@@ -71,7 +70,7 @@ func (b *branchSlot) acquire(ctx context.Context) error {
 	return nil
 }
 
-// giveWay lets those go first who wait for the slot.
+// giveWay releases the slot to waiters, if there are any, and acquires it again.
 func (b *branchSlot) giveWay(ctx context.Context) error {
 	if !b.contended() {
 		return nil
@@ -80,12 +79,12 @@ func (b *branchSlot) giveWay(ctx context.Context) error {
 	return b.acquire(ctx)
 }
 
-// contended says whether others wait for the slot.
+// contended reports whether other branches wait for the slot.
 func (b *branchSlot) contended() bool {
 	return b.slots.all.Contended() || b.repository.Contended()
 }
 
-// release gives the slot back for good.
+// release releases the slot.
 func (b *branchSlot) release() {
 	if b.giveBack != nil {
 		b.giveBack()

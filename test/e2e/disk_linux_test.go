@@ -79,7 +79,7 @@ func TestDiskIsFull(t *testing.T) {
 	m.burst(t, client, "full")
 	mirrortest.Eventually(t, "the log says that changes wait", func(context.Context) error {
 		log, err := os.ReadFile(s.Env(devcluster.EnvServerLog))
-		if err == nil && !strings.Contains(string(log), "Changes wait because the outbox cannot be written") {
+		if err == nil && !strings.Contains(string(log), "Failed to write outbox") {
 			err = errors.New("it does not")
 		}
 		return err
